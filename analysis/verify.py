@@ -1,0 +1,58 @@
+"""The whole check of a module: each op's verifier, then dominance; errors know the op they are about.
+
+`ModuleOp.verify` reports most failures without saying which op failed. `verify_module` verifies op by op,
+inner ops first, so that the op is known.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.traits import NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from .dominance import check_dominance
+
+
+class InvalidOpError(VerifyException):
+    """An op that breaks a rule of its dialect; `op` is that op."""
+
+    def __init__(self, op: Operation, message: str):
+        self.op = op
+        super().__init__(message)
+
+
+def verify_module(module: ModuleOp) -> None:
+    """Raise a `VerifyException` with an `op` attribute at the first op that is not valid."""
+    _verify_op(module)
+    check_dominance(module)
+
+
+def _verify_op(op: Operation) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            if block.first_op is None:
+                _verify_empty_block(block)
+            for inner in block.ops:
+                _verify_op(inner)
+    try:
+        op.verify(verify_nested_ops=False)
+    except (VerifyException, ValueError) as error:
+        raise InvalidOpError(op, _message(op, error)) from error
+
+
+def _verify_empty_block(block: Block) -> None:
+    """A block without ops ends nowhere; only a region without terminators may hold one."""
+    parent = block.parent_op()
+    region = block.parent
+    if parent is None or region is None or parent.has_trait(NoTerminator):
+        return
+    raise InvalidOpError(parent, "contains a block without a terminator")
+
+
+def _message(op: Operation, error: Exception) -> str:
+    """xDSL's message, without what the diagnostic says anyway."""
+    text = str(error).strip().split("\n", 1)[0]
+    for prefix in ("Operation does not verify: ", f"Operation {op.name} ", f"'{op.name}' op "):
+        text = text.removeprefix(prefix)
+    return text

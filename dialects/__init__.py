@@ -1,0 +1,32 @@
+"""The six languages of deplo, registered lazily: a dialect's module is imported when its first op is met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.ir import Dialect
+
+_DIALECTS = {
+    "torch": ".torch:Torch",
+    "tensor_ir": ".tensor_ir:TensorIR",
+    "loop": ".loop:Loop",
+    "tile": ".tile:Tile",
+    "kernel": ".kernel:Kernel",
+    "cuda": ".cuda:Cuda",
+}
+"""Dialect name -> "module:object", in the order a program meets them."""
+
+
+def get_all_dialects() -> dict[str, Callable[[], Dialect]]:
+    """Each dialect's name with a function that imports and returns it."""
+    return {name: _loader(where) for name, where in _DIALECTS.items()}
+
+
+def _loader(where: str) -> Callable[[], Dialect]:
+    module, _, attribute = where.partition(":")
+
+    def load() -> Dialect:
+        return getattr(import_module(module, __name__), attribute)
+
+    return load

@@ -1,0 +1,489 @@
+"""The `loop` dialect: fused loop nests that know no hardware.
+
+    %y = loop.kernel @k_exp(%x) : (tensor<4x8xf32>) -> tensor<4x1xf32> {
+    ^bb0(%xv: memref<4x8xf32>, %out: memref<4x1xf32>):
+      loop.for %i = 0 to 4 {
+        %sum = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %v = loop.load %xv[%i, %k] : memref<4x8xf32>
+          loop.yield %v : f32                    // a contribution; the loop folds it with `add`
+        }
+        %e = math.exp %sum : f32
+        loop.store %e, %out[%i, 0] : memref<4x1xf32>
+      }
+    }
+
+A kernel takes and gives tensors, so kernels are values at graph level. Inside, arguments are the inputs
+and then the outputs; loads read inputs only and every element of every output is stored exactly once.
+Loops count from 0 to an extent, which is a constant or an SSA `index` value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    ArrayAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    SymbolNameConstraint,
+    TensorType,
+    i1,
+)
+from xdsl.dialects.utils import AbstractYieldOperation
+from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    MemoryReadEffect,
+    MemoryWriteEffect,
+    NoTerminator,
+    Pure,
+    RecursiveMemoryEffect,
+    SingleBlockImplicitTerminator,
+    ensure_terminator,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from .index import (
+    AffineIndex,
+    Conditions,
+    condition,
+    condition_exprs,
+    normalize_operands,
+    verify_access,
+    verify_operand_count,
+)
+from .scalars import Combiner, CombinerAttr, verify_combiner, verify_element
+
+INDEX = IndexType()
+
+
+def _access(
+    exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
+) -> tuple[AffineMapAttr, list[SSAValue]]:
+    exprs, operands = normalize_operands(exprs, operands)
+    return AffineMapAttr(AffineMap(len(operands), 0, exprs)), operands
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """Read one element: `%v = loop.load %x[%i, %k + 1] : memref<4x8xf32>`."""
+
+    name = "loop.load"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    memref = operand_def(MemRefType.constr(T))
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    result = result_def(T)
+
+    traits = traits_def(MemoryReadEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = "$memref `` custom<AffineIndex>($indices, $map) attr-dict `:` type($memref)"
+
+    def __init__(
+        self, memref: SSAValue, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
+    ):
+        assert isinstance(memref.type, MemRefType)
+        map_attr, operands = _access(exprs, operands)
+        super().__init__(
+            operands=[memref, operands],
+            properties={"map": map_attr},
+            result_types=[memref.type.element_type],
+        )
+
+    def verify_(self) -> None:
+        verify_access(self.map.data, self.indices, self.memref.type)
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """Write one element: `loop.store %v, %y[%i, 0] : memref<4x1xf32>`."""
+
+    name = "loop.store"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    value = operand_def(T)
+    memref = operand_def(MemRefType.constr(T))
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+
+    traits = traits_def(MemoryWriteEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = (
+        "$value `,` $memref `` custom<AffineIndex>($indices, $map) attr-dict `:` type($memref)"
+    )
+
+    def __init__(
+        self,
+        value: SSAValue,
+        memref: SSAValue,
+        exprs: Sequence[AffineExpr],
+        operands: Sequence[SSAValue],
+    ):
+        map_attr, operands = _access(exprs, operands)
+        super().__init__(operands=[value, memref, operands], properties={"map": map_attr})
+
+    def verify_(self) -> None:
+        verify_access(self.map.data, self.indices, self.memref.type)
+
+
+@irdl_op_definition
+class IndexOp(IRDLOperation):
+    """The value of an index expression: `%o = loop.index [%i * 8 + %j]`."""
+
+    name = "loop.index"
+
+    operands_ = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    result = result_def(IndexType())
+
+    traits = traits_def(Pure())
+    custom_directives = (AffineIndex,)
+    assembly_format = "custom<AffineIndex>($operands_, $map) attr-dict"
+
+    def __init__(self, expr: AffineExpr, operands: Sequence[SSAValue]):
+        map_attr, operands = _access([expr], operands)
+        super().__init__(
+            operands=[operands], properties={"map": map_attr}, result_types=[INDEX]
+        )
+
+    def verify_(self) -> None:
+        verify_operand_count(self.map.data.num_dims, self.map.data.num_symbols, self.operands_)
+        if len(self.map.data.results) != 1:
+            raise VerifyException(f"expected one expression, got {len(self.map.data.results)}")
+
+
+@irdl_op_definition
+class TestOp(IRDLOperation):
+    """Whether all of some index conditions hold: `%in = loop.test [%i >= 4, %j < 8]`."""
+
+    name = "loop.test"
+
+    operands_ = var_operand_def(IndexType)
+    set = prop_def(AffineSetAttr)
+    result = result_def(i1)
+
+    traits = traits_def(Pure())
+    custom_directives = (Conditions,)
+    assembly_format = "custom<Conditions>($operands_, $set) attr-dict"
+
+    def __init__(self, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]):
+        exprs, operands = normalize_operands(exprs, operands)
+        super().__init__(
+            operands=[operands],
+            properties={"set": AffineSetAttr(condition(len(operands), exprs))},
+            result_types=[i1],
+        )
+
+    @property
+    def exprs(self) -> tuple[AffineExpr, ...]:
+        """The expressions that must all be at least zero."""
+        return condition_exprs(self.set.data)
+
+    def verify_(self) -> None:
+        affine_set: AffineSet = self.set.data
+        verify_operand_count(affine_set.num_dims, affine_set.num_symbols, self.operands_)
+        if not affine_set.constraints:
+            raise VerifyException("needs at least one condition")
+
+
+@irdl_op_definition
+class CheckedIndexOp(IRDLOperation):
+    """An integer from data as an index: `%r = loop.checked_index %id below 100 : i64`.
+
+    A value outside [0, extent) stops the program with an index error.
+    """
+
+    name = "loop.checked_index"
+
+    value = operand_def(IntegerType)
+    extent = prop_def(IntegerAttr.constr(INDEX))
+    result = result_def(IndexType())
+
+    # Not Pure: the check must stay even if the index is not used.
+    assembly_format = "$value `below` $extent attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue, extent: int):
+        super().__init__(
+            operands=[value],
+            properties={"extent": IntegerAttr(extent, INDEX)},
+            result_types=[INDEX],
+        )
+
+
+@irdl_op_definition
+class YieldOp(AbstractYieldOperation[Attribute]):
+    """Gives one contribution per reduction of the enclosing loop: `loop.yield %v : f32`."""
+
+    name = "loop.yield"
+
+    traits = lazy_traits_def(lambda: (HasParent(ForOp), IsTerminator(), Pure()))
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """Count from 0 to an extent.
+
+    Iterations of a loop without results are independent. A `reduce` loop folds what its body yields,
+    one combiner per result; with no iterations it gives the combiners' identities.
+    ```
+    loop.for %i = 0 to 32 { ... }
+    %s, %m = loop.for %k = 0 to %n reduce(add, max) -> f32, f32 { ... loop.yield %a, %b : f32, f32 }
+    ```
+    """
+
+    name = "loop.for"
+
+    extent = opt_prop_def(IntegerAttr.constr(INDEX))
+    dynamic_extent = opt_operand_def(IndexType)
+    combiners = prop_def(ArrayAttr[CombinerAttr])
+    res = var_result_def()
+    body = region_def("single_block")
+
+    traits = traits_def(SingleBlockImplicitTerminator(YieldOp), RecursiveMemoryEffect())
+
+    def __init__(
+        self,
+        extent: int | SSAValue,
+        body: Region,
+        *,
+        combiners: Sequence[Combiner] = (),
+        result_types: Sequence[Attribute] = (),
+    ):
+        static = isinstance(extent, int)
+        properties: dict[str, Attribute | None] = {
+            "extent": IntegerAttr(extent, INDEX) if static else None,
+            "combiners": ArrayAttr([CombinerAttr(c) for c in combiners]),
+        }
+        super().__init__(
+            operands=[None if static else extent],
+            properties=properties,
+            result_types=[result_types],
+            regions=[body],
+        )
+        for trait in self.get_traits_of_type(SingleBlockImplicitTerminator):
+            ensure_terminator(self, trait)
+
+    @property
+    def induction_var(self) -> BlockArgument:
+        """The counter."""
+        return self.body.block.args[0]
+
+    @property
+    def static_extent(self) -> int | None:
+        """The number of iterations if it is constant."""
+        return None if self.extent is None else self.extent.value.data
+
+    @property
+    def yielded(self) -> Sequence[SSAValue]:
+        """The contributions of one iteration."""
+        terminator = self.body.block.last_op
+        assert isinstance(terminator, YieldOp)
+        return terminator.arguments
+
+    def verify_(self) -> None:
+        if (self.extent is None) == (self.dynamic_extent is None):
+            raise VerifyException("needs either a constant or an SSA extent")
+        if self.static_extent is not None and self.static_extent < 0:
+            raise VerifyException(f"extent must not be negative, got {self.static_extent}")
+        if tuple(self.body.block.arg_types) != (INDEX,):
+            raise VerifyException("body must take exactly the loop counter, an index")
+        if len(self.combiners) != len(self.res):
+            raise VerifyException(f"{len(self.combiners)} combiners for {len(self.res)} results")
+        for combiner, result in zip(self.combiners, self.res, strict=True):
+            verify_combiner(combiner.data, result.type)
+        types = tuple(value.type for value in self.yielded)
+        if types != tuple(self.res.types):
+            listed = ", ".join(map(str, types)), ", ".join(map(str, self.res.types))
+            raise VerifyException(f"yields ({listed[0]}) but gives results ({listed[1]})")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_block_argument(self.induction_var, print_type=False)
+        printer.print_string(" = 0 to ")
+        if self.dynamic_extent is not None:
+            printer.print_ssa_value(self.dynamic_extent)
+        else:
+            printer.print_string(str(self.static_extent))
+        if self.res:
+            printer.print_string(" reduce")
+            with printer.in_parens():
+                printer.print_list(self.combiners, lambda c: printer.print_string(c.data))
+            printer.print_string(" -> ")
+            printer.print_list(self.res.types, printer.print_attribute)
+        printer.print_string(" ")
+        printer.print_region(
+            self.body, print_entry_block_args=False, print_block_terminators=bool(self.res)
+        )
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        counter = parser.parse_argument(expect_type=False).resolve(INDEX)
+        parser.parse_punctuation("=")
+        pos = parser.pos
+        if parser.parse_integer(allow_boolean=False) != 0:
+            parser.raise_error("loops count from 0; put the offset into the index", pos)
+        parser.parse_keyword("to")
+        extent: int | SSAValue | None = parser.parse_optional_operand(INDEX)
+        if extent is None:
+            extent = parser.parse_integer(allow_boolean=False)
+        combiners: list[Combiner] = []
+        result_types: list[Attribute] = []
+        if parser.parse_optional_keyword("reduce"):
+            combiners = parser.parse_comma_separated_list(
+                parser.Delimiter.PAREN, lambda: parser.parse_str_enum(Combiner)
+            )
+            parser.parse_punctuation("->")
+            result_types = list(
+                parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+            )
+        body = parser.parse_region((counter,))
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(extent, body, combiners=combiners, result_types=result_types)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+def _buffer_type(value: Attribute) -> Attribute:
+    if isinstance(value, TensorType):
+        return MemRefType(value.element_type, value.get_shape())
+    return value
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """One kernel: tensors (and `index` sizes) in, tensors out; see the dialect's example."""
+
+    name = "loop.kernel"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    inputs = var_operand_def()
+    outputs = var_result_def(TensorType)
+    body = region_def("single_block")
+
+    traits = traits_def(IsolatedFromAbove(), NoTerminator(), Pure())
+
+    def __init__(
+        self,
+        sym_name: str,
+        inputs: Sequence[SSAValue],
+        output_types: Sequence[Attribute],
+        body: Region | None = None,
+    ):
+        if body is None:
+            types = [*(v.type for v in inputs), *output_types]
+            body = Region(Block(arg_types=[_buffer_type(t) for t in types]))
+        super().__init__(
+            operands=[inputs],
+            properties={"sym_name": StringAttr(sym_name)},
+            result_types=[output_types],
+            regions=[body],
+        )
+
+    @property
+    def input_args(self) -> Sequence[BlockArgument]:
+        """The block arguments that hold the inputs."""
+        return self.body.block.args[: len(self.inputs)]
+
+    @property
+    def output_args(self) -> Sequence[BlockArgument]:
+        """The block arguments that the outputs are stored to."""
+        return self.body.block.args[len(self.inputs) :]
+
+    def verify_(self) -> None:
+        if not self.outputs:
+            raise VerifyException("a kernel has at least one output")
+        for value in self.inputs:
+            if not isinstance(value.type, TensorType | IndexType):
+                raise VerifyException(f"inputs are tensors or index values, got {value.type}")
+        types = [*self.inputs.types, *self.outputs.types]
+        for t in types:
+            if isinstance(t, TensorType):
+                verify_element(t.element_type)
+        expected = tuple(_buffer_type(t) for t in types)
+        if tuple(self.body.block.arg_types) != expected:
+            listed = ", ".join(map(str, expected))
+            raise VerifyException(f"body must take the inputs and the outputs: ({listed})")
+        stored: set[SSAValue] = set()
+        for op in self.body.walk():
+            self._verify_access(op, stored)
+        for position, output in enumerate(self.output_args):
+            if output not in stored:
+                raise VerifyException(f"output #{position} is never stored")
+
+    def _verify_access(self, op: Operation, stored: set[SSAValue]) -> None:
+        if isinstance(op, LoadOp) and op.memref in self.output_args:
+            raise VerifyException("loads from an output; a kernel reads its inputs only")
+        if isinstance(op, StoreOp):
+            if op.memref in self.input_args:
+                raise VerifyException("stores to an input; a kernel writes its outputs only")
+            stored.add(op.memref)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_operands(self.inputs)
+        printer.print_string(" : ")
+        printer.print_function_type(self.inputs.types, self.outputs.types)
+        printer.print_string(" ")
+        printer.ssa_names.clear()  # the body sees no outer name, so it may reuse them all
+        printer.print_region(self.body)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> KernelOp:
+        sym_name = parser.parse_symbol_name()
+        names = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        parser.parse_punctuation(":")
+        pos = parser.pos
+        function_type: FunctionType = parser.parse_function_type()
+        inputs = parser.resolve_operands(names, function_type.inputs.data, pos)
+        outer, parser.ssa_values = parser.ssa_values, {}
+        body = parser.parse_region()
+        parser.ssa_values = outer
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(sym_name.data, inputs, function_type.outputs.data, body)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+Loop = Dialect(
+    "loop",
+    [LoadOp, StoreOp, IndexOp, TestOp, CheckedIndexOp, YieldOp, ForOp, KernelOp],
+    [],
+)

@@ -1,0 +1,256 @@
+"""The closed set of scalar functions and reduction combiners that every IR above CUDA may use.
+
+A function is named as in PyTorch where PyTorch has a name. Arithmetic is defined on f32, f64 and signless
+integers (two's complement, wrapping); f16 and bf16 are storage formats: cast to f32, compute, cast back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    i1,
+)
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+STORAGE_FLOATS = (Float16Type, BFloat16Type)
+COMPUTE_FLOATS = (Float32Type, Float64Type)
+INTEGER_WIDTHS = (8, 16, 32, 64)
+
+
+def is_bool(element: Attribute) -> bool:
+    """torch.bool: i1 as a value, one byte in memory."""
+    return element == i1
+
+
+def is_integer(element: Attribute) -> bool:
+    """A signed torch integer: signless i8, i16, i32 or i64."""
+    return (
+        isinstance(element, IntegerType)
+        and element.signedness.data is Signedness.SIGNLESS
+        and element.width.data in INTEGER_WIDTHS
+    )
+
+
+def is_compute_float(element: Attribute) -> bool:
+    """A float type that arithmetic is defined on: f32 or f64."""
+    return isinstance(element, COMPUTE_FLOATS)
+
+
+def is_float(element: Attribute) -> bool:
+    """A float type that may be stored: f16, bf16, f32 or f64."""
+    return isinstance(element, (*COMPUTE_FLOATS, *STORAGE_FLOATS))
+
+
+def is_element(element: Attribute) -> bool:
+    """An element type that tensors of deplo may have."""
+    return is_float(element) or is_integer(element) or is_bool(element)
+
+
+def verify_element(element: Attribute) -> None:
+    """Raise unless tensors of deplo may hold `element`."""
+    if not is_element(element):
+        raise VerifyException(
+            f"element type {element} is not supported; expected f16, bf16, f32, f64, i1, i8, i16, "
+            "i32 or i64"
+        )
+
+
+def storage_bytes(element: Attribute) -> int:
+    """Bytes one element takes in memory; a bool takes one."""
+    if is_bool(element):
+        return 1
+    assert isinstance(element, (IntegerType, AnyFloat))
+    return element.bitwidth // 8
+
+
+class Function(StrEnum):
+    """Element-wise scalar functions; `FUNCTIONS` says what each accepts."""
+
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    DIV = "div"
+    FLOORDIV = "floordiv"
+    TRUNCDIV = "truncdiv"
+    REMAINDER = "remainder"
+    FMOD = "fmod"
+    MAX = "max"
+    MIN = "min"
+    POW = "pow"
+    ATAN2 = "atan2"
+    NEG = "neg"
+    ABS = "abs"
+    EXP = "exp"
+    EXP2 = "exp2"
+    EXPM1 = "expm1"
+    LOG = "log"
+    LOG2 = "log2"
+    LOG1P = "log1p"
+    SQRT = "sqrt"
+    RSQRT = "rsqrt"
+    SIN = "sin"
+    COS = "cos"
+    TAN = "tan"
+    TANH = "tanh"
+    ERF = "erf"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    ROUND = "round"
+    TRUNC = "trunc"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    NOT = "not"
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    LE = "le"
+    GT = "gt"
+    GE = "ge"
+    SELECT = "select"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a function accepts: its number of operands and the kinds of element it is defined on.
+
+    `kinds` is a string of `f` (f32, f64), `i` (signed integers), `b` (bool) and `h` (f16, bf16).
+    `predicate` functions give i1 instead of the operand type.
+    """
+
+    arity: int
+    kinds: str
+    predicate: bool = False
+    meaning: str = ""
+
+
+_UNARY_FLOAT = "exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tan tanh erf floor ceil trunc"
+
+FUNCTIONS: dict[Function, Signature] = {
+    Function.ADD: Signature(2, "fi"),
+    Function.SUB: Signature(2, "fi"),
+    Function.MUL: Signature(2, "fi"),
+    Function.DIV: Signature(2, "f", meaning="IEEE division"),
+    Function.FLOORDIV: Signature(2, "i", meaning="quotient rounded towards minus infinity"),
+    Function.TRUNCDIV: Signature(2, "i", meaning="quotient rounded towards zero"),
+    Function.REMAINDER: Signature(2, "fi", meaning="x - floor(x / y) * y, the sign of y"),
+    Function.FMOD: Signature(2, "fi", meaning="x - trunc(x / y) * y, the sign of x"),
+    Function.MAX: Signature(2, "fib", meaning="NaN if either operand is NaN"),
+    Function.MIN: Signature(2, "fib", meaning="NaN if either operand is NaN"),
+    Function.POW: Signature(2, "f"),
+    Function.ATAN2: Signature(2, "f"),
+    Function.NEG: Signature(1, "fi"),
+    Function.ABS: Signature(1, "fi"),
+    Function.ROUND: Signature(1, "f", meaning="to nearest, ties to even"),
+    Function.AND: Signature(2, "ib"),
+    Function.OR: Signature(2, "ib"),
+    Function.XOR: Signature(2, "ib"),
+    Function.NOT: Signature(1, "ib"),
+    Function.EQ: Signature(2, "fib", predicate=True),
+    Function.NE: Signature(2, "fib", predicate=True, meaning="true if either operand is NaN"),
+    Function.LT: Signature(2, "fib", predicate=True),
+    Function.LE: Signature(2, "fib", predicate=True),
+    Function.GT: Signature(2, "fib", predicate=True),
+    Function.GE: Signature(2, "fib", predicate=True),
+    Function.SELECT: Signature(3, "fibh", meaning="second operand where the first (i1) is true"),
+} | {Function(name): Signature(1, "f") for name in _UNARY_FLOAT.split()}
+
+
+def element_kind(element: Attribute) -> str:
+    """The letter `Signature.kinds` uses for `element`, or `?`."""
+    if is_bool(element):
+        return "b"
+    if is_integer(element):
+        return "i"
+    if is_compute_float(element):
+        return "f"
+    return "h" if isinstance(element, STORAGE_FLOATS) else "?"
+
+
+def infer_result(function: Function, elements: list[Attribute]) -> Attribute:
+    """The element type `function` gives on operands of `elements`.
+
+    Raises VerifyException when it is not defined on them.
+    """
+    signature = FUNCTIONS[function]
+    if len(elements) != signature.arity:
+        raise VerifyException(f"{function} takes {signature.arity} operands, got {len(elements)}")
+    values = elements
+    if function is Function.SELECT:
+        if not is_bool(elements[0]):
+            raise VerifyException(f"select chooses by an i1 operand, got {elements[0]}")
+        values = elements[1:]
+    if any(e != values[0] for e in values):
+        listed = ", ".join(str(e) for e in values)
+        raise VerifyException(f"{function} needs operands of one element type, got {listed}")
+    kind = element_kind(values[0])
+    if kind not in signature.kinds:
+        hint = "; cast to f32 first" if kind == "h" else ""
+        raise VerifyException(f"{function} is not defined on {values[0]}{hint}")
+    return i1 if signature.predicate else values[0]
+
+
+@irdl_attr_definition
+class FunctionAttr(EnumAttribute[Function], SpacedOpaqueSyntaxAttribute):
+    """Names a scalar function: `#tensor_ir<function add>`."""
+
+    name = "tensor_ir.function"
+
+
+class Combiner(StrEnum):
+    """Associative, commutative functions that a reduction folds its contributions with."""
+
+    ADD = "add"
+    MUL = "mul"
+    MAX = "max"
+    MIN = "min"
+    ANY = "any"
+    ALL = "all"
+
+
+@irdl_attr_definition
+class CombinerAttr(EnumAttribute[Combiner], SpacedOpaqueSyntaxAttribute):
+    """Names a combiner: `#tensor_ir<combiner add>`."""
+
+    name = "tensor_ir.combiner"
+
+
+def verify_combiner(combiner: Combiner, element: Attribute) -> None:
+    """Raise unless `combiner` folds values of `element`; f16 and bf16 accumulate in f32."""
+    kind = element_kind(element)
+    allowed = "b" if combiner in (Combiner.ANY, Combiner.ALL) else "fi"
+    if kind not in allowed:
+        hint = "; cast to f32 first" if kind == "h" else ""
+        raise VerifyException(f"{combiner} does not fold values of {element}{hint}")
+
+
+def identity(combiner: Combiner, element: Attribute) -> int | float:
+    """The value that leaves any other unchanged under `combiner`."""
+    match combiner:
+        case Combiner.ADD:
+            return 0 if is_integer(element) else 0.0
+        case Combiner.MUL:
+            return 1 if is_integer(element) else 1.0
+        case Combiner.ANY:
+            return 0
+        case Combiner.ALL:
+            return 1
+        case Combiner.MAX | Combiner.MIN:
+            low = combiner is Combiner.MAX
+            if isinstance(element, IntegerType):
+                bound = 1 << (element.width.data - 1)
+                return -bound if low else bound - 1
+            return -math.inf if low else math.inf

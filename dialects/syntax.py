@@ -1,0 +1,113 @@
+"""Fragments of text form that several dialects share: sizes, scalars, tensor signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+Scalar = IntegerAttr | FloatAttr
+"""A scalar constant: an integer (or bool) or a float attribute."""
+
+def tensor_type(value: SSAValue) -> TensorType:
+    """The type of a value that is known to be a tensor."""
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def scalar_attr(value: float | bool, element: Attribute) -> Scalar:
+    """`value` as an attribute of `element`; floats are rounded to it, integers must fit."""
+    if isinstance(element, IntegerType):
+        return IntegerAttr(int(value), element)
+    return FloatAttr(float(value), element)  # pyright: ignore[reportArgumentType]
+
+
+def verify_sizes(result: TensorType, sizes: Sequence[SSAValue]) -> None:
+    dynamic = sum(extent == DYNAMIC_INDEX for extent in result.get_shape())
+    if dynamic != len(sizes):
+        raise VerifyException(f"{result} has {dynamic} dynamic extents, got {len(sizes)} sizes")
+
+
+def parse_sizes(parser: Parser) -> list[SSAValue]:
+    if not parser.parse_optional_keyword("sizes"):
+        return []
+    return list(
+        parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: parser.parse_operand(IndexType())
+        )
+    )
+
+
+def print_sizes(printer: Printer, sizes: Sequence[SSAValue]) -> None:
+    if sizes:
+        printer.print_string(" sizes")
+        printer.print_operands(sizes)
+
+
+def parse_tensor_type(parser: Parser) -> TensorType:
+    pos = parser.pos
+    parsed = parser.parse_type()
+    if not isinstance(parsed, TensorType):
+        parser.raise_error(f"expected a tensor type, got {parsed}", pos, parser.pos)
+    return parsed  # pyright: ignore[reportUnknownVariableType]
+
+
+def print_signature(printer: Printer, operands: Sequence[SSAValue], result: Attribute) -> None:
+    printer.print_string(" : ")
+    with printer.in_parens():
+        printer.print_list([o.type for o in operands], printer.print_attribute)
+    printer.print_string(" -> ")
+    printer.print_attribute(result)
+
+
+def parse_signature(parser: Parser) -> tuple[list[Attribute], TensorType]:
+    parser.parse_punctuation(":")
+    inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    parser.parse_punctuation("->")
+    return list(inputs), parse_tensor_type(parser)
+
+
+def parse_scalar(parser: Parser) -> tuple[int | float, int]:
+    """A number, `nan`, `inf` or `-inf`, and where it stands."""
+    pos = parser.pos
+    for word in ("nan", "inf", "true", "false"):
+        if parser.parse_optional_keyword(word):
+            return {"nan": float("nan"), "inf": float("inf"), "true": 1, "false": 0}[word], pos
+    if parser.parse_optional_punctuation("-"):
+        if parser.parse_optional_keyword("inf"):
+            return float("-inf"), pos
+        return -parser.parse_number(allow_boolean=False), pos
+    return parser.parse_number(allow_boolean=False), pos
+
+
+def print_scalar(printer: Printer, value: Scalar) -> None:
+    if isinstance(value, FloatAttr):
+        number = value.value.data
+        if number != number:
+            printer.print_string("nan")
+        elif number in (float("inf"), float("-inf")):
+            printer.print_string("inf" if number > 0 else "-inf")
+        else:
+            printer.print_string(repr(number))
+    else:
+        printer.print_string(str(value.value.data))
+
+
+def resolve_scalar(parser: Parser, value: float, pos: int, element: Attribute) -> Scalar:
+    if isinstance(element, IntegerType) and not isinstance(value, int):
+        parser.raise_error(f"expected an integer for element type {element}", pos)
+    try:
+        return scalar_attr(value, element)
+    except (VerifyException, OverflowError) as error:
+        parser.raise_error(f"{value} does not fit {element}: {error}", pos)

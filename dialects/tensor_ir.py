@@ -1,0 +1,571 @@
+"""The `tensor_ir` dialect: whole-tensor programs in three primitives.
+
+    %sq  = tensor_ir.elementwise mul(%x, %x) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %sum = tensor_ir.reduce add(%sq) over [1] : tensor<4x8xf32> -> tensor<4x1xf32>
+    %bc  = tensor_ir.index_map (i, j) -> %sum[i, 0] : (tensor<4x1xf32>) -> tensor<4x8xf32>
+
+`elementwise` applies one scalar function; its operands have one shape, so broadcasting is an `index_map`.
+`reduce` folds axes with one combiner. `index_map` is every change of layout. What these three cannot say
+is named: `constant`, `iota`, `cast` and `gather`.
+
+Extents may be dynamic (`?`): an operation that makes a shape then takes one `index` operand per `?`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    ArrayAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .index import (
+    condition,
+    parse_constraint,
+    parse_index_expr,
+    print_condition,
+    print_index_expr,
+)
+from .scalars import (
+    Combiner,
+    CombinerAttr,
+    Function,
+    FunctionAttr,
+    infer_result,
+    is_integer,
+    verify_combiner,
+    verify_element,
+)
+from .syntax import (
+    Scalar,
+    parse_scalar,
+    parse_signature,
+    parse_sizes,
+    parse_tensor_type,
+    print_scalar,
+    print_signature,
+    print_sizes,
+    resolve_scalar,
+    scalar_attr,
+    tensor_type,
+    verify_sizes,
+)
+
+# --------------------------------------------------------------------------- operations
+
+
+@irdl_op_definition
+class ElementwiseOp(IRDLOperation):
+    """Apply one scalar function to each position of operands of one shape.
+
+    ```
+    %y = tensor_ir.elementwise mul(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    name = "tensor_ir.elementwise"
+
+    function = prop_def(FunctionAttr)
+    inputs = var_operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, function: Function, inputs: Sequence[SSAValue]):
+        element = infer_result(function, [tensor_type(v).element_type for v in inputs])
+        super().__init__(
+            operands=[inputs],
+            properties={"function": FunctionAttr(function)},
+            result_types=[TensorType(element, tensor_type(inputs[-1]).get_shape())],
+        )
+
+    def verify_(self) -> None:
+        types = [tensor_type(v) for v in self.inputs]
+        element = infer_result(self.function.data, [t.element_type for t in types])
+        result = tensor_type(self.result)
+        verify_element(result.element_type)
+        if any(t.get_shape() != result.get_shape() for t in types):
+            raise VerifyException(
+                "operands and result must have one shape (broadcast with an index_map), got "
+                + ", ".join(str(t) for t in [*types, result])
+            )
+        if result.element_type != element:
+            raise VerifyException(
+                f"{self.function.data} gives {element} elements, not {result.element_type}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.function.data}")
+        printer.print_operands(self.inputs)
+        printer.print_op_attributes(self.attributes)
+        print_signature(printer, self.inputs, self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ElementwiseOp:
+        function = parser.parse_str_enum(Function)
+        names = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        attributes = parser.parse_optional_attr_dict()
+        pos = parser.pos
+        types, result = parse_signature(parser)
+        return cls.create(
+            operands=parser.resolve_operands(names, types, pos),
+            properties={"function": FunctionAttr(function)},
+            result_types=[result],
+            attributes=attributes,
+        )
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """Fold axes with a combiner; a folded axis has extent 1 in the result.
+
+    Folding an empty axis gives the combiner's identity.
+    ```
+    %s = tensor_ir.reduce add(%x) over [1] : tensor<4x8xf32> -> tensor<4x1xf32>
+    ```
+    """
+
+    name = "tensor_ir.reduce"
+
+    combiner = prop_def(CombinerAttr)
+    axes = prop_def(DenseArrayBase.constr(i64))
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, combiner: Combiner, input: SSAValue, axes: Sequence[int]):
+        source = tensor_type(input)
+        shape = [1 if i in axes else n for i, n in enumerate(source.get_shape())]
+        super().__init__(
+            operands=[input],
+            properties={
+                "combiner": CombinerAttr(combiner),
+                "axes": DenseArrayBase.from_list(i64, sorted(axes)),
+            },
+            result_types=[TensorType(source.element_type, shape)],
+        )
+
+    def verify_(self) -> None:
+        source, result = tensor_type(self.input), tensor_type(self.result)
+        verify_combiner(self.combiner.data, source.element_type)
+        axes = self.axes.get_values()
+        rank = source.get_num_dims()
+        if not axes or list(axes) != sorted(set(axes)) or axes[0] < 0 or axes[-1] >= rank:
+            raise VerifyException(
+                f"axes must be increasing and within rank {rank}, got {list(axes)}"
+            )
+        shape = tuple(1 if i in axes else n for i, n in enumerate(source.get_shape()))
+        if result != TensorType(source.element_type, shape):
+            raise VerifyException(
+                f"expected result {TensorType(source.element_type, shape)}, got {result}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.combiner.data}")
+        printer.print_operands([self.input])
+        printer.print_string(f" over {list(self.axes.get_values())}")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.input.type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReduceOp:
+        combiner = parser.parse_str_enum(Combiner)
+        parser.parse_punctuation("(")
+        name = parser.parse_unresolved_operand()
+        parser.parse_punctuation(")")
+        parser.parse_keyword("over")
+        axes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        source = parse_tensor_type(parser)
+        parser.parse_punctuation("->")
+        return cls.create(
+            operands=[parser.resolve_operand(name, source)],
+            properties={
+                "combiner": CombinerAttr(combiner),
+                "axes": DenseArrayBase.from_list(i64, axes),
+            },
+            result_types=[parse_tensor_type(parser)],
+            attributes=attributes,
+        )
+
+
+@irdl_op_definition
+class IndexMapOp(IRDLOperation):
+    """Every change of layout: each position of the result reads one position of one source, or a fill.
+
+    The first source whose condition holds is read. The last source may have no condition; if it has
+    one, a fill value must follow.
+    ```
+    %t   = tensor_ir.index_map (i, j) -> %x[j, i] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+    %cat = tensor_ir.index_map (i) -> %a[i] if i < 4 else %b[i - 4]
+             : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+    %pad = tensor_ir.index_map (i) -> %a[i - 1] if i >= 1 and i < 5 else 0.0
+             : (tensor<4xf32>) -> tensor<6xf32>
+    ```
+    """
+
+    name = "tensor_ir.index_map"
+
+    sources = var_operand_def(TensorType)
+    sizes = var_operand_def(IndexType)
+    maps = prop_def(ArrayAttr[AffineMapAttr])
+    conditions = prop_def(ArrayAttr[AffineSetAttr])
+    fill = opt_prop_def(IntegerAttr | FloatAttr)
+    result = result_def(TensorType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        sources: Sequence[SSAValue],
+        maps: Sequence[AffineMap],
+        shape: Sequence[int],
+        *,
+        conditions: Sequence[AffineSet] | None = None,
+        fill: Scalar | None = None,
+        sizes: Sequence[SSAValue] = (),
+    ):
+        if conditions is None:
+            conditions = [condition(len(shape), ())] * len(sources)
+        properties: dict[str, Attribute | None] = {
+            "maps": ArrayAttr([AffineMapAttr(m) for m in maps]),
+            "conditions": ArrayAttr([AffineSetAttr(c) for c in conditions]),
+            "fill": fill,
+        }
+        super().__init__(
+            operands=[sources, sizes],
+            properties=properties,
+            result_types=[TensorType(tensor_type(sources[0]).element_type, shape)],
+        )
+
+    def verify_(self) -> None:
+        result = tensor_type(self.result)
+        verify_sizes(result, self.sizes)
+        if not self.sources:
+            raise VerifyException("needs at least one source")
+        if not len(self.sources) == len(self.maps) == len(self.conditions):
+            raise VerifyException(
+                f"{len(self.sources)} sources need as many maps and conditions, got "
+                f"{len(self.maps)} and {len(self.conditions)}"
+            )
+        for source, map_attr, set_attr in zip(self.sources, self.maps, self.conditions):
+            self._verify_source(tensor_type(source), map_attr.data, set_attr.data)
+        unconditional = [not c.data.constraints for c in self.conditions]
+        if any(unconditional[:-1]):
+            raise VerifyException("a source without a condition must be the last")
+        if unconditional[-1] == (self.fill is not None):
+            raise VerifyException("needs a fill value exactly when its last source has a condition")
+        if self.fill is not None and self.fill.type != result.element_type:
+            raise VerifyException(f"fill is {self.fill.type}, result holds {result.element_type}")
+
+    def _verify_source(self, source: TensorType, index_map: AffineMap, guard: AffineSet) -> None:
+        result = tensor_type(self.result)
+        rank = result.get_num_dims()
+        if source.element_type != result.element_type:
+            raise VerifyException(
+                f"source holds {source.element_type}, result {result.element_type}"
+            )
+        if index_map.num_symbols or guard.num_symbols:
+            raise VerifyException("maps and conditions have dims only")
+        if index_map.num_dims != rank or guard.num_dims != rank:
+            raise VerifyException(f"maps and conditions must have {rank} dims, one per result axis")
+        if len(index_map.results) != source.get_num_dims():
+            raise VerifyException(
+                f"{len(index_map.results)} indices into rank-{source.get_num_dims()} {source}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        names = _dim_names(tensor_type(self.result).get_num_dims())
+
+        def dim(position: int) -> None:
+            printer.print_string(names[position])
+
+        def source(i: int) -> None:
+            printer.print_ssa_value(self.sources[i])
+            with printer.in_square_brackets():
+                printer.print_list(
+                    self.maps.data[i].data.results, lambda e: print_index_expr(printer, e, dim)
+                )
+            if self.conditions.data[i].data.constraints:
+                printer.print_string(" if ")
+                print_condition(printer, self.conditions.data[i].data, dim, " and ")
+
+        printer.print_string(f" ({', '.join(names)}) -> ")
+        printer.print_list(range(len(self.sources)), source, " else ")
+        if self.fill is not None:
+            printer.print_string(" else ")
+            print_scalar(printer, self.fill)
+        print_sizes(printer, self.sizes)
+        printer.print_op_attributes(self.attributes)
+        print_signature(printer, self.sources, self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> IndexMapOp:
+        names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_identifier)
+        rank = len(names)
+
+        def dim() -> AffineExpr | None:
+            for position, name in enumerate(names):
+                if parser.parse_optional_keyword(name):
+                    return AffineExpr.dimension(position)
+            return None
+
+        parser.parse_punctuation("->")
+        operands: list[tuple[object, AffineMap]] = []
+        sources, conditions = [], []
+        fill: tuple[int | float, int] | None = None
+        while fill is None:
+            operand = parser.parse_optional_unresolved_operand()
+            if operand is None:
+                fill = parse_scalar(parser)
+                break
+            exprs = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parse_index_expr(parser, dim)
+            )
+            constraints: list[AffineExpr] = []
+            if parser.parse_optional_keyword("if"):
+                constraints.append(parse_constraint(parser, dim))
+                while parser.parse_optional_keyword("and"):
+                    constraints.append(parse_constraint(parser, dim))
+            sources.append(operand)
+            operands.append((operand, AffineMap(rank, 0, tuple(exprs))))
+            conditions.append(condition(rank, constraints))
+            if not parser.parse_optional_keyword("else"):
+                break
+        sizes = parse_sizes(parser)
+        attributes = parser.parse_optional_attr_dict()
+        pos = parser.pos
+        types, result = parse_signature(parser)
+        fill_attr = None if fill is None else resolve_scalar(parser, *fill, result.element_type)
+        op = cls.build(
+            operands=[parser.resolve_operands(sources, types, pos), sizes],
+            properties={
+                "maps": ArrayAttr([AffineMapAttr(m) for _, m in operands]),
+                "conditions": ArrayAttr([AffineSetAttr(c) for c in conditions]),
+                "fill": fill_attr,
+            },
+            result_types=[result],
+        )
+        op.attributes |= attributes
+        return op
+
+
+def _dim_names(rank: int) -> list[str]:
+    letters = "ijklmnopqrstuvwxyz"
+    return [letters[d] if d < len(letters) else f"i{d}" for d in range(rank)]
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A tensor that holds one value everywhere: `tensor_ir.constant 0.5 : tensor<4xf32>`."""
+
+    name = "tensor_ir.constant"
+
+    value = prop_def(IntegerAttr | FloatAttr)
+    sizes = var_operand_def(IndexType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, value: float | bool, type: TensorType, sizes: Sequence[SSAValue] = ()):
+        super().__init__(
+            operands=[sizes],
+            properties={"value": scalar_attr(value, type.element_type)},
+            result_types=[type],
+        )
+
+    def verify_(self) -> None:
+        result = tensor_type(self.result)
+        verify_element(result.element_type)
+        verify_sizes(result, self.sizes)
+        if self.value.type != result.element_type:
+            raise VerifyException(f"value is {self.value.type}, result holds {result.element_type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_scalar(printer, self.value)
+        print_sizes(printer, self.sizes)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        value, pos = parse_scalar(parser)
+        sizes = parse_sizes(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        result = parse_tensor_type(parser)
+        return cls.create(
+            operands=sizes,
+            properties={"value": resolve_scalar(parser, value, pos, result.element_type)},
+            result_types=[result],
+            attributes=attributes,
+        )
+
+
+@irdl_op_definition
+class IotaOp(IRDLOperation):
+    """Each position holds its index along one axis: `tensor_ir.iota 0 : tensor<4xi64>`."""
+
+    name = "tensor_ir.iota"
+
+    axis = prop_def(IntegerAttr.constr(i64))
+    sizes = var_operand_def(IndexType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, axis: int, type: TensorType, sizes: Sequence[SSAValue] = ()):
+        super().__init__(
+            operands=[sizes], properties={"axis": IntegerAttr(axis, i64)}, result_types=[type]
+        )
+
+    def verify_(self) -> None:
+        result = tensor_type(self.result)
+        verify_sizes(result, self.sizes)
+        if not is_integer(result.element_type):
+            raise VerifyException(f"counts in integers, not {result.element_type}")
+        if not 0 <= self.axis.value.data < result.get_num_dims():
+            raise VerifyException(f"axis {self.axis.value.data} is not an axis of {result}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.axis.value.data}")
+        print_sizes(printer, self.sizes)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> IotaOp:
+        axis = parser.parse_integer(allow_boolean=False)
+        sizes = parse_sizes(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        return cls.create(
+            operands=sizes,
+            properties={"axis": IntegerAttr(axis, i64)},
+            result_types=[parse_tensor_type(parser)],
+            attributes=attributes,
+        )
+
+
+@irdl_op_definition
+class CastOp(IRDLOperation):
+    """Convert each element: `tensor_ir.cast %x : tensor<4xf32> to tensor<4xf16>`.
+
+    Floats round to nearest even. Float to integer truncates (a value that does not fit gives the
+    smallest integer, as on x86); to i1 is `!= 0`, so NaN gives true. Integers wrap.
+    """
+
+    name = "tensor_ir.cast"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
+
+    def __init__(self, input: SSAValue, element: Attribute):
+        super().__init__(
+            operands=[input], result_types=[TensorType(element, tensor_type(input).get_shape())]
+        )
+
+    def verify_(self) -> None:
+        source, result = tensor_type(self.input), tensor_type(self.result)
+        verify_element(source.element_type)
+        verify_element(result.element_type)
+        if source.get_shape() != result.get_shape():
+            raise VerifyException(f"must keep the shape, got {source} to {result}")
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Pick slices along one axis: axis `a` of the source is replaced by the axes of the indices.
+
+    Indices count from 0; one outside the axis stops the program with an error that names the op.
+    ```
+    %rows = tensor_ir.gather %table[%ids] along 0
+              : (tensor<10x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+    ```
+    """
+
+    name = "tensor_ir.gather"
+
+    source = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    axis = prop_def(IntegerAttr.constr(i64))
+    result = result_def(TensorType)
+
+    # Not Pure: removing an unused gather would remove its bounds error.
+    assembly_format = (
+        "$source `` `[` $indices `]` `along` $axis attr-dict `:`"
+        " `(` type($source) `,` type($indices) `)` `->` type($result)"
+    )
+
+    def __init__(self, source: SSAValue, indices: SSAValue, axis: int):
+        shape = self.result_shape(tensor_type(source), tensor_type(indices), axis)
+        super().__init__(
+            operands=[source, indices],
+            properties={"axis": IntegerAttr(axis, i64)},
+            result_types=[TensorType(tensor_type(source).element_type, shape)],
+        )
+
+    @staticmethod
+    def result_shape(source: TensorType, indices: TensorType, axis: int) -> tuple[int, ...]:
+        """Extents of the result: the indices' axes in place of `axis`."""
+        shape = source.get_shape()
+        return (*shape[:axis], *indices.get_shape(), *shape[axis + 1 :])
+
+    def verify_(self) -> None:
+        source, indices = tensor_type(self.source), tensor_type(self.indices)
+        verify_element(source.element_type)
+        if not is_integer(indices.element_type):
+            raise VerifyException(f"indices must be integers, got {indices.element_type}")
+        axis = self.axis.value.data
+        if not 0 <= axis < source.get_num_dims():
+            raise VerifyException(f"axis {axis} is not an axis of {source}")
+        expected = TensorType(source.element_type, self.result_shape(source, indices, axis))
+        if self.result.type != expected:
+            raise VerifyException(f"expected result {expected}, got {self.result.type}")
+
+
+TensorIR = Dialect(
+    "tensor_ir",
+    [ElementwiseOp, ReduceOp, IndexMapOp, ConstantOp, IotaOp, CastOp, GatherOp],
+    [FunctionAttr, CombinerAttr],
+)
+

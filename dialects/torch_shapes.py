@@ -1,0 +1,433 @@
+"""Families of `torch` operations: the base classes that check the shape of a result.
+
+A family knows how the arguments of its members give the result's extents. Members are generated into
+`torch_ops.py`, which says for each ATen overload the family it belongs to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.utils.exceptions import VerifyException
+
+from .scalars import is_bool, is_integer
+from .syntax import tensor_type
+from .torch_base import Shape, TorchOp
+
+# --------------------------------------------------------------------------- helpers
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The extents that PyTorch's broadcasting gives; raises VerifyException if there are none."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    result: list[int] = []
+    for extents in zip(*padded, strict=True):
+        wide = {extent for extent in extents if extent != 1}
+        if len(wide) > 1:
+            listed = " and ".join(str(list(shape)) for shape in shapes)
+            raise VerifyException(f"shapes {listed} do not broadcast")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """`axis` counted from the front; a 0-d tensor counts as one axis, as in PyTorch."""
+    limit = max(rank, 1)
+    if not -limit <= axis < limit:
+        raise VerifyException(f"axis {axis} is outside a tensor of rank {rank}")
+    return axis % limit
+
+
+def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Each axis counted from the front, in the order given; raises if one is named twice."""
+    normal = tuple(normalize_axis(axis, rank) for axis in axes)
+    if len(set(normal)) != len(normal):
+        raise VerifyException(f"axes {list(axes)} name one axis twice")
+    return normal
+
+
+def slice_bounds(extent: int, start: int | None, end: int | None) -> tuple[int, int]:
+    """Where PyTorch's slice of an axis starts and ends, after wrapping and clamping."""
+    low = 0 if start is None else start + extent if start < 0 else start
+    high = extent if end is None else end + extent if end < 0 else end
+    low = min(max(low, 0), extent)
+    return low, min(max(high, low), extent)
+
+
+# --------------------------------------------------------------------------- element-wise
+
+
+class PointwiseOp(TorchOp):
+    """Applies a function at each position; its operands broadcast."""
+
+    def result_shape(self) -> Shape | None:
+        return broadcast_shapes(*self.operand_shapes())
+
+
+class PredicateOp(PointwiseOp):
+    """A pointwise op that gives bools."""
+
+    def verify_(self) -> None:
+        super().verify_()
+        element = tensor_type(self.results[0]).element_type
+        if not is_bool(element):
+            raise VerifyException(f"gives i1 elements, not {element}")
+
+
+class SameShapeOp(TorchOp):
+    """Gives a result of its first operand's shape."""
+
+    def result_shape(self) -> Shape | None:
+        shape = self.operand_shapes()[0]
+        dim = self.properties.get("dim")
+        if isinstance(dim, IntegerAttr):
+            normalize_axis(dim.value.data, len(shape))
+        if "dims" in self.properties:
+            normalize_axes(self.integers("dims"), len(shape))
+        return shape
+
+
+# --------------------------------------------------------------------------- reductions
+
+
+class ReductionOp(TorchOp):
+    """Folds the axes in `dim`, or all of them; `keepdim` keeps each as an axis of extent 1."""
+
+    def reduced_axes(self) -> tuple[int, ...]:
+        """The folded axes, counted from the front and in increasing order."""
+        rank = tensor_type(self.operands[0]).get_num_dims()
+        dim = self.properties.get("dim")
+        if isinstance(dim, IntegerAttr):
+            axes = normalize_axes([dim.value.data], rank)
+        elif isinstance(dim, DenseArrayBase) and len(dim):
+            axes = normalize_axes(self.integers("dim"), rank)
+        else:
+            axes = tuple(range(rank))
+        return tuple(sorted(axes)) if rank else ()
+
+    def result_shape(self) -> Shape | None:
+        shape = self.operand_shapes()[0]
+        axes, keep = self.reduced_axes(), self.flag("keepdim")
+        return tuple(
+            1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes
+        )
+
+
+# --------------------------------------------------------------------------- layout
+
+
+class ViewOp(TorchOp):
+    """Reads the same elements in row-major order under another shape."""
+
+    def result_shape(self) -> Shape | None:
+        count = math.prod(self.operand_shapes()[0])
+        size = self.integers("size")
+        known = math.prod(n for n in size if n >= 0)
+        if size.count(-1) == 1 and known:
+            size = tuple(count // known if n == -1 else n for n in size)
+        if any(n < 0 for n in size) or math.prod(size) != count:
+            raise VerifyException(f"size {list(self.integers('size'))} does not hold {count} elements")
+        return size
+
+
+class PermuteShapeOp(TorchOp):
+    """Reorders axes."""
+
+    def permutation(self) -> tuple[int, ...]:
+        """For each axis of the result, the axis of the operand."""
+        rank = tensor_type(self.operands[0]).get_num_dims()
+        axes = normalize_axes(self.integers("dims"), rank)
+        if len(axes) != rank:
+            raise VerifyException(f"dims {list(axes)} do not reorder {rank} axes")
+        return axes
+
+    def result_shape(self) -> Shape | None:
+        shape = self.operand_shapes()[0]
+        return tuple(shape[axis] for axis in self.permutation())
+
+
+class TransposeShapeOp(PermuteShapeOp):
+    """Swaps two axes: `dim0` and `dim1`, or for `t` the two axes of a matrix."""
+
+    def permutation(self) -> tuple[int, ...]:
+        rank = tensor_type(self.operands[0]).get_num_dims()
+        if "dim0" not in self.properties:
+            if rank > 2:
+                raise VerifyException(f"takes at most 2 axes, got {rank}")
+            return tuple(reversed(range(rank)))
+        first = normalize_axis(self.integer("dim0"), rank)
+        second = normalize_axis(self.integer("dim1"), rank)
+        axes = list(range(rank))
+        if axes:
+            axes[first], axes[second] = second, first
+        return tuple(axes)
+
+
+class SliceShapeOp(TorchOp):
+    """Takes every `step`-th position of one axis."""
+
+    def bounds(self) -> tuple[int, int, int, int]:
+        """The axis, where the slice starts, where it ends, and its step."""
+        shape = self.operand_shapes()[0]
+        if not shape:
+            raise VerifyException("cannot slice a 0-d tensor")
+        axis = normalize_axis(self.integer("dim"), len(shape))
+        start, end = self.optional_integer("start"), self.optional_integer("end")
+        step = self.integer("step")
+        if step < 1:
+            raise VerifyException(f"step must be positive, got {step}")
+        return axis, *slice_bounds(shape[axis], start, end), step
+
+    def result_shape(self) -> Shape | None:
+        axis, start, end, step = self.bounds()
+        shape = self.operand_shapes()[0]
+        return (*shape[:axis], -(-(end - start) // step), *shape[axis + 1 :])
+
+
+class SelectShapeOp(TorchOp):
+    """Takes one position of an axis and drops the axis."""
+
+    def position(self) -> tuple[int, int]:
+        """The axis and the position taken."""
+        shape = self.operand_shapes()[0]
+        if not shape:
+            raise VerifyException("cannot select from a 0-d tensor")
+        axis = normalize_axis(self.integer("dim"), len(shape))
+        index, extent = self.integer("index"), shape[axis]
+        if not -extent <= index < extent:
+            raise VerifyException(f"index {index} is outside axis {axis} of extent {extent}")
+        return axis, index % extent
+
+    def result_shape(self) -> Shape | None:
+        axis, _ = self.position()
+        shape = self.operand_shapes()[0]
+        return shape[:axis] + shape[axis + 1 :]
+
+
+class UnsqueezeShapeOp(TorchOp):
+    """Inserts an axis of extent 1 before `dim`."""
+
+    def result_shape(self) -> Shape | None:
+        shape = self.operand_shapes()[0]
+        axis = normalize_axis(self.integer("dim"), len(shape) + 1)
+        return (*shape[:axis], 1, *shape[axis:])
+
+
+class SqueezeShapeOp(TorchOp):
+    """Drops those axes in `dim`, or of all axes, that have extent 1."""
+
+    def result_shape(self) -> Shape | None:
+        shape = self.operand_shapes()[0]
+        dim = self.properties.get("dim")
+        if dim is None:
+            axes = tuple(range(len(shape)))
+        else:
+            listed = (self.integer("dim"),) if isinstance(dim, IntegerAttr) else self.integers("dim")
+            axes = normalize_axes(listed, len(shape))
+        return tuple(n for i, n in enumerate(shape) if n != 1 or i not in axes)
+
+
+class ExpandShapeOp(TorchOp):
+    """Repeats axes of extent 1 and adds leading ones; -1 keeps an axis."""
+
+    def result_shape(self) -> Shape | None:
+        shape, size = self.operand_shapes()[0], self.integers("size")
+        added = len(size) - len(shape)
+        result = tuple(
+            shape[i - added] if n == -1 and i >= added else n for i, n in enumerate(size)
+        )
+        fits = added >= 0 and all(n in (1, m) for n, m in zip(shape, result[added:], strict=True))
+        if not fits or any(n < 0 for n in result):
+            raise VerifyException(f"{list(shape)} does not expand to {list(size)}")
+        return result
+
+
+class CatShapeOp(TorchOp):
+    """Joins tensors along an axis they have. An empty 1-d tensor is left out, as in PyTorch."""
+
+    def result_shape(self) -> Shape | None:
+        shapes = [s for s in self.operand_shapes() if s != (0,)] or self.operand_shapes()[:1]
+        if not shapes:
+            raise VerifyException("needs at least one tensor")
+        first = shapes[0]
+        axis = normalize_axis(self.integer("dim"), len(first))
+        if not first or any(
+            len(s) != len(first) or s[:axis] + s[axis + 1 :] != first[:axis] + first[axis + 1 :]
+            for s in shapes
+        ):
+            listed = ", ".join(str(list(s)) for s in shapes)
+            raise VerifyException(f"shapes {listed} do not join along axis {axis}")
+        return (*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :])
+
+
+class StackShapeOp(TorchOp):
+    """Joins tensors of one shape along a new axis."""
+
+    def result_shape(self) -> Shape | None:
+        shapes = self.operand_shapes()
+        if len(set(shapes)) != 1:
+            raise VerifyException("stacks tensors of one shape, at least one")
+        axis = normalize_axis(self.integer("dim"), len(shapes[0]) + 1)
+        return (*shapes[0][:axis], len(shapes), *shapes[0][axis:])
+
+
+class SplitShapeOp(TorchOp):
+    """Cuts an axis into pieces of the given sizes, one result per piece."""
+
+    def result_shape(self) -> Shape | None:
+        shape, sizes = self.operand_shapes()[0], self.integers("split_sizes")
+        axis = normalize_axis(self.integer("dim"), len(shape))
+        if not shape or sum(sizes) != shape[axis] or any(n < 0 for n in sizes):
+            raise VerifyException(f"sizes {list(sizes)} do not cut axis {axis} of {list(shape)}")
+        expected = [(*shape[:axis], n, *shape[axis + 1 :]) for n in sizes]
+        if expected != [tensor_type(r).get_shape() for r in self.results]:
+            raise VerifyException(f"results must have shapes {[list(s) for s in expected]}")
+        return expected[0]
+
+
+class RepeatShapeOp(TorchOp):
+    """Tiles a tensor."""
+
+    def result_shape(self) -> Shape | None:
+        shape, repeats = self.operand_shapes()[0], self.integers("repeats")
+        if len(repeats) < len(shape) or any(n < 0 for n in repeats):
+            raise VerifyException(f"repeats {list(repeats)} do not fit {list(shape)}")
+        padded = (1,) * (len(repeats) - len(shape)) + shape
+        return tuple(n * r for n, r in zip(padded, repeats, strict=True))
+
+
+class PadShapeOp(TorchOp):
+    """Adds (or, if negative, removes) positions before and after axes, from the last axis on."""
+
+    def padding(self) -> list[tuple[int, int]]:
+        """For each axis, positions added before and after."""
+        rank, pad = tensor_type(self.operands[0]).get_num_dims(), self.integers("pad")
+        if len(pad) % 2 or len(pad) > 2 * rank:
+            raise VerifyException(f"pad {list(pad)} does not give pairs for at most {rank} axes")
+        pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
+        return [(0, 0)] * (rank - len(pairs)) + pairs[::-1]
+
+    def result_shape(self) -> Shape | None:
+        shape = self.operand_shapes()[0]
+        result = tuple(n + a + b for n, (a, b) in zip(shape, self.padding(), strict=True))
+        if any(n < 0 for n in result):
+            raise VerifyException(f"pad {list(self.integers('pad'))} removes more than there is")
+        return result
+
+
+# --------------------------------------------------------------------------- linear algebra
+
+
+class LinearShapeOp(TorchOp):
+    """`input @ weight.T + bias`."""
+
+    def result_shape(self) -> Shape | None:
+        source, weight, *bias = self.operand_shapes()
+        if not source or len(weight) not in (1, 2) or source[-1] != weight[-1]:
+            raise VerifyException(f"input {list(source)} does not fit weight {list(weight)}")
+        result = (*source[:-1], *weight[:-1])
+        if bias and broadcast_shapes(bias[0], result) != result:
+            raise VerifyException(f"bias {list(bias[0])} does not fit a result {list(result)}")
+        return result
+
+
+class MatmulShapeOp(TorchOp):
+    """The product of two tensors, with the batch axes and 1-d cases of `torch.matmul`."""
+
+    def result_shape(self) -> Shape | None:
+        left, right = self.operand_shapes()[-2:]
+        if not left or not right or left[-1] != right[-2 if len(right) > 1 else 0]:
+            raise VerifyException(f"cannot multiply {list(left)} by {list(right)}")
+        batch = broadcast_shapes(left[:-2], right[:-2])
+        return batch + left[-2:-1] + (right[-1:] if len(right) > 1 else ())
+
+
+class MatrixShapeOp(MatmulShapeOp):
+    """The product of two matrices or of two batches of them; nothing broadcasts but an addend."""
+
+    def result_shape(self) -> Shape | None:
+        *addend, left, right = self.operand_shapes()
+        if len(left) != len(right) or len(left) not in (2, 3) or left[:-2] != right[:-2]:
+            raise VerifyException(f"cannot multiply {list(left)} by {list(right)}")
+        result = super().result_shape()
+        if addend and result and broadcast_shapes(addend[0], result) != result:
+            raise VerifyException(f"addend {list(addend[0])} does not fit a result {list(result)}")
+        return result
+
+
+# --------------------------------------------------------------------------- neural networks
+
+
+class NormShapeOp(TorchOp):
+    """Normalizes over the last axes, which have the extents `normalized_shape`."""
+
+    def result_shape(self) -> Shape | None:
+        shape, *affine = self.operand_shapes()
+        normalized = self.integers("normalized_shape")
+        if not normalized or shape[-len(normalized) :] != normalized:
+            raise VerifyException(f"{list(shape)} does not end in {list(normalized)}")
+        if any(s != normalized for s in affine):
+            raise VerifyException(f"weight and bias must have shape {list(normalized)}")
+        return shape
+
+
+class AttentionShapeOp(TorchOp):
+    """softmax(query @ key.T * scale + mask) @ value over the last two axes."""
+
+    def result_shape(self) -> Shape | None:
+        query, key, value = self.operand_shapes()[:3]
+        fits = (
+            len(query) == len(key) == len(value) >= 2
+            and query[-1] == key[-1]
+            and key[-2] == value[-2]
+        )
+        if not fits:
+            raise VerifyException(
+                f"query {list(query)}, key {list(key)} and value {list(value)} do not fit"
+            )
+        if not self.flag("enable_gqa"):
+            return (*broadcast_shapes(query[:-2], key[:-2], value[:-2]), query[-2], value[-1])
+        heads = [s[-3] if len(s) > 2 else 0 for s in (query, key, value)]
+        if 0 in heads or heads[1] != heads[2] or heads[0] % heads[1]:
+            raise VerifyException(f"{heads[0]} query heads do not share {heads[1]} key heads")
+        batch = broadcast_shapes(query[:-3], key[:-3], value[:-3])
+        return (*batch, heads[0], query[-2], value[-1])
+
+
+class EmbeddingShapeOp(TorchOp):
+    """Rows of a table, one per index."""
+
+    def result_shape(self) -> Shape | None:
+        weight, indices = self.operand_shapes()
+        if len(weight) != 2:
+            raise VerifyException(f"weight must have 2 axes, got {len(weight)}")
+        if not is_integer(tensor_type(self.operands[1]).element_type):
+            raise VerifyException("indices must be integers")
+        return (*indices, weight[1])
+
+
+# --------------------------------------------------------------------------- creation
+
+
+class SizedOp(TorchOp):
+    """Makes a tensor of extents `size`, or of none for a scalar."""
+
+    def result_shape(self) -> Shape | None:
+        return self.integers("size")
+
+
+class ArangeShapeOp(TorchOp):
+    """Counts from `start` (0 if absent) to `end`, exclusive, by `step` (1 if absent)."""
+
+    def result_shape(self) -> Shape | None:
+        start = self.optional_number("start") or 0
+        step = self.optional_number("step")
+        step = 1 if step is None else step
+        if not step or not all(map(math.isfinite, (start, step, self.number("end")))):
+            raise VerifyException("needs finite bounds and a step that is not zero")
+        return (max(0, math.ceil((self.number("end") - start) / step)),)
+
+

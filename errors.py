@@ -1,0 +1,34 @@
+"""The errors a user of deplo can meet, each with the exit code its command-line tools use.
+
+A message is one screen: what went wrong, where, why, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class DeploError(Exception):
+    """A compile-time failure that is the input's fault or a limit of deplo, told in the user's words."""
+
+    exit_code = 1
+
+
+class UsageError(DeploError):
+    """The command line or an argument of the API is wrong."""
+
+    exit_code = 2
+
+
+class UnsupportedOpError(DeploError):
+    """The program uses operators, arguments or dtypes that deplo does not model; lists all of them."""
+
+
+class MismatchError(DeploError):
+    """A result differs from the reference by more than the judge of `docs/` allows."""
+
+    exit_code = 3
+
+
+class MissingEnvironmentError(DeploError):
+    """The machine lacks what the request needs: a GPU, NVRTC, an optional package."""
+
+    exit_code = 4

@@ -1,0 +1,43 @@
+"""The passes, registered lazily: a pass's module is imported when the pass is first asked for.
+
+The order in which passes run is not here: it is in `pipelines.py` and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+
+PASSES = {
+    "decompose-torch": ".torch.decompose_torch:DecomposeTorchPass",
+    "compose-index-maps": ".tensor_ir.compose_index_maps:ComposeIndexMapsPass",
+    "lift-to-loops": ".loop.lift_to_loops:LiftToLoopsPass",
+    "fuse-loops": ".loop.fuse_loops:FuseLoopsPass",
+    "dedup-loads": ".loop.dedup_loads:DedupLoadsPass",
+    "name-kernels": ".loop.name_kernels:NameKernelsPass",
+    "tileify": ".tile.tileify:TileifyPass",
+    "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
+    "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
+    "assign-arena": ".kernel.assign_arena:AssignArenaPass",
+    "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",
+    "lower-tile-to-scf": ".llvm.lower_tile_to_scf:LowerTileToScfPass",
+    "expand-math": ".llvm.expand_math:ExpandMathPass",
+    "convert-to-llvm": ".llvm.convert_to_llvm:ConvertToLlvmPass",
+}
+"""Pass name -> "module:class", in the order a program meets them."""
+
+
+def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Each pass's name with a function that imports and returns its class."""
+    return {name: _loader(where) for name, where in PASSES.items()}
+
+
+def _loader(where: str) -> Callable[[], type[ModulePass]]:
+    module, _, attribute = where.partition(":")
+
+    def load() -> type[ModulePass]:
+        return getattr(import_module(module, __name__), attribute)
+
+    return load

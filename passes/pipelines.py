@@ -1,0 +1,169 @@
+"""The named pipelines: the only place that knows in which order passes run.
+
+A *segment* takes a program from one IR to the next; a pipeline is a row of segments. Each is itself a pass,
+so `deplo-opt --pass-pipeline='loop-to-cuda{target=sm_90a}'` and `xdsl-opt -p loop-to-cuda` both work:
+
+    torch --- tensor --- loop --- tile --- kernel --- cuda        X-to-cuda joins the segments from X on
+                                     \\
+                                      ------- llvm                X-to-llvm leaves the road after `tile`
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from string import Template
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.transforms import get_all_passes as get_xdsl_passes
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+
+from . import get_all_passes
+
+DEFAULT_CUDA_TARGET = "sm_90a"
+DEFAULT_CPU_TARGET = "cpu"
+
+_SEGMENTS: dict[str, tuple[str, ...]] = {
+    "torch-to-tensor": ("decompose-torch",),
+    "tensor-to-loop": (
+        "compose-index-maps",
+        "canonicalize",
+        "cse",
+        "lift-to-loops",
+        "fuse-loops",
+        "dedup-loads",
+        "name-kernels",
+    ),
+    "loop-to-tile": ("tileify", "blockify-launch{target=$target}"),
+    "tile-to-kernel": ("materialize-tile", "assign-arena"),
+    "kernel-to-cuda": ("lower-to-cuda",),
+    "tile-to-llvm": (
+        "lower-tile-to-scf",
+        "assign-arena",
+        "expand-math",
+        "convert-scf-to-cf",
+        "convert-to-llvm",
+    ),
+}
+"""Segment -> the specs of its passes; `$target` stands for the pipeline's `target` option."""
+
+_CUDA_ROAD = (
+    "torch-to-tensor",
+    "tensor-to-loop",
+    "loop-to-tile",
+    "tile-to-kernel",
+    "kernel-to-cuda",
+)
+_CPU_ROAD = ("torch-to-tensor", "tensor-to-loop", "loop-to-tile", "tile-to-llvm")
+
+
+def _roads() -> dict[str, tuple[str, ...]]:
+    """Every pipeline with its segments: each segment alone, then each suffix of the two roads."""
+    roads = {segment: (segment,) for segment in _SEGMENTS}
+    for end, road in (("cuda", _CUDA_ROAD), ("llvm", _CPU_ROAD)):
+        for start, segment in enumerate(road):
+            roads[f"{segment.split('-to-')[0]}-to-{end}"] = road[start:]
+    return roads
+
+
+PIPELINES = _roads()
+"""Pipeline name -> the segments it runs."""
+
+
+@dataclass(frozen=True)
+class NamedPipeline(ModulePass):
+    """A pass that runs other passes in order; `deplo-opt` unfolds it so that each can be watched."""
+
+    segments: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    @abstractmethod
+    def target_name(self) -> str:
+        """The machine the passes are told to compile for."""
+
+    def passes(self) -> tuple[ModulePass, ...]:
+        """The passes this pipeline stands for, options filled in."""
+        specs = (spec for segment in self.segments for spec in _SEGMENTS[segment])
+        text = ",".join(Template(spec).substitute(target=self.target_name) for spec in specs)
+        return make_passes(parse_pipeline(text))
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run the passes in order, with no verification between them."""
+        for each in self.passes():
+            each.apply(ctx, op)
+
+
+@dataclass(frozen=True)
+class CudaPipeline(NamedPipeline):
+    """A pipeline on the road to CUDA; `target` is a compute capability such as `sm_90a`."""
+
+    target: str = DEFAULT_CUDA_TARGET
+
+    @property
+    def target_name(self) -> str:
+        """The compute capability asked for."""
+        return self.target
+
+
+@dataclass(frozen=True)
+class CpuPipeline(NamedPipeline):
+    """A pipeline on the road to native code; `target` is `cpu`."""
+
+    target: str = DEFAULT_CPU_TARGET
+
+    @property
+    def target_name(self) -> str:
+        """The CPU asked for."""
+        return self.target
+
+
+def get_all_pipelines() -> dict[str, Callable[[], type[NamedPipeline]]]:
+    """Each pipeline's name with a function that returns its pass class."""
+    return {name: _loader(name) for name in PIPELINES}
+
+
+def get_all_available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Everything a pipeline may name: xDSL's passes, deplo's passes and the named pipelines."""
+    return {**get_xdsl_passes(), **get_all_passes(), **get_all_pipelines()}
+
+
+def make_passes(specs: Iterable[ArgSpec]) -> tuple[ModulePass, ...]:
+    """The passes that `specs` name, each with its options; names and options must be right."""
+    available = get_all_available_passes()
+    return tuple(available[spec.name]().from_spec(spec) for spec in specs)
+
+
+def expand(passes: Iterable[ModulePass]) -> tuple[ModulePass, ...]:
+    """`passes` with each named pipeline replaced by what it runs."""
+    flat: list[ModulePass] = []
+    for each in passes:
+        flat.extend(each.passes() if isinstance(each, NamedPipeline) else (each,))
+    return tuple(flat)
+
+
+def _loader(name: str) -> Callable[[], type[NamedPipeline]]:
+    def load() -> type[NamedPipeline]:
+        if name not in _CLASSES:
+            _CLASSES[name] = _make_class(name)
+        return _CLASSES[name]
+
+    return load
+
+
+_CLASSES: dict[str, type[NamedPipeline]] = {}
+
+
+def _make_class(name: str) -> type[NamedPipeline]:
+    base = CpuPipeline if name.endswith("-to-llvm") else CudaPipeline
+    title = "".join(part.capitalize() for part in name.split("-")) + "Pipeline"
+    members = {
+        "name": name,
+        "segments": PIPELINES[name],
+        "__doc__": f"Runs {', '.join(PIPELINES[name])}.",
+        "__module__": __name__,
+    }
+    return dataclass(frozen=True)(type(title, (base,), members))

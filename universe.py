@@ -1,0 +1,23 @@
+"""What plain `xdsl-opt` sees of deplo, through the `xdsl.universe` entry point: dialects, passes, targets."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from xdsl.universe import Universe
+from xdsl.utils.target import Target
+
+from .dialects import get_all_dialects
+from .passes import get_all_passes
+from .passes.pipelines import get_all_pipelines
+
+
+def _cuda_target() -> type[Target]:
+    return import_module(".dialects.cuda_printer", __package__).CudaTarget
+
+
+DEPLO = Universe(
+    all_dialects=get_all_dialects(),
+    all_passes={**get_all_passes(), **get_all_pipelines()},
+    all_targets={"cuda": _cuda_target},
+)
