@@ -37,7 +37,15 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.dialects.utils import AbstractYieldOperation
-from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Dialect,
+    Operation,
+    Region,
+    SSAValue,
+)
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from xdsl.irdl import (
     AnyAttr,

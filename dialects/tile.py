@@ -1,0 +1,391 @@
+"""The `tile` dialect: a kernel's schedule on an abstract parallel machine.
+
+    tile.launch (%row = 32 : block, %lane = 256 : thread) schedule(#tile.schedule<threads = 256>) {
+      %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
+      %p = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %v = loop.load %xs[%k * 256 + %lane] : memref<2048xf32, "shared">
+        loop.yield %v : f32
+      }
+      %sum = tile.combine add %p over(%lane) : f32
+      ...
+    }
+
+Three facts about hardware and no more: a grid of parallel threads, grouped in blocks, each block with a
+fast scratchpad. A launch stands inside a `loop.kernel` in place of its outer loops. On a CPU a block is a
+unit of work for the thread pool and has one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    DictionaryAttr,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    i64,
+)
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import (
+    Attribute,
+    BlockArgument,
+    Dialect,
+    Operation,
+    ParametrizedAttribute,
+    Region,
+    SpacedOpaqueSyntaxAttribute,
+    SSAValue,
+)
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    HasAncestor,
+    MemoryAllocEffect,
+    MemoryReadEffect,
+    NoTerminator,
+    Pure,
+    RecursiveMemoryEffect,
+)
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+from .index import AffineIndex, normalize_operands, verify_access
+from .scalars import Combiner, CombinerAttr, verify_combiner
+
+SHARED = StringAttr("shared")
+"""The memory space of a block's scratchpad."""
+
+MAX_THREADS = 1024
+"""Threads a block may have on every GPU that CUDA supports (CUDA C++ Programming Guide, table
+"Technical Specifications per Compute Capability")."""
+
+
+class Level(StrEnum):
+    """Where the points of a launch axis run."""
+
+    BLOCK = "block"
+    THREAD = "thread"
+
+
+@irdl_attr_definition
+class LevelAttr(EnumAttribute[Level], SpacedOpaqueSyntaxAttribute):
+    """The level of a launch axis: `#tile<level block>`."""
+
+    name = "tile.level"
+
+
+@irdl_attr_definition
+class AxisAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
+    """One launch axis, an extent and the level it is bound to: `#tile<axis 32 : block>`."""
+
+    name = "tile.axis"
+
+    extent: IntAttr
+    level: LevelAttr
+
+    def __init__(self, extent: int, level: Level):
+        super().__init__(IntAttr(extent), LevelAttr(level))
+
+    def verify(self) -> None:
+        if self.extent.data < 0:
+            raise VerifyException(f"axis extent must not be negative, got {self.extent.data}")
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"{self.extent.data} : {self.level.data}")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        extent = parser.parse_integer(allow_boolean=False)
+        parser.parse_punctuation(":")
+        return (IntAttr(extent), LevelAttr(parser.parse_str_enum(Level)))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One decision that a schedule may hold, and what it means."""
+
+    name: str
+    meaning: str
+
+
+CHOICES = {
+    c.name: c
+    for c in (
+        Choice("threads", "threads of one block; 1 on a CPU"),
+        Choice("serial", "output elements that one thread computes in a loop of its own"),
+    )
+}
+"""Every key a schedule may hold."""
+
+
+@irdl_attr_definition
+class ScheduleAttr(ParametrizedAttribute):
+    """What was decided for a launch: `#tile.schedule<threads = 256>`.
+
+    A launch without a schedule has nothing decided yet; `#tile.schedule<>` was decided to be empty.
+    """
+
+    name = "tile.schedule"
+
+    choices: DictionaryAttr
+
+    def __init__(self, **choices: int):
+        super().__init__(DictionaryAttr({k: IntegerAttr(v, i64) for k, v in choices.items()}))
+
+    def get(self, choice: str) -> int | None:
+        """The value of a choice, or None if it is absent."""
+        value = self.choices.data.get(choice)
+        assert value is None or isinstance(value, IntegerAttr)
+        return None if value is None else value.value.data
+
+    def verify(self) -> None:
+        for key, value in self.choices.data.items():
+            if key not in CHOICES:
+                raise VerifyException(f"unknown choice `{key}`; a schedule has {', '.join(CHOICES)}")
+            if not isinstance(value, IntegerAttr) or value.value.data < 1:
+                raise VerifyException(f"`{key}` must be a positive integer, got {value}")
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_list(
+                self.choices.data, lambda key: printer.print_string(f"{key} = {self.get(key)}")
+            )
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        def parse_choice() -> tuple[str, Attribute]:
+            key = parser.parse_identifier()
+            parser.parse_punctuation("=")
+            return key, IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+
+        pairs = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_choice)
+        return (DictionaryAttr(dict(pairs)),)
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Run the body once for every point of the axes' index space; see the dialect's example."""
+
+    name = "tile.launch"
+
+    axes = prop_def(ArrayAttr[AxisAttr])
+    schedule = opt_prop_def(ScheduleAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(
+        self, axes: Sequence[AxisAttr], body: Region, schedule: ScheduleAttr | None = None
+    ):
+        super().__init__(
+            properties={"axes": ArrayAttr(axes), "schedule": schedule}, regions=[body]
+        )
+
+    def axis_of(self, value: SSAValue) -> AxisAttr | None:
+        """The axis whose counter `value` is, or None."""
+        if isinstance(value, BlockArgument) and value.block is self.body.block:
+            return self.axes.data[value.index]
+        return None
+
+    def extents(self, level: Level) -> list[int]:
+        """Extents of the axes bound to `level`, in order."""
+        return [a.extent.data for a in self.axes if a.level.data is level]
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks of the grid."""
+        return prod(self.extents(Level.BLOCK))
+
+    @property
+    def num_threads(self) -> int:
+        """Threads of a block."""
+        return prod(self.extents(Level.THREAD))
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        if len(args) != len(self.axes) or any(not isinstance(a.type, IndexType) for a in args):
+            raise VerifyException(f"body must take one index per axis, {len(self.axes)} in all")
+        if self.schedule is not None and self.num_threads > MAX_THREADS:
+            raise VerifyException(
+                f"{self.num_threads} threads exceed the {MAX_THREADS} a block can hold"
+            )
+        threads = None if self.schedule is None else self.schedule.get("threads")
+        if threads is not None and threads != self.num_threads:
+            raise VerifyException(
+                f"schedule says {threads} threads, the axes have {self.num_threads}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        def print_axis(pair: tuple[BlockArgument, AxisAttr]) -> None:
+            printer.print_block_argument(pair[0], print_type=False)
+            printer.print_string(" = ")
+            pair[1].print_parameters(printer)
+
+        printer.print_string(" ")
+        with printer.in_parens():
+            printer.print_list(zip(self.body.block.args, self.axes, strict=True), print_axis)
+        if self.schedule is not None:
+            printer.print_string(" schedule(")
+            printer.print_attribute(self.schedule)
+            printer.print_string(")")
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LaunchOp:
+        def parse_axis() -> tuple[Parser.Argument, AxisAttr]:
+            counter = parser.parse_argument(expect_type=False).resolve(IndexType())
+            parser.parse_punctuation("=")
+            return counter, AxisAttr.new(AxisAttr.parse_parameters(parser))
+
+        pairs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_axis)
+        schedule = None
+        if parser.parse_optional_keyword("schedule"):
+            parser.parse_punctuation("(")
+            pos = parser.pos
+            schedule = parser.parse_attribute()
+            if not isinstance(schedule, ScheduleAttr):
+                parser.raise_error(f"expected #tile.schedule<...>, got {schedule}", pos, parser.pos)
+            parser.parse_punctuation(")")
+        body = parser.parse_region([counter for counter, _ in pairs])
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls([axis for _, axis in pairs], body, schedule)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+@irdl_op_definition
+class StageOp(IRDLOperation):
+    """Copy a slab of an input into the block's scratchpad; all threads of the block take part.
+
+    The slab starts at the index given and its axes are the trailing axes of the source. The index may
+    read block axes only.
+    ```
+    %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
+    ```
+    """
+
+    name = "tile.stage"
+
+    E: ClassVar = VarConstraint("E", AnyAttr())
+
+    source = operand_def(MemRefType.constr(E))
+    origin = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    slab = result_def(MemRefType.constr(E))
+
+    traits = traits_def(HasAncestor(LaunchOp), MemoryReadEffect(), MemoryAllocEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = (
+        "$source `` custom<AffineIndex>($origin, $map) attr-dict"
+        " `:` type($source) `->` type($slab)"
+    )
+
+    def __init__(
+        self,
+        source: SSAValue,
+        exprs: Sequence[AffineExpr],
+        operands: Sequence[SSAValue],
+        shape: Sequence[int],
+    ):
+        assert isinstance(source.type, MemRefType)
+        exprs, operands = normalize_operands(exprs, operands)
+        slab = MemRefType(source.type.element_type, shape, memory_space=SHARED)
+        super().__init__(
+            operands=[source, operands],
+            properties={"map": AffineMapAttr(AffineMap(len(operands), 0, exprs))},
+            result_types=[slab],
+        )
+
+    def verify_(self) -> None:
+        verify_access(self.map.data, self.origin, self.source.type)
+        source, slab = self.source.type, self.slab.type
+        assert isinstance(source, MemRefType)
+        assert isinstance(slab, MemRefType)
+        if slab.memory_space != SHARED:
+            raise VerifyException('the slab must be in memory space "shared"')
+        if slab.get_num_dims() > source.get_num_dims():
+            raise VerifyException(f"slab {slab} has more axes than its source {source}")
+        launch = enclosing_launch(self)
+        for value in self.origin:
+            axis = launch.axis_of(value)
+            if axis is None or axis.level.data is not Level.BLOCK:
+                raise VerifyException("the slab's origin may read block axes of the launch only")
+
+
+@irdl_op_definition
+class CombineOp(IRDLOperation):
+    """Fold one value per thread across thread axes; every thread gets the result.
+
+    ```
+    %sum = tile.combine add %p over(%lane) : f32
+    ```
+    """
+
+    name = "tile.combine"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    combiner = prop_def(CombinerAttr)
+    value = operand_def(T)
+    axes = var_operand_def(IndexType)
+    result = result_def(T)
+
+    traits = traits_def(HasAncestor(LaunchOp), Pure())
+    assembly_format = (
+        "$combiner $value `over` `` `(` $axes `)` attr-dict `:` type($value)"
+    )
+
+    def __init__(self, combiner: Combiner, value: SSAValue, axes: Sequence[SSAValue]):
+        super().__init__(
+            operands=[value, axes],
+            properties={"combiner": CombinerAttr(combiner)},
+            result_types=[value.type],
+        )
+
+    def verify_(self) -> None:
+        verify_combiner(self.combiner.data, self.value.type)
+        if not self.axes:
+            raise VerifyException("needs at least one axis to combine over")
+        launch = enclosing_launch(self)
+        for value in self.axes:
+            axis = launch.axis_of(value)
+            if axis is None or axis.level.data is not Level.THREAD:
+                raise VerifyException("combines over thread axes of the enclosing launch only")
+
+
+def enclosing_launch(op: Operation) -> LaunchOp:
+    """The launch that `op` stands in; its traits guarantee there is one."""
+    parent = op.parent_op()
+    while not isinstance(parent, LaunchOp):
+        assert parent is not None
+        parent = parent.parent_op()
+    return parent
+
+
+Tile = Dialect("tile", [LaunchOp, StageOp, CombineOp], [AxisAttr, LevelAttr, ScheduleAttr])
