@@ -1,4 +1,4 @@
-"""The six languages of deplo, registered lazily: a dialect's module is imported when its first op is met."""
+"""The six languages of deplo, registered lazily: a module is imported when its first op is met."""
 
 from __future__ import annotations
 

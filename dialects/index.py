@@ -208,9 +208,7 @@ def _all_negative(expr: AffineExpr) -> AffineExpr | None:
 # --------------------------------------------------------------------------- parsing
 
 
-def parse_index_expr(
-    parser: AttrParser, parse_dim: Callable[[], AffineExpr | None]
-) -> AffineExpr:
+def parse_index_expr(parser: AttrParser, parse_dim: Callable[[], AffineExpr | None]) -> AffineExpr:
     """Parse a sum of products; `parse_dim` reads a name and gives its dim, or None if there is none."""
     expr = _parse_product(parser, parse_dim)
     while True:
@@ -222,9 +220,7 @@ def parse_index_expr(
             return expr
 
 
-def _parse_product(
-    parser: AttrParser, parse_dim: Callable[[], AffineExpr | None]
-) -> AffineExpr:
+def _parse_product(parser: AttrParser, parse_dim: Callable[[], AffineExpr | None]) -> AffineExpr:
     expr = _parse_factor(parser, parse_dim)
     while True:
         pos = parser.pos
@@ -265,9 +261,7 @@ def _parse_factor(parser: AttrParser, parse_dim: Callable[[], AffineExpr | None]
     parser.raise_error("expected an index expression: a name, an integer or `(`")
 
 
-def parse_constraint(
-    parser: AttrParser, parse_dim: Callable[[], AffineExpr | None]
-) -> AffineExpr:
+def parse_constraint(parser: AttrParser, parse_dim: Callable[[], AffineExpr | None]) -> AffineExpr:
     """Parse `a < b`, `a <= b`, `a > b` or `a >= b` to the expression that must be at least zero."""
     left = parse_index_expr(parser, parse_dim)
     if parser.parse_optional_punctuation("<"):

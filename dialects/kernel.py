@@ -73,7 +73,8 @@ MAX_STATIC_SHARED_BYTES = 48 * 1024
 INDEX = IndexType()
 
 
-def _parse_geometry(parser: Parser) -> tuple[int, int]:
+def parse_geometry(parser: Parser) -> tuple[int, int]:
+    """Parse `blocks(B) threads(T)`."""
     values: list[int] = []
     for keyword in ("blocks", "threads"):
         parser.parse_keyword(keyword)
@@ -83,7 +84,8 @@ def _parse_geometry(parser: Parser) -> tuple[int, int]:
     return values[0], values[1]
 
 
-def _verify_geometry(blocks: int, threads: int) -> None:
+def verify_geometry(blocks: int, threads: int) -> None:
+    """Raise unless a GPU could launch such a grid."""
     if blocks < 0:
         raise VerifyException(f"blocks must not be negative, got {blocks}")
     if not 1 <= threads <= MAX_THREADS:
@@ -116,7 +118,7 @@ class FuncOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _verify_geometry(self.blocks.value.data, self.threads.value.data)
+        verify_geometry(self.blocks.value.data, self.threads.value.data)
         if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
             raise VerifyException("the body's arguments differ from the function type")
         if self.function_type.outputs.data:
@@ -139,10 +141,8 @@ class FuncOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
         sym_name = parser.parse_symbol_name()
-        arguments = parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, parser.parse_argument
-        )
-        blocks, threads = _parse_geometry(parser)
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        blocks, threads = parse_geometry(parser)
         body = parser.parse_region(arguments)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         op = cls(sym_name.data, body, blocks, threads)
@@ -319,7 +319,7 @@ class LaunchOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _verify_geometry(self.blocks.value.data, self.threads.value.data)
+        verify_geometry(self.blocks.value.data, self.threads.value.data)
         if self.kernel.nested_references.data:
             raise VerifyException("launches kernels of the same module only")
 
@@ -340,7 +340,7 @@ class LaunchOp(IRDLOperation):
         names = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, parser.parse_unresolved_operand
         )
-        blocks, threads = _parse_geometry(parser)
+        blocks, threads = parse_geometry(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         pos = parser.pos
@@ -368,4 +368,3 @@ Kernel = Dialect(
     ],
     [],
 )
-

@@ -117,9 +117,7 @@ class LoadOp(IRDLOperation):
     custom_directives = (AffineIndex,)
     assembly_format = "$memref `` custom<AffineIndex>($indices, $map) attr-dict `:` type($memref)"
 
-    def __init__(
-        self, memref: SSAValue, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
-    ):
+    def __init__(self, memref: SSAValue, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]):
         assert isinstance(memref.type, MemRefType)
         map_attr, operands = _access(exprs, operands)
         super().__init__(
@@ -181,9 +179,7 @@ class IndexOp(IRDLOperation):
 
     def __init__(self, expr: AffineExpr, operands: Sequence[SSAValue]):
         map_attr, operands = _access([expr], operands)
-        super().__init__(
-            operands=[operands], properties={"map": map_attr}, result_types=[INDEX]
-        )
+        super().__init__(operands=[operands], properties={"map": map_attr}, result_types=[INDEX])
 
     def verify_(self) -> None:
         verify_operand_count(self.map.data.num_dims, self.map.data.num_symbols, self.operands_)
@@ -247,6 +243,22 @@ class CheckedIndexOp(IRDLOperation):
             properties={"extent": IntegerAttr(extent, INDEX)},
             result_types=[INDEX],
         )
+
+
+@irdl_op_definition
+class AssertOp(IRDLOperation):
+    """Stop the program with a message if a condition is false: `loop.assert %ok, "message"`."""
+
+    name = "loop.assert"
+
+    condition = operand_def(i1)
+    message = prop_def(StringAttr)
+
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$condition `,` $message attr-dict"
+
+    def __init__(self, condition: SSAValue, message: str):
+        super().__init__(operands=[condition], properties={"message": StringAttr(message)})
 
 
 @irdl_op_definition
@@ -492,6 +504,6 @@ class KernelOp(IRDLOperation):
 
 Loop = Dialect(
     "loop",
-    [LoadOp, StoreOp, IndexOp, TestOp, CheckedIndexOp, YieldOp, ForOp, KernelOp],
+    [LoadOp, StoreOp, IndexOp, TestOp, CheckedIndexOp, AssertOp, YieldOp, ForOp, KernelOp],
     [],
 )

@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 Scalar = IntegerAttr | FloatAttr
 """A scalar constant: an integer (or bool) or a float attribute."""
 
+
 def tensor_type(value: SSAValue) -> TensorType:
     """The type of a value that is known to be a tensor."""
     assert isinstance(value.type, TensorType)

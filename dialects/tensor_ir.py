@@ -568,4 +568,3 @@ TensorIR = Dialect(
     [ElementwiseOp, ReduceOp, IndexMapOp, ConstantOp, IotaOp, CastOp, GatherOp],
     [FunctionAttr, CombinerAttr],
 )
-

@@ -164,7 +164,9 @@ class ScheduleAttr(ParametrizedAttribute):
     def verify(self) -> None:
         for key, value in self.choices.data.items():
             if key not in CHOICES:
-                raise VerifyException(f"unknown choice `{key}`; a schedule has {', '.join(CHOICES)}")
+                raise VerifyException(
+                    f"unknown choice `{key}`; a schedule has {', '.join(CHOICES)}"
+                )
             if not isinstance(value, IntegerAttr) or value.value.data < 1:
                 raise VerifyException(f"`{key}` must be a positive integer, got {value}")
 
@@ -200,9 +202,7 @@ class LaunchOp(IRDLOperation):
     def __init__(
         self, axes: Sequence[AxisAttr], body: Region, schedule: ScheduleAttr | None = None
     ):
-        super().__init__(
-            properties={"axes": ArrayAttr(axes), "schedule": schedule}, regions=[body]
-        )
+        super().__init__(properties={"axes": ArrayAttr(axes), "schedule": schedule}, regions=[body])
 
     def axis_of(self, value: SSAValue) -> AxisAttr | None:
         """The axis whose counter `value` is, or None."""
@@ -302,8 +302,7 @@ class StageOp(IRDLOperation):
     traits = traits_def(HasAncestor(LaunchOp), MemoryReadEffect(), MemoryAllocEffect())
     custom_directives = (AffineIndex,)
     assembly_format = (
-        "$source `` custom<AffineIndex>($origin, $map) attr-dict"
-        " `:` type($source) `->` type($slab)"
+        "$source `` custom<AffineIndex>($origin, $map) attr-dict `:` type($source) `->` type($slab)"
     )
 
     def __init__(
@@ -357,9 +356,7 @@ class CombineOp(IRDLOperation):
     result = result_def(T)
 
     traits = traits_def(HasAncestor(LaunchOp), Pure())
-    assembly_format = (
-        "$combiner $value `over` `` `(` $axes `)` attr-dict `:` type($value)"
-    )
+    assembly_format = "$combiner $value `over` `` `(` $axes `)` attr-dict `:` type($value)"
 
     def __init__(self, combiner: Combiner, value: SSAValue, axes: Sequence[SSAValue]):
         super().__init__(

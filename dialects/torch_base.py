@@ -1,23 +1,22 @@
 """What every operation of the `torch` dialect shares: argument kinds, text form and checks.
 
-A Torch IR operation is one overload of an ATen operator. Its tensors are operands, in the order of the
-operator's schema; every other argument is a property of the schema's name. Text spells both out:
+A Torch IR operation is one overload of an ATen operator. Its tensors are operands, in the order of
+the operator's schema; every other argument is a property of that name. Text spells both out:
 
     %s = torch.sum %x {dim = [1], keepdim = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
     %y = torch.linear %x, %w, none : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<4x2xf32>
     %c = torch.cat [%a, %b] {dim = 1} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
 
-An absent optional tensor reads `none`; a list of tensors stands in brackets. A property that equals the
-schema's default is not printed. A bare integer is an i64; a float carries its type, f64.
+An absent optional tensor reads `none`; a list of tensors stands in brackets. A property that equals
+the schema's default is not printed. A bare integer is an i64; a float carries its type, f64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import ClassVar, Self, TypeAlias, TypeVar
 
-from typing_extensions import Self
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
@@ -30,7 +29,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 from xdsl.irdl import (
     AttrConstraint,
     IntConstraint,
@@ -136,7 +135,7 @@ def argument_attr(value: ScalarValue | str | Sequence[int]) -> Attribute:
 class TorchOp(IRDLOperation):
     """One overload of an ATen operator. Pure: the front end functionalizes what it imports."""
 
-    aten: ClassVar[str]
+    ATEN: ClassVar[str]
     """The overload's name as PyTorch spells it, such as `add.Tensor`."""
 
     # ---- arguments as Python values
@@ -245,7 +244,7 @@ class TorchOp(IRDLOperation):
         print_tensors(printer, self.tensor_arguments())
         print_arguments(printer, arguments | self.attributes)
         printer.print_string(" : ")
-        printer.print_operation_type(self)
+        printer.print_function_type(self.operand_types, self.result_types)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

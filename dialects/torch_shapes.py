@@ -1,7 +1,7 @@
 """Families of `torch` operations: the base classes that check the shape of a result.
 
-A family knows how the arguments of its members give the result's extents. Members are generated into
-`torch_ops.py`, which says for each ATen overload the family it belongs to.
+A family knows how the arguments of its members give the result's extents. Members are generated
+into `torch_ops.py`, which says for each ATen overload the family it belongs to.
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ class ReductionOp(TorchOp):
     def result_shape(self) -> Shape | None:
         shape = self.operand_shapes()[0]
         axes, keep = self.reduced_axes(), self.flag("keepdim")
-        return tuple(
-            1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes
-        )
+        return tuple(1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes)
 
 
 # --------------------------------------------------------------------------- layout
@@ -129,7 +127,8 @@ class ViewOp(TorchOp):
         if size.count(-1) == 1 and known:
             size = tuple(count // known if n == -1 else n for n in size)
         if any(n < 0 for n in size) or math.prod(size) != count:
-            raise VerifyException(f"size {list(self.integers('size'))} does not hold {count} elements")
+            wanted = list(self.integers("size"))
+            raise VerifyException(f"size {wanted} does not hold {count} elements")
         return size
 
 
@@ -224,9 +223,10 @@ class SqueezeShapeOp(TorchOp):
         dim = self.properties.get("dim")
         if dim is None:
             axes = tuple(range(len(shape)))
+        elif isinstance(dim, IntegerAttr):
+            axes = normalize_axes([dim.value.data], len(shape))
         else:
-            listed = (self.integer("dim"),) if isinstance(dim, IntegerAttr) else self.integers("dim")
-            axes = normalize_axes(listed, len(shape))
+            axes = normalize_axes(self.integers("dim"), len(shape))
         return tuple(n for i, n in enumerate(shape) if n != 1 or i not in axes)
 
 
@@ -429,5 +429,3 @@ class ArangeShapeOp(TorchOp):
         if not step or not all(map(math.isfinite, (start, step, self.number("end")))):
             raise VerifyException("needs finite bounds and a step that is not zero")
         return (max(0, math.ceil((self.number("end") - start) / step)),)
-
-

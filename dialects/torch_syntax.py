@@ -1,7 +1,7 @@
-"""The text form of `torch` operations: tensors, then the other arguments in braces, then a signature.
+"""The text form of `torch` operations: tensors, other arguments in braces, then a signature.
 
-    torch.linear %x, %w, none : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<4x2xf32>
-    torch.cat [%a, %b] {dim = 1} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+torch.linear %x, %w, none : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<4x2xf32>
+torch.cat [%a, %b] {dim = 1} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ def parse_tensors(parser: Parser, definitions: Sequence[OperandDef]) -> list[Unr
     for i, definition in enumerate(definitions):
         if i:
             parser.parse_punctuation(",")
-        if isinstance(definition, OptOperandDef) and parser.parse_optional_keyword("none"):
+        optional = isinstance(definition, OptOperandDef)
+        if optional and parser.parse_optional_keyword("none"):
             arguments.append(None)
-        elif isinstance(definition, VarOperandDef):
+        elif isinstance(definition, VarOperandDef) and not optional:
             arguments.append(
                 parser.parse_comma_separated_list(
                     parser.Delimiter.SQUARE, parser.parse_unresolved_operand
@@ -84,7 +85,7 @@ def print_arguments(printer: Printer, arguments: Mapping[str, Attribute]) -> Non
 
 
 def print_argument(printer: Printer, value: Attribute) -> None:
-    """Print integers bare, lists in brackets, and floats with the fewest digits that give them back."""
+    """Print integers bare, lists in brackets, floats with the fewest digits that give them back."""
     match value:
         case IntegerAttr() if value.type == i64:
             printer.print_string(str(value.value.data))

@@ -1,0 +1,22 @@
+"""Numpy interpreters: what each IR means, so that every lowering can be checked.
+
+    outputs = execute(module, inputs)
+
+runs `@main` of a module at the tensor, loop, tile, kernel or CUDA level. `random_inputs` makes ordinary and
+adversarial inputs for a module, and `compare` judges two results.
+"""
+
+from .execute import compare, execute, random_inputs
+from .numpy_types import numpy_dtype, round_to_bfloat16
+from .scalar_ops import NotExecutable
+from .tensor_ir import ProgramError
+
+__all__ = [
+    "NotExecutable",
+    "ProgramError",
+    "compare",
+    "execute",
+    "numpy_dtype",
+    "random_inputs",
+    "round_to_bfloat16",
+]

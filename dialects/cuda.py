@@ -1,0 +1,503 @@
+"""The `cuda` dialect: one operation per C++ construct, so that printing decides nothing.
+
+    cuda.func @k_sum(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>)
+        blocks(32) threads(256) index(i32) {
+      %row = cuda.block_idx
+      %zero = cuda.literal 0.0 : f32
+      %acc = cuda.variable %zero : f32
+      cuda.for %k = 0 to 2048 {
+        %v = cuda.load %x[%row * 2048 + %k] : !cuda.ptr<f32, const>
+        %s = cuda.binary "+" %acc, %v : (f32, f32) -> f32
+        cuda.assign %acc, %s : f32
+      }
+      cuda.store %acc, %y[%row] : !cuda.ptr<f32>
+    }
+
+Addresses are flat offsets in elements. Types are C++'s: i32 is `int`, i64 `long long`, i1 `bool`,
+`index` whichever of the first two the function says; f16 and bf16 values are their bits, which only loads,
+stores, selects and conversions touch. A `cuda.variable` is a mutable local: using it reads its value at
+that moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    SymbolNameConstraint,
+    UnitAttr,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Dialect,
+    Region,
+    SSAValue,
+)
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    IsolatedFromAbove,
+    MemoryAllocEffect,
+    MemoryReadEffect,
+    MemoryWriteEffect,
+    NoTerminator,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from .cuda_values import (
+    IDENTIFIER,
+    INDEX,
+    BinaryOp,
+    BlockIdxOp,
+    CallOp,
+    CastOp,
+    IndexOp,
+    LiteralOp,
+    PointerType,
+    PtxOp,
+    SelectOp,
+    TestOp,
+    ThreadIdxOp,
+    UnaryOp,
+)
+from .index import AffineIndex, normalize_operands, verify_operand_count
+from .kernel import WARP, parse_geometry, verify_geometry
+
+# --------------------------------------------------------------------------- functions
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """A `__global__` function with its launch bounds; see the dialect's example."""
+
+    name = "cuda.func"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    function_type = prop_def(FunctionType)
+    blocks = prop_def(IntegerAttr.constr(i64))
+    threads = prop_def(IntegerAttr.constr(i64))
+    index_type = prop_def(IntegerType)
+    body = region_def("single_block")
+
+    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
+
+    def __init__(
+        self, sym_name: str, body: Region, blocks: int, threads: int, index_type: IntegerType
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "function_type": FunctionType.from_lists(list(body.block.arg_types), []),
+                "blocks": IntegerAttr(blocks, i64),
+                "threads": IntegerAttr(threads, i64),
+                "index_type": index_type,
+            },
+            regions=[body],
+        )
+
+    def verify_(self) -> None:
+        verify_geometry(self.blocks.value.data, self.threads.value.data)
+        if self.index_type not in (i32, i64):
+            raise VerifyException(f"index arithmetic is in i32 or i64, got {self.index_type}")
+        if not IDENTIFIER.fullmatch(self.sym_name.data):
+            raise VerifyException(f"{self.sym_name.data!r} is not a C++ identifier")
+        if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
+            raise VerifyException("the body's arguments differ from the function type")
+        for argument in self.body.block.args:
+            if not isinstance(argument.type, PointerType):
+                raise VerifyException(f"arguments are pointers, got {argument.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        with printer.in_parens():
+            printer.print_list(self.body.block.args, printer.print_block_argument)
+        geometry = f"blocks({self.blocks.value.data}) threads({self.threads.value.data})"
+        printer.print_string(f" {geometry} index({self.index_type}) ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FuncOp:
+        sym_name = parser.parse_symbol_name()
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        blocks, threads = parse_geometry(parser)
+        parser.parse_keyword("index")
+        with parser.in_parens():
+            pos = parser.pos
+            index_type = parser.parse_type()
+            if not isinstance(index_type, IntegerType):
+                parser.raise_error(f"index must be i32 or i64, got {index_type}", pos, parser.pos)
+        body = parser.parse_region(arguments)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(sym_name.data, body, blocks, threads, index_type)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+# --------------------------------------------------------------------------- memory
+
+
+def _pointer(value: SSAValue) -> PointerType:
+    assert isinstance(value.type, PointerType)
+    return value.type
+
+
+def _offset(
+    offset: AffineExpr, operands: Sequence[SSAValue]
+) -> tuple[AffineMapAttr, list[SSAValue]]:
+    exprs, operands = normalize_operands([offset], operands)
+    return AffineMapAttr(AffineMap(len(operands), 0, exprs)), operands
+
+
+def _verify_offset(index_map: AffineMap, operands: Sequence[SSAValue]) -> None:
+    verify_operand_count(index_map.num_dims, index_map.num_symbols, operands)
+    if len(index_map.results) != 1:
+        raise VerifyException(f"an address is one flat offset, got {len(index_map.results)}")
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """`const float v = x[i * 8 + k];`: `%v = cuda.load %x[%i * 8 + %k] : !cuda.ptr<f32> -> f32`."""
+
+    name = "cuda.load"
+
+    pointer = operand_def(PointerType)
+    offset = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    result = result_def()
+
+    traits = traits_def(MemoryReadEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = (
+        "$pointer `` custom<AffineIndex>($offset, $map) attr-dict"
+        " `:` type($pointer) `->` type($result)"
+    )
+
+    def __init__(self, pointer: SSAValue, offset: AffineExpr, operands: Sequence[SSAValue]):
+        map_attr, operands = _offset(offset, operands)
+        super().__init__(
+            operands=[pointer, operands],
+            properties={"map": map_attr},
+            result_types=[_pointer(pointer).element],
+        )
+
+    def verify_(self) -> None:
+        _verify_offset(self.map.data, self.offset)
+        if self.result.type != _pointer(self.pointer).element:
+            raise VerifyException(f"loads {_pointer(self.pointer).element}, not {self.result.type}")
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """`y[i] = v;`: `cuda.store %v, %y[%i] : f32, !cuda.ptr<f32>`."""
+
+    name = "cuda.store"
+
+    value = operand_def()
+    pointer = operand_def(PointerType)
+    offset = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+
+    traits = traits_def(MemoryWriteEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = (
+        "$value `,` $pointer `` custom<AffineIndex>($offset, $map) attr-dict"
+        " `:` type($value) `,` type($pointer)"
+    )
+
+    def __init__(
+        self,
+        value: SSAValue,
+        pointer: SSAValue,
+        offset: AffineExpr,
+        operands: Sequence[SSAValue],
+    ):
+        map_attr, operands = _offset(offset, operands)
+        super().__init__(operands=[value, pointer, operands], properties={"map": map_attr})
+
+    def verify_(self) -> None:
+        _verify_offset(self.map.data, self.offset)
+        if _pointer(self.pointer).is_read_only:
+            raise VerifyException("stores through a pointer to const")
+        if self.value.type != _pointer(self.pointer).element:
+            raise VerifyException(f"stores {self.value.type} to {self.pointer.type}")
+
+
+@irdl_op_definition
+class SharedOp(IRDLOperation):
+    """`__shared__ float s[256];`: `%s = cuda.shared 256 : !cuda.ptr<f32>`."""
+
+    name = "cuda.shared"
+
+    extent = prop_def(IntegerAttr.constr(i64))
+    result = result_def(PointerType)
+
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "$extent attr-dict `:` type($result)"
+
+    def __init__(self, extent: int, element: Attribute):
+        super().__init__(
+            properties={"extent": IntegerAttr(extent, i64)}, result_types=[PointerType(element)]
+        )
+
+    def verify_(self) -> None:
+        if self.extent.value.data < 1:
+            raise VerifyException(f"extent must be positive, got {self.extent.value.data}")
+        if _pointer(self.result).is_read_only:
+            raise VerifyException("shared memory is not const")
+
+
+@irdl_op_definition
+class SyncthreadsOp(IRDLOperation):
+    """`__syncthreads();`: `cuda.syncthreads`."""
+
+    name = "cuda.syncthreads"
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class ShuffleXorOp(IRDLOperation):
+    """`__shfl_xor_sync(0xffffffffu, v, 16)`: `%s = cuda.shuffle_xor %v, 16 : f32`."""
+
+    name = "cuda.shuffle_xor"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    value = operand_def(T)
+    lane_mask = prop_def(IntegerAttr.constr(i64))
+    result = result_def(T)
+
+    assembly_format = "$value `,` $lane_mask attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue, lane_mask: int):
+        super().__init__(
+            operands=[value],
+            properties={"lane_mask": IntegerAttr(lane_mask, i64)},
+            result_types=[value.type],
+        )
+
+    def verify_(self) -> None:
+        if self.value.type not in (f32, f64, i32, i64):
+            raise VerifyException(f"C++ shuffles 32- and 64-bit values, not {self.value.type}")
+        if not 0 < self.lane_mask.value.data < WARP:
+            raise VerifyException(f"lane mask must be between 1 and {WARP - 1}")
+
+
+# --------------------------------------------------------------------------- control flow
+
+
+@irdl_op_definition
+class VariableOp(IRDLOperation):
+    """A mutable local, `float acc = 0.0f;` or `float v;`: `%acc = cuda.variable %zero : f32`."""
+
+    name = "cuda.variable"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    initial = opt_operand_def(T)
+    result = result_def(T)
+
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "($initial^)? attr-dict `:` type($result)"
+
+    def __init__(self, type: Attribute, initial: SSAValue | None = None):
+        super().__init__(operands=[initial], result_types=[type])
+
+
+@irdl_op_definition
+class AssignOp(IRDLOperation):
+    """`acc = v;`: `cuda.assign %acc, %v : f32`."""
+
+    name = "cuda.assign"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    variable = operand_def(T)
+    value = operand_def(T)
+
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$variable `,` $value attr-dict `:` type($value)"
+
+    def __init__(self, variable: SSAValue, value: SSAValue):
+        super().__init__(operands=[variable, value])
+
+    def verify_(self) -> None:
+        if not isinstance(self.variable.owner, VariableOp):
+            raise VerifyException("assigns to a cuda.variable only")
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """`for (int k = 0; k < 8; ++k) { ... }`: `cuda.for %k = 0 to 8 { ... }`; also `unroll`."""
+
+    name = "cuda.for"
+
+    extent = prop_def(IntegerAttr.constr(i64))
+    unroll = opt_prop_def(UnitAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(self, extent: int, body: Region, *, unroll: bool = False):
+        super().__init__(
+            properties={
+                "extent": IntegerAttr(extent, i64),
+                "unroll": UnitAttr() if unroll else None,
+            },
+            regions=[body],
+        )
+
+    @property
+    def induction_var(self) -> BlockArgument:
+        """The counter."""
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        if self.extent.value.data < 0:
+            raise VerifyException(f"extent must not be negative, got {self.extent.value.data}")
+        if tuple(self.body.block.arg_types) != (INDEX,):
+            raise VerifyException("body must take exactly the loop counter, an index")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_block_argument(self.induction_var, print_type=False)
+        printer.print_string(f" = 0 to {self.extent.value.data}")
+        printer.print_string(" unroll " if self.unroll is not None else " ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        counter = parser.parse_argument(expect_type=False).resolve(INDEX)
+        parser.parse_punctuation("=")
+        pos = parser.pos
+        if parser.parse_integer(allow_boolean=False) != 0:
+            parser.raise_error("loops count from 0; put the offset into the index", pos)
+        parser.parse_keyword("to")
+        extent = parser.parse_integer(allow_boolean=False)
+        unroll = parser.parse_optional_keyword("unroll") is not None
+        body = parser.parse_region((counter,))
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(extent, body, unroll=unroll)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+@irdl_op_definition
+class IfOp(IRDLOperation):
+    """`if (c) { ... } else { ... }`: `cuda.if %c { ... } else { ... }`."""
+
+    name = "cuda.if"
+
+    condition = operand_def(i1)
+    then = region_def("single_block")
+    otherwise = region_def()
+
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(self, condition: SSAValue, then: Region, otherwise: Region | None = None):
+        super().__init__(operands=[condition], regions=[then, otherwise or Region()])
+
+    def verify_(self) -> None:
+        if any(region.block.args for region in self.regions if region.blocks):
+            raise VerifyException("the blocks of an if take no arguments")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.condition)
+        printer.print_string(" ")
+        printer.print_region(self.then, print_empty_block=False)
+        if self.otherwise.blocks:
+            printer.print_string(" else ")
+            printer.print_region(self.otherwise, print_empty_block=False)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> IfOp:
+        condition = parser.parse_operand()
+        then = parser.parse_region()
+        otherwise = parser.parse_region() if parser.parse_optional_keyword("else") else None
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(condition, then, otherwise)
+        for region in op.regions[: 1 if otherwise is None else 2]:
+            if not region.blocks:
+                region.add_block(Block())
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+@irdl_op_definition
+class TrapOp(IRDLOperation):
+    """`__trap();`, which stops the program with an error: `cuda.trap`."""
+
+    name = "cuda.trap"
+
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+Cuda = Dialect(
+    "cuda",
+    [
+        FuncOp,
+        ThreadIdxOp,
+        BlockIdxOp,
+        LiteralOp,
+        IndexOp,
+        TestOp,
+        UnaryOp,
+        BinaryOp,
+        SelectOp,
+        CallOp,
+        PtxOp,
+        CastOp,
+        LoadOp,
+        StoreOp,
+        SharedOp,
+        SyncthreadsOp,
+        ShuffleXorOp,
+        VariableOp,
+        AssignOp,
+        ForOp,
+        IfOp,
+        TrapOp,
+    ],
+    [PointerType],
+)

@@ -1,0 +1,93 @@
+"""How the interpreters hold IR values in numpy.
+
+f16, f32, f64, the integers and bool are numpy's own. numpy has no bf16: its values are held as float32
+arrays that contain only numbers bf16 can represent, and `round_to_bfloat16` makes them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+)
+from xdsl.ir import Attribute
+
+Array = NDArray[Any]
+
+_INTEGERS = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+
+
+def numpy_dtype(element: Attribute) -> np.dtype[Any]:
+    """The numpy dtype that holds values of `element`; float32 for bf16."""
+    match element:
+        case Float16Type():
+            return np.dtype(np.float16)
+        case Float32Type() | BFloat16Type():
+            return np.dtype(np.float32)
+        case Float64Type():
+            return np.dtype(np.float64)
+        case IndexType():
+            return np.dtype(np.int64)
+        case IntegerType():
+            return np.dtype(_INTEGERS[element.width.data])
+        case _:
+            raise TypeError(f"no numpy dtype for {element}")
+
+
+def round_to_bfloat16(values: Array) -> Array:
+    """Round float32 or float64 to the nearest bf16, ties to even, held as float32; NaN stays NaN."""
+    values = np.asarray(values)
+    if values.dtype == np.float64:
+        values = _round_to_odd_float32(values)
+    bits = values.astype(np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(
+        0xFFFF0000
+    )
+    return np.where(np.isnan(values), np.float32(np.nan), rounded.view(np.float32))
+
+
+def _round_to_odd_float32(values: Array) -> Array:
+    """float64 to float32 so that one more rounding is correct: an inexact result gets an odd bit."""
+    near = values.astype(np.float32)
+    inexact = (near.astype(np.float64) != values) & np.isfinite(values) & np.isfinite(near)
+    away = np.abs(near.astype(np.float64)) > np.abs(values)
+    bits = near.view(np.uint32)
+    truncated = np.where(inexact & away, bits - np.uint32(1), bits)
+    return np.where(inexact, truncated | np.uint32(1), bits).astype(np.uint32).view(np.float32)
+
+
+def convert(values: Array, target: Attribute) -> Array:
+    """Convert numpy values as `tensor_ir.cast` says: to nearest even, truncation, wrap-around."""
+    values = np.asarray(values)
+    if isinstance(target, BFloat16Type):
+        if values.dtype.kind != "f":
+            values = values.astype(np.float64)
+        return round_to_bfloat16(values)
+    dtype = numpy_dtype(target)
+    if dtype == np.bool_:
+        return values != 0
+    if dtype.kind == "i" and values.dtype.kind == "f":
+        return float_to_integer(values, dtype)
+    return values.astype(dtype)
+
+
+def float_to_integer(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Truncate towards zero; what does not fit gives the smallest integer, as on x86.
+
+    Integers narrower than 32 bits take the low bits of the 32-bit result.
+    """
+    wide = np.dtype(np.int64) if dtype.itemsize == 8 else np.dtype(np.int32)
+    limit = float(1 << (8 * wide.itemsize - 1))
+    with np.errstate(invalid="ignore"):
+        whole = np.trunc(values.astype(np.float64))
+        fits = (whole >= -limit) & (whole < limit)
+        safe = np.where(fits, whole, 0.0).astype(wide)
+    return np.where(fits, safe, np.iinfo(wide).min).astype(dtype)

@@ -1,0 +1,90 @@
+"""The index simplifier keeps the value of every expression and finds the forms it promises."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.ir.affine import AffineExpr
+
+import itertools
+
+import pytest
+
+from deplo.analysis.index import bounds, simplify
+from deplo.dialects.index import delinearize, linearize
+
+D = [AffineExpr.dimension(i) for i in range(3)]
+
+
+def expressions():
+    leaves = st.one_of(
+        st.sampled_from(D), st.integers(-20, 20).map(AffineExpr.constant)
+    )
+
+    def extend(inner):
+        divisors = st.integers(1, 12)
+        return st.one_of(
+            st.tuples(inner, inner).map(lambda p: p[0] + p[1]),
+            st.tuples(inner, st.integers(-6, 12)).map(lambda p: p[0] * p[1]),
+            st.tuples(inner, divisors).map(lambda p: p[0] // p[1]),
+            st.tuples(inner, divisors).map(lambda p: p[0] % p[1]),
+            st.tuples(inner, divisors).map(lambda p: p[0].ceil_div(p[1])),
+        )
+
+    return st.recursive(leaves, extend, max_leaves=10)
+
+
+RANGES = st.tuples(*[st.tuples(st.integers(-9, 9), st.integers(0, 9)) for _ in D]).map(
+    lambda rs: [(low, low + width) for low, width in rs]
+)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(expressions(), RANGES, st.data())
+def test_simplify_keeps_the_value_and_bounds_hold(expr, ranges, data):
+    simple = simplify(expr, ranges)
+    low, high = bounds(expr, ranges)
+    assert bounds(simple, ranges)[0] <= bounds(simple, ranges)[1]
+    for _ in range(20):
+        point = [data.draw(st.integers(a, b)) for a, b in ranges]
+        value = expr.eval(point, ())
+        assert simple.eval(point, ()) == value
+        assert low <= value <= high
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions(), RANGES)
+def test_simplify_is_idempotent(expr, ranges):
+    simple = simplify(expr, ranges)
+    assert simplify(simple, ranges) == simple
+
+
+@pytest.mark.parametrize(
+    ("expr", "ranges", "expected"),
+    [
+        ((D[0] * 4 + D[1]) // 4, [(0, 7), (0, 3)], D[0]),
+        ((D[0] * 4 + D[1]) % 4, [(0, 7), (0, 3)], D[1]),
+        ((D[0] * 64 + D[1] * 8 + D[2]) % 64, [(0, 3), (0, 7), (0, 7)], D[1] * 8 + D[2]),
+        ((D[0] // 3) // 5, [(0, 99)], D[0] // 15),
+        ((D[0] // 4) * 4 + D[0] % 4, [(0, 99)], D[0]),
+        ((D[0] % 8) % 4, [(0, 99)], D[0] % 4),
+        (((D[0] + 4) // 4), [(0, 99)], D[0] // 4 + 1),
+        ((D[0] * 6) // 4, [(0, 99)], (D[0] * 3) // 2),
+        (D[0] + D[1], [(0, 0), (0, 5)], D[1]),
+    ],
+)
+def test_simplify_finds(expr, ranges, expected):
+    assert simplify(expr, ranges) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [((2, 3, 4), (24,)), ((4, 6), (2, 2, 6)), ((2, 3, 4), (6, 4)), ((6, 4), (2, 3, 4)), ((1, 5), (5,))],
+)
+def test_a_reshape_and_its_inverse_cancel(source, target):
+    ranges = [(0, n - 1) for n in source]
+    dims = [AffineExpr.dimension(i) for i in range(len(source))]
+    there = [simplify(e, ranges) for e in delinearize(linearize(dims, source), target)]
+    back = [simplify(e, ranges) for e in delinearize(linearize(there, target), source)]
+    assert back == [simplify(d, ranges) for d in dims]
+    for point in itertools.product(*[range(n) for n in source]):
+        offset = linearize(dims, source).eval(point, ())
+        assert linearize(there, target).eval(point, ()) == offset
