@@ -1,4 +1,7 @@
-"""What plain `xdsl-opt` sees of deplo, through the `xdsl.universe` entry point: dialects, passes, targets."""
+"""What plain `xdsl-opt` sees of deplo: dialects, passes and the `cuda` target.
+
+xDSL finds `DEPLO` through the `xdsl.universe` entry point.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Does every value's definition reach its uses?
 
-xDSL's verifier checks neither dominance nor scope. `check_dominance` does, in time linear in the number of
-operands (and near-linear in the number of blocks of a region that has several):
+xDSL's verifier checks neither dominance nor scope. `check_dominance` does, in time linear in the
+number of operands (and near-linear in the number of blocks of a region that has several):
 
 * in a block, a value is defined above its use;
 * across the blocks of a region, the defining block dominates the block of the use;
@@ -29,7 +29,7 @@ class DominanceError(VerifyException):
 
 
 def check_dominance(op: Operation) -> None:
-    """Raise `DominanceError` at the first use inside `op`'s regions that its definition does not reach.
+    """Raise `DominanceError` at the first use in `op`'s regions that its definition does not reach.
 
     `op`'s own operands are not looked at; values from above `op` count as undefined.
     """
@@ -41,7 +41,9 @@ def _check_region(region: Region, visible: set[SSAValue]) -> None:
     """Walk the dominator tree; on entry to a block `visible` holds exactly what its ops may use."""
     if (entry := region.first_block) is None:
         return
-    children = _dominator_tree(entry) if entry.next_block is not None else {entry: []}
+    children: dict[Block, list[Block]] = {entry: []}
+    if entry.next_block is not None:
+        children = _dominator_tree(entry)
     stack: list[tuple[Block, list[SSAValue] | None]] = [(entry, None)]
     while stack:
         block, to_hide = stack.pop()
@@ -138,12 +140,15 @@ def _reason(user: Operation, operand: SSAValue) -> str:
     if block is None:
         return "is defined by an op that is not part of the program"
     ancestor: Operation | None = user
-    while ancestor is not None:
-        if ancestor.parent is block:
-            return "is used before it is defined"
-        if ancestor.parent is not None and ancestor.parent.parent is block.parent:
-            return "is defined in a block that does not dominate this use"
-        if (above := ancestor.parent_op()) is not None and above.has_trait(IsolatedFromAbove):
-            return f"is defined outside '{above.name}', whose body cannot see it"
-        ancestor = above
-    return "is defined in a region that does not enclose this use"
+    wall: Operation | None = None
+    while ancestor is not None and ancestor.parent_region() is not block.parent:
+        ancestor = ancestor.parent_op()
+        if ancestor is not None and ancestor.has_trait(IsolatedFromAbove):
+            wall = ancestor
+    if ancestor is None:
+        return "is defined in a region that does not enclose this use"
+    if wall is not None:
+        return f"is defined outside '{wall.name}', whose body cannot see it"
+    if ancestor.parent is block:
+        return "is used before it is defined"
+    return "is defined in a block that does not dominate this use"

@@ -1,7 +1,7 @@
-"""The whole check of a module: each op's verifier, then dominance; errors know the op they are about.
+"""The whole check of a module: each op's verifier, then dominance; errors know their op.
 
-`ModuleOp.verify` reports most failures without saying which op failed. `verify_module` verifies op by op,
-inner ops first, so that the op is known.
+`ModuleOp.verify` reports most failures without saying which op failed. `verify_module` verifies op
+by op, inner ops first, so that the op is known.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _verify_empty_block(block: Block) -> None:
 
 def _message(op: Operation, error: Exception) -> str:
     """xDSL's message, without what the diagnostic says anyway."""
-    text = str(error).strip().split("\n", 1)[0]
+    text = " ".join(str(error).split())
     for prefix in ("Operation does not verify: ", f"Operation {op.name} ", f"'{op.name}' op "):
         text = text.removeprefix(prefix)
     return text

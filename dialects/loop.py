@@ -396,12 +396,6 @@ class ForOp(IRDLOperation):
         return op
 
 
-def _buffer_type(value: Attribute) -> Attribute:
-    if isinstance(value, TensorType):
-        return MemRefType(value.element_type, value.get_shape())
-    return value
-
-
 @irdl_op_definition
 class KernelOp(IRDLOperation):
     """One kernel: tensors (and `index` sizes) in, tensors out; see the dialect's example."""
@@ -424,13 +418,20 @@ class KernelOp(IRDLOperation):
     ):
         if body is None:
             types = [*(v.type for v in inputs), *output_types]
-            body = Region(Block(arg_types=[_buffer_type(t) for t in types]))
+            body = Region(Block(arg_types=[self.buffer_type(t) for t in types]))
         super().__init__(
             operands=[inputs],
             properties={"sym_name": StringAttr(sym_name)},
             result_types=[output_types],
             regions=[body],
         )
+
+    @staticmethod
+    def buffer_type(type: Attribute) -> Attribute:
+        """The type of the body's argument for an input or output of `type`."""
+        if isinstance(type, TensorType):
+            return MemRefType(type.element_type, type.get_shape())
+        return type
 
     @property
     def input_args(self) -> Sequence[BlockArgument]:
@@ -452,7 +453,7 @@ class KernelOp(IRDLOperation):
         for t in types:
             if isinstance(t, TensorType):
                 verify_element(t.element_type)
-        expected = tuple(_buffer_type(t) for t in types)
+        expected = tuple(self.buffer_type(t) for t in types)
         if tuple(self.body.block.arg_types) != expected:
             listed = ", ".join(map(str, expected))
             raise VerifyException(f"body must take the inputs and the outputs: ({listed})")

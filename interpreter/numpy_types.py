@@ -67,9 +67,9 @@ def _round_to_odd_float32(values: Array) -> Array:
 def convert(values: Array, target: Attribute) -> Array:
     """Convert numpy values as `tensor_ir.cast` says: to nearest even, truncation, wrap-around."""
     values = np.asarray(values)
+    if isinstance(target, BFloat16Type | Float16Type) and values.dtype.kind != "f":
+        values = values.astype(np.float32)  # as PyTorch converts integers to half types
     if isinstance(target, BFloat16Type):
-        if values.dtype.kind != "f":
-            values = values.astype(np.float64)
         return round_to_bfloat16(values)
     dtype = numpy_dtype(target)
     if dtype == np.bool_:

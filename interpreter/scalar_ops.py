@@ -197,14 +197,7 @@ def evaluate(op: Operation, args: list[Array]) -> Array | None:
 
 
 def _remainder(a: Array, b: Array) -> Array:
-    if a.dtype.kind == "i":
-        return (a - _floordiv(a, b) * b).astype(a.dtype)
-    remainder = np.fmod(a, b)
-    return np.where((remainder != 0) & ((b < 0) != (remainder < 0)), remainder + b, remainder)
-
-
-def _fmod(a: Array, b: Array) -> Array:
-    return _truncrem(a, b) if a.dtype.kind == "i" else np.fmod(a, b)
+    return (a - _floordiv(a, b) * b).astype(a.dtype)
 
 
 def _not(a: Array) -> Array:
@@ -219,7 +212,7 @@ FUNCTION_OPS: dict[Function, Callable[..., Array]] = {
     Function.FLOORDIV: _floordiv,
     Function.TRUNCDIV: _truncdiv,
     Function.REMAINDER: _remainder,
-    Function.FMOD: _fmod,
+    Function.FMOD: _truncrem,
     Function.MAX: _maximum,
     Function.MIN: _minimum,
     Function.POW: np.power,

@@ -1,18 +1,18 @@
 """What the passes decided, and why.
 
-Each pass calls `record` when it fires on a kernel and when it declines to, with a one-line reason. Whoever
-wants to know wraps the passes in `recording`; the same records serve `--remarks`, `-vv` and
+Each pass calls `record` when it fires on a kernel and when it declines to, with a one-line reason.
+Whoever wants to know wraps the passes in `recording`; the same records serve `--remarks`, `-vv` and
 `program.report()`:
 
     with recording() as decisions:
         pipeline.apply(ctx, module)
     for decision in decisions:
-        print(decision)            # fuse-loops: k_softmax: declined: recomputes 3 x 4096 FLOPs to save 16 KiB
+        print(decision)   # fuse-loops: k_softmax: declined: recomputes 12 kFLOP to save 16 KiB
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -62,8 +62,8 @@ def record(
 
 
 @contextmanager
-def recording() -> Iterator[list[Decision]]:
-    """Collect the decisions made inside the `with` block; blocks may nest, and each sees all of its own."""
+def recording() -> Generator[list[Decision]]:
+    """Collect the decisions made inside the `with` block; of nested blocks, each sees its own."""
     decisions: list[Decision] = []
     token = _SINKS.set((*_SINKS.get(), decisions))
     try:

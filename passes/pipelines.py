@@ -1,11 +1,12 @@
 """The named pipelines: the only place that knows in which order passes run.
 
-A *segment* takes a program from one IR to the next; a pipeline is a row of segments. Each is itself a pass,
-so `deplo-opt --pass-pipeline='loop-to-cuda{target=sm_90a}'` and `xdsl-opt -p loop-to-cuda` both work:
+A *segment* takes a program from one IR to the next; a pipeline is a row of segments. Each is itself
+a pass, so `deplo-opt --pass-pipeline='loop-to-cuda{target=sm_90a}'` and `xdsl-opt -p loop-to-cuda`
+both work:
 
-    torch --- tensor --- loop --- tile --- kernel --- cuda        X-to-cuda joins the segments from X on
+    torch --- tensor --- loop --- tile --- kernel --- cuda     X-to-cuda: the segments from X on
                                      \\
-                                      ------- llvm                X-to-llvm leaves the road after `tile`
+                                      ------- llvm             X-to-llvm: leaves the road at `tile`
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from string import Template
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -63,7 +64,7 @@ _CPU_ROAD = ("torch-to-tensor", "tensor-to-loop", "loop-to-tile", "tile-to-llvm"
 
 def _roads() -> dict[str, tuple[str, ...]]:
     """Every pipeline with its segments: each segment alone, then each suffix of the two roads."""
-    roads = {segment: (segment,) for segment in _SEGMENTS}
+    roads: dict[str, tuple[str, ...]] = {segment: (segment,) for segment in _SEGMENTS}
     for end, road in (("cuda", _CUDA_ROAD), ("llvm", _CPU_ROAD)):
         for start, segment in enumerate(road):
             roads[f"{segment.split('-to-')[0]}-to-{end}"] = road[start:]
@@ -76,7 +77,7 @@ PIPELINES = _roads()
 
 @dataclass(frozen=True)
 class NamedPipeline(ModulePass):
-    """A pass that runs other passes in order; `deplo-opt` unfolds it so that each can be watched."""
+    """A pass that runs other passes in order; `deplo-opt` unfolds it so each can be watched."""
 
     segments: ClassVar[tuple[str, ...]] = ()
 
@@ -158,7 +159,7 @@ _CLASSES: dict[str, type[NamedPipeline]] = {}
 
 
 def _make_class(name: str) -> type[NamedPipeline]:
-    base = CpuPipeline if name.endswith("-to-llvm") else CudaPipeline
+    base: type[NamedPipeline] = CpuPipeline if name.endswith("-to-llvm") else CudaPipeline
     title = "".join(part.capitalize() for part in name.split("-")) + "Pipeline"
     members = {
         "name": name,
@@ -166,4 +167,5 @@ def _make_class(name: str) -> type[NamedPipeline]:
         "__doc__": f"Runs {', '.join(PIPELINES[name])}.",
         "__module__": __name__,
     }
-    return dataclass(frozen=True)(type(title, (base,), members))
+    made = dataclass(frozen=True)(type(title, (base,), members))
+    return cast(type[NamedPipeline], made)

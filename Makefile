@@ -1,0 +1,37 @@
+# Needs Python >= 3.11 with venv, and make. Everything is installed into .venv; nothing else is touched.
+
+PYTHON ?= python3
+VENV   ?= .venv
+CODE   ?= nn.RMSNorm(2048)(torch.randn(1, 32, 2048))
+JOBS   ?= 2
+
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: run test lit pytest check clean
+
+# Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
+run: $(STAMP)
+	$(BIN)/deplo run -c "$(subst ",\",$(CODE))"
+
+test: lit pytest
+
+lit: $(STAMP)
+	$(BIN)/lit -j$(JOBS) --succinct test
+
+pytest: $(STAMP)
+	$(BIN)/python -m pytest
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "deplo needs Python >= 3.11: make PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,hf,cuda]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find test -name Output -type d -prune -exec rm -rf {} +

@@ -1,0 +1,43 @@
+"""What deplo knows of the machines it compiles for: data, one row each.
+
+Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import UsageError
+
+
+@dataclass(frozen=True)
+class Target:
+    """Limits and habits of one machine."""
+
+    name: str
+    is_gpu: bool
+    threads: int
+    """Threads of a block that schedules aim for; a CPU block has one."""
+    serial: int
+    """Output elements one thread computes in a loop of its own, at most; the grain of a CPU block."""
+    max_blocks: int
+    """Blocks of a one-dimensional grid."""
+
+
+TARGETS = {
+    t.name: t
+    for t in (
+        Target("cpu", is_gpu=False, threads=1, serial=4096, max_blocks=2**62),
+        Target("sm_80", is_gpu=True, threads=256, serial=1, max_blocks=2**31 - 1),
+        Target("sm_90a", is_gpu=True, threads=256, serial=1, max_blocks=2**31 - 1),
+        Target("sm_120", is_gpu=True, threads=256, serial=1, max_blocks=2**31 - 1),
+    )
+}
+"""Every target by name."""
+
+
+def get_target(name: str) -> Target:
+    """The target called `name`; UsageError lists those there are."""
+    if name not in TARGETS:
+        raise UsageError(f"unknown target '{name}'; deplo compiles for {', '.join(TARGETS)}")
+    return TARGETS[name]

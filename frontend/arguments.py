@@ -1,0 +1,152 @@
+"""Matches the arguments of an ATen call with the schema: each is an operand, a property, or checked.
+
+No argument is ignored. One that has no place in the IR, such as `memory_format`, must have a value that
+does not matter to the result; anything else raises `Refused`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from xdsl.ir import Attribute
+
+from ..dialects.torch_base import argument_attr
+from .dtypes import ELEMENTS
+
+
+class Refused(Exception):
+    """An argument's value cannot be expressed; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """An ATen call's arguments: tensors in schema order, and properties by name."""
+
+    tensors: list[torch.fx.Node | list[torch.fx.Node] | None]
+    properties: dict[str, Attribute]
+
+
+_NO_END = 2**63 - 1
+"""The end of a slice that has none."""
+
+NUMBER_OVERLOADS = {
+    "Tensor": "Scalar",
+    "Tensor_mode": "Scalar_mode",
+    "Tensor_Tensor": "Tensor_Scalar",
+}
+"""The overload that takes a Python number where the key's takes a tensor."""
+
+
+def bound_arguments(node: torch.fx.Node) -> list[tuple[Any, Any]]:
+    """(schema argument, value) for every argument of the schema, defaults filled in."""
+    schema: Any = node.target._schema  # type: ignore[union-attr]
+    bound: list[tuple[Any, Any]] = []
+    for i, argument in enumerate(schema.arguments):
+        if i < len(node.args) and not argument.kwarg_only:
+            value: Any = node.args[i]
+        elif argument.name in node.kwargs:
+            value = node.kwargs[argument.name]
+        else:
+            value = argument.default_value
+        bound.append((argument, value))
+    return bound
+
+
+def overload_name(node: torch.fx.Node) -> str:
+    """The contract's name of the overload called, such as `add.Tensor`.
+
+    PyTorch's graphs may pass a number to `other` of a tensor overload; that is the number overload.
+    """
+    target: Any = node.target
+    operator, overload = target._schema.name.removeprefix("aten::"), target._overloadname
+    if overload in NUMBER_OVERLOADS:
+        for argument, value in bound_arguments(node):
+            if argument.name in ("other", "exponent") and isinstance(value, (bool, int, float)):
+                overload = NUMBER_OVERLOADS[overload]
+    return f"{operator}.{overload}"
+
+
+def read_arguments(node: torch.fx.Node) -> Arguments:
+    """The arguments of an ATen call. Raises Refused for a value that cannot be expressed."""
+    arguments = Arguments([], {})
+    for argument, value in bound_arguments(node):
+        name, type_text = argument.name, str(argument.real_type)
+        if name in CHECKS:
+            CHECKS[name](name, value, node)
+        elif "Tensor" in type_text and not isinstance(value, (bool, int, float)):
+            arguments.tensors.append(_read_tensor(name, value))
+        elif value is not None and value != _NO_END:
+            key = "input" if name == "self" else name
+            arguments.properties[key] = _read_value(name, value, type_text)
+    return arguments
+
+
+def _read_tensor(name: str, value: Any) -> torch.fx.Node | list[torch.fx.Node] | None:
+    if value is None or isinstance(value, torch.fx.Node):
+        return value
+    if isinstance(value, (list, tuple)):
+        items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        if all(isinstance(item, torch.fx.Node) for item in items):
+            return items
+    raise Refused(f"{name} = {value}")
+
+
+def _read_value(name: str, value: Any, type_text: str) -> Attribute:
+    if isinstance(value, torch.dtype):
+        if value not in ELEMENTS:
+            raise Refused(f"{name} = {value}")
+        return ELEMENTS[value]
+    if type_text.removeprefix("Optional[").rstrip("]") == "float" and type(value) is int:
+        value = float(value)
+    try:
+        return argument_attr(value)
+    except TypeError:
+        dynamic = " (a size known only at run time)" if _has_node(value) else ""
+        raise Refused(f"{name} = {value}{dynamic}") from None
+
+
+def _has_node(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_has_node(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+    return isinstance(value, (torch.fx.Node, torch.SymInt))
+
+
+# --------------------------------------------------------------------------- checked arguments
+
+Check = Callable[[str, Any, torch.fx.Node], None]
+
+
+def _one_of(*allowed: object) -> Check:
+    def check(name: str, value: Any, node: torch.fx.Node) -> None:
+        if value not in allowed:
+            raise Refused(f"{name} = {value}")
+
+    return check
+
+
+def _same_device(name: str, value: Any, node: torch.fx.Node) -> None:
+    """A device must be the one that the tensors of the call are on."""
+    devices = {n.meta["val"].device for n in node.all_input_nodes if "val" in n.meta}
+    if value is not None and devices and torch.device(value) not in devices:
+        raise Refused(f"{name} = {value} (moves data from {', '.join(map(str, devices))})")
+
+
+def _any_value(name: str, value: Any, node: torch.fx.Node) -> None:
+    """The argument has no effect on the values of the result."""
+
+
+CHECKS: dict[str, Check] = {
+    "layout": _one_of(None, torch.strided),
+    "device": _same_device,
+    "pin_memory": _one_of(None, False),
+    "memory_format": _one_of(None, torch.contiguous_format, torch.preserve_format),
+    "non_blocking": _any_value,
+    "cudnn_enable": _any_value,
+    "implicit": _any_value,
+    "sparse": _any_value,
+    "scale_grad_by_freq": _any_value,
+}
+"""For each argument with no place in the IR, what raises Refused if its value matters."""

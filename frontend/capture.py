@@ -1,0 +1,309 @@
+"""Captures a PyTorch module or function as Torch IR, with everything needed to call it like the original.
+
+    captured = capture(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
+    captured.module      # builtin.module with func.func @main(%x, %p_weight)
+    captured.arguments   # x: the first input; p_weight: parameter "weight"
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import logging
+import traceback
+import types
+import warnings
+from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.torch import OPS_BY_ATEN
+from ..errors import DeploError, UnsupportedOpError, UsageError
+from .importer import Importer
+from .unsupported import SourceLine, is_internal
+
+Source = Literal["input", "parameter", "buffer", "constant"]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of `@main`."""
+
+    name: str
+    source: Source
+    target: str
+    """The dotted name of a parameter, buffer or constant; for an input, its name."""
+    flat_index: int | None
+    """An input's position among the flattened inputs."""
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class Output:
+    """One flattened output: a result of `@main`, one of its arguments as it is, or a Python constant."""
+
+    source: Literal["result", "argument", "constant"]
+    index: int | None = None
+    value: object = None
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A program as Torch IR, and how its arguments and results stand for the original's."""
+
+    module: ModuleOp
+    arguments: tuple[Argument, ...]
+    tensors: dict[str, torch.Tensor]
+    """The parameters, buffers and constants, by the name of the argument."""
+    constants: dict[int, object]
+    """Inputs that are not tensors, by flat position: the program holds for these values only."""
+    outputs: tuple[Output, ...]
+    in_spec: pytree.TreeSpec
+    out_spec: pytree.TreeSpec
+    keyword_order: tuple[str, ...]
+
+    def flatten_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The inputs of a call in the order of `flat_index`.
+
+        Raises UsageError if they are not organized, or their Python values are not, as when captured.
+        """
+        ordered = {name: kwargs[name] for name in self.keyword_order if name in kwargs} | dict(kwargs)
+        flat, spec = pytree.tree_flatten((tuple(args), ordered))
+        if spec != self.in_spec:
+            raise UsageError(
+                f"inputs must be organized as when compiled\n  compiled for {self.in_spec}\n  "
+                f"called with {spec}"
+            )
+        for position, expected in self.constants.items():
+            if flat[position] != expected or type(flat[position]) is not type(expected):
+                raise UsageError(
+                    f"input {position} is {flat[position]!r}, but the program was compiled for "
+                    f"{expected!r}; compile it again for the new value"
+                )
+        return flat
+
+    def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
+        """The outputs of a call, organized as the original's, from `@main`'s results and arguments."""
+        flat: list[Any] = []
+        for output in self.outputs:
+            if output.index is None:
+                flat.append(output.value)
+            else:
+                flat.append((results if output.source == "result" else arguments)[output.index])
+        return pytree.tree_unflatten(flat, self.out_spec)
+
+
+def capture(
+    program: torch.nn.Module | Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> Captured:
+    """Capture `program` as it runs on `args` and `kwargs`, whose shapes become fixed.
+
+    A module is captured in the mode it is in: call `.eval()` first for inference. Raises
+    UnsupportedOpError, which lists every operator, argument and dtype that is not supported, and
+    DeploError if torch.export cannot follow the program.
+    """
+    if dynamic_shapes is not None:
+        raise UnsupportedOpError(
+            "dynamic_shapes is not supported: compile the program once for each shape"
+        )
+    if any(isinstance(value, torch.Tensor) and value.is_nested for value in args):
+        raise UnsupportedOpError("nested tensors are not supported")
+    exported = _export(program, tuple(args), dict(kwargs or {}))
+    return _import(exported, tuple(kwargs or {}))
+
+
+def _export(
+    program: torch.nn.Module | Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> torch.export.ExportedProgram:
+    module = program if isinstance(program, torch.nn.Module) else _FunctionModule(program)
+    try:
+        with torch.no_grad(), _quiet():
+            exported = torch.export.export(module, args, kwargs, strict=False)
+            return exported.run_decompositions(_decompositions())
+    except Exception as error:
+        if isinstance(error, DeploError):
+            raise
+        raise DeploError(_export_failure(error)) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Export warns about and logs its own internals, which a user cannot act on."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
+
+
+def _export_failure(error: Exception) -> str:
+    """What export said in one line, and the user's lines that led there."""
+    first = str(error).strip().partition("\n")[0]
+    frames = [
+        SourceLine(frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.lineno is not None and not is_internal(frame.filename) and frame.line
+    ]
+    lines = [f"this program cannot be captured: {type(error).__name__}: {first}"]
+    lines += [f"  {line}" for line in frames[-3:]]
+    lines.append("Shapes and control flow must not depend on the values in tensors.")
+    return "\n".join(lines if "DataDependent" in type(error).__name__ else lines[:-1])
+
+
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    """PyTorch's decompositions to Core ATen, less those of operators that the dialect has."""
+    table = dict(torch.export.default_decompositions().items())
+    return {op: rule for op, rule in table.items() if _contract_name(op) not in OPS_BY_ATEN}
+
+
+def _contract_name(op: Any) -> str:
+    return f"{op._schema.name.removeprefix('aten::')}.{op._overloadname}"
+
+
+class _FunctionModule(torch.nn.Module):
+    """A plain function as a module, under the function's own signature."""
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__()
+        self.forward = _named_forward(function)
+
+
+def _named_forward(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` under the name `forward`: export keeps the source lines of such frames only."""
+    if isinstance(function, types.MethodType):
+        return types.MethodType(_named_forward(function.__func__), function.__self__)
+    if not isinstance(function, types.FunctionType):
+        return function
+    renamed = types.FunctionType(
+        function.__code__.replace(co_name="forward"),
+        function.__globals__,
+        "forward",
+        function.__defaults__,
+        function.__closure__,
+    )
+    renamed.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(renamed, function, updated=())
+
+
+# --------------------------------------------------------------------------- from export to the IR
+
+_SOURCES: dict[InputKind, Source] = {
+    InputKind.PARAMETER: "parameter",
+    InputKind.BUFFER: "buffer",
+    InputKind.CONSTANT_TENSOR: "constant",
+    InputKind.USER_INPUT: "input",
+}
+
+
+def _import(exported: torch.export.ExportedProgram, keyword_order: tuple[str, ...]) -> Captured:
+    _refuse_mutation(exported)
+    exported.graph.eliminate_dead_code()
+    importer = Importer()
+    arguments, constants = _add_arguments(exported, importer)
+    for node in exported.graph.nodes:
+        if node.op == "call_function":
+            importer.add_call(node)
+        elif node.op == "get_attr":
+            importer.unsupported.add(node, "a sub-graph")
+    outputs, nodes = _outputs(exported, arguments)
+    spec = exported.call_spec
+    assert spec.in_spec is not None and spec.out_spec is not None
+    return Captured(
+        module=importer.finish(nodes),
+        arguments=tuple(arguments),
+        tensors={a.name: _lifted(exported, a.target) for a in arguments if a.source != "input"},
+        constants=constants,
+        outputs=tuple(outputs),
+        in_spec=spec.in_spec,
+        out_spec=spec.out_spec,
+        keyword_order=keyword_order,
+    )
+
+
+def _refuse_mutation(exported: torch.export.ExportedProgram) -> None:
+    changed = [
+        f"input or buffer {spec.target!r}"
+        for spec in exported.graph_signature.output_specs
+        if spec.kind is not OutputKind.USER_OUTPUT
+    ]
+    if changed:
+        raise UnsupportedOpError(
+            f"this program changes its {' and its '.join(changed)} in place, which is not supported: "
+            "return the new value instead, or call .eval() if training mode is the cause"
+        )
+
+
+def _add_arguments(
+    exported: torch.export.ExportedProgram, importer: Importer
+) -> tuple[list[Argument], dict[int, object]]:
+    """Make the arguments of `@main`: inputs first, then what the program holds."""
+    placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
+    arguments: list[Argument] = []
+    constants: dict[int, object] = {}
+    flat_index = 0
+    for spec in exported.graph_signature.input_specs:
+        node, source = placeholders[spec.arg.name], _SOURCES.get(spec.kind)
+        value = node.meta.get("val")
+        position = None
+        if source == "input":
+            position, flat_index = flat_index, flat_index + 1
+        if position is not None and not isinstance(value, torch.Tensor):
+            constants[position] = getattr(spec.arg, "value", value)
+        elif source is None or not isinstance(value, torch.Tensor):
+            importer.unsupported.add_what(f"{spec.kind.name.lower()} {spec.arg.name}")
+        else:
+            target = spec.arg.name if spec.target is None else spec.target
+            shape = tuple(value.shape)
+            arguments.append(
+                Argument(node.name, source, target, position, shape, value.dtype, value.device)
+            )
+    arguments.sort(key=lambda argument: argument.source != "input")
+    for argument in arguments:
+        node, is_input = placeholders[argument.name], argument.source == "input"
+        attributes = {} if is_input else {f"deplo.{argument.source}": argument.target}
+        importer.add_argument(node, node.meta["val"], argument.name, attributes)
+    return arguments, constants
+
+
+def _lifted(exported: torch.export.ExportedProgram, target: str) -> torch.Tensor:
+    tensor = exported.state_dict.get(target)
+    if tensor is None:
+        tensor = exported.constants[target]
+    assert isinstance(tensor, torch.Tensor)
+    return tensor.detach()
+
+
+def _outputs(
+    exported: torch.export.ExportedProgram, arguments: Sequence[Argument]
+) -> tuple[list[Output], list[torch.fx.Node]]:
+    """The flattened outputs, and the nodes whose values `@main` returns."""
+    positions = {argument.name: i for i, argument in enumerate(arguments)}
+    (returned,) = exported.graph.output_node().args
+    assert isinstance(returned, (tuple, list))
+    outputs: list[Output] = []
+    nodes: list[torch.fx.Node] = []
+    for value in returned:
+        if not isinstance(value, torch.fx.Node):
+            outputs.append(Output("constant", value=value))
+        elif value.name in positions:
+            outputs.append(Output("argument", positions[value.name]))
+        elif value.op == "placeholder":
+            outputs.append(Output("constant", value=value.meta.get("val")))
+        else:
+            outputs.append(Output("result", len(nodes)))
+            nodes.append(value)
+    return outputs, nodes

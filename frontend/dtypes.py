@@ -1,0 +1,31 @@
+"""How PyTorch's dtypes, shapes and values read in the IR."""
+
+from __future__ import annotations
+
+import torch
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i1, i8, i16, i32, i64
+from xdsl.ir import Attribute
+
+ELEMENTS: dict[torch.dtype, Attribute] = {
+    torch.float32: f32,
+    torch.float16: f16,
+    torch.bfloat16: bf16,
+    torch.float64: f64,
+    torch.bool: i1,
+    torch.int8: i8,
+    torch.int16: i16,
+    torch.int32: i32,
+    torch.int64: i64,
+}
+"""The element type for each dtype that the IR can express. Unsigned and complex ones are not among them."""
+
+DTYPES: dict[Attribute, torch.dtype] = {element: dtype for dtype, element in ELEMENTS.items()}
+"""The dtype for each element type."""
+
+
+def tensor_type_of(value: torch.Tensor) -> TensorType:
+    """The IR type of a tensor; raises KeyError if its dtype has none, TypeError if its shape is dynamic."""
+    shape = tuple(value.shape)
+    if not all(type(extent) is int for extent in shape):
+        raise TypeError(f"dynamic shape {list(shape)}")
+    return TensorType(ELEMENTS[value.dtype], shape)

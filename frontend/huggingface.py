@@ -1,0 +1,175 @@
+"""Programs given as Hugging Face architectures: built from a configuration, random weights, no download.
+
+    hf:llama --config hidden_size=256,intermediate_size=704 --layer 0 --seq-len 32
+    hf:tinyllama-1.1b --layer 0
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+from typing import Any
+
+import torch
+
+from ..errors import MissingEnvironmentError, UsageError
+
+PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "tinyllama-1.1b": (
+        "llama",
+        {
+            "hidden_size": 2048,
+            "intermediate_size": 5632,
+            "num_hidden_layers": 22,
+            "num_attention_heads": 32,
+            "num_key_value_heads": 4,
+            "head_dim": 64,
+            "vocab_size": 32000,
+            "max_position_embeddings": 2048,
+            "rms_norm_eps": 1e-5,
+        },
+    ),
+    "qwen2.5-7b": (
+        "qwen2",
+        {
+            "hidden_size": 3584,
+            "intermediate_size": 18944,
+            "num_hidden_layers": 28,
+            "num_attention_heads": 28,
+            "num_key_value_heads": 4,
+            "vocab_size": 152064,
+            "max_position_embeddings": 32768,
+            "rms_norm_eps": 1e-6,
+        },
+    ),
+}
+"""Architecture and configuration of known models, from their published config.json."""
+
+LAYER_VOCABULARY = 1024
+"""Rows of the embedding table when only a layer is asked for: the table is not part of the program."""
+
+Loaded = tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]
+
+
+def program_of_architecture(name: str, *, config: str, layer: int | None, seq_len: int) -> Loaded:
+    """A model, or one layer of it, in evaluation mode, and inputs of one sequence of `seq_len` tokens.
+
+    Raises UsageError for an unknown name or setting, MissingEnvironmentError without transformers.
+    """
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    try:
+        import transformers
+    except ImportError as error:
+        raise MissingEnvironmentError(
+            "hf: programs need the transformers package: pip install 'deplo[hf]'"
+        ) from error
+    if seq_len < 1:
+        raise UsageError(f"--seq-len must be at least 1, got {seq_len}")
+    transformers.logging.set_verbosity_error()
+    architecture, settings = PRESETS.get(name, (name, {}))
+    settings = settings | _settings(config)
+    built = _configuration(transformers, name, architecture, settings, layer)
+    tokens = torch.randint(0, built.vocab_size, (1, seq_len))
+    if layer is None:
+        return _Logits(_model(transformers, built, whole=True)), (), {"input_ids": tokens}
+    return _layer(_model(transformers, built, whole=False), built, layer, tokens)
+
+
+def _settings(text: str) -> dict[str, Any]:
+    """`k=v,…` with Python literals or plain words as values."""
+    settings: dict[str, Any] = {}
+    for item in filter(None, text.split(",")):
+        key, separator, value = item.partition("=")
+        if not separator:
+            raise UsageError(f"--config takes name=value,…; got {item!r}")
+        try:
+            settings[key.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            settings[key.strip()] = value.strip()
+    return settings
+
+
+def _configuration(
+    transformers: Any, name: str, architecture: str, settings: dict[str, Any], layer: int | None
+) -> Any:
+    known = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES
+    if architecture not in known:
+        close = difflib.get_close_matches(name, [*PRESETS, *known], 3)
+        hint = f"; did you mean {', '.join(close)}?" if close else ""
+        raise UsageError(f"transformers knows no architecture {name!r}{hint}")
+    default = transformers.AutoConfig.for_model(architecture)
+    for key in settings:
+        if not hasattr(default, key):
+            close = difflib.get_close_matches(key, default.to_dict(), 3)
+            hint = f"; did you mean {', '.join(close)}?" if close else ""
+            raise UsageError(f"{architecture} has no setting {key!r}{hint}")
+    if layer is not None:
+        if layer < 0:
+            raise UsageError(f"--layer counts from 0, got {layer}")
+        # only what the layer's inputs depend on is built
+        settings = {"vocab_size": LAYER_VOCABULARY} | settings | {"num_hidden_layers": layer + 1}
+        settings["vocab_size"] = min(settings["vocab_size"], LAYER_VOCABULARY)
+    built = transformers.AutoConfig.for_model(architecture, **settings)
+    built.use_cache = False
+    return built
+
+
+def _model(transformers: Any, config: Any, whole: bool) -> Any:
+    names = transformers.models.auto.modeling_auto
+    kinds: dict[str, Any] = {
+        "AutoModelForMaskedLM": names.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        "AutoModelForCausalLM": names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    }
+    kind = next((k for k, known in kinds.items() if whole and config.model_type in known), "AutoModel")
+    try:
+        model = getattr(transformers, kind).from_config(config, attn_implementation="sdpa")
+    except Exception as error:
+        raise UsageError(
+            f"transformers cannot build {config.model_type}: {type(error).__name__}: {error}"
+        ) from error
+    return model.eval()
+
+
+class _Logits(torch.nn.Module):
+    """A model whose result is its first output alone."""
+
+    def __init__(self, model: torch.nn.Module):
+        super().__init__()
+        self.model = model
+        self.eval()
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        return self.model(input_ids=input_ids, return_dict=False)[0]
+
+
+class _Captured(Exception):
+    """Stops a model's forward pass once a layer's inputs are known."""
+
+
+def _layer(model: torch.nn.Module, config: Any, layer: int, tokens: torch.Tensor) -> Loaded:
+    """Layer `layer` on the inputs that the model gives it: hidden states, rotary tables, masks."""
+    layers = [
+        module
+        for module in model.modules()
+        if isinstance(module, torch.nn.ModuleList) and len(module) == config.num_hidden_layers
+    ]
+    if not layers:
+        raise UsageError(f"{config.model_type} has no list of {config.num_hidden_layers} layers")
+    program = layers[0][layer]
+    seen: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def stop(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        seen.append((args, kwargs))
+        raise _Captured
+
+    hook = program.register_forward_pre_hook(stop, with_kwargs=True)
+    try:
+        with torch.no_grad():
+            model(input_ids=tokens)
+    except _Captured:
+        pass
+    finally:
+        hook.remove()
+    args, kwargs = seen[0]
+    return program, args, {key: value for key, value in kwargs.items() if value is not None}

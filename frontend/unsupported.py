@@ -1,0 +1,104 @@
+"""Collects everything of a program that deplo cannot express, to report all of it in one error."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr, UnknownLoc
+
+from ..errors import UnsupportedOpError
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_INTERNAL = tuple(
+    os.path.dirname(os.path.realpath(file)) + os.sep for file in (torch.__file__, __file__)
+)
+
+
+def is_internal(file: str) -> bool:
+    """Whether a source file belongs to PyTorch or to this package, and so not to the user."""
+    return os.path.realpath(file).startswith(_INTERNAL)
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of the user's program."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        text = linecache.getline(self.file, self.line).strip()
+        return f"{_short(self.file)}:{self.line}" + (f"  {text}" if text else "")
+
+    def location(self) -> LocationAttr:
+        """The same as a location of the IR."""
+        return FileLineColLoc(StringAttr(self.file), IntAttr(self.line), IntAttr(1))
+
+
+def source_line(node: torch.fx.Node) -> SourceLine | None:
+    """The innermost line outside PyTorch that `node` comes from, or inside it if there is no other."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    outside = [frame for frame in frames if not is_internal(frame[0])]
+    if not frames:
+        return None
+    file, line = (outside or frames)[-1]
+    return SourceLine(file, int(line))
+
+
+def location_of(node: torch.fx.Node) -> LocationAttr:
+    """The location of `node` in the user's program."""
+    source = source_line(node)
+    return UnknownLoc() if source is None else source.location()
+
+
+def _short(file: str) -> str:
+    relative = os.path.relpath(file) if os.path.isabs(file) else file
+    return file if relative.startswith("..") else relative
+
+
+def operator_name(node: torch.fx.Node) -> str:
+    """The operator of `node`, and the function the user called if its name differs."""
+    target: Any = node.target
+    is_overload = isinstance(target, torch._ops.OpOverload)
+    name = str(target) if is_overload else getattr(target, "__name__", str(target))
+    called = str(node.meta.get("torch_fn", ("", ""))[1]).rpartition(".")[2]
+    plain = name.split(".")[1] if name.count(".") else name
+    return f"{name} (from {called})" if called and called != plain else name
+
+
+@dataclass
+class Unsupported:
+    """What cannot be expressed, with the lines it comes from."""
+
+    found: dict[str, list[SourceLine | None]] = field(
+        default_factory=lambda: dict[str, list[SourceLine | None]]()
+    )
+
+    def add(self, node: torch.fx.Node, reason: str = "") -> None:
+        """Note that `node` is not supported; `reason` says what about it, if not all of it."""
+        what = f"input {node.name}" if node.op == "placeholder" else operator_name(node)
+        self.add_what(f"{what}: {reason}" if reason else what, source_line(node))
+
+    def add_what(self, what: str, line: SourceLine | None = None) -> None:
+        """Note `what` is not supported, and where it stands."""
+        self.found.setdefault(what, []).append(line)
+
+    def raise_if_any(self) -> None:
+        """Raise UnsupportedOpError, which lists everything noted, if there is anything."""
+        if not self.found:
+            return
+        lines = [f"deplo does not support {_count(len(self.found), 'thing')} that this program uses:"]
+        for what, where in self.found.items():
+            lines.append(f"  {what}, {_count(len(where), 'time')}")
+            lines += [f"    {line}" for line in dict.fromkeys(where) if line is not None]
+        lines.append("Rewrite these lines, or leave them out of the function that is compiled.")
+        raise UnsupportedOpError("\n".join(lines))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

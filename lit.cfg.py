@@ -1,0 +1,36 @@
+"""lit's configuration: `lit test` runs every .mlir and .test file under test/."""
+
+# ruff: noqa: F821 (lit defines `config`)
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import lit.formats
+
+ROOT = Path(__file__).resolve().parent
+SCRIPTS = Path(sys.executable).parent
+
+
+def find_filecheck():
+    """LLVM's FileCheck where there is one, as it is quick; else the one from PyPI."""
+    for folder in sorted(Path("/usr/lib").glob("llvm-*/bin"), reverse=True):
+        if (folder / "FileCheck").exists():
+            return str(folder / "FileCheck")
+    return shutil.which("FileCheck") or str(SCRIPTS / "filecheck")
+
+
+config.name = "deplo"
+config.test_format = lit.formats.ShTest(execute_external=False)  # lit's own shell has `not`
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "Output", "build", ".venv", "python", "gpu"]
+config.test_source_root = str(ROOT)
+config.test_exec_root = str(ROOT / "build" / "lit")
+# deplo, deplo-opt and the other console scripts are found where the Python that runs lit lives.
+config.environment["PATH"] = os.pathsep.join([str(SCRIPTS), os.environ["PATH"]])
+config.environment["PYTHONHASHSEED"] = "0"
+for name in ("HOME", "DEPLO_CACHE_DIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+config.substitutions += [(r"\bFileCheck\b", find_filecheck()), ("%python", sys.executable)]

@@ -1,0 +1,167 @@
+"""Index expressions as `llvm` integer arithmetic, accesses as `getelementptr`, `load`, `store`.
+
+    loop.load %x[%i, %j] : memref<4x8xf32>
+
+becomes
+
+    %0 = llvm.mul %i, 8 overflow<nsw>
+    %1 = llvm.add %0, %j overflow<nsw>
+    %2 = llvm.getelementptr inbounds %x[%1] : f32
+    llvm.load %2 : f32
+
+Addresses stay pointers plus an offset: through integers LLVM would lose track of what aliases what.
+A bool is one byte in memory, zero or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    BFloat16Type,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    i8,
+    i16,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+
+from ...analysis.index import Range, bounds, simplify
+from ...dialects.index import linearize
+from ...dialects.scalars import is_bool
+from ...errors import DeploError
+
+POINTER = llvm.LLVMPointerType()
+
+_NO_WRAP = llvm.OverflowAttr((llvm.OverflowFlag.NO_SIGNED_WRAP,))
+
+
+def convert_type(type: Attribute) -> Attribute:
+    """The `llvm` type of a value; bf16 travels as its bits, LLVM has no arithmetic on it here."""
+    match type:
+        case IndexType():
+            return i64
+        case MemRefType():
+            return POINTER
+        case BFloat16Type():
+            return i16
+        case _:
+            return type
+
+
+def constant(builder: Builder, value: int, type: IntegerType = i64) -> SSAValue:
+    """Insert an integer constant."""
+    return builder.insert(llvm.ConstantOp(IntegerAttr(value, type), type)).result
+
+
+def compare(builder: Builder, a: SSAValue, predicate: str, b: SSAValue) -> SSAValue:
+    """Insert an integer comparison such as `slt`."""
+    code = IntegerAttr(llvm.ICmpPredicateFlag(predicate).to_int(), i64)
+    return builder.insert(llvm.ICmpOp(a, b, code)).res
+
+
+class IndexEmitter:
+    """Inserts the arithmetic of index expressions over operands whose ranges are known."""
+
+    def __init__(self, builder: Builder, operands: Sequence[SSAValue], ranges: Sequence[Range]):
+        self.builder = builder
+        self.operands = operands
+        self.ranges = ranges
+
+    def emit(self, expr: AffineExpr) -> SSAValue:
+        """The value of `expr`; no intermediate may overflow 64 bits."""
+        match expr:
+            case AffineConstantExpr(value=value):
+                return constant(self.builder, value)
+            case AffineDimExpr(position=position):
+                return self.operands[position]
+            case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
+                add = llvm.AddOp(self.emit(lhs), self.emit(rhs), overflow=_NO_WRAP)
+                return self.builder.insert(add).res
+            case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul, lhs=lhs, rhs=rhs):
+                mul = llvm.MulOp(self.emit(lhs), self.emit(rhs), overflow=_NO_WRAP)
+                return self.builder.insert(mul).res
+            case AffineBinaryOpExpr(
+                kind=AffineBinaryOpKind.FloorDiv, lhs=lhs, rhs=AffineConstantExpr(value=divisor)
+            ):
+                return self._floordiv(self.emit(lhs), divisor, bounds(lhs, self.ranges)[0] >= 0)
+            case AffineBinaryOpExpr(
+                kind=AffineBinaryOpKind.Mod, lhs=lhs, rhs=AffineConstantExpr(value=divisor)
+            ):
+                return self._mod(self.emit(lhs), divisor, bounds(lhs, self.ranges)[0] >= 0)
+            case _:
+                raise DeploError(f"index expression {expr} is not affine")
+
+    def _floordiv(self, value: SSAValue, divisor: int, nonnegative: bool) -> SSAValue:
+        divide_by = constant(self.builder, divisor)
+        if nonnegative:
+            return self.builder.insert(llvm.UDivOp(value, divide_by)).res
+        # Division rounds to zero: below zero, lower the dividend first to round down.
+        bias = constant(self.builder, 1 - divisor)
+        lowered = self.builder.insert(llvm.AddOp(value, bias)).res
+        dividend = self.builder.insert(llvm.SelectOp(self._negative(value), lowered, value)).res
+        return self.builder.insert(llvm.SDivOp(dividend, divide_by)).res
+
+    def _mod(self, value: SSAValue, divisor: int, nonnegative: bool) -> SSAValue:
+        divide_by = constant(self.builder, divisor)
+        if nonnegative:
+            return self.builder.insert(llvm.URemOp(value, divide_by)).res
+        rest = self.builder.insert(llvm.SRemOp(value, divide_by)).res
+        raised = self.builder.insert(llvm.AddOp(rest, divide_by)).res
+        return self.builder.insert(llvm.SelectOp(self._negative(rest), raised, rest)).res
+
+    def _negative(self, value: SSAValue) -> SSAValue:
+        return compare(self.builder, value, "slt", constant(self.builder, 0))
+
+    def test(self, exprs: Sequence[AffineExpr]) -> SSAValue:
+        """Whether all of `exprs` are at least zero."""
+        zero = constant(self.builder, 0)
+        tests = [compare(self.builder, self.emit(e), "sge", zero) for e in exprs]
+        result = tests[0]
+        for each in tests[1:]:
+            result = self.builder.insert(llvm.AndOp(result, each)).res
+        return result
+
+    def address(self, base: SSAValue, type: MemRefType, exprs: Sequence[AffineExpr]) -> SSAValue:
+        """The address of element `exprs` of the row-major array at `base`."""
+        shape = type.get_shape()
+        if DYNAMIC_INDEX in shape:
+            raise DeploError(f"{type} has a dynamic extent; the CPU back end takes constants only")
+        offset = simplify(linearize(exprs, shape), self.ranges)
+        element = memory_type(type.element_type)
+        return self.builder.insert(
+            llvm.GEPOp(base, [llvm.GEP_USE_SSA_VAL], element, [self.emit(offset)], inbounds=True)
+        ).result
+
+
+def memory_type(element: Attribute) -> Attribute:
+    """How an element lies in memory."""
+    return i8 if is_bool(element) else convert_type(element)
+
+
+def emit_load(builder: Builder, address: SSAValue, element: Attribute) -> SSAValue:
+    """Read an element."""
+    value = builder.insert(llvm.LoadOp(address, memory_type(element))).dereferenced_value
+    if is_bool(element):
+        return compare(builder, value, "ne", constant(builder, 0, i8))
+    return value
+
+
+def emit_store(builder: Builder, value: SSAValue, address: SSAValue, element: Attribute) -> None:
+    """Write an element."""
+    if is_bool(element):
+        value = builder.insert(llvm.ZExtOp(value, i8)).res
+    builder.insert(llvm.StoreOp(value, address))

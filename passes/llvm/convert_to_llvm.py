@@ -1,0 +1,243 @@
+"""`convert-to-llvm`: kernels in control-flow form become `llvm` functions; the host's `main` stays.
+
+    func.func @k(%x: memref<8xf32>, ..., %status: memref<1xi64>) attributes {deplo.kernel} {
+      ...
+    ^bb2:
+      %v = loop.load %x[%i] : memref<8xf32>
+      %w = arith.addf %v, %v : f32
+      cf.br ^bb1(%next : index)
+
+becomes
+
+    llvm.func @k(%x: !llvm.ptr {llvm.noalias}, ..., %status: !llvm.ptr {llvm.noalias}) {
+      ...
+    ^bb2:
+      %0 = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      %v = llvm.load %0 : !llvm.ptr -> f32
+      %w = llvm.fadd %v, %v {fastmathFlags = #llvm.fastmath<contract>} : f32
+      llvm.br ^bb1(%next : i64)
+
+An addition and a multiplication may fuse to one operation (`contract`); nothing else about floats
+is relaxed. A `kernel.assert` that fails stores its number, counted from 1, to `%status` and
+returns; the messages stay as the function's attribute `deplo.messages`. No pointer of a kernel
+aliases another: a plan never gives a launch an output that shares memory with its other arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import func, llvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...analysis.index import Range
+from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE
+from ...dialects.kernel import AssertOp
+from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
+from ...errors import DeploError
+from ..decisions import record
+from .accesses import (
+    POINTER,
+    IndexEmitter,
+    constant,
+    convert_type,
+    emit_load,
+    emit_store,
+)
+from .nonnegative import NonNegative
+from .scalars import LOWERINGS
+
+
+@dataclass(frozen=True)
+class ConvertToLlvmPass(ModulePass):
+    """Needs kernels after `expand-math` and `convert-scf-to-cf`; leaves no other functions."""
+
+    name = "convert-to-llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Convert every kernel and every external function that kernels call."""
+        for function in list(op.ops):
+            if not isinstance(function, func.FuncOp):
+                continue
+            if not function.body.blocks:
+                _replace(function, _declaration(function))
+            elif KERNEL_ATTRIBUTE in function.attributes:
+                _replace(function, _KernelConversion(function).run())
+                record(self.name, function.sym_name.data, True, "converted", function)
+            elif function.sym_name.data != "main":
+                reason = f"not a kernel: has no attribute `{KERNEL_ATTRIBUTE}`"
+                record(self.name, function.sym_name.data, False, reason, function)
+
+
+def _replace(old: Operation, new: Operation) -> None:
+    block = old.parent
+    assert block is not None
+    new.location = old.location
+    block.insert_op_before(new, old)
+    old.detach()
+    old.erase()
+
+
+def _declaration(function: func.FuncOp) -> llvm.FuncOp:
+    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    result = outputs[0] if outputs else llvm.LLVMVoidType()
+    return llvm.FuncOp(
+        function.sym_name,
+        llvm.LLVMFunctionType(list(inputs), result),
+        linkage=llvm.LinkageAttr("external"),
+    )
+
+
+@dataclass
+class _KernelConversion:
+    """Converts one kernel's body in place, then wraps it in an `llvm.func`."""
+
+    function: func.FuncOp
+    ranges: dict[SSAValue, Range] = field(default_factory=dict[SSAValue, Range])
+    buffers: dict[SSAValue, MemRefType] = field(default_factory=dict[SSAValue, MemRefType])
+    messages: list[str] = field(default_factory=list[str])
+
+    def run(self) -> llvm.FuncOp:
+        body = self.function.detach_region(self.function.body)
+        self._note_ranges(body)
+        for block in list(body.blocks):
+            for argument in list(block.args):
+                self._convert_argument(argument)
+        for block in list(body.blocks):
+            for op in list(block.ops):
+                self._convert(op)
+        return self._wrap(body)
+
+    def _note_ranges(self, body: Region) -> None:
+        """Ask about the operands of all index expressions while their definitions still stand."""
+        proof = NonNegative(body)
+        for op in body.walk():
+            operands = _index_operands(op)
+            self.ranges.update((value, proof.range_of(value)) for value in operands)
+
+    def _convert_argument(self, argument: BlockArgument) -> None:
+        old_type = argument.type
+        new_type = convert_type(old_type)
+        if new_type == old_type:
+            return
+        known = self.ranges.pop(argument, None)
+        new = Rewriter.replace_value_with_new_type(argument, new_type)
+        if known is not None:
+            self.ranges[new] = known
+        if isinstance(old_type, MemRefType):
+            self.buffers[new] = cast(MemRefType, old_type)
+
+    def _convert(self, op: Operation) -> None:
+        builder = Builder(InsertPoint.before(op))
+        results: list[SSAValue] = []
+        match op:
+            case LoadOp():
+                emitter = self._emitter(builder, op.indices)
+                buffer = self._buffer(op.memref)
+                address = emitter.address(op.memref, buffer, op.map.data.results)
+                results = [emit_load(builder, address, buffer.element_type)]
+            case StoreOp():
+                emitter = self._emitter(builder, op.indices)
+                buffer = self._buffer(op.memref)
+                address = emitter.address(op.memref, buffer, op.map.data.results)
+                emit_store(builder, op.value, address, buffer.element_type)
+            case IndexOp():
+                emitter = self._emitter(builder, op.operands_)
+                results = [emitter.emit(op.map.data.results[0])]
+            case TestOp():
+                results = [self._emitter(builder, op.operands_).test(op.exprs)]
+            case AssertOp():
+                self._convert_assert(builder, op)
+            case _:
+                results = _lower_scalar(builder, op)
+        self._replace_results(op, results)
+
+    def _replace_results(self, op: Operation, results: list[SSAValue]) -> None:
+        for old, new in zip(op.results, results, strict=True):
+            if new.name_hint is None:
+                new.name_hint = old.name_hint
+            if old in self.ranges:
+                self.ranges[new] = self.ranges[old]
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+    def _emitter(self, builder: Builder, operands: tuple[SSAValue, ...]) -> IndexEmitter:
+        return IndexEmitter(builder, operands, [self.ranges[value] for value in operands])
+
+    def _buffer(self, value: SSAValue) -> MemRefType:
+        if value not in self.buffers:
+            raise DeploError("reads or writes memory that is not an argument of the kernel")
+        return self.buffers[value]
+
+    def _convert_assert(self, builder: Builder, op: AssertOp) -> None:
+        """Split the block after the check, and leave through a block that stores the number."""
+        message = op.message.data
+        if message not in self.messages:
+            self.messages.append(message)
+        here = op.parent
+        assert here is not None
+        region = here.parent
+        following = op.next_op
+        assert region is not None
+        assert following is not None
+        passed = here.split_before(following)
+        failed = Block()
+        region.add_block(failed)
+        at_end = Builder(InsertPoint.at_end(failed))
+        number = constant(at_end, 1 + self.messages.index(message))
+        at_end.insert(llvm.StoreOp(number, region.blocks[0].args[-1]))
+        at_end.insert(llvm.ReturnOp())
+        builder.insert(llvm.CondBrOp(op.condition, passed, [], failed, []))
+
+    def _wrap(self, body: Region) -> llvm.FuncOp:
+        inputs = list(body.blocks[0].arg_types)
+        function = llvm.FuncOp(
+            self.function.sym_name,
+            llvm.LLVMFunctionType(inputs, llvm.LLVMVoidType()),
+            linkage=llvm.LinkageAttr("external"),
+            body=body,
+            other_props={"arg_attrs": ArrayAttr([_argument_attributes(t) for t in inputs])},
+        )
+        function.attributes[KERNEL_ATTRIBUTE] = UnitAttr()
+        if self.messages:
+            listed = ArrayAttr([StringAttr(message) for message in self.messages])
+            function.attributes[MESSAGES_ATTRIBUTE] = listed
+        return function
+
+
+def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
+    match op:
+        case LoadOp() | StoreOp():
+            return tuple(op.indices)
+        case IndexOp() | TestOp():
+            return tuple(op.operands_)
+        case _:
+            return ()
+
+
+def _lower_scalar(builder: Builder, op: Operation) -> list[SSAValue]:
+    lowering = LOWERINGS.get(type(op))
+    if lowering is not None:
+        return list(lowering(builder, op))
+    if op.regions:
+        raise DeploError(f"{op.name} has a region; run `convert-scf-to-cf` first")
+    hint = "run `expand-math` first" if op.name.startswith("math.") else "it has no lowering"
+    raise DeploError(f"{op.name} cannot become an `llvm` operation: {hint}")
+
+
+def _argument_attributes(type: Attribute) -> DictionaryAttr:
+    return DictionaryAttr({"llvm.noalias": UnitAttr()} if type == POINTER else {})

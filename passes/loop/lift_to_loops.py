@@ -1,0 +1,261 @@
+"""`lift-to-loops`: each tensor operation becomes a kernel of its own.
+
+    %s = tensor_ir.reduce add(%x) over [1] : tensor<4x8xf32> -> tensor<4x1xf32>
+becomes
+    %s = loop.kernel @k_s(%x) : (tensor<4x8xf32>) -> tensor<4x1xf32> {
+    ^bb0(%x: memref<4x8xf32>, %s: memref<4x1xf32>):
+      loop.for %i = 0 to 4 {
+        %acc = loop.for %j = 0 to 8 reduce(add) -> f32 {
+          %v = loop.load %x[%i, %j] : memref<4x8xf32>
+          loop.yield %v : f32
+        }
+        loop.store %acc, %s[%i, 0] : memref<4x1xf32>
+      }
+    }
+
+Needs `tensor_ir` with constant extents; leaves `loop` kernels that each store their output at its identity
+index. Axes of extent 1 get no loop. Constants are written where they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, ModuleOp, TensorType
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...dialects.index import ZERO, condition_exprs
+from ...dialects.loop import (
+    CheckedIndexOp,
+    ForOp,
+    IndexOp,
+    KernelOp,
+    LoadOp,
+    StoreOp,
+    TestOp,
+    YieldOp,
+)
+from ...dialects.scalars import Combiner
+from ...dialects.syntax import tensor_type
+from ...dialects.tensor_ir import (
+    CastOp,
+    ConstantOp,
+    ElementwiseOp,
+    GatherOp,
+    IndexMapOp,
+    IotaOp,
+    ReduceOp,
+)
+from ...errors import DeploError
+from ..decisions import record
+from .scalar_code import emit_cast, emit_constant_attr, emit_function
+
+TENSOR_OPS = (ElementwiseOp, ReduceOp, IndexMapOp, CastOp, ConstantOp, IotaOp, GatherOp)
+
+_AXIS_NAMES = "ijklmn"
+
+
+def axis_name(axis: int) -> str:
+    """The name of the counter of an output axis: i, j, k, ..."""
+    return _AXIS_NAMES[axis] if axis < len(_AXIS_NAMES) else f"i{axis}"
+
+
+@dataclass
+class Nest:
+    """A kernel under construction: the open loops and where the next operation goes."""
+
+    builder: Builder
+    counters: list[SSAValue]
+    buffers: dict[SSAValue, SSAValue]
+
+    def open_free(self, extent: int, name: str) -> AffineExpr:
+        """Open a free loop unless its extent is 1; gives the counter as an index expression."""
+        if extent == 1:
+            return ZERO
+        loop = self.builder.insert(ForOp(extent, Region(Block(arg_types=[IndexType()]))))
+        assert loop.body.block.last_op is not None
+        self.builder = Builder(InsertPoint.before(loop.body.block.last_op))
+        return self._count(loop, name)
+
+    def _count(self, loop: ForOp, name: str) -> AffineExpr:
+        loop.induction_var.name_hint = name
+        self.counters.append(loop.induction_var)
+        return AffineExpr.dimension(len(self.counters) - 1)
+
+    def reduce(
+        self,
+        extent: int,
+        name: str,
+        combiner: Combiner,
+        contribution: Callable[[AffineExpr], SSAValue],
+    ) -> SSAValue:
+        """Fold what `contribution` builds for each index of an axis."""
+        if extent == 1:
+            return contribution(ZERO)
+        block = Block(arg_types=[IndexType()])
+        outer, self.builder = self.builder, Builder(InsertPoint.at_end(block))
+        block.args[0].name_hint = name
+        self.counters.append(block.args[0])
+        value = contribution(AffineExpr.dimension(len(self.counters) - 1))
+        self.builder.insert(YieldOp(value))
+        self.builder = outer
+        loop = ForOp(extent, Region(block), combiners=[combiner], result_types=[value.type])
+        self.builder.insert(loop)
+        loop.res[0].name_hint = value.name_hint or "acc"
+        return loop.res[0]
+
+    def read(self, tensor: SSAValue, index: Sequence[AffineExpr]) -> SSAValue:
+        """The element of an input at `index`; a constant is written out instead of loaded."""
+        if isinstance(tensor.owner, ConstantOp):
+            return emit_constant_attr(self.builder, tensor.owner.value)
+        load = self.builder.insert(LoadOp(self.buffers[tensor], index, self.counters))
+        load.result.name_hint = tensor.name_hint
+        return load.result
+
+
+def _element(nest: Nest, op: Operation, index: Sequence[AffineExpr]) -> SSAValue:
+    """Build the value of one element of the result of `op`."""
+    match op:
+        case ElementwiseOp():
+            args = [nest.read(v, index) for v in op.inputs]
+            return emit_function(nest.builder, op.function.data, args)
+        case CastOp():
+            value = nest.read(op.input, index)
+            return emit_cast(nest.builder, value, tensor_type(op.result).element_type)
+        case ConstantOp():
+            return emit_constant_attr(nest.builder, op.value)
+        case IotaOp():
+            counter = nest.builder.insert(IndexOp(index[op.axis.value.data], nest.counters))
+            return emit_cast(nest.builder, counter.result, tensor_type(op.result).element_type)
+        case ReduceOp():
+            return _reduction(nest, op, list(index), list(op.axes.get_values()))
+        case IndexMapOp():
+            return _piece(nest, op, index, 0)
+        case GatherOp():
+            return _gathered(nest, op, index)
+        case _:
+            raise AssertionError(f"not a tensor operation: {op.name}")
+
+
+def _reduction(
+    nest: Nest, op: ReduceOp, index: list[AffineExpr], axes: Sequence[int]
+) -> SSAValue:
+    if not axes:
+        return nest.read(op.input, index)
+
+    def contribution(counter: AffineExpr) -> SSAValue:
+        inner = [*index]
+        inner[axes[0]] = counter
+        return _reduction(nest, op, inner, axes[1:])
+
+    extent = tensor_type(op.input).get_shape()[axes[0]]
+    return nest.reduce(extent, axis_name(axes[0]), op.combiner.data, contribution)
+
+
+def _piece(nest: Nest, op: IndexMapOp, index: Sequence[AffineExpr], position: int) -> SSAValue:
+    """The element that source `position` or a later one, or the fill, gives."""
+    if position == len(op.sources):
+        assert op.fill is not None
+        return emit_constant_attr(nest.builder, op.fill)
+    exprs = [
+        e.replace_dims_and_symbols(index, ()) for e in op.maps.data[position].data.results
+    ]
+    conditions = condition_exprs(op.conditions.data[position].data)
+    if not conditions:
+        return nest.read(op.sources[position], exprs)
+    holds = nest.builder.insert(
+        TestOp([c.replace_dims_and_symbols(index, ()) for c in conditions], nest.counters)
+    )
+    outer = nest.builder
+    regions: list[Region] = []
+    for build in (
+        lambda: nest.read(op.sources[position], exprs),
+        lambda: _piece(nest, op, index, position + 1),
+    ):
+        block = Block()
+        nest.builder = Builder(InsertPoint.at_end(block))
+        nest.builder.insert(scf.YieldOp(build()))
+        regions.append(Region(block))
+    nest.builder = outer
+    element = tensor_type(op.result).element_type
+    return outer.insert(scf.IfOp(holds.result, [element], *regions)).output[0]
+
+
+def _gathered(nest: Nest, op: GatherOp, index: Sequence[AffineExpr]) -> SSAValue:
+    axis = op.axis.value.data
+    rank = tensor_type(op.indices).get_num_dims()
+    position = nest.read(op.indices, index[axis : axis + rank])
+    extent = tensor_type(op.source).get_shape()[axis]
+    row = nest.builder.insert(CheckedIndexOp(position, extent))
+    row.result.name_hint = "row"
+    nest.counters.append(row.result)
+    picked = AffineExpr.dimension(len(nest.counters) - 1)
+    return nest.read(op.source, [*index[:axis], picked, *index[axis + rank :]])
+
+
+def lift(op: Operation) -> KernelOp:
+    """The kernel that computes one tensor operation."""
+    result = op.results[0]
+    inputs = list(dict.fromkeys(v for v in op.operands if not isinstance(v.owner, ConstantOp)))
+    kernel = KernelOp(f"k_{result.name_hint or 'value'}", inputs, [result.type])
+    for argument, value in zip(kernel.body.block.args, [*inputs, result], strict=True):
+        argument.name_hint = value.name_hint
+    buffers = dict(zip(inputs, kernel.input_args, strict=True))
+    nest = Nest(Builder(InsertPoint.at_end(kernel.body.block)), [], dict(buffers))
+    shape = tensor_type(result).get_shape()
+    index = [nest.open_free(extent, axis_name(axis)) for axis, extent in enumerate(shape)]
+    outputs = nest.counters[:]
+    value = _element(nest, op, index)
+    value.name_hint = value.name_hint or result.name_hint
+    nest.builder.insert(StoreOp(value, kernel.output_args[0], index, outputs))
+    for inner in kernel.walk():
+        inner.location = op.location
+    return kernel
+
+
+def _check_static(op: Operation) -> None:
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, IndexType) or (
+            isinstance(value.type, TensorType) and any(n < 0 for n in value.type.get_shape())
+        ):
+            raise DeploError(
+                f"lift-to-loops: '{op.name}' at {op.location} has a dynamic extent ({value.type}); "
+                "dynamic shapes are not supported yet: compile with constant shapes"
+            )
+
+
+@dataclass(frozen=True)
+class LiftToLoopsPass(ModulePass):
+    """One `loop.kernel` for each `tensor_ir` operation."""
+
+    name = "lift-to-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        todo = [o for o in op.walk() if isinstance(o, TENSOR_OPS)]
+        for tensor_op in todo:
+            _check_static(tensor_op)
+        for tensor_op in todo:
+            result = tensor_op.results[0]
+            if isinstance(tensor_op, ConstantOp) and all(
+                isinstance(use.operation, TENSOR_OPS) for use in result.uses
+            ):
+                record(self.name, result.name_hint or "constant", False, "written where it is read")
+                continue
+            kernel = lift(tensor_op)
+            kernel.outputs[0].name_hint = result.name_hint
+            assert tensor_op.parent is not None
+            tensor_op.parent.insert_op_before(kernel, tensor_op)
+            for use in list(result.uses):
+                if not (isinstance(tensor_op, ConstantOp) and isinstance(use.operation, TENSOR_OPS)):
+                    use.operation.operands[use.index] = kernel.outputs[0]
+            record(self.name, kernel.sym_name.data, True, f"one kernel for {tensor_op.name}", kernel)
+        for tensor_op in reversed(todo):
+            tensor_op.detach()
+            tensor_op.erase()

@@ -1,0 +1,180 @@
+"""From counted loops with named combiners to `scf`: shared by the lowerings to the CPU and to GPUs.
+
+    %sum = loop.for %k = 0 to 8 reduce(add) -> f32 {
+      %v = loop.load %x[%i, %k] : memref<4x8xf32>
+      loop.yield %v : f32
+    }
+
+becomes
+
+    %sum = scf.for %k = %c0 to %c8 step %c1 iter_args(%acc = %zero) -> (f32) {
+      %v = loop.load %x[%i, %k] : memref<4x8xf32>
+      %next = arith.addf %acc, %v : f32
+      scf.yield %next : f32
+    }
+
+`loop.checked_index` becomes a comparison, a `kernel.assert` and an index that is safe to use.
+`loop.assert` becomes `kernel.assert`.
+Loads, stores and index expressions stay affine for whoever turns them into addresses.
+"""
+
+from __future__ import annotations
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ..dialects.kernel import AssertOp
+from ..dialects.loop import AssertOp as LoopAssertOp
+from ..dialects.loop import CheckedIndexOp, ForOp
+from ..dialects.scalars import Combiner, identity, is_bool
+from ..dialects.syntax import scalar_attr
+
+INDEX = IndexType()
+
+_FLOAT_COMBINERS: dict[Combiner, type[arith.FloatingPointLikeBinaryOperation]] = {
+    Combiner.ADD: arith.AddfOp,
+    Combiner.MUL: arith.MulfOp,
+    Combiner.MAX: arith.MaximumfOp,
+    Combiner.MIN: arith.MinimumfOp,
+}
+
+_INTEGER_COMBINERS: dict[Combiner, type[arith.SignlessIntegerBinaryOperation]] = {
+    Combiner.ADD: arith.AddiOp,
+    Combiner.MUL: arith.MuliOp,
+    Combiner.MAX: arith.MaxSIOp,
+    Combiner.MIN: arith.MinSIOp,
+    Combiner.ANY: arith.OrIOp,
+    Combiner.ALL: arith.AndIOp,
+}
+
+
+def combine(builder: Builder, combiner: Combiner, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Insert `a combiner b`; a NaN on either side of max or min gives NaN."""
+    table = _INTEGER_COMBINERS if isinstance(a.type, IntegerType) else _FLOAT_COMBINERS
+    return builder.insert(table[combiner](a, b)).results[0]
+
+
+def identity_constant(builder: Builder, combiner: Combiner, element: Attribute) -> SSAValue:
+    """Insert the constant of type `element` that leaves any value unchanged under `combiner`."""
+    return builder.insert(arith.ConstantOp(_identity_attr(combiner, element))).result
+
+
+def _identity_attr(combiner: Combiner, element: Attribute) -> IntegerAttr | FloatAttr:
+    return scalar_attr(identity(combiner, element), element)
+
+
+class IndexConstants:
+    """Index constants of a function, each made once, at the start of its entry block."""
+
+    def __init__(self, entry: Block):
+        self._entry = entry
+        self._known: dict[int, SSAValue] = {}
+        self._last: Operation | None = None
+
+    def get(self, value: int) -> SSAValue:
+        """The SSA value of the index constant `value`."""
+        if value not in self._known:
+            constant = arith.ConstantOp(IntegerAttr(value, INDEX))
+            constant.result.name_hint = f"c{value}" if value >= 0 else f"cm{-value}"
+            if self._last is None:
+                point = InsertPoint.at_start(self._entry)
+            else:
+                point = InsertPoint.after(self._last)
+            Builder(point).insert(constant)
+            self._last = constant
+            self._known[value] = constant.result
+        return self._known[value]
+
+
+def lower_loops(entry: Block, constants: IndexConstants | None = None) -> None:
+    """Rewrite the loops and checks in `entry` and in the regions below it.
+
+    Index constants go to the start of `entry`; pass `constants` to share those made before.
+    """
+    _lower_block(entry, constants or IndexConstants(entry))
+
+
+def _lower_block(block: Block, constants: IndexConstants) -> None:
+    for op in list(block.ops):
+        for region in op.regions:
+            for inner in region.blocks:
+                _lower_block(inner, constants)
+        if isinstance(op, ForOp):
+            _lower_for(op, constants)
+        elif isinstance(op, CheckedIndexOp):
+            _lower_checked_index(op)
+        elif isinstance(op, LoopAssertOp):
+            _replace(op, AssertOp(op.condition, op.message.data))
+
+
+def _lower_for(op: ForOp, constants: IndexConstants) -> None:
+    before = Builder(InsertPoint.before(op))
+    if op.dynamic_extent is not None:
+        extent = op.dynamic_extent
+    else:
+        assert op.static_extent is not None
+        extent = constants.get(op.static_extent)
+    combiners = [combiner.data for combiner in op.combiners]
+    start = [identity_constant(before, c, r.type) for c, r in zip(combiners, op.res, strict=True)]
+    body = op.detach_region(op.body)
+    _fold_contributions(op, body.block, combiners)
+    loop = scf.ForOp(constants.get(0), extent, constants.get(1), start, body)
+    _replace(op, loop)
+
+
+def _fold_contributions(op: ForOp, block: Block, combiners: list[Combiner]) -> None:
+    """Give `block` one accumulator per result and make it yield them, contributions folded in."""
+    terminator = block.last_op
+    assert terminator is not None
+    builder = Builder(InsertPoint.before(terminator))
+    folded: list[SSAValue] = []
+    for combiner, result, contribution in zip(combiners, op.res, terminator.operands, strict=True):
+        accumulator = block.insert_arg(result.type, len(block.args))
+        hint = result.name_hint
+        accumulator.name_hint = f"{hint}_so_far" if hint else "acc"
+        folded.append(combine(builder, combiner, accumulator, contribution))
+        folded[-1].name_hint = f"{hint}_next" if hint else "next"
+    end = scf.YieldOp(*folded)
+    end.location = terminator.location
+    builder.insert(end)
+    terminator.detach()
+    terminator.erase()
+
+
+def _lower_checked_index(op: CheckedIndexOp) -> None:
+    builder = Builder(InsertPoint.before(op))
+    extent = op.extent.value.data
+    wide = _as_i64(builder, op.value)
+    limit = builder.insert(arith.ConstantOp(IntegerAttr(extent, i64))).result
+    # Read as unsigned, a negative value is above every extent.
+    inside = builder.insert(arith.CmpiOp(wide, limit, "ult")).result
+    check = AssertOp(inside, f"index out of range: expected 0 <= index < {extent}")
+    check.location = op.location
+    builder.insert(check)
+    zero = builder.insert(arith.ConstantOp(IntegerAttr(0, i64))).result
+    safe = builder.insert(arith.SelectOp(inside, wide, zero)).result
+    _replace(op, arith.IndexCastOp(safe, INDEX))
+
+
+def _as_i64(builder: Builder, value: SSAValue) -> SSAValue:
+    if value.type == i64:
+        return value
+    extend = arith.ExtUIOp if is_bool(value.type) else arith.ExtSIOp
+    return builder.insert(extend(value, i64)).result
+
+
+def _replace(op: Operation, by: Operation) -> None:
+    """Put `by` in the place of `op`, with its location and the names of its results."""
+    block = op.parent
+    assert block is not None
+    by.location = op.location
+    by.attributes |= op.attributes
+    block.insert_op_before(by, op)
+    for old, new in zip(op.results, by.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()

@@ -1,0 +1,244 @@
+"""`blockify-launch`: the axes of a launch are shared out between blocks and the threads of a block.
+
+    tile.launch (%i = 32 : thread, %j = 18944 : thread) { ... %x[%i, %j] ... }
+becomes, with 256 threads,
+    tile.launch (%i = 32 : block, %j_block = 74 : block, %j_thread = 256 : thread)
+        schedule(#tile.schedule<threads = 256>) { ... %x[%i, %j_block * 256 + %j_thread] ... }
+
+Threads are taken from the innermost axes: an axis that is shorter than what is left of the block becomes
+threads whole, a longer one is split, and the rest are blocks. If a split leaves a tail, the body runs
+under the condition that the index is inside. A CPU block has one thread, so there the innermost axes turn
+back into loops until a block has about `serial` elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.cost import executions
+from ...analysis.index import operand_ranges, simplify
+from ...analysis.targets import Target, get_target
+from ...dialects.index import ZERO
+from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, ScheduleAttr, StageOp
+from ..decisions import record
+
+INDEX = IndexType()
+
+
+@dataclass(frozen=True)
+class Split:
+    """How one axis is shared out: `blocks` times `threads` times `serial` covers `extent`."""
+
+    extent: int
+    blocks: int = 1
+    threads: int = 1
+    serial: int = 1
+
+    @property
+    def ragged(self) -> bool:
+        """Whether the parts cover more than the axis has."""
+        return self.blocks * self.threads * self.serial != self.extent
+
+
+def split_for_gpu(extents: list[int], threads: int) -> list[Split]:
+    """Share axes out between blocks and `threads` threads, innermost axes to threads first."""
+    splits: list[Split] = []
+    left = threads
+    for extent in reversed(extents):
+        if extent <= left:
+            splits.append(Split(extent, threads=max(extent, 1), blocks=1 if extent else 0))
+            left //= max(extent, 1)
+        elif left > 1:
+            splits.append(Split(extent, blocks=-(-extent // left), threads=left))
+            left = 1
+        else:
+            splits.append(Split(extent, blocks=extent))
+    return splits[::-1]
+
+
+def split_for_cpu(extents: list[int], work: int, serial: int) -> list[Split]:
+    """Give each block whole innermost axes until it has about `serial` units of work.
+
+    `work` is what one point of the launch costs.
+    """
+    splits: list[Split] = []
+    left = max(serial // max(work, 1), 1)
+    for extent in reversed(extents):
+        if extent <= left:
+            splits.append(Split(extent, serial=extent))
+            left //= max(extent, 1)
+        elif left > 1:
+            parts = -(-extent // left)
+            splits.append(Split(extent, blocks=parts, serial=-(-extent // parts)))
+            left = 1
+        else:
+            splits.append(Split(extent, blocks=extent))
+    return splits[::-1]
+
+
+@dataclass
+class _Rebuild:
+    """The new launch under construction: its axes, counters, and each old counter's expression."""
+
+    axes: list[AxisAttr] = field(default_factory=list[AxisAttr])
+    counters: list[SSAValue] = field(default_factory=list[SSAValue])
+    exprs: list[AffineExpr] = field(default_factory=list[AffineExpr])
+
+    def counter(self, value: SSAValue, name: str) -> AffineExpr:
+        """The expression of a new counter."""
+        value.name_hint = name
+        self.counters.append(value)
+        return AffineExpr.dimension(len(self.counters) - 1)
+
+
+def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> None:
+    """Replace the axes of a launch by block axes, thread axes and serial loops."""
+    state = _Rebuild(exprs=[ZERO] * len(splits))
+    block = Block()
+    names = [a.name_hint or f"i{n}" for n, a in enumerate(launch.body.block.args)]
+    for level in (Level.BLOCK, Level.THREAD):
+        for axis, split in enumerate(splits):
+            extent = split.blocks if level is Level.BLOCK else split.threads
+            if extent == 1:
+                continue
+            whole = split.blocks == split.extent or split.threads == split.extent
+            name = names[axis] if whole else f"{names[axis]}_{level}"
+            counter = state.counter(block.insert_arg(INDEX, len(block.args)), name)
+            scale = split.threads * split.serial if level is Level.BLOCK else split.serial
+            state.exprs[axis] = state.exprs[axis] + counter * scale
+            state.axes.append(AxisAttr(extent, level))
+    builder = Builder(InsertPoint.at_end(block))
+    for axis, split in enumerate(splits):
+        if split.serial == 1:
+            continue
+        loop = builder.insert(ForOp(split.serial, Region(Block(arg_types=[INDEX]))))
+        assert loop.body.block.last_op is not None
+        builder = Builder(InsertPoint.before(loop.body.block.last_op))
+        whole = split.serial == split.extent
+        name = names[axis] if whole else f"{names[axis]}_serial"
+        state.exprs[axis] = state.exprs[axis] + state.counter(loop.induction_var, name)
+    ragged = [
+        state.exprs[axis] * -1 + (split.extent - 1)
+        for axis, split in enumerate(splits)
+        if split.ragged and split.extent
+    ]
+    body = list(launch.body.block.ops)
+    if ragged:
+        inside = builder.insert(TestOp(ragged, state.counters))
+        guarded = scf.IfOp(inside.result, [], Region(Block([scf.YieldOp()])))
+        builder.insert(guarded)
+        assert guarded.true_region.block.last_op is not None
+        builder = Builder(InsertPoint.before(guarded.true_region.block.last_op))
+    for op in body:
+        op.detach()
+        builder.insert(op)
+    new = LaunchOp(state.axes, Region(block), schedule)
+    new.location = launch.location
+    assert launch.parent is not None
+    launch.parent.insert_op_before(new, launch)
+    old = dict(zip(launch.body.block.args, state.exprs, strict=True))
+    for op in list(new.walk()):
+        _rewrite_index(op, old, state.counters)
+    launch.detach()
+    launch.erase()
+
+
+def _rewrite_index(
+    op: Operation, old: dict[SSAValue, AffineExpr], counters: list[SSAValue]
+) -> None:
+    """Rewrite the index expressions of `op` from old counters to new ones, in place."""
+    match op:
+        case LoadOp() | StoreOp():
+            exprs, operands = op.map.data.results, list(op.indices)
+        case IndexOp():
+            exprs, operands = op.map.data.results, list(op.operands_)
+        case TestOp():
+            exprs, operands = op.exprs, list(op.operands_)
+        case _:
+            return
+    if not any(value in old for value in operands):
+        return
+    space = [*counters, *(v for v in operands if v not in old)]
+    dims = [
+        old[v] if v in old else AffineExpr.dimension(space.index(v)) for v in operands
+    ]
+    ranges = operand_ranges(space)
+    new_exprs = [simplify(e.replace_dims_and_symbols(dims, ()), ranges) for e in exprs]
+    new: Operation
+    match op:
+        case LoadOp():
+            new = LoadOp(op.memref, new_exprs, space)
+        case StoreOp():
+            new = StoreOp(op.value, op.memref, new_exprs, space)
+        case IndexOp():
+            new = IndexOp(new_exprs[0], space)
+        case TestOp():
+            new = TestOp(new_exprs, space)
+    new.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+    for mine, theirs in zip(op.results, new.results, strict=True):
+        theirs.name_hint = mine.name_hint
+        mine.replace_all_uses_with(theirs)
+    op.detach()
+    op.erase()
+
+
+def _work_per_point(launch: LaunchOp) -> int:
+    """Loads and stores that one point of the launch runs, a measure of its work."""
+    points = max(prod(axis.extent.data for axis in launch.axes), 1)
+    accesses = sum(executions(o) for o in launch.walk() if isinstance(o, LoadOp | StoreOp))
+    return max(accesses // points, 1)
+
+
+@dataclass(frozen=True)
+class BlockifyLaunchPass(ModulePass):
+    """Partition the thread axes of every launch into blocks and threads.
+
+    `threads` overrides the target's threads per block.
+    """
+
+    name = "blockify-launch"
+
+    target: str = "sm_90a"
+    threads: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_target(self.target)
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                self._apply(kernel.sym_name.data, launch, target)
+
+    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+        if launch.extents(Level.BLOCK) or launch.schedule is not None:
+            record(self.name, name, False, "the launch is partitioned already", launch)
+            return
+        if any(isinstance(o, CombineOp | StageOp) for o in launch.walk()):
+            record(self.name, name, False, "its threads already work together", launch)
+            return
+        extents = launch.extents(Level.THREAD)
+        threads = self.threads or target.threads
+        if target.is_gpu:
+            splits = split_for_gpu(extents, threads)
+        else:
+            splits = split_for_cpu(extents, _work_per_point(launch), target.serial)
+        block = prod(s.threads for s in splits)
+        serial = prod(s.serial for s in splits)
+        schedule = (
+            ScheduleAttr(threads=block) if target.is_gpu else ScheduleAttr(serial=max(serial, 1))
+        )
+        blocks = prod(s.blocks for s in splits)
+        blockify(launch, splits, schedule)
+        per = f"{block} threads" if target.is_gpu else f"{serial} elements"
+        record(self.name, name, True, f"{blocks} blocks of {per}", launch)

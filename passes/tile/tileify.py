@@ -1,0 +1,83 @@
+"""`tileify`: the outer free loops of a kernel become the threads of a launch.
+
+    loop.for %i = 0 to 32 {
+      loop.for %j = 0 to 64 { BODY }
+    }
+becomes
+    tile.launch (%i = 32 : thread, %j = 64 : thread) { BODY }
+
+Peeled are the free loops that contain nothing but the next one. What stands before the first loop, and a
+kernel without free loops, go into the launch's body. Iterations of free loops are independent, so any
+order, and any split over threads, computes the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.loop import ForOp, KernelOp, YieldOp
+from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...errors import DeploError
+from ..decisions import record
+
+
+def _outer_loops(block: Block) -> list[ForOp]:
+    """The perfect nest of free loops that `block` consists of."""
+    loops: list[ForOp] = []
+    while True:
+        ops = [o for o in block.ops if not isinstance(o, YieldOp)]
+        if len(ops) != 1 or not isinstance(ops[0], ForOp) or ops[0].res:
+            return loops
+        loops.append(ops[0])
+        block = ops[0].body.block
+
+
+def tileify(kernel: KernelOp) -> int:
+    """Replace the outer loops of a kernel by a launch; gives how many were peeled."""
+    loops = _outer_loops(kernel.body.block)
+    axes: list[AxisAttr] = []
+    for loop in loops:
+        if loop.static_extent is None:
+            raise DeploError(
+                f"tileify: a loop of @{kernel.sym_name.data} at {loop.location} has a dynamic "
+                "extent; dynamic shapes are not supported yet: compile with constant shapes"
+            )
+        axes.append(AxisAttr(loop.static_extent, Level.THREAD))
+    innermost = loops[-1].body.block if loops else kernel.body.block
+    body = Block(arg_types=[loop.induction_var.type for loop in loops])
+    moved: list[Operation] = [o for o in innermost.ops if not isinstance(o, YieldOp)]
+    for op in moved:
+        op.detach()
+        body.add_op(op)
+    counters: list[SSAValue] = [loop.induction_var for loop in loops]
+    for counter, argument in zip(counters, body.args, strict=True):
+        argument.name_hint = counter.name_hint
+        counter.replace_all_uses_with(argument)
+    if loops:
+        loops[0].detach()
+        loops[0].erase()
+    launch = LaunchOp(axes, Region(body))
+    launch.location = kernel.location
+    kernel.body.block.add_op(launch)
+    return len(loops)
+
+
+@dataclass(frozen=True)
+class TileifyPass(ModulePass):
+    """Put a `tile.launch` in place of every kernel's outer free loops."""
+
+    name = "tileify"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            name = kernel.sym_name.data
+            if any(isinstance(o, LaunchOp) for o in kernel.walk()):
+                record(self.name, name, False, "the kernel has a launch already", kernel)
+                continue
+            peeled = tileify(kernel)
+            record(self.name, name, True, f"{peeled} free loops became thread axes", kernel)

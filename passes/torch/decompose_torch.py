@@ -1,0 +1,109 @@
+"""Lowers Torch IR to the primitives of Tensor IR.
+
+Before:
+    %mean = torch.mean %x {dim = [1]} : (tensor<4x8xf32>) -> tensor<4xf32>
+
+After:
+    %mean_sum = tensor_ir.reduce add(%x) over [1] : tensor<4x8xf32> -> tensor<4x1xf32>
+    %mean_const = tensor_ir.constant 8.0 : tensor<4x1xf32>
+    %mean_div = tensor_ir.elementwise div(%mean_sum, %mean_const) : … -> tensor<4x1xf32>
+    %mean = tensor_ir.index_map (i) -> %mean_div[i, 0] : (tensor<4x1xf32>) -> tensor<4xf32>
+
+Needs static shapes. Leaves no operation of `torch`: if one cannot be lowered, the pass raises
+UnsupportedOpError, which lists every such operation, and the module is left half done. f16 and bf16
+are computed in f32 and rounded once, at the end of each operation of Torch IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FileLineColLoc, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from ...dialects.syntax import tensor_type
+from ...dialects.torch import CallOp
+from ...dialects.torch_base import TorchOp
+from ...errors import UnsupportedOpError
+from . import creation, elementwise, layout, linear_algebra, neural, reductions
+from .lowering import Lowering, Refusal, Rule
+
+RULES: dict[type[TorchOp], Rule] = {
+    **elementwise.RULES,
+    **reductions.RULES,
+    **layout.RULES,
+    **linear_algebra.RULES,
+    **neural.RULES,
+    **creation.RULES,
+}
+"""How each operation of the contract is lowered."""
+
+
+@dataclass(frozen=True)
+class DecomposeTorchPass(ModulePass):
+    """Lowers Torch IR to the primitives of Tensor IR."""
+
+    name = "decompose-torch"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Lower every operation of `torch`. Raises UnsupportedOpError listing those it cannot."""
+        refused: list[str] = []
+        for each in list(op.walk()):
+            try:
+                if isinstance(each, TorchOp):
+                    _lower(each)
+                elif isinstance(each, CallOp):
+                    raise Refusal(f"runs {each.callee.data} in PyTorch")
+            except (Refusal, VerifyException) as reason:
+                refused.append(f"  {_where(each)}{each.name}: {reason}")
+        if refused:
+            raise UnsupportedOpError(
+                "these operations cannot be lowered to Tensor IR:\n" + "\n".join(refused)
+            )
+
+
+def _lower(op: TorchOp) -> None:
+    if any(DYNAMIC_INDEX in tensor_type(v).get_shape() for v in (*op.operands, *op.results)):
+        raise Refusal("dynamic extents")
+    if not op.results:
+        op.detach()
+        op.erase()
+        return
+    lowering = Lowering(op)
+    values = RULES[type(op)](lowering, op)
+    if isinstance(values, SSAValue):
+        values = [values]
+    _replace(op, _finished(lowering, op, values))
+
+
+def _finished(lowering: Lowering, op: TorchOp, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """The values in the element types of the op's results, under the names of its results."""
+    finished: list[SSAValue] = []
+    for value, result in zip(values, op.results, strict=True):
+        type = tensor_type(result)
+        value = lowering.cast(value, type.element_type)
+        if value.type != type:
+            raise AssertionError(f"{op.name} lowered to {value.type}, not {type}")
+        if value.owner.parent is op.parent and value not in op.operands and result.name_hint:
+            value.name_hint = result.name_hint
+        finished.append(value)
+    return finished
+
+
+def _replace(op: TorchOp, values: Sequence[SSAValue]) -> None:
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def _where(op: Operation) -> str:
+    match op.location:
+        case FileLineColLoc(filename=file, line=line):
+            return f"{file.data}:{line.data}: "
+        case _:
+            return ""

@@ -1,0 +1,370 @@
+"""Element-wise operations: arithmetic, comparisons, activations.
+
+    torch.add %x, %y {alpha = 2}  ->  tensor_ir.elementwise mul(%y, 2), then add(%x, …)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ...dialects import torch_ops as t
+from ...dialects.scalars import Function, is_bool, is_float
+from ...dialects.torch_base import ScalarValue, TorchOp
+from .lowering import Lowering, Refusal, Rule, compute_element, element_of
+from .promotion import common_element
+
+SQRT_HALF = math.sqrt(0.5)
+GELU_SCALE = math.sqrt(2 / math.pi)
+GELU_CUBIC = 0.044715
+"""Constants of the two forms of GELU (Hendrycks and Gimpel, https://arxiv.org/abs/1606.08415)."""
+
+# --------------------------------------------------------------------------- arithmetic
+
+
+def _unary(function: Function) -> Rule:
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        return e.apply(function, e.argument(op.input))
+
+    return rule
+
+
+def _binary(function: Function, on_bools: Function | None = None) -> Rule:
+    """A function of two operands; bools go through `on_bools`."""
+
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        chosen = on_bools if on_bools is not None and is_bool(e.element) else function
+        return e.apply(chosen, e.argument(op.input), e.argument(op.other))
+
+    return rule
+
+
+def _sum(function: Function) -> Rule:
+    """input + alpha * other, or input - alpha * other."""
+
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        left, right, alpha = e.argument(op.input), e.argument(op.other), op.number("alpha")
+        if is_bool(e.element):
+            if function is not Function.ADD or alpha not in (1, True):
+                raise Refusal("bools are only added, with alpha = 1")
+            return e.apply(Function.OR, left, right)
+        if alpha != 1:
+            right = e.with_number(Function.MUL, right, alpha)
+        return e.apply(function, left, right)
+
+    return rule
+
+
+def _divide(e: Lowering, op: Any) -> SSAValue:
+    left, right = e.argument(op.input), e.argument(op.other)
+    mode = op.string("rounding_mode")
+    if mode not in (None, "trunc", "floor"):
+        raise Refusal(f"rounding_mode = {mode!r}")
+    if mode is None:
+        return e.apply(Function.DIV, left, right)
+    if not is_float(e.element):
+        return e.apply(Function.TRUNCDIV if mode == "trunc" else Function.FLOORDIV, left, right)
+    if mode == "trunc":
+        return e.apply(Function.TRUNC, e.apply(Function.DIV, left, right))
+    return _floor_divide(e, left, right)
+
+
+def _floor_divide(e: Lowering, left: SSAValue, right: SSAValue) -> SSAValue:
+    """Floor division of floats as Python defines it: exact where `floor(left / right)` is off by one.
+
+    Follows `div_floor_floating` of c10/util/BFloat16-math.h and numpy's `npy_divmod`.
+    """
+    quotient = e.apply(Function.DIV, left, right)
+    rest = e.apply(Function.FMOD, left, right)
+    exact = e.apply(Function.DIV, e.apply(Function.SUB, left, rest), right)
+    zero = e.fill_like(left, 0.0)
+    signs_differ = e.apply(
+        Function.NE, e.apply(Function.LT, right, zero), e.apply(Function.LT, rest, zero)
+    )
+    low = e.apply(Function.AND, e.apply(Function.NE, rest, zero), signs_differ)
+    exact = e.select(low, e.with_number(Function.SUB, exact, 1.0), exact)
+    floor = e.apply(Function.FLOOR, exact)
+    off = e.with_number(Function.GT, e.apply(Function.SUB, exact, floor), 0.5)
+    floor = e.select(off, e.with_number(Function.ADD, floor, 1.0), floor)
+    # a quotient of zero keeps the sign of left / right
+    signed_zero = e.apply(Function.MUL, quotient, zero)
+    floor = e.select(e.apply(Function.EQ, exact, zero), signed_zero, floor)
+    return e.select(e.apply(Function.EQ, right, zero), quotient, floor)
+
+
+def _power(e: Lowering, op: Any) -> SSAValue:
+    """input ** exponent, or for a known small exponent the products that PyTorch uses."""
+    exponent = op.optional_number("exponent")
+    base = e.argument(op.input)
+    if exponent is not None and (short := _short_power(e, base, exponent)) is not None:
+        return short
+    if not is_float(e.element):
+        raise Refusal("integers are only raised to a known exponent from 0 to 64")
+    return e.apply(Function.POW, base, e.argument(op.exponent))
+
+
+def _short_power(e: Lowering, base: SSAValue, exponent: ScalarValue) -> SSAValue | None:
+    if not is_float(e.element):
+        return _integer_power(e, base, int(exponent)) if 0 <= exponent <= 64 else None
+    match float(exponent):
+        case 0.0:
+            return e.fill_like(base, 1.0)
+        case 1.0:
+            return base
+        case 2.0 | 3.0:
+            return _integer_power(e, base, int(exponent))
+        case 0.5:
+            return e.apply(Function.SQRT, base)
+        case -0.5:
+            return e.apply(Function.RSQRT, base)
+        case -1.0:
+            return _reciprocal(e, base)
+        case -2.0:
+            return _reciprocal(e, e.apply(Function.MUL, base, base))
+        case _:
+            return None
+
+
+def _integer_power(e: Lowering, base: SSAValue, exponent: int) -> SSAValue:
+    result = e.fill_like(base, 1) if exponent == 0 else base
+    for _ in range(exponent - 1):
+        result = e.apply(Function.MUL, result, base)
+    return result
+
+
+def _reciprocal(e: Lowering, value: SSAValue) -> SSAValue:
+    return e.apply(Function.DIV, e.fill_like(value, 1.0), value)
+
+
+def _sign(e: Lowering, op: t.SignOp) -> SSAValue:
+    value = e.argument(op.input)
+    zero, one = e.fill_like(value, 0), e.fill_like(value, 1)
+    above = e.select(e.apply(Function.GT, value, zero), one, zero)
+    return e.select(e.apply(Function.LT, value, zero), e.fill_like(value, -1), above)
+
+
+def _clamp(e: Lowering, op: Any) -> SSAValue:
+    """min(max(input, low), high); NaN stays NaN. A number is rounded to the result's type first."""
+    value = e.argument(op.input)
+    for function, bound in ((Function.MAX, op.min), (Function.MIN, op.max)):
+        if bound is not None:
+            rounded = e.cast(e.argument(bound, e.result_element), e.element)
+            value = e.apply(function, value, rounded)
+    return value
+
+
+# --------------------------------------------------------------------------- truth
+
+
+def _compare(function: Function) -> Rule:
+    """A comparison, in the type that its operands promote to."""
+
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        common = common_element([op.input, op.other])
+        element = compute_element(common)
+        left, right = (e.cast(e.argument(v, common), element) for v in (op.input, op.other))
+        return e.apply(function, left, right)
+
+    return rule
+
+
+def _logical(function: Function) -> Rule:
+    def rule(e: Lowering, op: TorchOp) -> SSAValue:
+        return e.apply(function, *(e.broadcast(e.truth(v), e.shape) for v in op.operands))
+
+    return rule
+
+
+def _is_nan(e: Lowering, op: t.IsnanOp) -> SSAValue:
+    if not is_float(element_of(op.input)):
+        return e.constant(False, e.result_element, e.shape)
+    value = e.argument(op.input, compute_element(element_of(op.input)))
+    return e.apply(Function.NE, value, value)
+
+
+def _is_infinite(e: Lowering, op: t.IsinfOp) -> SSAValue:
+    if not is_float(element_of(op.input)):
+        return e.constant(False, e.result_element, e.shape)
+    value = e.argument(op.input, compute_element(element_of(op.input)))
+    return e.with_number(Function.EQ, e.apply(Function.ABS, value), math.inf)
+
+
+def _where(e: Lowering, op: t.WhereOp) -> SSAValue:
+    if not is_bool(element_of(op.condition)):
+        raise Refusal(f"condition holds {element_of(op.condition)}, not i1")
+    chosen = e.broadcast(op.condition, e.shape)
+    then, otherwise = (e.argument(v, e.result_element) for v in (op.input, op.other))
+    return e.select(chosen, then, otherwise)
+
+
+# --------------------------------------------------------------------------- activations
+
+
+def _sigmoid(e: Lowering, value: SSAValue) -> SSAValue:
+    denominator = e.with_number(
+        Function.ADD, e.apply(Function.EXP, e.apply(Function.NEG, value)), 1.0
+    )
+    return _reciprocal(e, denominator)
+
+
+def _silu(e: Lowering, op: t.SiluOp) -> SSAValue:
+    value = e.argument(op.input)
+    exp = e.apply(Function.EXP, e.apply(Function.NEG, value))
+    return e.apply(Function.DIV, value, e.with_number(Function.ADD, exp, 1.0))
+
+
+def _relu(e: Lowering, op: t.ReluOp) -> SSAValue:
+    """Zero where negative: keeps NaN and -0.0, as PyTorch does."""
+    value = e.argument(op.input)
+    zero = e.fill_like(value, 0)
+    return e.select(e.apply(Function.LT, value, zero), zero, value)
+
+
+def _gelu(e: Lowering, op: t.GeluOp) -> SSAValue:
+    value, approximate = e.argument(op.input), op.string("approximate")
+    if approximate == "none":
+        curve = e.apply(Function.ERF, e.with_number(Function.MUL, value, SQRT_HALF))
+    elif approximate == "tanh":
+        cube = e.apply(Function.MUL, e.apply(Function.MUL, value, value), value)
+        inner = e.apply(Function.ADD, value, e.with_number(Function.MUL, cube, GELU_CUBIC))
+        curve = e.apply(Function.TANH, e.with_number(Function.MUL, inner, GELU_SCALE))
+    else:
+        raise Refusal(f"approximate = {approximate!r}")
+    half = e.with_number(Function.MUL, value, 0.5)
+    return e.apply(Function.MUL, half, e.with_number(Function.ADD, curve, 1.0))
+
+
+def _piecewise(
+    negative: Callable[[Lowering, Any, SSAValue], SSAValue], scale: str | None = None
+) -> Rule:
+    """The value (times `scale`) where it is positive, else `negative` of it; NaN stays NaN."""
+
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        value = e.argument(op.input)
+        factor = 1 if scale is None else op.number(scale)
+        positive = value if factor == 1 else e.with_number(Function.MUL, value, factor)
+        above = e.with_number(Function.GT, value, 0)
+        return e.select(above, positive, negative(e, op, value))
+
+    return rule
+
+
+def _leaky(e: Lowering, op: t.LeakyReluOp, value: SSAValue) -> SSAValue:
+    return e.with_number(Function.MUL, value, op.number("negative_slope"))
+
+
+def _elu(e: Lowering, op: t.EluOp, value: SSAValue) -> SSAValue:
+    scaled = e.with_number(Function.MUL, value, op.number("input_scale"))
+    factor = op.number("alpha") * op.number("scale")
+    return e.with_number(Function.MUL, e.apply(Function.EXPM1, scaled), factor)
+
+
+def _hardtanh(e: Lowering, op: t.HardtanhOp) -> SSAValue:
+    low, high = op.number("min_val"), op.number("max_val")
+    value = e.with_number(Function.MAX, e.argument(op.input), low)
+    return e.with_number(Function.MIN, value, high)
+
+
+def _copy(e: Lowering, op: Any) -> SSAValue:
+    return e.cast(op.input, e.result_element)
+
+
+_UNARY_FLOAT: Sequence[tuple[type[TorchOp], Function]] = (
+    (t.ExpOp, Function.EXP),
+    (t.Exp2Op, Function.EXP2),
+    (t.Expm1Op, Function.EXPM1),
+    (t.LogOp, Function.LOG),
+    (t.Log2Op, Function.LOG2),
+    (t.Log1pOp, Function.LOG1P),
+    (t.SqrtOp, Function.SQRT),
+    (t.RsqrtOp, Function.RSQRT),
+    (t.SinOp, Function.SIN),
+    (t.CosOp, Function.COS),
+    (t.TanOp, Function.TAN),
+    (t.TanhOp, Function.TANH),
+    (t.ErfOp, Function.ERF),
+    (t.NegOp, Function.NEG),
+    (t.AbsOp, Function.ABS),
+    (t.BitwiseNotOp, Function.NOT),
+)
+
+
+def _rounding(function: Function) -> Rule:
+    """Integers are whole already."""
+
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        value = e.argument(op.input)
+        return e.apply(function, value) if is_float(e.element) else value
+
+    return rule
+
+
+RULES: dict[type[TorchOp], Rule] = {
+    **{op: _unary(function) for op, function in _UNARY_FLOAT},
+    t.FloorOp: _rounding(Function.FLOOR),
+    t.CeilOp: _rounding(Function.CEIL),
+    t.RoundOp: _rounding(Function.ROUND),
+    t.TruncOp: _rounding(Function.TRUNC),
+    t.AddOp: _sum(Function.ADD),
+    t.AddScalarOp: _sum(Function.ADD),
+    t.SubOp: _sum(Function.SUB),
+    t.SubScalarOp: _sum(Function.SUB),
+    t.MulOp: _binary(Function.MUL, Function.AND),
+    t.MulScalarOp: _binary(Function.MUL, Function.AND),
+    t.DivOp: _divide,
+    t.DivScalarOp: _divide,
+    t.DivTensorModeOp: _divide,
+    t.DivScalarModeOp: _divide,
+    t.RemainderOp: _binary(Function.REMAINDER),
+    t.RemainderScalarOp: _binary(Function.REMAINDER),
+    t.FmodOp: _binary(Function.FMOD),
+    t.FmodScalarOp: _binary(Function.FMOD),
+    t.PowOp: _power,
+    t.PowTensorTensorOp: _power,
+    t.PowScalarOp: _power,
+    t.MaximumOp: _binary(Function.MAX),
+    t.MinimumOp: _binary(Function.MIN),
+    t.ClampOp: _clamp,
+    t.ClampTensorOp: _clamp,
+    t.SignOp: _sign,
+    t.ReciprocalOp: lambda e, op: _reciprocal(e, e.argument(op.input)),
+    t.SigmoidOp: lambda e, op: _sigmoid(e, e.argument(op.input)),
+    t.ReluOp: _relu,
+    t.SiluOp: _silu,
+    t.GeluOp: _gelu,
+    t.LeakyReluOp: _piecewise(_leaky),
+    t.EluOp: _piecewise(_elu, scale="scale"),
+    t.HardtanhOp: _hardtanh,
+    t.BitwiseAndOp: _binary(Function.AND),
+    t.BitwiseAndScalarOp: _binary(Function.AND),
+    t.BitwiseOrOp: _binary(Function.OR),
+    t.BitwiseOrScalarOp: _binary(Function.OR),
+    t.BitwiseXorOp: _binary(Function.XOR),
+    t.EqOp: _compare(Function.EQ),
+    t.EqScalarOp: _compare(Function.EQ),
+    t.NeOp: _compare(Function.NE),
+    t.NeScalarOp: _compare(Function.NE),
+    t.LtOp: _compare(Function.LT),
+    t.LtScalarOp: _compare(Function.LT),
+    t.LeOp: _compare(Function.LE),
+    t.LeScalarOp: _compare(Function.LE),
+    t.GtOp: _compare(Function.GT),
+    t.GtScalarOp: _compare(Function.GT),
+    t.GeOp: _compare(Function.GE),
+    t.GeScalarOp: _compare(Function.GE),
+    t.LogicalNotOp: _logical(Function.NOT),
+    t.LogicalAndOp: _logical(Function.AND),
+    t.LogicalOrOp: _logical(Function.OR),
+    t.LogicalXorOp: _logical(Function.XOR),
+    t.IsnanOp: _is_nan,
+    t.IsinfOp: _is_infinite,
+    t.WhereOp: _where,
+    t.InternalToCopyOp: _copy,
+    t.CloneOp: _copy,
+    t.AliasOp: _copy,
+    t.LiftFreshCopyOp: _copy,
+}
+"""The rule for each element-wise operation."""

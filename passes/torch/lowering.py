@@ -1,0 +1,219 @@
+"""What the lowerings of Torch IR share: a builder that names, casts and broadcasts.
+
+A rule is a function `(Lowering, op) -> value`. It computes in `Lowering.element`, which is f32 where the
+result is f16 or bf16; the pass casts what it returns to the result's element type. So a composite
+operation is rounded to a half type once, at its end, as PyTorch's own kernels do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f32, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.index import extent_range, simplify
+from ...dialects.index import condition, delinearize, linearize
+from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, is_bool, is_float
+from ...dialects.syntax import scalar_attr, tensor_type
+from ...dialects.tensor_ir import (
+    CastOp,
+    ConstantOp,
+    ElementwiseOp,
+    GatherOp,
+    IndexMapOp,
+    IotaOp,
+    ReduceOp,
+)
+from ...dialects.torch_base import ScalarValue, Shape, TorchOp
+
+
+class Refusal(Exception):
+    """An operation cannot be lowered; the message says what about it."""
+
+
+Rule = Callable[["Lowering", Any], SSAValue | Sequence[SSAValue]]
+"""Lowers one operation: gives a value per result, of the result's shape."""
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The element type of a tensor."""
+    return tensor_type(value).element_type
+
+
+def shape_of(value: SSAValue) -> Shape:
+    """The extents of a tensor."""
+    return tensor_type(value).get_shape()
+
+
+def compute_element(element: Attribute) -> Attribute:
+    """What to compute in for results of `element`: arithmetic does not happen in f16 or bf16."""
+    return f32 if isinstance(element, STORAGE_FLOATS) else element
+
+
+def dims(rank: int) -> list[AffineExpr]:
+    """The first `rank` dims of an index map."""
+    return [AffineExpr.dimension(i) for i in range(rank)]
+
+
+class Lowering:
+    """Builds the operations that replace one Torch IR operation, in front of it."""
+
+    def __init__(self, op: TorchOp):
+        self.op = op
+        self.hint = op.results[0].name_hint or op.name.rpartition(".")[2]
+        result = tensor_type(op.results[0])
+        self.result_element = result.element_type
+        self.element = compute_element(result.element_type)
+        self.shape = result.get_shape()
+        self._builder = Builder(InsertPoint.before(op))
+
+    def _insert(self, op: Operation, suffix: str) -> SSAValue:
+        op.location = self.op.location
+        self._builder.insert(op)
+        (result,) = op.results
+        result.name_hint = f"{self.hint}_{suffix}"
+        return result
+
+    # ---- values
+
+    def constant(self, value: ScalarValue, element: Attribute, shape: Shape = ()) -> SSAValue:
+        """A tensor that holds `value` everywhere."""
+        return self._insert(ConstantOp(_wrapped(value, element), TensorType(element, shape)), "const")
+
+    def iota(self, axis: int, element: Attribute, shape: Shape) -> SSAValue:
+        """Each position's index along `axis`."""
+        return self._insert(IotaOp(axis, TensorType(element, shape)), "index")
+
+    def argument(
+        self,
+        argument: SSAValue | IntegerAttr | FloatAttr,
+        element: Attribute | None = None,
+        shape: Shape | None = None,
+    ) -> SSAValue:
+        """A tensor or number argument, cast and broadcast; by default as the result is computed."""
+        element = self.element if element is None else element
+        shape = self.shape if shape is None else shape
+        if isinstance(argument, SSAValue):
+            return self.broadcast(self.cast(argument, element), shape)
+        return self.constant(argument.value.data, element, shape)
+
+    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """`value` with elements of `element`. A half type is reached, and left, through f32."""
+        source = element_of(value)
+        if source == element:
+            return value
+        for half, other in ((source, element), (element, source)):
+            if isinstance(half, STORAGE_FLOATS) and other != f32:
+                value = self._insert(CastOp(value, f32), "f32")
+                break
+        if element_of(value) == element:
+            return value
+        return self._insert(CastOp(value, element), str(element))
+
+    # ---- the primitives
+
+    def apply(self, function: Function, *values: SSAValue) -> SSAValue:
+        """`function` at each position; a bool that must be a number is refused."""
+        return self._insert(ElementwiseOp(function, values), function.value)
+
+    def fill_like(self, value: SSAValue, number: ScalarValue) -> SSAValue:
+        """`number` in the shape and element type of `value`."""
+        return self.constant(number, element_of(value), shape_of(value))
+
+    def with_number(self, function: Function, value: SSAValue, number: ScalarValue) -> SSAValue:
+        """`function(value, number)`."""
+        return self.apply(function, value, self.fill_like(value, number))
+
+    def select(self, chosen: SSAValue, then: SSAValue, otherwise: SSAValue) -> SSAValue:
+        """`then` where `chosen` is true, else `otherwise`."""
+        return self.apply(Function.SELECT, chosen, then, otherwise)
+
+    def truth(self, value: SSAValue) -> SSAValue:
+        """Whether each element is not zero; NaN is true."""
+        return self.cast(value, i1)
+
+    def reduce(self, combiner: Combiner, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+        """Fold `axes`, each of which stays as an axis of extent 1."""
+        if not axes:
+            return value
+        names = {Combiner.ADD: "sum", Combiner.MUL: "prod"}
+        return self._insert(
+            ReduceOp(combiner, value, axes), names.get(combiner, combiner.value)
+        )
+
+    def gather(self, source: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
+        """Slices of `source` along `axis`."""
+        return self._insert(GatherOp(source, indices, axis), "gather")
+
+    # ---- layout
+
+    def index_map(
+        self,
+        sources: Sequence[SSAValue],
+        indices: Sequence[Sequence[AffineExpr]],
+        shape: Shape,
+        *,
+        conditions: Sequence[Sequence[AffineExpr]] | None = None,
+        fill: ScalarValue | None = None,
+        suffix: str = "map",
+    ) -> SSAValue:
+        """Read `sources[k][indices[k]]`, where the expressions of `conditions[k]` are at least zero."""
+        rank, ranges = len(shape), [extent_range(extent) for extent in shape]
+        maps = [AffineMap(rank, 0, tuple(simplify(e, ranges) for e in i)) for i in indices]
+        guards: list[AffineSet] | None = None
+        if conditions is not None:
+            guards = [condition(rank, [simplify(e, ranges) for e in c]) for c in conditions]
+        element = element_of(sources[0])
+        fill_attr = None if fill is None else scalar_attr(_wrapped(fill, element), element)
+        return self._insert(
+            IndexMapOp(sources, maps, shape, conditions=guards, fill=fill_attr), suffix
+        )
+
+    def broadcast(self, value: SSAValue, shape: Shape) -> SSAValue:
+        """`value` with leading axes added and axes of extent 1 repeated."""
+        source = shape_of(value)
+        if source == shape:
+            return value
+        if (constant := self._as_constant(value)) is not None:
+            return self.constant(constant, element_of(value), shape)
+        lead = len(shape) - len(source)
+        index = [
+            AffineExpr.constant(0) if extent == 1 else AffineExpr.dimension(lead + axis)
+            for axis, extent in enumerate(source)
+        ]
+        return self.index_map([value], [index], shape, suffix="bc")
+
+    def _as_constant(self, value: SSAValue) -> ScalarValue | None:
+        return value.owner.value.value.data if isinstance(value.owner, ConstantOp) else None
+
+    def reshape(self, value: SSAValue, shape: Shape) -> SSAValue:
+        """The same elements, in row-major order, as `shape`."""
+        source = shape_of(value)
+        if source == shape:
+            return value
+        index = delinearize(linearize(dims(len(shape)), shape), source)
+        return self.index_map([value], [index], shape, suffix="view")
+
+    def permute(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+        """Axis `i` of the result is axis `axes[i]` of `value`."""
+        source = shape_of(value)
+        if list(axes) == list(range(len(source))):
+            return value
+        index = [AffineExpr.dimension(list(axes).index(axis)) for axis in range(len(source))]
+        return self.index_map([value], [index], tuple(source[a] for a in axes), suffix="permute")
+
+    def squeeze(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+        """`value` without `axes`, each of which has extent 1."""
+        return self.reshape(value, tuple(n for i, n in enumerate(shape_of(value)) if i not in axes))
+
+
+def _wrapped(value: ScalarValue, element: Attribute) -> ScalarValue:
+    """A Python number as PyTorch stores it: truth for bool, truncated for integers."""
+    if is_bool(element):
+        return bool(value)
+    return float(value) if is_float(element) else int(value)

@@ -1,0 +1,142 @@
+"""Numpy arrays and torch tensors as pointers: checked on the way in, allocated on the way out.
+
+A numpy bfloat16 array is an array of its bits, `uint16`. Torch is imported only once a tensor is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import UsageError
+from .plan import ALIGNMENT, Argument, Array
+
+NUMPY_DTYPES = {
+    "i1": "bool",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "f16": "float16",
+    "bf16": "uint16",
+    "f32": "float32",
+    "f64": "float64",
+}
+
+TORCH_DTYPES = NUMPY_DTYPES | {"bf16": "bfloat16"}
+
+
+class Library(Protocol):
+    """Where a program's arrays live: how to read those given and to make new ones."""
+
+    name: str
+
+    def check(self, value: Any, argument: Argument) -> Any:
+        """`value` as a contiguous array of `argument`'s dtype and shape, copied if it is strided."""
+        ...
+
+    def empty(self, array: Array) -> Any:
+        """A new array with undefined content."""
+        ...
+
+    def pointer(self, value: Any) -> int:
+        """The address of the first element."""
+        ...
+
+
+def is_torch_tensor(value: object) -> bool:
+    """Whether `value` is a torch tensor, told without importing torch."""
+    return hasattr(value, "data_ptr") and hasattr(value, "is_contiguous")
+
+
+class NumpyLibrary:
+    """Arrays of numpy, on the CPU."""
+
+    name = "numpy"
+
+    def check(self, value: Any, argument: Argument) -> Any:
+        """See `Library.check`."""
+        if not isinstance(value, np.ndarray | np.generic):
+            raise _mismatch(argument, "a numpy array", type(value).__name__)
+        array = np.asarray(value)
+        expected = np.dtype(NUMPY_DTYPES[argument.array.dtype])
+        if array.dtype != expected and array.dtype.name != argument_name(argument):
+            raise _mismatch(argument, f"dtype {expected}", str(array.dtype))
+        _check_shape(argument, array.shape)
+        return np.require(array, requirements=["C", "A"])
+
+    def empty(self, array: Array) -> Any:
+        """See `Library.empty`."""
+        return np.empty(array.shape, NUMPY_DTYPES[array.dtype])
+
+    def pointer(self, value: Any) -> int:
+        """See `Library.pointer`."""
+        return value.ctypes.data
+
+
+class TorchLibrary:
+    """Tensors of torch on one device, such as `cpu` or `cuda:0`."""
+
+    name = "torch"
+
+    def __init__(self, device: str):
+        import torch
+
+        self._torch = torch
+        self.device = device
+
+    def check(self, value: Any, argument: Argument) -> Any:
+        """See `Library.check`."""
+        if not is_torch_tensor(value):
+            raise _mismatch(argument, "a torch tensor", type(value).__name__)
+        expected = f"torch.{TORCH_DTYPES[argument.array.dtype]}"
+        if str(value.dtype) != expected:
+            raise _mismatch(argument, f"dtype {expected}", str(value.dtype))
+        _check_shape(argument, tuple(value.shape))
+        if str(value.device) != self.device:
+            raise _mismatch(argument, f"device {self.device}", str(value.device))
+        if str(value.layout) != "torch.strided":
+            raise _mismatch(argument, "a dense tensor", str(value.layout))
+        return value.detach().resolve_conj().resolve_neg().contiguous()
+
+    def empty(self, array: Array) -> Any:
+        """See `Library.empty`."""
+        dtype = getattr(self._torch, TORCH_DTYPES[array.dtype])
+        return self._torch.empty(array.shape, dtype=dtype, device=self.device)
+
+    def pointer(self, value: Any) -> int:
+        """See `Library.pointer`."""
+        return value.data_ptr()
+
+
+def argument_name(argument: Argument) -> str:
+    """The name numpy extensions such as ml_dtypes give to the dtype of `argument`."""
+    return TORCH_DTYPES[argument.array.dtype]
+
+
+def check_count(arguments: Sequence[Argument], values: Sequence[object]) -> None:
+    """Raise unless there is one value per argument."""
+    if len(arguments) != len(values):
+        names = ", ".join(argument.name for argument in arguments)
+        raise UsageError(f"expected {len(arguments)} arrays ({names}), got {len(values)}")
+
+
+def aligned_bytes(size: int) -> Any:
+    """A numpy byte array of `size` bytes that starts at a multiple of the arena's alignment."""
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]
+
+
+def _check_shape(argument: Argument, shape: tuple[int, ...]) -> None:
+    if shape != argument.array.shape:
+        raise _mismatch(argument, f"shape {list(argument.array.shape)}", str(list(shape)))
+
+
+def _mismatch(argument: Argument, expected: str, got: str) -> UsageError:
+    return UsageError(
+        f"argument '{argument.name}': expected {expected}, got {got}; the program was compiled for "
+        f"{argument.array}, compile it again for other arrays"
+    )

@@ -1,0 +1,184 @@
+"""Runs a plan on the CPU: LLVM compiles its kernels in this process, a thread pool runs their blocks.
+
+`DEPLO_NUM_THREADS` sets the number of threads; the default is one per core. A launch that is over sooner
+than threads could be woken runs in the calling thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import DeploError, UsageError
+from . import jit
+from .arrays import (
+    Library,
+    NumpyLibrary,
+    TorchLibrary,
+    aligned_bytes,
+    check_count,
+    is_torch_tensor,
+)
+from .plan import Plan, Ref, Step
+
+PARALLEL_SECONDS = 100e-6
+"""A launch expected to take longer than this is worth waking the pool for (about 40 us)."""
+
+CHUNKS_PER_THREAD = 4
+"""Blocks are handed out in this many chunks per thread, so that an early finisher helps the others."""
+
+
+class CpuProgram:
+    """A plan compiled for this CPU; call it with the plan's arguments, in order.
+
+    Arrays may be numpy arrays or torch CPU tensors; results are of the same library. Calls from
+    several threads at once are safe.
+    """
+
+    def __init__(self, plan: Plan, library: str | None = None):
+        """Compile the kernels; `library` is where results come from if no argument says so."""
+        if plan.target != "cpu":
+            raise UsageError(f"a plan for {plan.target} does not run on the CPU; compile for cpu")
+        self.plan = plan
+        self._default_library = library
+        self._kernels = {
+            k.name: _CpuKernel(jit.compile_kernel(k.name, k.source), k.messages)
+            for k in plan.kernels
+        }
+        self._arenas = threading.local()
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run the plan; raises UsageError if an argument does not fit it."""
+        check_count(self.plan.arguments, arguments)
+        library = self._library(arguments)
+        checked = [
+            library.check(value, argument)
+            for value, argument in zip(arguments, self.plan.arguments, strict=True)
+        ]
+        arena = self._arena()
+        made = [library.empty(b.array) if b.offset is None else None for b in self.plan.buffers]
+        pointers = {Ref("argument", i): library.pointer(value) for i, value in enumerate(checked)}
+        for i, buffer in enumerate(self.plan.buffers):
+            where = library.pointer(made[i]) if buffer.offset is None else arena + buffer.offset
+            pointers[Ref("buffer", i)] = where
+        for step in self.plan.steps:
+            self._run(step, [pointers[ref] for ref in step.arguments])
+        return tuple(
+            arguments[ref.index] if ref.kind == "argument" else made[ref.index]
+            for ref in self.plan.results
+        )
+
+    def _library(self, arguments: Sequence[object]) -> Library:
+        uses_torch = any(map(is_torch_tensor, arguments))
+        if uses_torch or (not arguments and self._default_library == "torch"):
+            return TorchLibrary("cpu")
+        return NumpyLibrary()
+
+    def _arena(self) -> int:
+        """The address of this thread's arena."""
+        if not hasattr(self._arenas, "memory"):
+            self._arenas.memory = aligned_bytes(self.plan.arena_bytes)
+        return self._arenas.memory.ctypes.data
+
+    def _run(self, step: Step, pointers: list[int]) -> None:
+        kernel = self._kernels[step.kernel]
+        status = np.zeros(1, np.int64)
+        kernel.run(pointers, step.blocks, status.ctypes.data)
+        if status[0]:
+            raise _failure(kernel.messages[status[0] - 1])
+
+
+class _CpuKernel:
+    """A compiled kernel, and how long one of its blocks takes."""
+
+    def __init__(self, compiled: jit.CompiledKernel, messages: tuple[str, ...]):
+        self.compiled = compiled
+        self.messages = messages
+        self.seconds_per_block: float | None = None
+
+    def run(self, pointers: list[int], blocks: int, status: int) -> None:
+        """Run all blocks, in this thread or shared with the pool."""
+        call = self._bind(pointers, status)
+        if thread_count() == 1 or blocks < 2:
+            call(0, blocks)
+            return
+        done = 0
+        if self.seconds_per_block is None:
+            done = 1
+            self._timed(call, 0, 1)
+            # The first call pays for cold pages and caches, so the second block tells the truth.
+            if blocks > 2:
+                done = 2
+                self._timed(call, 1, 2)
+        assert self.seconds_per_block is not None
+        if self.seconds_per_block * (blocks - done) < PARALLEL_SECONDS:
+            self._timed(call, done, blocks)
+        else:
+            _share(call, done, blocks)
+
+    def _bind(self, pointers: list[int], status: int) -> Callable[[int, int], None]:
+        function = self.compiled.function(len(pointers))
+        values = [ctypes.c_void_p(pointer) for pointer in pointers]
+
+        def call(begin: int, end: int) -> None:
+            function(*values, begin, end, status)
+
+        return call
+
+    def _timed(self, call: Callable[[int, int], None], begin: int, end: int) -> None:
+        start = time.perf_counter()
+        call(begin, end)
+        if end > begin:
+            self.seconds_per_block = (time.perf_counter() - start) / (end - begin)
+
+
+def _share(call: Callable[[int, int], None], begin: int, end: int) -> None:
+    """Run the blocks on all threads, this one included; each takes the next chunk when it is free."""
+    size = max(1, -(-(end - begin) // (thread_count() * CHUNKS_PER_THREAD)))
+    starts = itertools.count(begin, size)
+
+    def work() -> None:
+        for start in starts:  # next() of a count is atomic: no chunk is taken twice
+            if start >= end:
+                return
+            call(start, min(start + size, end))
+
+    others = [_pool().submit(work) for _ in range(thread_count() - 1)]
+    work()
+    wait(others)
+    for other in others:
+        other.result()
+
+
+@cache
+def thread_count() -> int:
+    """The number of threads that run blocks."""
+    text = os.environ.get("DEPLO_NUM_THREADS")
+    if text is None:
+        return os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"DEPLO_NUM_THREADS must be a positive integer, got {text!r}")
+    return int(text)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="deplo")
+
+
+def _failure(message: str) -> Exception:
+    """The Python exception that eager execution would end with."""
+    if message.startswith("index"):
+        return IndexError(message)
+    if message.endswith("division by zero"):
+        return ZeroDivisionError(message)
+    return DeploError(message)

@@ -1,0 +1,113 @@
+"""LLVM in this process: a kernel's text to machine code for this CPU, and a function to call it.
+
+Code lives as long as the process: a function pointer never outlives its code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from ..errors import DeploError, MissingEnvironmentError
+
+_lock = threading.RLock()
+_library_numbers = itertools.count()
+_kernels: dict[tuple[str, str], CompiledKernel] = {}
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """Machine code of one kernel: `f(buffers..., block_begin, block_end, status)`."""
+
+    name: str
+    address: int
+    keep_alive: Any = field(repr=False)
+
+    def function(self, buffers: int) -> Any:
+        """The kernel as a ctypes function of `buffers` pointers; calls release the GIL."""
+        return _prototype(buffers)(self.address)
+
+
+@cache
+def _prototype(buffers: int) -> Any:
+    grid = (ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * buffers, *grid)
+
+
+def compile_kernel(name: str, source: str) -> CompiledKernel:
+    """Compile the function `name` of the LLVM IR `source`; the same text is compiled once."""
+    with _lock:
+        key = (name, source)
+        if key not in _kernels:
+            _kernels[key] = _load(name, compile_object(source))
+        return _kernels[key]
+
+
+def compile_object(source: str) -> bytes:
+    """The object file of an LLVM IR module, optimised for this CPU."""
+    binding, machine = _machine()
+    try:
+        module = binding.parse_assembly(source)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise DeploError(f"LLVM does not accept a kernel: {error}") from error
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    options.loop_unrolling = True
+    options.loop_interleaving = True
+    builder = binding.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+def assembly(source: str) -> str:
+    """The assembly text that `source` compiles to, for reading."""
+    binding, machine = _machine()
+    return binding.parse_assembly(source) and machine.emit_assembly(binding.parse_assembly(source))
+
+
+def _load(name: str, code: bytes) -> CompiledKernel:
+    binding, _ = _machine()
+    builder = binding.JITLibraryBuilder()
+    builder.add_object_img(code).add_current_process().export_symbol(name)
+    try:
+        tracker = builder.link(_engine(), f"deplo{next(_library_numbers)}")
+    except RuntimeError as error:
+        raise DeploError(f"LLVM cannot load kernel @{name}: {error}") from error
+    return CompiledKernel(name, tracker[name], tracker)
+
+
+@cache
+def _machine() -> tuple[Any, Any]:
+    try:
+        from llvmlite import binding
+    except ImportError as error:
+        raise MissingEnvironmentError(
+            "running on the CPU needs llvmlite: pip install llvmlite"
+        ) from error
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    target = binding.Target.from_triple(binding.get_process_triple())
+    machine = target.create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="pic",
+        codemodel="jitdefault",
+        jit=True,
+    )
+    return binding, machine
+
+
+@cache
+def _engine() -> Any:
+    binding, _ = _machine()
+    # The engine takes its target machine over, so it gets one of its own.
+    return binding.create_lljit_compiler()

@@ -1,0 +1,76 @@
+"""What the Python tests share: running the console scripts as a user would."""
+
+import resource
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The checkout, which is also the package."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A process that ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def script(name: str) -> str:
+    """The path of a console script installed with the Python that runs the tests."""
+    return str(Path(sysconfig.get_path("scripts")) / name)
+
+
+@pytest.fixture
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture
+def deplo_opt(tmp_path: Path) -> Callable[..., Finished]:
+    """Run `deplo-opt` in a temporary directory, within 1 GB of memory beside its own stack."""
+
+    def limit() -> None:
+        space = (1 << 30) + (256 << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (space, space))
+
+    def run(*args: str, text: str | bytes = b"", timeout: float = 60) -> Finished:
+        done = subprocess.run(
+            [script("deplo-opt"), *args],
+            input=text.encode() if isinstance(text, str) else text,
+            capture_output=True,
+            timeout=timeout,
+            cwd=tmp_path,
+            preexec_fn=limit,
+            check=False,
+        )
+        decoded = (s.decode("utf-8", "replace") for s in (done.stdout, done.stderr))
+        return Finished(done.returncode, *decoded)
+
+    return run
+
+
+@pytest.fixture
+def python() -> Callable[[str], Finished]:
+    """Run a Python program in a fresh interpreter outside the checkout."""
+
+    def run(code: str, cwd: Path | None = None) -> Finished:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=cwd or Path("/"),
+            check=False,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    return run

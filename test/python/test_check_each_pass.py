@@ -1,0 +1,109 @@
+"""The pass checker blames the pass that changed what the program computes, and no other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import Builtin
+from xdsl.passes import ModulePass
+
+from deplo.dialects.tensor_ir import TensorIR
+from deplo.errors import MismatchError
+from deplo.interpreter import NotExecutable, ProgramError, execute
+from deplo.tools.check_each_pass import PassChecker
+from deplo.tools.instrumentation import run_passes
+from deplo.tools.located_parser import LocatedParser
+
+PROGRAM = """
+func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %sum = tensor_ir.elementwise add(%x, %y) : tensor<4xf32>
+  func.return %sum : tensor<4xf32>
+}
+"""
+
+
+@dataclass(frozen=True)
+class KeepPass(ModulePass):
+    name = "keep"
+
+    def apply(self, ctx, op):
+        """Change nothing."""
+
+
+@dataclass(frozen=True)
+class ReturnTheInputPass(ModulePass):
+    name = "return-the-input"
+
+    def apply(self, ctx, op):
+        main = next(each for each in op.ops if isinstance(each, func.FuncOp))
+        main.body.block.last_op.operands[0] = main.body.block.args[0]
+
+
+@pytest.fixture
+def module():
+    ctx = Context()
+    for dialect in (Builtin, func.Func, TensorIR):
+        ctx.load_dialect(dialect)
+    return ctx, LocatedParser(ctx, PROGRAM, "program.mlir").parse_module()
+
+
+def check(module, passes, **options):
+    told = []
+    checker = PassChecker(told.append, **options)
+    run_passes(*module, passes, [checker])
+    return checker, told
+
+
+def test_passes_that_keep_the_meaning_are_checked(module):
+    checker, told = check(module, [KeepPass(), KeepPass()])
+    assert (checker.checked, told) == (2, [])
+
+
+def test_first_wrong_pass_is_named(module):
+    with pytest.raises(MismatchError, match="after pass 'return-the-input'") as caught:
+        check(module, [KeepPass(), ReturnTheInputPass(), KeepPass()])
+    assert caught.value.exit_code == 3
+
+
+def test_blame_spans_the_stages_that_cannot_run(module):
+    calls = []
+
+    def every_other_time(program, inputs):
+        calls.append(program)
+        if len(calls) == 2:
+            raise NotExecutable("no such stage")
+        return execute(program, inputs)
+
+    inputs = [[np.arange(4, dtype=np.float32), np.ones(4, dtype=np.float32)]]
+    with pytest.raises(MismatchError, match="after pass 'return-the-input' or 'keep'"):
+        check(module, [ReturnTheInputPass(), KeepPass()], execute=every_other_time, inputs=inputs)
+
+
+def test_a_stage_passed_over_is_told(module):
+    def never(program, inputs):
+        raise NotExecutable("no such stage")
+
+    checker, told = check(module, [KeepPass()], execute=never)
+    assert checker.checked == 0
+    assert told[-1] == "check-each-pass: after keep: not executed: no such stage"
+
+
+def test_a_program_that_starts_to_fail_is_a_mismatch(module):
+    calls = []
+
+    def fails_later(program, inputs):
+        calls.append(program)
+        if len(calls) > 2:
+            raise ProgramError("index 7 is out of range")
+        return execute(program, inputs)
+
+    with pytest.raises(MismatchError, match="it fails: index 7 is out of range"):
+        check(module, [KeepPass()], execute=fails_later)
+
+
+def test_the_driver_checks_each_pass(deplo_opt):
+    done = deplo_opt("--check-each-pass", "-p", "cse,canonicalize", text=PROGRAM)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tensor_ir.elementwise add" in done.stdout

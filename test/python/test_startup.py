@@ -1,0 +1,28 @@
+"""What must stay cheap: importing the package and starting the driver."""
+
+import json
+
+HEAVY = {"torch", "numpy", "llvmlite", "transformers", "cuda"}
+
+
+def modules_after(python, code):
+    done = python(f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))")
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_deplo_imports_nothing_heavy(python):
+    assert not modules_after(python, "import deplo") & (HEAVY | {"xdsl"})
+
+
+def test_the_driver_imports_nothing_heavy(python, tmp_path):
+    program = tmp_path / "a.mlir"
+    program.write_text("func.func private @f()\n")
+    code = f"from deplo.tools.deplo_opt import run\nrun([{str(program)!r}, '-p', 'cse'])"
+    assert not modules_after(python, code) & HEAVY
+
+
+def test_naming_a_pipeline_imports_no_pass(python):
+    code = "from deplo.universe import DEPLO\nDEPLO.all_passes['torch-to-cuda']()"
+    loaded = modules_after(python, code)
+    assert not {name for name in loaded if name.startswith("deplo.passes.loop")}

@@ -1,0 +1,131 @@
+"""`--check-each-pass`: run the program before and after each pass and compare what it computes.
+
+The program runs on random and adversarial inputs in the interpreter. A stage that the interpreter
+cannot run is passed over with a remark, and the next stage that runs is compared with the last one
+that ran; so a wrong result is blamed on the passes between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ContainerType, ModuleOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from .. import interpreter
+from ..errors import MismatchError
+from .instrumentation import Instrument
+
+Array: TypeAlias = npt.NDArray[Any]
+Execute: TypeAlias = Callable[[ModuleOp, Sequence[Array]], Sequence[Array]]
+"""Runs a module on inputs. Raises `interpreter.NotExecutable` for a stage it does not know, and
+`interpreter.ProgramError` where the program itself fails."""
+
+Outcome: TypeAlias = Sequence[Array] | interpreter.ProgramError
+"""What one set of inputs leads to."""
+
+SEED = 0
+
+
+class PassChecker(Instrument):
+    """Compares the program's results around each pass; raises `MismatchError` when they differ.
+
+    `execute` may know more stages than the interpreter does (torch, native code). `inputs` are the
+    input sets to run on; without them the interpreter chooses. `tell` receives a line for each
+    stage passed over and one when all is checked.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[str], None],
+        *,
+        execute: Execute = interpreter.execute,
+        inputs: Sequence[Sequence[Array]] | None = None,
+    ):
+        self._tell = tell
+        self._execute = execute
+        self._given = inputs
+        self._inputs: Sequence[Sequence[Array]] = ()
+        self._expected: list[Outcome] | None = None
+        self._elements: Sequence[Attribute | None] = ()
+        self._since: list[str] = []
+        self.checked = 0
+        """How many comparisons of two stages were made."""
+
+    def begin(self, module: ModuleOp) -> None:
+        """Run the program as it came in."""
+        self._expected = None
+        self._since = []
+        try:
+            self._inputs = self._given or interpreter.random_inputs(module, SEED)
+        except interpreter.NotExecutable as error:
+            self._inputs = ()
+            self._tell(f"check-each-pass: nothing is checked: {error}")
+            return
+        self._elements = _result_elements(module)
+        self._expected = self._run(module, "the input")
+
+    def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
+        """Run the program as `each` left it, and compare with the last time it ran."""
+        self._since.append(each.name)
+        outcomes = self._run(module, f"after {each.name}")
+        if outcomes is None:
+            return
+        if self._expected is not None:
+            self._compare(self._expected, outcomes)
+            self.checked += 1
+        self._expected = outcomes
+        self._since = []
+
+    def _run(self, module: ModuleOp, stage: str) -> list[Outcome] | None:
+        outcomes: list[Outcome] = []
+        for inputs in self._inputs:
+            try:
+                with np.errstate(all="ignore"):
+                    outcomes.append(self._execute(module, [array.copy() for array in inputs]))
+            except interpreter.ProgramError as error:
+                outcomes.append(error)
+            except interpreter.NotExecutable as error:
+                self._tell(f"check-each-pass: {stage}: not executed: {error}")
+                return None
+        return outcomes or None
+
+    def _compare(self, expected: list[Outcome], outcomes: list[Outcome]) -> None:
+        for number, (before, after) in enumerate(zip(expected, outcomes, strict=True)):
+            if (problem := self._difference(before, after)) is None:
+                continue
+            passes = " or ".join(f"'{name}'" for name in self._since)
+            raise MismatchError(
+                f"the program computes something else after pass {passes} "
+                f"(input set {number}): {problem}"
+            )
+
+    def _difference(self, before: Outcome, after: Outcome) -> str | None:
+        """What differs, or `None`; where the program failed before, anything may come after."""
+        if isinstance(before, interpreter.ProgramError):
+            return None
+        if isinstance(after, interpreter.ProgramError):
+            return f"it fails: {after}"
+        if len(before) != len(after):
+            return f"{len(before)} results became {len(after)}"
+        for index, (left, right) in enumerate(zip(before, after, strict=True)):
+            element = self._elements[index] if index < len(self._elements) else None
+            if (problem := interpreter.compare(left, right, element)) is not None:
+                return f"result {index}: {problem}"
+        return None
+
+
+def _result_elements(module: ModuleOp) -> list[Attribute | None]:
+    """The element types of the results of `@main`; bf16 results are judged more leniently."""
+    for op in module.body.block.ops:
+        if isinstance(op, func.FuncOp) and op.sym_name.data == "main":
+            return [
+                t.get_element_type() if isinstance(t, ContainerType) else None
+                for t in op.function_type.outputs
+            ]
+    return []

@@ -1,0 +1,305 @@
+"""`deplo-opt`: parse a program, run passes on it, print it; an mlir-opt for these dialects."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects import get_all_dialects as get_xdsl_dialects
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.targets import get_all_targets as get_xdsl_targets
+from xdsl.transforms import get_all_passes as get_xdsl_passes
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from ..analysis.verify import verify_module
+from ..errors import DeploError, UsageError
+from ..passes.decisions import Decision, recording
+from ..passes.pipelines import expand
+from ..universe import DEPLO
+from .console import run_console
+from .deplo_opt_options import add_options, list_of_passes
+from .diagnostics import Diagnostic, Diagnostics, describe, position_of
+from .expected_diagnostics import find_expectations, unmet
+from .input_text import Chunk, InvalidUtf8Error, read_text, split
+from .instrumentation import (
+    Instrument,
+    PassFailedError,
+    PrintChanges,
+    PrintIR,
+    Timing,
+    WriteTree,
+    run_passes,
+)
+from .located_parser import LocatedParser
+from .pipeline_text import parse_passes, pipeline_text
+from .reproducer import INPUT_NAME, pipeline_of, reproducer_text, write_directory
+
+if TYPE_CHECKING:
+    from .check_each_pass import PassChecker
+
+EXIT_FINE, EXIT_ERROR = 0, 1
+
+
+class DeploOptMain(xDSLOptMain):
+    """The driver; `execute` does everything and returns the exit code."""
+
+    def __init__(self, args: Sequence[str]):
+        self.diagnostics = Diagnostics()
+        self.passes: tuple[ModulePass, ...] = ()
+        self.timing = Timing(sys.stderr)
+        super().__init__("", args)
+
+    def register_all_dialects(self) -> None:
+        """xDSL's dialects and deplo's; other plug-ins are not searched for, which takes long."""
+        for name, factory in {**get_xdsl_dialects(), **DEPLO.all_dialects}.items():
+            self.ctx.register_dialect(name, factory)
+
+    def register_all_passes(self) -> None:
+        """xDSL's passes and deplo's."""
+        self.available_passes.update({**get_xdsl_passes(), **DEPLO.all_passes})
+
+    def register_all_targets(self) -> None:
+        """xDSL's targets and deplo's."""
+        self.available_targets.update({**get_xdsl_targets(), **DEPLO.all_targets})
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        """Deplo's own options instead of xDSL's."""
+        add_options(arg_parser)
+
+    def setup_pipeline(self) -> None:
+        """Pipelines are made in `execute`: a reproducer's stands in the input."""
+
+    def execute(self) -> int:
+        """Read, compile, write; all errors become diagnostics."""
+        if self.args.list_passes:
+            sys.stdout.write(list_of_passes(list(get_xdsl_passes())))
+            return EXIT_FINE
+        if self.args.list_dialects:
+            sys.stdout.write("\n".join(sorted(self.ctx.registered_dialect_names)) + "\n")
+            return EXIT_FINE
+        name, text = self._read_input()
+        self.passes = expand(parse_passes(self.args.passes, self.available_passes))
+        self.diagnostics.sources[name] = text
+        self.diagnostics.collect = self.args.verify_diagnostics
+        code, outputs = self._process(split(text, self.args.split_input_file), name)
+        if self.args.timing:
+            self.timing.report()
+        if self.args.verify_diagnostics:
+            code = self._check_diagnostics(text, name)
+        self._write_output("// -----\n".join(outputs), code)
+        return code
+
+    def _read_input(self) -> tuple[str, str]:
+        path: str | None = self.args.input_file
+        if self.args.run_reproducer and path is not None and Path(path).is_dir():
+            path = str(Path(path) / INPUT_NAME)
+        text = read_text(path)
+        name = path if path not in (None, "-") else "<stdin>"
+        if self.args.run_reproducer:
+            self.args.passes = pipeline_of(text, name)
+        return name, text
+
+    def _process(self, chunks: Sequence[Chunk], name: str) -> tuple[int, list[str]]:
+        """The first error's exit code (0 if none) and the output of each chunk that has one."""
+        code = EXIT_FINE
+        outputs: list[str] = []
+        for index, chunk in enumerate(chunks):
+            try:
+                outputs.append(self._compile(chunk, name, index if len(chunks) > 1 else None))
+            except Exception as error:
+                failure = self._report(error, chunk)
+                code = code or failure
+        return code, outputs
+
+    def _compile(self, chunk: Chunk, name: str, index: int | None) -> str:
+        start = time.perf_counter()
+        module = LocatedParser(self.ctx, chunk.text, name).parse_module(
+            not self.args.no_implicit_module
+        )
+        self._lap("(parse)", start)
+        if not self.args.disable_verify:
+            start = time.perf_counter()
+            verify_module(module)
+            self._lap("(verify)", start)
+        self._run_passes(module, index)
+        start = time.perf_counter()
+        text = self.output_resulting_program(module).rstrip("\n") + "\n"
+        self._lap("(print)", start)
+        return text
+
+    def _lap(self, name: str, start: float) -> None:
+        self.timing.add(name, time.perf_counter() - start)
+
+    def _run_passes(self, module: ModuleOp, index: int | None) -> None:
+        keep = _KeepText() if self.args.crash_reproducer else None
+        verify = self.args.verify_each and not self.args.disable_verify
+        with recording() as decisions:
+            instruments = [*self._instruments(index, decisions), *([keep] if keep else [])]
+            try:
+                run_passes(self.ctx, module, self.passes, instruments, verify_each=verify)
+            except PassFailedError as failure:
+                if keep is not None:
+                    self._write_crash_reproducer(keep.text, failure)
+                raise
+
+    def _instruments(self, index: int | None, decisions: list[Decision]) -> list[Instrument]:
+        args = self.args
+        chosen: list[Instrument] = []
+        if args.print_ir_before_all or args.print_ir_after_all:
+            before, after = args.print_ir_before_all, args.print_ir_after_all
+            chosen.append(PrintIR(sys.stderr, before, after and not args.print_ir_after_change))
+        if args.print_ir_after_change:
+            chosen.append(PrintChanges(sys.stderr))
+        if args.print_ir_tree_dir is not None:
+            directory = args.print_ir_tree_dir
+            chosen.append(WriteTree(directory / f"{index:03}" if index is not None else directory))
+        if args.check_each_pass:
+            chosen.append(self._checker())
+        if args.remarks or args.verbose:
+            chosen.append(_Remarks(self.diagnostics, decisions))
+        chosen.append(self.timing)
+        return chosen
+
+    def _checker(self) -> PassChecker:
+        # Imported here because numpy alone would take a third of the driver's start-up time.
+        module = import_module(".check_each_pass", __package__)
+        checker: PassChecker = module.PassChecker(self._remark)
+        return checker
+
+    def _remark(self, line: str) -> None:
+        self.diagnostics.emit(Diagnostic("remark", line))
+
+    def _report(self, error: Exception, chunk: Chunk) -> int:
+        """Turn `error` into a diagnostic, an internal one into a reproducer too."""
+        if self.args.verbose > 1:
+            traceback.print_exception(error)
+        cause = error.__cause__ if isinstance(error, PassFailedError) else error
+        assert cause is not None
+        failure = error if isinstance(error, PassFailedError) else None
+        if isinstance(cause, RecursionError):
+            where = f"pass '{failure.failed.name}'" if failure is not None else "deplo-opt"
+            cause = DeploError(f"the program is nested too deeply for {where}")
+        expected = isinstance(cause, ParseError | DiagnosticException | DeploError)
+        if expected and not (failure is not None and failure.invalid):
+            prefix = f"{failure.failed.name}: " if failure is not None else ""
+            self.diagnostics.emit(describe(cause, prefix))
+            return cause.exit_code if isinstance(cause, DeploError) else EXIT_ERROR
+        self._report_internal(cause, failure, chunk)
+        return EXIT_ERROR
+
+    def _report_internal(
+        self, error: BaseException, failure: PassFailedError | None, chunk: Chunk
+    ) -> None:
+        where = f"pass '{failure.failed.name}'" if failure is not None else "deplo-opt"
+        what = f"internal error in {where}: "
+        if failure is not None and failure.invalid:
+            what += "it left an invalid program: "
+        else:
+            what += f"{type(error).__name__}: "
+        self.diagnostics.emit(describe(error, what))
+        if self.args.run_reproducer:
+            return
+        text = chunk.text.lstrip("\n")
+        directory = write_directory(text, pipeline_text(self.passes), error)
+        sys.stderr.write(
+            f"note: a reproducer is in {directory}; run it with "
+            f"deplo-opt --run-reproducer {directory}\n"
+        )
+
+    def _write_crash_reproducer(self, program: str, failure: PassFailedError) -> None:
+        path: Path = self.args.crash_reproducer
+        path.write_text(reproducer_text(program, pipeline_text(failure.remaining)))
+        sys.stderr.write(f"note: a reproducer for '{failure.failed.name}' is in {path}\n")
+
+    def _check_diagnostics(self, text: str, name: str) -> int:
+        try:
+            expectations = find_expectations(text, name)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        problems = unmet(expectations, self.diagnostics.collected)
+        for problem in problems:
+            self.diagnostics.show(problem)
+        return EXIT_ERROR if problems else EXIT_FINE
+
+    def _write_output(self, text: str, code: int) -> None:
+        try:
+            if self.args.output_file is None:
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            elif code == EXIT_FINE:
+                Path(self.args.output_file).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise DeploError(f"cannot write the output: {error.strerror}") from error
+
+
+class _KeepText(Instrument):
+    """Keeps the text of the program before the pass that runs."""
+
+    text = ""
+
+    def before_pass(self, each: ModulePass, module: ModuleOp) -> None:
+        self.text = str(module)
+
+
+class _Remarks(Instrument):
+    """Shows each decision that a pass records."""
+
+    def __init__(self, diagnostics: Diagnostics, decisions: list[Decision]):
+        self._diagnostics = diagnostics
+        self._decisions = decisions
+        self._shown = 0
+
+    def end(self) -> None:
+        self._show()
+
+    def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        for decision in self._decisions[self._shown :]:
+            place = position_of(decision.location)
+            self._diagnostics.emit(Diagnostic("remark", str(decision), place))
+        self._shown = len(self._decisions)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run `deplo-opt` with `args` and return its exit code; nothing is ever raised."""
+    try:
+        return DeploOptMain(args).execute()
+    except SystemExit as request:
+        return request.code if isinstance(request.code, int) else EXIT_ERROR
+    except InvalidUtf8Error as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_ERROR
+    except DeploError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    except ArgSpecParseError as error:
+        lines = str(error).strip().splitlines()
+        sys.stderr.write(f"error: malformed option of --target: {lines[-1].strip()}\n")
+        return UsageError.exit_code
+    except OSError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return EXIT_ERROR
+    except Exception as error:
+        if "-vv" in args:
+            traceback.print_exception(error)
+        sys.stderr.write(f"error: internal error in deplo-opt: {type(error).__name__}: {error}\n")
+        return EXIT_ERROR
+
+
+def main() -> None:
+    """The console script."""
+    run_console(run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The command line of `deplo-opt`."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from ..passes import PASSES
+from ..passes.pipelines import PIPELINES
+
+DESCRIPTION = """\
+Reads a program (MLIR text), runs passes on it and writes it: the program goes to stdout, everything
+else to stderr. Exit codes: 0 fine, 1 the program is at fault, 2 the command line is, 3 a pass
+changed what the program computes."""
+
+_Add = Callable[..., argparse.Action]
+"""The `add_argument` of a parser or of a group of its options."""
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add every option of `deplo-opt` to `parser`."""
+    parser.prog = "deplo-opt"
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("input_file", nargs="?", help="the program; stdin if absent or -")
+    parser.add_argument("-o", "--output-file", metavar="FILE", help="write the program here")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help=_VERBOSE_HELP)
+    parser.add_argument("--version", action="version", version=_versions())
+    _add_pipeline_options(parser.add_argument_group("what to do").add_argument)
+    _add_text_options(parser.add_argument_group("reading and printing").add_argument)
+    _add_watching_options(parser.add_argument_group("watching the passes").add_argument)
+    _add_checking_options(parser.add_argument_group("checking").add_argument)
+
+
+_VERBOSE_HELP = "show the passes' remarks; twice: tracebacks of errors too"
+
+
+def _versions() -> str:
+    return f"deplo-opt {version('deplo')} (xdsl {version('xdsl')})"
+
+
+def _flag(add: _Add, name: str, text: str) -> None:
+    add(f"--{name}", action="store_true", help=text)
+
+
+def _add_pipeline_options(add: _Add) -> None:
+    add(
+        "-p",
+        "--passes",
+        "--pass-pipeline",
+        default="",
+        metavar="PIPELINE",
+        help="passes and pipelines to run: a,b{x=1} or builtin.module(a,b{x=1})",
+    )
+    add(
+        "-t",
+        "--target",
+        default="mlir",
+        metavar="TARGET",
+        help="what to write: mlir (the program's text) or, among others, cuda",
+    )
+    _flag(add, "list-passes", "list deplo's passes and pipelines, then xDSL's, and exit")
+    _flag(add, "list-dialects", "list the dialects and exit")
+    _flag(add, "run-reproducer", "run the pipeline named in the input's first line")
+
+
+def _add_text_options(add: _Add) -> None:
+    _flag(add, "split-input-file", "treat parts between lines '// -----' as programs of their own")
+    _flag(add, "print-op-generic", "print every op in the generic form")
+    _flag(add, "print-no-properties", "print properties among the attributes")
+    _flag(add, "print-debuginfo", "print the location of each op")
+    _flag(add, "syntax-highlight", "print in colour")
+    _flag(add, "allow-unregistered-dialect", "accept ops of dialects nobody knows")
+    _flag(add, "no-implicit-module", "do not wrap the program in a builtin.module")
+
+
+def _add_watching_options(add: _Add) -> None:
+    _flag(add, "print-ir-before-all", "print the program before each pass")
+    _flag(add, "print-ir-after-all", "print the program after each pass")
+    _flag(add, "print-ir-after-change", "print what each pass changed, as a unified diff")
+    add(
+        "--print-ir-tree-dir",
+        metavar="DIR",
+        type=Path,
+        help="write the program after each pass here",
+    )
+    _flag(add, "remarks", "show what each pass did or declined to do, and why")
+    _flag(add, "timing", "show how long each pass took")
+
+
+def _add_checking_options(add: _Add) -> None:
+    add(
+        "--verify-each",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="verify the program, dominance included, after each pass",
+    )
+    _flag(add, "disable-verify", "verify nothing at all")
+    _flag(add, "verify-diagnostics", "check the diagnostics against expected-... comments")
+    _flag(add, "check-each-pass", "run the program around each pass and compare the results")
+    add(
+        "--crash-reproducer",
+        metavar="FILE",
+        type=Path,
+        help="if a pass fails, write the program before it and the rest of the pipeline here",
+    )
+
+
+def list_of_passes(xdsl_passes: list[str]) -> str:
+    """Deplo's passes and pipelines with a line each, then the names of xDSL's passes."""
+    width = max(len(name) for name in (*PASSES, *PIPELINES))
+    lines = ["Passes:"]
+    lines += [f"  {name:{width}}  {_first_line(where)}".rstrip() for name, where in PASSES.items()]
+    lines += ["", "Pipelines:"]
+    lines += [f"  {name:{width}}  runs {', '.join(s)}" for name, s in PIPELINES.items()]
+    lines += ["", "From xDSL:", *(f"  {name}" for name in sorted(xdsl_passes))]
+    return "\n".join(lines) + "\n"
+
+
+def _first_line(where: str) -> str:
+    """The first line of the docstring of the module in `where`, read without importing it."""
+    path = _PACKAGE / "passes" / (where.partition(":")[0].strip(".").replace(".", "/") + ".py")
+    if not path.is_file():
+        return ""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0]

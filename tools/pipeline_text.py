@@ -1,0 +1,86 @@
+"""From the text of `--pass-pipeline` to passes; a mistake is a `UsageError` that says the remedy.
+
+    a,b{x=1}                         xDSL's spelling
+    builtin.module(a,b{x=1})         MLIR's spelling: deplo's passes all work on the module
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+
+from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from ..errors import DeploError, UsageError
+
+_ANCHORED = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\((.*)\)\s*", re.DOTALL)
+_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|\s*([,{}=])\s*')
+
+Available = Mapping[str, Callable[[], type[ModulePass]]]
+
+
+def parse_passes(text: str, available: Available) -> tuple[ModulePass, ...]:
+    """The passes that `text` names, with their options."""
+    return tuple(_make_pass(spec, available) for spec in _parse(unanchored(text)))
+
+
+def unanchored(text: str) -> str:
+    """`text` without `builtin.module( )` around it and without spaces that mean nothing."""
+    if (match := _ANCHORED.fullmatch(text)) is not None:
+        anchor, text = match.groups()
+        if anchor not in ("builtin.module", "any"):
+            raise UsageError(
+                f"pipeline is anchored on '{anchor}', but every pass here works on the module: "
+                f"write builtin.module({text}) or {text}"
+            )
+        return unanchored(text)
+    return _SPACE.sub(r"\1\2", text.strip())
+
+
+def pipeline_text(passes: tuple[ModulePass, ...]) -> str:
+    """The pipeline in MLIR's spelling, as a reproducer records it."""
+    return f"builtin.module({','.join(str(each.spec()) for each in passes)})"
+
+
+def _parse(text: str) -> tuple[ArgSpec, ...]:
+    try:
+        return tuple(parse_pipeline(text))
+    except ArgSpecParseError as error:
+        lines = str(error).strip().splitlines()
+        reason = lines[-1].strip() if lines else "malformed"
+        raise UsageError(f"malformed pass pipeline '{_shortened(text)}': {reason}") from error
+    except ValueError as error:
+        raise UsageError(f"malformed pass pipeline '{_shortened(text)}': {error}") from error
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _make_pass(spec: ArgSpec, available: Available) -> ModulePass:
+    if spec.name not in available:
+        near = get_close_matches(spec.name, available, n=3)
+        hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+        raise UsageError(f"unknown pass '{spec.name}'; {hint or 'see --list-passes'}")
+    try:
+        pass_class = available[spec.name]()
+    except ModuleNotFoundError as error:
+        raise UsageError(f"pass '{spec.name}' cannot be loaded: {error}") from error
+    try:
+        return pass_class.from_spec(spec)
+    except DeploError as error:
+        raise UsageError(f"pass '{spec.name}': {error}") from error
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"pass '{spec.name}': {error}; {_options(pass_class)}") from error
+
+
+def _options(pass_class: type[ModulePass]) -> str:
+    options = ", ".join(
+        f"{option.name.replace('_', '-')}: {option.expected_type}"
+        + ("" if option.default_value is None else f" = {option.default_value}")
+        for option in get_pass_option_infos(pass_class)
+    )
+    return f"its options are {options}" if options else "it has no options"
