@@ -16,7 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import gcd
 
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
@@ -25,6 +27,7 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
+from ..dialects import cuda, kernel
 from ..dialects.index import ZERO
 from ..dialects.loop import CheckedIndexOp, ForOp, IndexOp
 from ..dialects.tile import LaunchOp
@@ -84,16 +87,48 @@ def value_range(value: SSAValue) -> Range:
         parent = value.block.parent_op()
         if isinstance(parent, ForOp) and parent.static_extent is not None:
             return extent_range(parent.static_extent)
+        if isinstance(parent, cuda.ForOp):
+            return extent_range(parent.extent.value.data)
+        if isinstance(parent, scf.ForOp) and value is parent.body.block.args[0]:
+            return _scf_range(parent)
         if isinstance(parent, LaunchOp) and (axis := parent.axis_of(value)) is not None:
             return extent_range(axis.extent.data)
         return UNKNOWN
     match value.owner:
         case CheckedIndexOp(extent=extent):
             return extent_range(extent.value.data)
-        case IndexOp() as op:
+        case IndexOp() | cuda.IndexOp() as op:
             return bounds(op.map.data.results[0], operand_ranges(op.operands_))
+        case kernel.BlockIdOp() | cuda.BlockIdxOp() as op:
+            return _launch_range(op, threads=False)
+        case kernel.ThreadIdOp() | cuda.ThreadIdxOp() as op:
+            return _launch_range(op, threads=True)
         case _:
             return UNKNOWN
+
+
+def _launch_range(op: Operation, *, threads: bool) -> Range:
+    """The range of a block's or thread's number, from the function that `op` stands in."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, kernel.FuncOp | cuda.FuncOp):
+        parent = parent.parent_op()
+    if parent is None:
+        return (0, UNKNOWN[1])
+    return extent_range((parent.threads if threads else parent.blocks).value.data)
+
+
+def _scf_range(loop: scf.ForOp) -> Range:
+    """The range of an `scf.for` counter whose bounds are constants."""
+    bounds_ = [_constant_index(v) for v in (loop.lb, loop.ub)]
+    low, high = bounds_
+    return UNKNOWN if low is None or high is None else (low, max(high - 1, low))
+
+
+def _constant_index(value: SSAValue) -> int | None:
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return op.value.value.data
+    return None
 
 
 def operand_ranges(operands: Sequence[SSAValue]) -> list[Range]:
