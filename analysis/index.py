@@ -157,9 +157,7 @@ def simplify(expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:
     return _build(*_terms(expr, ranges))
 
 
-def substitute(
-    expr: AffineExpr, dims: Sequence[AffineExpr], ranges: Sequence[Range]
-) -> AffineExpr:
+def substitute(expr: AffineExpr, dims: Sequence[AffineExpr], ranges: Sequence[Range]) -> AffineExpr:
     """`expr` with its dims replaced, simplified over the `ranges` of the new dims."""
     return simplify(expr.replace_dims_and_symbols(dims, ()), ranges)
 
@@ -212,9 +210,7 @@ def _recombine(terms: Terms) -> Terms:
 def _quotient_atom(dividend: AffineExpr, divisor: int) -> AffineExpr:
     """The atom that stands for `dividend floordiv divisor`, with nested divisions joined."""
     if isinstance(dividend, AffineBinaryOpExpr) and dividend.kind is AffineBinaryOpKind.FloorDiv:
-        return _binary(
-            AffineBinaryOpKind.FloorDiv, dividend.lhs, divisor * _constant(dividend.rhs)
-        )
+        return _binary(AffineBinaryOpKind.FloorDiv, dividend.lhs, divisor * _constant(dividend.rhs))
     return _binary(AffineBinaryOpKind.FloorDiv, dividend, divisor)
 
 
@@ -260,9 +256,7 @@ def _floordiv(
             _constant(rhs) % divisor == 0
         ):
             inner, inner_constant = _floordiv(*_terms(lhs, ranges), divisor, ranges)
-            inner, inner_constant = _mod(
-                inner, inner_constant, _constant(rhs) // divisor, ranges
-            )
+            inner, inner_constant = _mod(inner, inner_constant, _constant(rhs) // divisor, ranges)
             return _recombine(_sum(quotient, inner)), shift + inner_constant
         case _:
             pass

@@ -113,6 +113,21 @@ class SubScalarOp(PointwiseOp):
 
 
 @irdl_op_definition
+class RsubOp(PointwiseOp):
+    """`aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor`"""
+
+    name = "torch.rsub"
+    ATEN: ClassVar[str] = "rsub.Scalar"
+
+    input = operand_def(TensorType)
+    other = prop_def(SCALAR)
+    alpha = prop_def(SCALAR, default_value=argument_attr(1))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class MulOp(PointwiseOp):
     """`aten::mul.Tensor(Tensor self, Tensor other) -> Tensor`"""
 
@@ -675,7 +690,7 @@ class GeluOp(PointwiseOp):
     ATEN: ClassVar[str] = "gelu.default"
 
     input = operand_def(TensorType)
-    approximate = prop_def(STR, default_value=argument_attr('none'))
+    approximate = prop_def(STR, default_value=argument_attr("none"))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2132,6 +2147,7 @@ TORCH_OPS: list[type[TorchOp]] = [
     AddScalarOp,
     SubOp,
     SubScalarOp,
+    RsubOp,
     MulOp,
     MulScalarOp,
     DivOp,

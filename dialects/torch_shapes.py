@@ -92,6 +92,9 @@ class SameShapeOp(TorchOp):
 
 # --------------------------------------------------------------------------- reductions
 
+KEEP_WITHOUT_AXES = ("any.dims", "all.dims")
+"""Reductions that fold nothing when `dim` is an empty list; the others then fold everything."""
+
 
 class ReductionOp(TorchOp):
     """Folds the axes in `dim`, or all of them; `keepdim` keeps each as an axis of extent 1."""
@@ -102,7 +105,7 @@ class ReductionOp(TorchOp):
         dim = self.properties.get("dim")
         if isinstance(dim, IntegerAttr):
             axes = normalize_axes([dim.value.data], rank)
-        elif isinstance(dim, DenseArrayBase) and len(dim):
+        elif isinstance(dim, DenseArrayBase) and (len(dim) or self.ATEN in KEEP_WITHOUT_AXES):
             axes = normalize_axes(self.integers("dim"), rank)
         else:
             axes = tuple(range(rank))

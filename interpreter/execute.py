@@ -16,12 +16,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
+from ..dialects import cuda
 from ..dialects.kernel import AllocOp, LaunchOp
 from ..dialects.loop import KernelOp
-from .loop import evaluate_kernel, poisoned
+from .cuda import CudaMachine
+from .loop import evaluate_kernel
 from .numpy_types import Array, convert, numpy_dtype
+from .poison import poisoned
 from .scalar_ops import NotExecutable
-from .simt import find_kernel, run_kernel
+from .simt import SimtMachine, find_kernel, run_on
 from .tensor_ir import evaluate_tensor_op
 
 
@@ -57,8 +60,12 @@ def execute(module: ModuleOp, inputs: Sequence[Array]) -> list[Array]:
                 assert isinstance(memref, MemRefType)
                 values[op.result] = poisoned(memref.element_type, memref.get_shape())
             case LaunchOp():
-                kernel = find_kernel(module, op)
-                run_kernel(kernel, [values[v] for v in op.arguments])
+                function = find_kernel(module, op)
+                if isinstance(function, cuda.FuncOp):
+                    machine = CudaMachine(function)
+                else:
+                    machine = SimtMachine(op.blocks.value.data, op.threads.value.data)
+                run_on(machine, function, [values[v] for v in op.arguments])
             case _:
                 result = evaluate_tensor_op(op, [values[v] for v in op.operands])
                 if result is None:

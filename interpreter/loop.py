@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import BFloat16Type, MemRefType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects.loop import (
     AssertOp,
@@ -30,6 +30,7 @@ from ..dialects.loop import (
 from ..dialects.scalars import identity
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from .numpy_types import Array, numpy_dtype
+from .poison import poisoned
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
 from .tensor_ir import ProgramError, evaluate_index
 
@@ -196,7 +197,9 @@ class LoopMachine:
         """Positions along a scratchpad's leading axes for each lane."""
         depth = len(self.counters)
         return tuple(
-            np.arange(buffer.data.shape[axis]).reshape((1,) * axis + (-1,) + (1,) * (depth - axis - 1))
+            np.arange(buffer.data.shape[axis]).reshape(
+                (1,) * axis + (-1,) + (1,) * (depth - axis - 1)
+            )
             for axis in range(buffer.lanes)
         )
 
@@ -262,15 +265,6 @@ class LoopMachine:
             position = list(launch.body.block.args).index(axis)  # pyright: ignore[reportArgumentType]
             values = fold(op.combiner.data, values, position, keepdims=True, empty=0)
         self.values[op.result] = values
-
-
-def poisoned(type: Attribute, shape: Sequence[int]) -> Array:
-    """Memory that nobody has written: NaN, or a number unlikely to be right."""
-    element = type
-    dtype = numpy_dtype(element)
-    value = np.nan if dtype.kind == "f" else (True if dtype == np.bool_ else 113)
-    assert not isinstance(element, BFloat16Type) or dtype == np.float32
-    return np.full(shape, value, dtype)
 
 
 def evaluate_kernel(op: KernelOp, args: Sequence[Array]) -> list[Array]:

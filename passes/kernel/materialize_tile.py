@@ -197,9 +197,7 @@ def _fold_shared(
     load = LoadOp(buffer, [source], [block.args[0], machine.thread])
     load.result.name_hint = op.value.name_hint
     block.add_ops([load, YieldOp(load.result)])
-    loop = ForOp(
-        parts, Region(block), combiners=[op.combiner.data], result_types=[value.type]
-    )
+    loop = ForOp(parts, Region(block), combiners=[op.combiner.data], result_types=[value.type])
     builder.insert(loop)
     return loop.res[0]
 

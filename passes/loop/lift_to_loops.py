@@ -144,9 +144,7 @@ def _element(nest: Nest, op: Operation, index: Sequence[AffineExpr]) -> SSAValue
             raise AssertionError(f"not a tensor operation: {op.name}")
 
 
-def _reduction(
-    nest: Nest, op: ReduceOp, index: list[AffineExpr], axes: Sequence[int]
-) -> SSAValue:
+def _reduction(nest: Nest, op: ReduceOp, index: list[AffineExpr], axes: Sequence[int]) -> SSAValue:
     if not axes:
         return nest.read(op.input, index)
 
@@ -164,9 +162,7 @@ def _piece(nest: Nest, op: IndexMapOp, index: Sequence[AffineExpr], position: in
     if position == len(op.sources):
         assert op.fill is not None
         return emit_constant_attr(nest.builder, op.fill)
-    exprs = [
-        e.replace_dims_and_symbols(index, ()) for e in op.maps.data[position].data.results
-    ]
+    exprs = [e.replace_dims_and_symbols(index, ()) for e in op.maps.data[position].data.results]
     conditions = condition_exprs(op.conditions.data[position].data)
     if not conditions:
         return nest.read(op.sources[position], exprs)
@@ -253,9 +249,13 @@ class LiftToLoopsPass(ModulePass):
             assert tensor_op.parent is not None
             tensor_op.parent.insert_op_before(kernel, tensor_op)
             for use in list(result.uses):
-                if not (isinstance(tensor_op, ConstantOp) and isinstance(use.operation, TENSOR_OPS)):
+                if not (
+                    isinstance(tensor_op, ConstantOp) and isinstance(use.operation, TENSOR_OPS)
+                ):
                     use.operation.operands[use.index] = kernel.outputs[0]
-            record(self.name, kernel.sym_name.data, True, f"one kernel for {tensor_op.name}", kernel)
+            record(
+                self.name, kernel.sym_name.data, True, f"one kernel for {tensor_op.name}", kernel
+            )
         for tensor_op in reversed(todo):
             tensor_op.detach()
             tensor_op.erase()

@@ -114,9 +114,7 @@ class Layout:
         if len(self.pieces) != 1 or self.pieces[0].conditions:
             return False
         piece = self.pieces[0]
-        identity = [
-            simplify(AffineExpr.dimension(i), self.ranges) for i in range(len(self.ranges))
-        ]
+        identity = [simplify(AffineExpr.dimension(i), self.ranges) for i in range(len(self.ranges))]
         return piece.source.type == op.result.type and list(piece.exprs) == identity
 
     def constant(self) -> Scalar | None:

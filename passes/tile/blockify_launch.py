@@ -170,9 +170,7 @@ def _rewrite_index(
     if not any(value in old for value in operands):
         return
     space = [*counters, *(v for v in operands if v not in old)]
-    dims = [
-        old[v] if v in old else AffineExpr.dimension(space.index(v)) for v in operands
-    ]
+    dims = [old[v] if v in old else AffineExpr.dimension(space.index(v)) for v in operands]
     ranges = operand_ranges(space)
     new_exprs = [simplify(e.replace_dims_and_symbols(dims, ()), ranges) for e in exprs]
     new: Operation

@@ -1,6 +1,6 @@
 """Tensors made from nothing: constants and ranges.
 
-    torch.arange {start = 0, end = 8, step = 2}  ->  iota * 2
+torch.arange {start = 0, end = 8, step = 2}  ->  iota * 2
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Element-wise operations: arithmetic, comparisons, activations.
 
-    torch.add %x, %y {alpha = 2}  ->  tensor_ir.elementwise mul(%y, 2), then add(%x, …)
+torch.add %x, %y {alpha = 2}  ->  tensor_ir.elementwise mul(%y, 2), then add(%x, …)
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ def _binary(function: Function, on_bools: Function | None = None) -> Rule:
 
 
 def _sum(function: Function) -> Rule:
-    """input + alpha * other, or input - alpha * other."""
+    """input ± alpha * other; `rsub` has the operands the other way round."""
 
     def rule(e: Lowering, op: Any) -> SSAValue:
         left, right, alpha = e.argument(op.input), e.argument(op.other), op.number("alpha")
+        if isinstance(op, t.RsubOp):
+            left, right = right, left
         if is_bool(e.element):
             if function is not Function.ADD or alpha not in (1, True):
                 raise Refusal("bools are only added, with alpha = 1")
@@ -67,32 +69,10 @@ def _divide(e: Lowering, op: Any) -> SSAValue:
         return e.apply(Function.DIV, left, right)
     if not is_float(e.element):
         return e.apply(Function.TRUNCDIV if mode == "trunc" else Function.FLOORDIV, left, right)
-    if mode == "trunc":
-        return e.apply(Function.TRUNC, e.apply(Function.DIV, left, right))
-    return _floor_divide(e, left, right)
-
-
-def _floor_divide(e: Lowering, left: SSAValue, right: SSAValue) -> SSAValue:
-    """Floor division of floats as Python defines it: exact where `floor(left / right)` is off by one.
-
-    Follows `div_floor_floating` of c10/util/BFloat16-math.h and numpy's `npy_divmod`.
-    """
-    quotient = e.apply(Function.DIV, left, right)
-    rest = e.apply(Function.FMOD, left, right)
-    exact = e.apply(Function.DIV, e.apply(Function.SUB, left, rest), right)
-    zero = e.fill_like(left, 0.0)
-    signs_differ = e.apply(
-        Function.NE, e.apply(Function.LT, right, zero), e.apply(Function.LT, rest, zero)
-    )
-    low = e.apply(Function.AND, e.apply(Function.NE, rest, zero), signs_differ)
-    exact = e.select(low, e.with_number(Function.SUB, exact, 1.0), exact)
-    floor = e.apply(Function.FLOOR, exact)
-    off = e.with_number(Function.GT, e.apply(Function.SUB, exact, floor), 0.5)
-    floor = e.select(off, e.with_number(Function.ADD, floor, 1.0), floor)
-    # a quotient of zero keeps the sign of left / right
-    signed_zero = e.apply(Function.MUL, quotient, zero)
-    floor = e.select(e.apply(Function.EQ, exact, zero), signed_zero, floor)
-    return e.select(e.apply(Function.EQ, right, zero), quotient, floor)
+    if mode == "floor":
+        # floor(left / right) is wrong where the quotient rounds up to an integer
+        raise Refusal("rounding_mode = 'floor' on floats")
+    return e.apply(Function.TRUNC, e.apply(Function.DIV, left, right))
 
 
 def _power(e: Lowering, op: Any) -> SSAValue:
@@ -312,6 +292,7 @@ RULES: dict[type[TorchOp], Rule] = {
     t.AddScalarOp: _sum(Function.ADD),
     t.SubOp: _sum(Function.SUB),
     t.SubScalarOp: _sum(Function.SUB),
+    t.RsubOp: _sum(Function.SUB),
     t.MulOp: _binary(Function.MUL, Function.AND),
     t.MulScalarOp: _binary(Function.MUL, Function.AND),
     t.DivOp: _divide,

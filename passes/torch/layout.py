@@ -1,6 +1,6 @@
 """Changes of layout: each is one index map.
 
-    torch.flip %x {dims = [0]}  ->  tensor_ir.index_map (i) -> %x[-i + 3]
+torch.flip %x {dims = [0]}  ->  tensor_ir.index_map (i) -> %x[-i + 3]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Products of matrices: a product over broadcast axes, folded over the shared one.
 
-    torch.mm %a, %b  ->  reduce add over [2] of mul(%a[i, k], %b[k, j]) at (i, j, k)
+torch.mm %a, %b  ->  reduce add over [2] of mul(%a[i, k], %b[k, j]) at (i, j, k)
 """
 
 from __future__ import annotations
@@ -20,14 +20,10 @@ from .lowering import Lowering, Refusal, Rule, dims, shape_of
 def _batch(source: Shape, rank: int) -> list[AffineExpr]:
     """Indices of batch axes `source` in a result with `rank` of them; an extent of 1 is repeated."""
     axes = dims(rank)[rank - len(source) :]
-    return [
-        AffineExpr.constant(0) if n == 1 else d for n, d in zip(source, axes, strict=True)
-    ]
+    return [AffineExpr.constant(0) if n == 1 else d for n, d in zip(source, axes, strict=True)]
 
 
-def product(
-    e: Lowering, left: SSAValue, right: SSAValue, *, transposed: bool = False
-) -> SSAValue:
+def product(e: Lowering, left: SSAValue, right: SSAValue, *, transposed: bool = False) -> SSAValue:
     """left[…, m, k] times right[…, k, n], or right[…, n, k] if `transposed`; batch axes broadcast."""
     rows, depth = shape_of(left)[-2:]
     columns = shape_of(right)[-2 if transposed else -1]

@@ -83,7 +83,9 @@ class Lowering:
 
     def constant(self, value: ScalarValue, element: Attribute, shape: Shape = ()) -> SSAValue:
         """A tensor that holds `value` everywhere."""
-        return self._insert(ConstantOp(_wrapped(value, element), TensorType(element, shape)), "const")
+        return self._insert(
+            ConstantOp(_wrapped(value, element), TensorType(element, shape)), "const"
+        )
 
     def iota(self, axis: int, element: Attribute, shape: Shape) -> SSAValue:
         """Each position's index along `axis`."""
@@ -142,9 +144,7 @@ class Lowering:
         if not axes:
             return value
         names = {Combiner.ADD: "sum", Combiner.MUL: "prod"}
-        return self._insert(
-            ReduceOp(combiner, value, axes), names.get(combiner, combiner.value)
-        )
+        return self._insert(ReduceOp(combiner, value, axes), names.get(combiner, combiner.value))
 
     def gather(self, source: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
         """Slices of `source` along `axis`."""

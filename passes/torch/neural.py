@@ -1,18 +1,16 @@
 """Operations of neural networks: normalization, softmax, attention, embedding.
 
-    torch.rms_norm %x, %w  ->  x * rsqrt(mean(x * x) + eps) * w
+torch.rms_norm %x, %w  ->  x * rsqrt(mean(x * x) + eps) * w
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import Float64Type, IntegerAttr, i1
+from xdsl.dialects.builtin import Float64Type, i1
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, is_bool
@@ -74,26 +72,23 @@ def _native_layer_norm(e: Lowering, op: t.NativeLayerNormOp) -> list[SSAValue]:
 # --------------------------------------------------------------------------- softmax
 
 
-def _shifted(e: Lowering, value: SSAValue, axis: int) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """The maximum over `axis`, `value` less it, and the sum of the exponentials of that."""
-    shape = shape_of(value)
+def _below_largest(e: Lowering, value: SSAValue, axis: int) -> SSAValue:
+    """`value` less its maximum along `axis`, so that exponentials do not overflow."""
     largest = extremum_over(e, Combiner.MAX, value, [axis])
-    below = e.apply(Function.SUB, value, e.broadcast(largest, shape))
-    total = e.reduce(Combiner.ADD, e.apply(Function.EXP, below), [axis])
-    return largest, below, total
+    return e.apply(Function.SUB, value, e.broadcast(largest, shape_of(value)))
 
 
 def softmax_over(e: Lowering, value: SSAValue, axis: int) -> SSAValue:
     """Exponentials over their sum along `axis`; NaN where all is -inf."""
-    _, below, total = _shifted(e, value, axis)
-    exponentials = e.apply(Function.EXP, below)
+    exponentials = e.apply(Function.EXP, _below_largest(e, value, axis))
+    total = e.reduce(Combiner.ADD, exponentials, [axis])
     return e.apply(Function.DIV, exponentials, e.broadcast(total, shape_of(value)))
 
 
 def _log_softmax_over(e: Lowering, value: SSAValue, axis: int) -> SSAValue:
-    _, below, total = _shifted(e, value, axis)
-    log = e.apply(Function.LOG, total)
-    return e.apply(Function.SUB, below, e.broadcast(log, shape_of(value)))
+    below = _below_largest(e, value, axis)
+    total = e.reduce(Combiner.ADD, e.apply(Function.EXP, below), [axis])
+    return e.apply(Function.SUB, below, e.broadcast(e.apply(Function.LOG, total), shape_of(value)))
 
 
 def _softmax(e: Lowering, op: Any) -> SSAValue:
@@ -145,9 +140,7 @@ def _shared_heads(e: Lowering, value: SSAValue, heads: int) -> SSAValue:
         return value
     index = dims(len(shape))
     index[-3] = index[-3] // group
-    return e.index_map(
-        [value], [index], (*shape[:-3], heads, *shape[-2:]), suffix="heads"
-    )
+    return e.index_map([value], [index], (*shape[:-3], heads, *shape[-2:]), suffix="heads")
 
 
 def _masked(
@@ -177,9 +170,7 @@ def _masked(
     return e.select(mask, scores, e.fill_like(scores, -math.inf)), True
 
 
-def _zero_where_all_masked(
-    e: Lowering, scores: SSAValue, weights: SSAValue, axis: int
-) -> SSAValue:
+def _zero_where_all_masked(e: Lowering, scores: SSAValue, weights: SSAValue, axis: int) -> SSAValue:
     largest = extremum_over(e, Combiner.MAX, scores, [axis])
     none = e.with_number(Function.EQ, largest, -math.inf)
     zero = e.fill_like(weights, 0.0)

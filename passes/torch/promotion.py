@@ -57,5 +57,3 @@ def common_element(arguments: Sequence[SSAValue | IntegerAttr | FloatAttr]) -> A
             result = lower
     assert result is not None
     return result
-
-

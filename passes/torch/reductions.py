@@ -1,6 +1,6 @@
 """Reductions: sums, means, extrema, truth, variance.
 
-    torch.mean %x {dim = [1]}  ->  reduce add over [1], divided by the count, axis 1 dropped
+torch.mean %x {dim = [1]}  ->  reduce add over [1], divided by the count, axis 1 dropped
 """
 
 from __future__ import annotations

@@ -1,0 +1,328 @@
+"""CUDA C++ text: a walk over the `cuda` dialect, one short method per operation.
+
+Printing decides nothing: each operation is one C++ construct. Names come from the program's name hints;
+what is not an identifier is cleaned, and names that meet again in one function get a number.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    Signedness,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.base_printer import BasePrinter
+from xdsl.utils.target import Target
+
+from . import cuda
+from .cuda_values import RESERVED
+from .index import print_condition, print_index_expr
+
+_INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
+_UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
+
+_PTX_REGISTER = {"f32": "f", "f64": "d", "f16": "h", "bf16": "h"}
+
+_PTX_TEMPLATES = {"cvt.f32.bf16": "mov.b32 %0, {0, %1};"}
+"""PTX whose text is not `instruction result, arguments`: bf16 is the upper half of a float."""
+
+
+def float_literal(value: float, type: Attribute) -> str:
+    """A C++ expression for exactly `value`; what has no literal is made from its bits."""
+    single = isinstance(type, Float32Type)
+    if value != value or value in (float("inf"), float("-inf")):
+        if single:
+            bits = struct.unpack("<I", struct.pack("<f", value))[0]
+            return f"__int_as_float(0x{bits:08x})"
+        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+        return f"__longlong_as_double(0x{bits:016x}LL)"
+    if single:
+        value = struct.unpack("<f", struct.pack("<f", value))[0]
+        text = f"{value:.9g}"  # nine digits tell every float apart
+        if struct.pack("<f", float(f"{value:.7g}")) == struct.pack("<f", value):
+            text = f"{value:.7g}"
+    else:
+        text = repr(value)
+    if not re.search(r"[.e]", text):
+        text += ".0"
+    return f"{text}f" if single else text
+
+
+def integer_literal(value: int, type: IntegerType) -> str:
+    """A C++ literal of an integer or bool."""
+    width = type.width.data
+    if width == 1:
+        return "true" if value else "false"
+    suffix = "LL" if width == 64 else ""
+    if width >= 32 and value == -(1 << (width - 1)):  # the minus is an operator of C++
+        return f"(-{-(value + 1)}{suffix} - 1)"
+    return f"{value}{suffix}"
+
+
+@dataclass(eq=False, repr=False)
+class CudaPrinter(BasePrinter):
+    """Prints `cuda` operations as C++."""
+
+    names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str], init=False)
+    taken: set[str] = field(default_factory=set[str], init=False)
+    index_type: str = field(default="int", init=False)
+
+    # ------------------------------------------------------------------ names and types
+
+    def name(self, value: SSAValue) -> str:
+        """The C++ name of a value, or the literal that it is."""
+        if value not in self.names:
+            self.names[value] = self._fresh(value.name_hint or "v")
+        return self.names[value]
+
+    def _fresh(self, hint: str) -> str:
+        stem = re.sub(r"[^A-Za-z0-9_]|(?<=_)_", "", hint)[:48].rstrip("_") or "v"
+        if not re.match(r"[A-Za-z]", stem):
+            stem = f"v{stem.lstrip('_')}"
+        name, count = stem, 0
+        while name in self.taken or name in RESERVED:
+            count += 1
+            name = f"{stem}_{count}"
+        self.taken.add(name)
+        return name
+
+    def type(self, type: Attribute) -> str:
+        """The C++ type of a value."""
+        match type:
+            case Float32Type():
+                return "float"
+            case Float64Type():
+                return "double"
+            case Float16Type() | BFloat16Type():
+                return "unsigned short"
+            case IndexType():
+                return self.index_type
+            case IntegerType():
+                table = _UNSIGNED if type.signedness.data is Signedness.UNSIGNED else _INTEGERS
+                return table[type.width.data]
+            case cuda.PointerType():
+                const = "const " if type.is_read_only else ""
+                return f"{const}{self.type(type.element)}* __restrict__"
+            case _:
+                raise ValueError(f"{type} has no C++ form")
+
+    # ------------------------------------------------------------------ statements
+
+    def line(self, text: str) -> None:
+        """One line at the current indentation."""
+        self.print_string("\n")
+        self.print_string(text)
+
+    def let(self, value: SSAValue, expression: str) -> None:
+        """`const T name = expression;`."""
+        self.line(f"const {self.type(value.type)} {self.name(value)} = {expression};")
+
+    def body(self, block: Block) -> None:
+        """The statements of a block, indented."""
+        with self.indented(2):
+            for op in block.ops:
+                self.print(op)
+
+    def index(self, op: cuda.IndexOp | cuda.LoadOp | cuda.StoreOp) -> str:
+        """The C++ text of an index expression."""
+        operands = op.operands_ if isinstance(op, cuda.IndexOp) else op.offset
+        text = _Text()
+        print_index_expr(
+            text, op.map.data.results[0], lambda i: text.print_string(self.name(operands[i]))
+        )
+        return text.cpp()
+
+    @singledispatchmethod
+    def print(self, op: Operation) -> None:
+        """Print one operation; host code and other dialects have no CUDA text."""
+        raise ValueError(f"'{op.name}' is not of the cuda dialect")
+
+    @print.register
+    def _(self, op: cuda.FuncOp) -> None:
+        self.names, self.taken = {}, {op.sym_name.data}
+        self.index_type = self.type(op.index_type)
+        arguments = ",\n    ".join(
+            f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args
+        )
+        threads = op.threads.value.data
+        self.line(f"// <<<{op.blocks.value.data}, {threads}>>>")
+        self.line(f'extern "C" __global__ void __launch_bounds__({threads}) {op.sym_name.data}(')
+        self.line(f"    {arguments})")
+        self.line("{")
+        self.body(op.body.block)
+        self.line("}")
+        self.print_string("\n")
+
+    @print.register
+    def _(self, op: cuda.ThreadIdxOp) -> None:
+        self.let(op.result, "threadIdx.x")
+
+    @print.register
+    def _(self, op: cuda.BlockIdxOp) -> None:
+        self.let(op.result, "blockIdx.x")
+
+    @print.register
+    def _(self, op: cuda.LiteralOp) -> None:
+        value = op.value
+        if isinstance(value, IntegerAttr):
+            assert isinstance(op.result.type, IntegerType)
+            text = integer_literal(value.value.data, op.result.type)
+        elif isinstance(op.result.type, Float16Type | BFloat16Type):
+            text = half_literal(value.value.data, op.result.type)
+        else:
+            text = float_literal(value.value.data, op.result.type)
+        self.names[op.result] = f"({text})" if text.startswith("-") else text
+
+    @print.register
+    def _(self, op: cuda.IndexOp) -> None:
+        self.let(op.result, self.index(op))
+
+    @print.register
+    def _(self, op: cuda.TestOp) -> None:
+        text = _Text()
+        print_condition(
+            text, op.set.data, lambda i: text.print_string(self.name(op.operands_[i])), " && "
+        )
+        self.let(op.result, text.cpp())
+
+    @print.register
+    def _(self, op: cuda.UnaryOp) -> None:
+        self.let(op.result, f"{op.operator.data}{self.name(op.operand)}")
+
+    @print.register
+    def _(self, op: cuda.BinaryOp) -> None:
+        self.let(op.result, f"{self.name(op.lhs)} {op.operator.data} {self.name(op.rhs)}")
+
+    @print.register
+    def _(self, op: cuda.SelectOp) -> None:
+        arms = f"{self.name(op.lhs)} : {self.name(op.rhs)}"
+        self.let(op.result, f"{self.name(op.condition)} ? {arms}")
+
+    @print.register
+    def _(self, op: cuda.CallOp) -> None:
+        self.let(op.result, f"{op.callee.data}({', '.join(map(self.name, op.arguments))})")
+
+    @print.register
+    def _(self, op: cuda.PtxOp) -> None:
+        instruction = op.instruction.data
+        places = ", ".join(f"%{i}" for i in range(len(op.arguments) + 1))
+        text = _PTX_TEMPLATES.get(instruction, f"{instruction} {places};")
+        result = self.name(op.result)
+        inputs = ", ".join(f'"{_PTX_REGISTER[str(v.type)]}"({self.name(v)})' for v in op.arguments)
+        output = f'"={_PTX_REGISTER[str(op.result.type)]}"({result})'
+        self.line(f"{self.type(op.result.type)} {result};")
+        self.line(f'asm("{text}" : {output} : {inputs});')
+
+    @print.register
+    def _(self, op: cuda.CastOp) -> None:
+        self.let(op.result, f"({self.type(op.result.type)}){self.name(op.input)}")
+
+    @print.register
+    def _(self, op: cuda.LoadOp) -> None:
+        self.let(op.result, f"{self.name(op.pointer)}[{self.index(op)}]")
+
+    @print.register
+    def _(self, op: cuda.StoreOp) -> None:
+        self.line(f"{self.name(op.pointer)}[{self.index(op)}] = {self.name(op.value)};")
+
+    @print.register
+    def _(self, op: cuda.SharedOp) -> None:
+        pointer = op.result.type
+        assert isinstance(pointer, cuda.PointerType)
+        extent = op.extent.value.data
+        self.line(f"__shared__ {self.type(pointer.element)} {self.name(op.result)}[{extent}];")
+
+    @print.register
+    def _(self, op: cuda.SyncthreadsOp) -> None:
+        self.line("__syncthreads();")
+
+    @print.register
+    def _(self, op: cuda.ShuffleXorOp) -> None:
+        arguments = f"0xffffffffu, {self.name(op.value)}, {op.lane_mask.value.data}"
+        self.let(op.result, f"__shfl_xor_sync({arguments})")
+
+    @print.register
+    def _(self, op: cuda.VariableOp) -> None:
+        initial = "" if op.initial is None else f" = {self.name(op.initial)}"
+        self.line(f"{self.type(op.result.type)} {self.name(op.result)}{initial};")
+
+    @print.register
+    def _(self, op: cuda.AssignOp) -> None:
+        self.line(f"{self.name(op.variable)} = {self.name(op.value)};")
+
+    @print.register
+    def _(self, op: cuda.ForOp) -> None:
+        k = self.name(op.induction_var)
+        if op.unroll is not None:
+            self.line("#pragma unroll")
+        extent = op.extent.value.data
+        self.line(f"for ({self.index_type} {k} = 0; {k} < {extent}; ++{k}) {{")
+        self.body(op.body.block)
+        self.line("}")
+
+    @print.register
+    def _(self, op: cuda.IfOp) -> None:
+        self.line(f"if ({self.name(op.condition)}) {{")
+        self.body(op.then.block)
+        if op.otherwise.blocks:
+            self.line("} else {")
+            self.body(op.otherwise.block)
+        self.line("}")
+
+    @print.register
+    def _(self, op: cuda.TrapOp) -> None:
+        self.line("__trap();")
+
+
+def half_literal(value: float, type: Attribute) -> str:
+    """The bits of an f16 or bf16 constant, which C++ sees as an unsigned short."""
+    if isinstance(type, Float16Type):
+        bits = struct.unpack("<H", struct.pack("<e", value))[0]
+    else:  # the attribute's value is a bf16 already, so its lower half is zero
+        bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16
+    return f"0x{bits:04x}"
+
+
+class _Text(BasePrinter):
+    """Collects index text and writes its operators as C++ does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        self.parts.append(text)
+
+    def cpp(self) -> str:
+        """The text with `/` and `%` for division and remainder."""
+        return "".join(self.parts).replace(" floordiv ", " / ").replace(" mod ", " % ")
+
+
+@dataclass(frozen=True)
+class CudaTarget(Target):
+    """`-t cuda`: the CUDA C++ of every `cuda.func` in the module, and nothing else."""
+
+    name = "cuda"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Write the text; ValueError if the module still holds kernels of another dialect."""
+        printer = CudaPrinter(output)
+        for op in module.body.block.ops:
+            if isinstance(op, cuda.FuncOp):
+                printer.print(op)
+            elif op.name not in ("func.func",):
+                raise ValueError(f"'{op.name}' has no CUDA form; run `lower-to-cuda` first")

@@ -1,0 +1,229 @@
+"""What `cuda` means: the lockstep machine on C++ constructs.
+
+The same meaning that the C++ compiler gives the printed text, with two more checks: index arithmetic must
+fit the function's index type, and a float must fit the integer it is cast to where the result is used by
+C++'s rules only through a select.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    FloatAttr,
+    IndexType,
+    IntegerType,
+    Signedness,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i32,
+)
+from xdsl.ir import Attribute, Operation
+
+from ..dialects import cuda
+from .numpy_types import Array, convert, float_to_integer, numpy_dtype
+from .scalar_ops import erf
+from .simt import SimtMachine
+from .tensor_ir import ProgramError, evaluate_index
+
+_OPERATORS: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+_FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "erf": erf,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "rint": np.rint,
+    "trunc": np.trunc,
+    "fabs": np.abs,
+    "pow": np.power,
+    "atan2": np.arctan2,
+    "fmod": np.fmod,
+    "copysign": np.copysign,
+    "fma": lambda a, b, c: a * b + c,
+}
+
+_PTX: dict[str, Callable[..., Array]] = {
+    "max.NaN.f32": np.maximum,
+    "min.NaN.f32": np.minimum,
+    "cvt.f32.f16": lambda x: convert(x, f32),
+    "cvt.f64.f16": lambda x: convert(x, f64),
+    "cvt.f32.bf16": lambda x: convert(x, f32),
+    "cvt.rn.f16.f32": lambda x: convert(x, f16),
+    "cvt.rn.f16.f64": lambda x: convert(x, f16),
+    "cvt.rn.bf16.f32": lambda x: convert(x, bf16),
+}
+
+
+def _dtype(type: Attribute) -> np.dtype[np.generic]:
+    if isinstance(type, IntegerType) and type.signedness.data is Signedness.UNSIGNED:
+        return np.dtype(f"u{type.width.data // 8}")
+    return numpy_dtype(type)
+
+
+def _divide(operator: str, a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f":
+        return np.divide(a, b)
+    if np.any(b == 0):  # the lowering makes every divisor safe
+        raise ProgramError("a division of integers by zero reached C++")
+    quotient = np.trunc(a.astype(np.longdouble) / b).astype(a.dtype)
+    return quotient if operator == "/" else (a - quotient * b).astype(a.dtype)
+
+
+class CudaMachine(SimtMachine):
+    """Executes a `cuda.func` on a grid."""
+
+    def __init__(self, function: cuda.FuncOp):
+        super().__init__(function.blocks.value.data, function.threads.value.data)
+        self.narrow = function.index_type == i32
+        self.handlers |= {
+            cuda.ThreadIdxOp: self._set(lambda op: self.thread_id),
+            cuda.BlockIdxOp: self._set(lambda op: self.block_id),
+            cuda.LiteralOp: self._set(self._literal),
+            cuda.IndexOp: self._set(self._index_expr),
+            cuda.TestOp: self.test,
+            cuda.UnaryOp: self._set(self._unary),
+            cuda.BinaryOp: self._set(self._binary),
+            cuda.SelectOp: self._set(lambda op: np.where(*(self.values[v] for v in op.operands))),
+            cuda.CallOp: self._set(self._call),
+            cuda.PtxOp: self._set(self._ptx),
+            cuda.CastOp: self._set(self._cast),
+            cuda.LoadOp: self._load_flat,
+            cuda.StoreOp: self._store_flat,
+            cuda.SharedOp: self._shared_array,
+            cuda.SyncthreadsOp: self.barrier,
+            cuda.ShuffleXorOp: self.shuffle,
+            cuda.VariableOp: self._variable,
+            cuda.AssignOp: self._assign,
+            cuda.ForOp: self._counted,
+            cuda.IfOp: self._branch,
+            cuda.TrapOp: self._trap,
+        }
+
+    def _set(self, compute: Callable[..., Array]) -> Callable[[Operation], None]:
+        def handler(op: Operation) -> None:
+            with np.errstate(all="ignore"):
+                self.values[op.results[0]] = compute(op)
+
+        return handler
+
+    def _literal(self, op: cuda.LiteralOp) -> Array:
+        value = np.asarray(op.value.value.data)
+        if isinstance(op.value, FloatAttr) and isinstance(op.result.type, BFloat16Type):
+            return convert(value.astype(np.float64), op.result.type)
+        return value.astype(_dtype(op.result.type))
+
+    def _fits(self, op: Operation, index: Array) -> Array:
+        limit = 1 << 31
+        if self.narrow and np.any(((index < -limit) | (index >= limit)) & self.mask):
+            raise self.fault(op, "overflows: its index does not fit int")
+        return index
+
+    def _index_expr(self, op: cuda.IndexOp) -> Array:
+        dims = [self.values[v] for v in op.operands_]
+        return self._fits(op, evaluate_index(op.map.data.results[0], dims))
+
+    def _unary(self, op: cuda.UnaryOp) -> Array:
+        value = self.values[op.operand]
+        match op.operator.data:
+            case "-":
+                return np.negative(value)
+            case "!":
+                return np.logical_not(value)
+            case _:
+                return np.invert(value)
+
+    def _binary(self, op: cuda.BinaryOp) -> Array:
+        a, b = self.values[op.lhs], self.values[op.rhs]
+        operator = op.operator.data
+        if operator in "/%":
+            return _divide(operator, a, b)
+        return _OPERATORS[operator](a, b)
+
+    def _call(self, op: cuda.CallOp) -> Array:
+        name = op.callee.data
+        single = op.result.type == f32
+        function = _FUNCTIONS[name.removesuffix("f") if single and name != "erf" else name]
+        args = [self.values[v] for v in op.arguments]
+        return np.asarray(function(*args)).astype(_dtype(op.result.type))
+
+    def _ptx(self, op: cuda.PtxOp) -> Array:
+        return _PTX[op.instruction.data](*(self.values[v] for v in op.arguments))
+
+    def _cast(self, op: cuda.CastOp) -> Array:
+        value = self.values[op.input]
+        dtype = _dtype(op.result.type)
+        if isinstance(op.result.type, IndexType) or dtype == np.bool_:
+            return value.astype(dtype)
+        if value.dtype.kind == "f" and dtype.kind == "i":
+            return float_to_integer(value, dtype)
+        return value.astype(dtype)
+
+    def _load_flat(self, op: cuda.LoadOp) -> None:
+        memory = self.memories[op.pointer]
+        flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
+        self.values[op.result] = self.load(op, memory, self._fits(op, flat))
+
+    def _store_flat(self, op: cuda.StoreOp) -> None:
+        memory = self.memories[op.pointer]
+        flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
+        self.store(op, memory, self._fits(op, flat), self.values[op.value])
+
+    def _shared_array(self, op: cuda.SharedOp) -> None:
+        pointer = op.result.type
+        assert isinstance(pointer, cuda.PointerType)
+        self.allocate_shared(op.result, op.extent.value.data, pointer.element)
+
+    def _variable(self, op: cuda.VariableOp) -> None:
+        if op.initial is not None:
+            self.values[op.result] = self.values[op.initial]
+        else:
+            self.values[op.result] = np.zeros((1, 1), _dtype(op.result.type))
+
+    def _assign(self, op: cuda.AssignOp) -> None:
+        old, new = self.values[op.variable], self.values[op.value]
+        whole = self.mask.shape == (1, 1) and bool(self.mask.all())
+        self.values[op.variable] = new if whole else np.where(self.mask, new, old)
+
+    def _counted(self, op: cuda.ForOp) -> None:
+        for index in range(op.extent.value.data):
+            self.values[op.induction_var] = np.asarray(index, np.int64)
+            self.run(op.body.block)
+
+    def _branch(self, op: cuda.IfOp) -> None:
+        def arm(region_index: int) -> Callable[[], None]:
+            region = op.regions[region_index]
+            return lambda: self.run(region.block) and None if region.blocks else None
+
+        self.branches(self.values[op.condition], [arm(0), arm(1)])
+
+    def _trap(self, op: cuda.TrapOp) -> None:
+        raise ProgramError("the kernel trapped: a check of the program failed")

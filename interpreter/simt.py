@@ -1,0 +1,325 @@
+"""What `kernel` means: a lockstep machine that runs a whole grid at once and finds its faults.
+
+Every value is an array that broadcasts over (blocks, threads). Control flow runs under a mask of active
+threads. The machine reports, with the location of the operation:
+
+* a *race*: two threads touch one element of shared memory, one of them writing, with no barrier between;
+  or two threads of a grid do so in global memory, where no barrier helps;
+* a *divergent barrier* or *shuffle*: not all threads of a block, or of a warp, take part;
+* an access *out of bounds*, and a read of shared memory that nobody has *initialised*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ..dialects import cuda, kernel, loop
+from ..dialects.kernel import WARP
+from .numpy_types import Array
+from .poison import poisoned
+from .scalar_ops import NotExecutable, evaluate
+from .tensor_ir import ProgramError, evaluate_index
+
+NOBODY, SEVERAL = -1, -2
+
+
+class MachineFault(ProgramError):
+    """A kernel does what a GPU leaves undefined: a race, a divergent barrier, a bad access."""
+
+
+@dataclass
+class Memory:
+    """A flat array with who touched each element; shared memory has a leading axis of blocks."""
+
+    data: Array
+    shared: bool
+    name: str
+    writer: Array = field(init=False)
+    reader: Array = field(init=False)
+    initialised: Array | None = None
+
+    def __post_init__(self) -> None:
+        self.writer = np.full(self.data.shape, NOBODY, np.int64)
+        self.reader = np.full(self.data.shape, NOBODY, np.int64)
+
+    def forget(self, blocks: Array) -> None:
+        """A barrier passed in some blocks: what happened before it cannot race any more."""
+        self.writer[blocks] = NOBODY
+        self.reader[blocks] = NOBODY
+
+
+class SimtMachine:
+    """Executes one kernel on a grid; subclassed for the `cuda` dialect."""
+
+    def __init__(self, blocks: int, threads: int):
+        self.shape = (blocks, threads)
+        self.block_id = np.arange(blocks, dtype=np.int64)[:, None]
+        self.thread_id = np.arange(threads, dtype=np.int64)[None, :]
+        self.mask: Array = np.ones((1, 1), bool)
+        self.values: dict[SSAValue, Array] = {}
+        self.memories: dict[SSAValue, Memory] = {}
+        self.handlers: dict[type[Operation], Callable[[Any], None]] = {
+            kernel.ThreadIdOp: self._thread_id,
+            kernel.BlockIdOp: self._block_id,
+            kernel.SharedOp: self._shared,
+            kernel.BarrierOp: self.barrier,
+            kernel.ShuffleOp: self.shuffle,
+            kernel.AssertOp: self._assert,
+            loop.LoadOp: self._load,
+            loop.StoreOp: self._store,
+            loop.IndexOp: self._index,
+            loop.TestOp: self.test,
+            scf.ForOp: self._for,
+            scf.IfOp: self._if,
+        }
+
+    # ------------------------------------------------------------------ running
+
+    def run(self, block: Block) -> Sequence[SSAValue]:
+        """Execute a block; gives the operands of its `scf.yield`."""
+        for op in block.ops:
+            if isinstance(op, scf.YieldOp):
+                return op.arguments
+            self.execute(op)
+        return ()
+
+    def execute(self, op: Operation) -> None:
+        """Execute one operation."""
+        if (handler := self.handlers.get(type(op))) is not None:
+            handler(op)
+            return
+        result = evaluate(op, [self.values[v] for v in op.operands])
+        if result is None:
+            raise NotExecutable(f"'{op.name}'")
+        self.values[op.results[0]] = result
+
+    def fault(self, op: Operation, what: str) -> MachineFault:
+        """A fault at an operation."""
+        return MachineFault(f"{op.location}: '{op.name}' {what}")
+
+    def full(self, value: Array) -> Array:
+        """A value with one element per thread of the grid."""
+        return np.broadcast_to(value, self.shape)
+
+    # ------------------------------------------------------------------ identity
+
+    def _thread_id(self, op: kernel.ThreadIdOp) -> None:
+        self.values[op.result] = self.thread_id
+
+    def _block_id(self, op: kernel.BlockIdOp) -> None:
+        self.values[op.result] = self.block_id
+
+    def _index(self, op: loop.IndexOp) -> None:
+        dims = [self.values[v] for v in op.operands_]
+        self.values[op.result] = evaluate_index(op.map.data.results[0], dims)
+
+    def test(self, op: loop.TestOp | cuda.TestOp) -> None:
+        """Whether all of some conditions hold."""
+        dims = [self.values[v] for v in op.operands_]
+        holds = np.ones((1, 1), bool)
+        for constraint in op.set.data.constraints:
+            holds = holds & (evaluate_index(constraint.lhs, dims) >= 0)
+        self.values[op.result] = holds
+
+    def _assert(self, op: kernel.AssertOp) -> None:
+        if np.any(~self.values[op.condition] & self.mask):
+            raise ProgramError(op.message.data)
+
+    # ------------------------------------------------------------------ cooperation
+
+    def _shared(self, op: kernel.SharedOp) -> None:
+        memref = op.result.type
+        assert isinstance(memref, MemRefType)
+        self.allocate_shared(op.result, prod(memref.get_shape()), memref.element_type)
+
+    def allocate_shared(self, value: SSAValue, count: int, element: Attribute) -> None:
+        """Shared memory of every block, holding nothing yet."""
+        shape = (self.shape[0], count)
+        memory = Memory(poisoned(element, shape), True, value.name_hint or "shared")
+        memory.initialised = np.zeros(shape, bool)
+        self.memories[value] = memory
+
+    def barrier(self, op: Operation) -> None:
+        """All threads of a block meet, or none come."""
+        active = self.full(self.mask)
+        arrived, present = active.any(axis=1), active.all(axis=1)
+        if np.any(arrived & ~present):
+            raise self.fault(op, "is reached by some threads of a block only: divergent barrier")
+        for memory in self.memories.values():
+            if memory.shared:
+                memory.forget(arrived)
+
+    def shuffle(self, op: kernel.ShuffleOp | cuda.ShuffleXorOp) -> None:
+        """Exchange values between the lanes of a warp."""
+        threads = self.shape[1]
+        source = np.arange(threads) ^ op.lane_mask.value.data
+        if np.any(source >= threads):
+            raise self.fault(op, f"reads a lane that a block of {threads} threads does not have")
+        active = self.full(self.mask)
+        for first in range(0, threads, WARP):
+            warp = active[:, first : first + WARP]
+            if np.any(warp.any(axis=1) & ~warp.all(axis=1)):
+                raise self.fault(op, "is reached by some lanes of a warp only: divergent shuffle")
+        self.values[op.result] = self.full(self.values[op.value])[:, source]
+
+    # ------------------------------------------------------------------ memory
+
+    def offsets(
+        self,
+        op: Operation,
+        exprs: Sequence[AffineExpr],
+        operands: Sequence[SSAValue],
+        shape: Sequence[int],
+    ) -> Array:
+        """Flat offsets of an access, checked against the extents for active threads."""
+        dims = [self.values[v] for v in operands]
+        flat: Array = np.zeros((1, 1), np.int64)
+        for axis, (expr, extent) in enumerate(zip(exprs, shape, strict=True)):
+            index = evaluate_index(expr, dims)
+            wrong = ((index < 0) | (index >= extent)) & self.mask
+            if np.any(wrong):
+                bad = np.broadcast_to(index, wrong.shape)[wrong]
+                raise self.fault(
+                    op,
+                    f"is out of bounds: index {bad.min()}..{bad.max()} of axis {axis}, whose extent "
+                    f"is {extent}",
+                )
+            flat = flat * extent + np.clip(index, 0, max(extent - 1, 0))
+        return flat
+
+    def _lanes(self, memory: Memory, flat: Array) -> tuple[Array, Array, tuple[Array, ...]]:
+        """The active threads, their numbers in the grid, and the elements they touch."""
+        active = self.full(self.mask)
+        numbers = (self.block_id * self.shape[1] + self.thread_id)[active]
+        where = self.full(flat)[active]
+        if memory.shared:
+            return active, numbers, (self.full(self.block_id)[active], where)
+        return active, numbers, (where,)
+
+    def load(self, op: Operation, memory: Memory, flat: Array) -> Array:
+        """Read one element per active thread."""
+        active, numbers, where = self._lanes(memory, flat)
+        result = np.zeros(self.shape, memory.data.dtype)
+        if not numbers.size:
+            return result
+        writer = memory.writer[where]
+        if np.any((writer != NOBODY) & (writer != numbers)):
+            raise self.fault(op, f"races: reads an element of {memory.name} another thread wrote")
+        if memory.initialised is not None and not np.all(memory.initialised[where]):
+            raise self.fault(op, f"reads an element of {memory.name} that nobody has initialised")
+        reader = memory.reader[where]
+        memory.reader[where] = np.where((reader == NOBODY) | (reader == numbers), numbers, SEVERAL)
+        shared_now = memory.reader[where] != np.where(
+            reader == NOBODY, numbers, memory.reader[where]
+        )
+        if np.any(shared_now):  # several threads read one element in this very instruction
+            memory.reader[tuple(w[shared_now] for w in where)] = SEVERAL
+        result[active] = memory.data[where]
+        return result
+
+    def store(self, op: Operation, memory: Memory, flat: Array, value: Array) -> None:
+        """Write one element per active thread."""
+        active, numbers, where = self._lanes(memory, flat)
+        if not numbers.size:
+            return
+        for touched, verb in ((memory.writer[where], "wrote"), (memory.reader[where], "read")):
+            if np.any((touched != NOBODY) & (touched != numbers)):
+                raise self.fault(
+                    op, f"races: writes an element of {memory.name} another thread {verb}"
+                )
+        memory.writer[where] = numbers
+        if np.any(memory.writer[where] != numbers):
+            raise self.fault(op, f"races: two threads write one element of {memory.name}")
+        if memory.initialised is not None:
+            memory.initialised[where] = True
+        memory.data[where] = self.full(value)[active]
+
+    def _load(self, op: loop.LoadOp) -> None:
+        memref = op.memref.type
+        assert isinstance(memref, MemRefType)
+        flat = self.offsets(op, op.map.data.results, op.indices, memref.get_shape())
+        self.values[op.result] = self.load(op, self.memories[op.memref], flat)
+
+    def _store(self, op: loop.StoreOp) -> None:
+        memref = op.memref.type
+        assert isinstance(memref, MemRefType)
+        flat = self.offsets(op, op.map.data.results, op.indices, memref.get_shape())
+        self.store(op, self.memories[op.memref], flat, self.values[op.value])
+
+    # ------------------------------------------------------------------ control flow
+
+    def _for(self, op: scf.ForOp) -> None:
+        low, high, step = (self.values[v] for v in (op.lb, op.ub, op.step))
+        counter, *arguments = op.body.block.args
+        carried = [self.values[v] for v in op.iter_args]
+        outer = self.mask
+        index = low
+        while True:
+            active = outer & (index < high)
+            if not np.any(active):
+                break
+            self.mask = active
+            self.values[counter] = index
+            self.values.update(zip(arguments, carried, strict=True))
+            new = [self.values[v] for v in self.run(op.body.block)]
+            carried = [np.where(active, n, c) for n, c in zip(new, carried, strict=True)]
+            index = index + step
+        self.mask = outer
+        self.values.update(zip(op.res, carried, strict=True))
+
+    def branches(self, condition: Array, bodies: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Run the two arms of an if, each under its part of the mask; None for one nobody takes."""
+        outer = self.mask
+        results: list[Any] = []
+        for taken, body in zip((condition, ~condition), bodies, strict=True):
+            self.mask = outer & taken
+            results.append(body() if np.any(self.mask) else None)
+        self.mask = outer
+        return results
+
+    def _if(self, op: scf.IfOp) -> None:
+        def arm(block: Block | None) -> Callable[[], list[Array]]:
+            return lambda: [] if block is None else [self.values[v] for v in self.run(block)]
+
+        condition = self.values[op.cond]
+        blocks = [r.blocks.first for r in (op.true_region, op.false_region)]
+        yes, no = self.branches(condition, [arm(b) for b in blocks])
+        for i, result in enumerate(op.output):
+            if yes is None or no is None:
+                self.values[result] = (yes or no)[i]
+            else:
+                self.values[result] = np.where(condition, yes[i], no[i])
+
+
+def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> kernel.FuncOp | cuda.FuncOp:
+    """The kernel that a launch names."""
+    name = launch.kernel.root_reference.data
+    for op in module.body.block.ops:
+        if isinstance(op, kernel.FuncOp | cuda.FuncOp) and op.sym_name.data == name:
+            return op
+    raise NotExecutable(f"@{name} is not a kernel.func or cuda.func of the module")
+
+
+def run_on(
+    machine: SimtMachine, function: kernel.FuncOp | cuda.FuncOp, args: Sequence[Array]
+) -> None:
+    """Run a kernel whose arguments are arrays; it writes to those it stores to."""
+    memories: list[Memory] = []
+    for argument, value in zip(function.body.block.args, args, strict=True):
+        memory = Memory(value.reshape(-1), False, argument.name_hint or f"#{argument.index}")
+        machine.memories[argument] = memory
+        memories.append(memory)
+    if 0 not in machine.shape:
+        machine.run(function.body.block)
+    for value, memory in zip(args, memories, strict=True):
+        if not np.shares_memory(value, memory.data):
+            value[...] = memory.data.reshape(value.shape)

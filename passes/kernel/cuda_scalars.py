@@ -1,0 +1,225 @@
+"""Scalar code of `arith` and `math` in C++ constructs, for `lower-to-cuda`.
+
+Integer arithmetic wraps, so 32- and 64-bit sums and products are computed unsigned: C++ leaves signed
+overflow undefined. Float to integer gives the smallest integer where the value does not fit. max and min
+give NaN if either operand is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    Signedness,
+    f32,
+    i1,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.cuda import BinaryOp, CallOp, CastOp, LiteralOp, PtxOp, SelectOp, UnaryOp
+from ...dialects.scalars import is_bool
+from ...errors import DeploError
+
+Emit = Callable[[Builder, Operation, Sequence[SSAValue]], SSAValue]
+
+_BINARY: dict[type[Operation], str] = {
+    arith.AddfOp: "+",
+    arith.SubfOp: "-",
+    arith.MulfOp: "*",
+    arith.DivfOp: "/",
+    arith.DivSIOp: "/",
+    arith.RemSIOp: "%",
+    arith.AndIOp: "&",
+    arith.OrIOp: "|",
+    arith.XOrIOp: "^",
+}
+_WRAPPING: dict[type[Operation], str] = {
+    arith.AddiOp: "+",
+    arith.SubiOp: "-",
+    arith.MuliOp: "*",
+}
+_CALLS: dict[type[Operation], str] = {
+    math.AbsFOp: "fabs",
+    math.ExpOp: "exp",
+    math.Exp2Op: "exp2",
+    math.ExpM1Op: "expm1",
+    math.LogOp: "log",
+    math.Log2Op: "log2",
+    math.Log1pOp: "log1p",
+    math.SqrtOp: "sqrt",
+    math.RsqrtOp: "rsqrt",
+    math.SinOp: "sin",
+    math.CosOp: "cos",
+    math.TanOp: "tan",
+    math.TanhOp: "tanh",
+    math.ErfOp: "erf",
+    math.FloorOp: "floor",
+    math.CeilOp: "ceil",
+    math.RoundEvenOp: "rint",
+    math.TruncOp: "trunc",
+    math.PowFOp: "pow",
+    math.Atan2Op: "atan2",
+    math.CopySignOp: "copysign",
+    math.FmaOp: "fma",
+}
+_FLOAT_PREDICATES = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 13: "!="}
+_INTEGER_PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+
+
+def _insert(builder: Builder, op: Operation) -> SSAValue:
+    return builder.insert(op).results[0]
+
+
+def binary(builder: Builder, operator: str, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Insert an infix operator."""
+    return _insert(builder, BinaryOp(operator, a, b))
+
+
+def literal(builder: Builder, value: float, type: Attribute) -> SSAValue:
+    """Insert a literal."""
+    return _insert(builder, LiteralOp(value, type))
+
+
+def cast(builder: Builder, value: SSAValue, type: Attribute) -> SSAValue:
+    """Insert a C-style cast unless the type is right already."""
+    return value if value.type == type else _insert(builder, CastOp(value, type))
+
+
+def _unsigned(type: Attribute) -> IntegerType:
+    assert isinstance(type, IntegerType)
+    return IntegerType(type.width.data, Signedness.UNSIGNED)
+
+
+def _wrapping(builder: Builder, operator: str, a: SSAValue, b: SSAValue) -> SSAValue:
+    assert isinstance(a.type, IntegerType)
+    if a.type.width.data < 32:  # computed as int, then cut to the type
+        return binary(builder, operator, a, b)
+    unsigned = _unsigned(a.type)
+    result = binary(builder, operator, cast(builder, a, unsigned), cast(builder, b, unsigned))
+    return cast(builder, result, a.type)
+
+
+def _float_extreme(builder: Builder, op: Operation, a: SSAValue, b: SSAValue) -> SSAValue:
+    maximum = isinstance(op, arith.MaximumfOp)
+    if isinstance(a.type, Float32Type):
+        return _insert(builder, PtxOp("max.NaN.f32" if maximum else "min.NaN.f32", [a, b]))
+    wins = binary(builder, ">" if maximum else "<", a, b)
+    is_nan = binary(builder, "!=", a, a)
+    return _insert(builder, SelectOp(binary(builder, "|", wins, is_nan), a, b))
+
+
+def _compare_integers(builder: Builder, predicate: int, a: SSAValue, b: SSAValue) -> SSAValue:
+    if predicate >= 6 and not is_bool(a.type):
+        a, b = cast(builder, a, _unsigned(a.type)), cast(builder, b, _unsigned(b.type))
+    elif 2 <= predicate < 6 and is_bool(a.type):
+        raise DeploError("lower-to-cuda: a signed comparison of i1 values has no C++ form")
+    return binary(builder, _INTEGER_PREDICATES[predicate], a, b)
+
+
+def _compare_floats(builder: Builder, predicate: int, a: SSAValue, b: SSAValue) -> SSAValue:
+    if predicate in (7, 14):  # ordered, unordered
+        equal = "==" if predicate == 7 else "!="
+        both = "&" if predicate == 7 else "|"
+        return binary(builder, both, binary(builder, equal, a, a), binary(builder, equal, b, b))
+    if predicate not in _FLOAT_PREDICATES:
+        raise DeploError(f"lower-to-cuda: arith.cmpf predicate {predicate} has no C++ operator")
+    return binary(builder, _FLOAT_PREDICATES[predicate], a, b)
+
+
+# --------------------------------------------------------------------------- conversions
+
+
+def _convert_float(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:
+    match value.type, target:
+        case Float16Type(), Float32Type():
+            return _insert(builder, PtxOp("cvt.f32.f16", [value]))
+        case Float16Type(), Float64Type():
+            return _insert(builder, PtxOp("cvt.f64.f16", [value]))
+        case BFloat16Type(), Float32Type():
+            return _insert(builder, PtxOp("cvt.f32.bf16", [value]))
+        case BFloat16Type(), Float64Type():
+            return cast(builder, _convert_float(builder, value, f32), target)
+        case Float32Type(), Float16Type():
+            return _insert(builder, PtxOp("cvt.rn.f16.f32", [value]))
+        case Float64Type(), Float16Type():
+            return _insert(builder, PtxOp("cvt.rn.f16.f64", [value]))
+        case Float32Type(), BFloat16Type():
+            return _insert(builder, PtxOp("cvt.rn.bf16.f32", [value]))
+        case Float64Type(), BFloat16Type():
+            raise DeploError("lower-to-cuda: no instruction rounds f64 to bf16; go through f32")
+        case _:
+            return cast(builder, value, target)
+
+
+def _float_to_integer(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:
+    assert isinstance(target, IntegerType)
+    bound = float(1 << (target.width.data - 1))
+    low = binary(builder, ">=", value, literal(builder, -bound, value.type))
+    high = binary(builder, "<", value, literal(builder, bound, value.type))
+    smallest = literal(builder, -(1 << (target.width.data - 1)), target)
+    converted = cast(builder, value, target)
+    return _insert(builder, SelectOp(binary(builder, "&", low, high), converted, smallest))
+
+
+def _to_wider(builder: Builder, value: SSAValue, target: Attribute, *, signed: bool) -> SSAValue:
+    if not signed and not is_bool(value.type):
+        value = cast(builder, value, _unsigned(value.type))
+    return cast(builder, value, target)
+
+
+def _truncate(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:
+    if not is_bool(target):
+        return cast(builder, value, target)
+    low = binary(builder, "&", value, literal(builder, 1, value.type))
+    return binary(builder, "!=", low, literal(builder, 0, value.type))
+
+
+def emit_scalar(builder: Builder, op: Operation, args: Sequence[SSAValue]) -> SSAValue | None:
+    """Insert the C++ form of a scalar operation on `args`; None if `op` is not one."""
+    if (operator := _BINARY.get(type(op))) is not None:
+        return binary(builder, operator, *args)
+    if (operator := _WRAPPING.get(type(op))) is not None:
+        return _wrapping(builder, operator, *args)
+    if (function := _CALLS.get(type(op))) is not None:
+        suffix = "f" if isinstance(args[0].type, Float32Type) else ""
+        return _insert(builder, CallOp(function + suffix, args))
+    result = op.results[0].type if op.results else i1
+    match op:
+        case arith.ConstantOp(value=value) if not isinstance(result, IndexType):
+            return literal(builder, value.value.data, result)  # pyright: ignore
+        case arith.NegfOp():
+            return _insert(builder, UnaryOp("-", args[0]))
+        case arith.MaximumfOp() | arith.MinimumfOp():
+            return _float_extreme(builder, op, *args)
+        case arith.MaxSIOp():
+            return _insert(builder, SelectOp(binary(builder, ">", *args), *args))
+        case arith.MinSIOp():
+            return _insert(builder, SelectOp(binary(builder, "<", *args), *args))
+        case arith.SelectOp():
+            return _insert(builder, SelectOp(*args))
+        case arith.CmpiOp():
+            return _compare_integers(builder, op.predicate.value.data, *args)
+        case arith.CmpfOp():
+            return _compare_floats(builder, op.predicate.value.data, *args)
+        case arith.ExtFOp() | arith.TruncFOp():
+            return _convert_float(builder, args[0], result)
+        case arith.FPToSIOp():
+            return _float_to_integer(builder, args[0], result)
+        case arith.SIToFPOp() | arith.IndexCastOp():
+            return cast(builder, args[0], result)
+        case arith.UIToFPOp() | arith.ExtUIOp():
+            return _to_wider(builder, args[0], result, signed=False)
+        case arith.ExtSIOp():
+            return _to_wider(builder, args[0], result, signed=True)
+        case arith.TruncIOp():
+            return _truncate(builder, args[0], result)
+        case _:
+            return None

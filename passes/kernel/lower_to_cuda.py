@@ -1,0 +1,339 @@
+"""`lower-to-cuda`: kernels in C++ constructs.
+
+    kernel.func @k(%x: memref<4x8xf32>, %y: memref<4xf32>) blocks(4) threads(1) {
+      %i = kernel.block_id
+      %s = scf.for %k = %c0 to %c8 step %c1 iter_args(%acc = %zero) -> (f32) {
+        %v = loop.load %x[%i, %k] : memref<4x8xf32>
+        %n = arith.addf %acc, %v : f32
+        scf.yield %n : f32
+      }
+      loop.store %s, %y[%i] : memref<4xf32>
+    }
+becomes
+    cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(4) threads(1) index(i32) {
+      %i = cuda.block_idx
+      %s = cuda.variable %zero : f32
+      cuda.for %k = 0 to 8 {
+        %v = cuda.load %x[%i * 8 + %k] : !cuda.ptr<f32, const> -> f32
+        %n = cuda.binary "+" %s, %v : (f32, f32) -> f32
+        cuda.assign %s, %n : f32
+      }
+      cuda.store %s, %y[%i] : f32, !cuda.ptr<f32>
+    }
+
+Indices become flat offsets, in `int` where every address is proven below 2^31 and `long long` elsewhere.
+Symbols become C++ identifiers. The host function stays as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    SymbolRefAttr,
+    i32,
+    i64,
+)
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.index import UNKNOWN, Range, bounds, operand_ranges, simplify
+from ...dialects import cuda, kernel, loop
+from ...dialects.cuda_values import IDENTIFIER, RESERVED
+from ...dialects.index import linearize
+from ...errors import DeploError
+from ..decisions import record
+from .cuda_scalars import emit_scalar
+
+
+def mangle(symbol: str) -> str:
+    """A C++ identifier for a symbol: itself if it is one, else a name made from its hash."""
+    if IDENTIFIER.fullmatch(symbol) and symbol not in RESERVED and "__" not in symbol:
+        return symbol
+    return f"k_{hashlib.blake2s(symbol.encode(), digest_size=8).hexdigest()}"
+
+
+def nonnegative(expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:
+    """`expr` with every dividend proven not negative, as C++ division needs.
+
+    A dividend whose smallest value is known is shifted up by a multiple of the divisor.
+    Raises DeploError if nothing bounds it.
+    """
+    if not isinstance(expr, AffineBinaryOpExpr):
+        return expr
+    lhs, rhs = nonnegative(expr.lhs, ranges), nonnegative(expr.rhs, ranges)
+    if expr.kind not in (AffineBinaryOpKind.FloorDiv, AffineBinaryOpKind.Mod):
+        return AffineExpr.binary(expr.kind, lhs, rhs)
+    low, _ = bounds(lhs, ranges)
+    if low >= 0:
+        return AffineExpr.binary(expr.kind, lhs, rhs)
+    assert isinstance(rhs, AffineConstantExpr)
+    if low <= UNKNOWN[0] // 2:
+        raise DeploError(f"lower-to-cuda: cannot bound the dividend of {expr} from below")
+    shift = -(low // rhs.value)
+    moved = AffineExpr.binary(expr.kind, lhs + shift * rhs.value, rhs)
+    return moved if expr.kind is AffineBinaryOpKind.Mod else moved + -shift
+
+
+def _index_width(function: kernel.FuncOp) -> IntegerType:
+    """`i32` if every address and index of the kernel is proven below 2^31, else `i64`."""
+    limit = 1 << 31
+    sizes = [
+        prod(v.type.get_shape())
+        for op in (function, *function.walk())
+        for v in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
+        if isinstance(v.type, MemRefType)
+    ]
+    numbers = [function.blocks.value.data, function.threads.value.data]
+    for op in function.walk():
+        if isinstance(op, loop.IndexOp):
+            low, high = bounds(op.map.data.results[0], operand_ranges(op.operands_))
+            numbers += [high, -low]
+        elif isinstance(op, arith.ConstantOp) and isinstance(op.result.type, IndexType):
+            assert isinstance(op.value, IntegerAttr)
+            numbers.append(abs(op.value.value.data))
+    return i32 if max([*sizes, *numbers], default=0) < limit else i64
+
+
+@dataclass
+class _Lowering:
+    """Translates one kernel; `values` maps its SSA values to those of the C++ function."""
+
+    builder: Builder
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def block(self, block: Block, target: Block, assign: Sequence[SSAValue] = ()) -> None:
+        """Translate a block's operations to the end of `target`; its yields assign to variables."""
+        outer, self.builder = self.builder, Builder(InsertPoint.at_end(target))
+        for op in block.ops:
+            if isinstance(op, scf.YieldOp):
+                self.assign(assign, [self.values[v] for v in op.arguments])
+            else:
+                self.translate(op)
+        self.builder = outer
+
+    def assign(self, variables: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+        """Assign in parallel: a value that is itself one of the variables is copied first."""
+        copies = {
+            value: self.builder.insert(cuda.VariableOp(value.type, value)).result
+            for value in values
+            if value in variables and len(variables) > 1
+        }
+        for variable, value in zip(variables, values, strict=True):
+            if variable is not value:
+                self.builder.insert(cuda.AssignOp(variable, copies.get(value, value)))
+
+    def translate(self, op: Operation) -> None:
+        """Translate one operation."""
+        block = self.builder.insertion_point.block
+        last = block.last_op
+        handler = _HANDLERS.get(type(op))
+        if handler is not None:
+            handler(self, op)
+        else:
+            result = None
+            if op.results and not isinstance(op.results[0].type, IndexType | MemRefType):
+                result = emit_scalar(self.builder, op, [self.values[v] for v in op.operands])
+            if result is None:
+                result = self._index_value(op)
+            self.values[op.results[0]] = result
+            result.name_hint = result.name_hint or op.results[0].name_hint
+        new = block.first_op if last is None else last.next_op
+        while new is not None:
+            new.location = op.location
+            new = new.next_op
+
+    def _index_value(self, op: Operation) -> SSAValue:
+        match op:
+            case arith.IndexCastOp():
+                cast = cuda.CastOp(self.values[op.input], op.result.type)
+                return self.builder.insert(cast).result
+            case _:
+                raise DeploError(
+                    f"lower-to-cuda: '{op.name}' at {op.location} has no C++ form; "
+                    "lower it before this pass"
+                )
+
+    def simple(self, op: Operation, new: Operation) -> None:
+        """Insert `new` in place of `op`, with its names."""
+        new.location = op.location
+        self.builder.insert(new)
+        for old, result in zip(op.results, new.results, strict=True):
+            result.name_hint = old.name_hint
+            self.values[old] = result
+
+    def offset(self, op: loop.LoadOp | loop.StoreOp) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
+        """The pointer, flat offset and operands of an access."""
+        memref = op.memref.type
+        assert isinstance(memref, MemRefType)
+        ranges = operand_ranges(op.indices)
+        flat = simplify(linearize(op.map.data.results, memref.get_shape()), ranges)
+        operands = [self.values[v] for v in op.indices]
+        return self.values[op.memref], nonnegative(flat, ranges), operands
+
+
+def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
+    limits = [v.owner for v in (op.lb, op.ub, op.step)]
+    constants = [
+        o.value.value.data
+        for o in limits
+        if isinstance(o, arith.ConstantOp) and isinstance(o.value, IntegerAttr)
+    ]
+    if len(constants) != 3 or constants[0] != 0 or constants[2] != 1:
+        raise DeploError(
+            f"lower-to-cuda: the loop at {op.location} must count from 0 to a constant by 1"
+        )
+    variables: list[SSAValue] = []
+    for initial, argument, result in zip(op.iter_args, op.body.block.args[1:], op.res, strict=True):
+        variable = state.builder.insert(cuda.VariableOp(result.type, state.values[initial]))
+        variable.result.name_hint = result.name_hint
+        variables.append(variable.result)
+        state.values[argument] = state.values[result] = variable.result
+    body = Block(arg_types=[IndexType()])
+    body.args[0].name_hint = op.body.block.args[0].name_hint
+    state.values[op.body.block.args[0]] = body.args[0]
+    new = cuda.ForOp(constants[1], Region(body))
+    new.location = op.location
+    state.builder.insert(new)
+    state.block(op.body.block, body, variables)
+
+
+def _lower_if(state: _Lowering, op: scf.IfOp) -> None:
+    variables: list[SSAValue] = []
+    for result in op.output:
+        variable = state.builder.insert(cuda.VariableOp(result.type))
+        variable.result.name_hint = result.name_hint
+        variables.append(variable.result)
+        state.values[result] = variable.result
+    then, otherwise = Block(), Block()
+    has_else = bool(op.false_region.blocks) and len(list(op.false_region.block.ops)) > 1
+    has_else = has_else or bool(op.output)
+    new = cuda.IfOp(state.values[op.cond], Region(then), Region(otherwise) if has_else else None)
+    new.location = op.location
+    state.builder.insert(new)
+    state.block(op.true_region.block, then, variables)
+    if has_else:
+        state.block(op.false_region.block, otherwise, variables)
+
+
+def _lower_assert(state: _Lowering, op: kernel.AssertOp) -> None:
+    failed = state.builder.insert(cuda.UnaryOp("!", state.values[op.condition]))
+    state.builder.insert(cuda.IfOp(failed.result, Region(Block([cuda.TrapOp()]))))
+
+
+def _lower_load(state: _Lowering, op: loop.LoadOp) -> None:
+    state.simple(op, cuda.LoadOp(*state.offset(op)))
+
+
+def _lower_store(state: _Lowering, op: loop.StoreOp) -> None:
+    state.simple(op, cuda.StoreOp(state.values[op.value], *state.offset(op)))
+
+
+def _lower_index(state: _Lowering, op: loop.IndexOp) -> None:
+    expr = nonnegative(op.map.data.results[0], operand_ranges(op.operands_))
+    state.simple(op, cuda.IndexOp(expr, [state.values[v] for v in op.operands_]))
+
+
+def _lower_test(state: _Lowering, op: loop.TestOp) -> None:
+    exprs = [nonnegative(e, operand_ranges(op.operands_)) for e in op.exprs]
+    state.simple(op, cuda.TestOp(exprs, [state.values[v] for v in op.operands_]))
+
+
+def _lower_shared(state: _Lowering, op: kernel.SharedOp) -> None:
+    memref = op.result.type
+    assert isinstance(memref, MemRefType)
+    state.simple(op, cuda.SharedOp(prod(memref.get_shape()), memref.element_type))
+
+
+def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:
+    if isinstance(op.result.type, IndexType):
+        return  # read by the loops it bounds
+    value = emit_scalar(state.builder, op, ())
+    assert value is not None
+    value.name_hint = op.result.name_hint
+    state.values[op.result] = value
+
+
+_HANDLERS: dict[type[Operation], Callable[..., None]] = {
+    arith.ConstantOp: _lower_constant,
+    scf.ForOp: _lower_for,
+    scf.IfOp: _lower_if,
+    loop.LoadOp: _lower_load,
+    loop.StoreOp: _lower_store,
+    loop.IndexOp: _lower_index,
+    loop.TestOp: _lower_test,
+    kernel.AssertOp: _lower_assert,
+    kernel.SharedOp: _lower_shared,
+    kernel.BlockIdOp: lambda state, op: state.simple(op, cuda.BlockIdxOp()),
+    kernel.ThreadIdOp: lambda state, op: state.simple(op, cuda.ThreadIdxOp()),
+    kernel.BarrierOp: lambda state, op: state.simple(op, cuda.SyncthreadsOp()),
+    kernel.ShuffleOp: lambda state, op: state.simple(
+        op, cuda.ShuffleXorOp(state.values[op.value], op.lane_mask.value.data)
+    ),
+}
+
+
+def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
+    """The C++ form of a kernel, under the symbol `name`."""
+    stored = {o.memref for o in function.walk() if isinstance(o, loop.StoreOp)}
+    entry = Block()
+    state = _Lowering(Builder(InsertPoint.at_end(entry)))
+    for argument in function.body.block.args:
+        memref = argument.type
+        if not isinstance(memref, MemRefType):
+            raise DeploError(
+                f"lower-to-cuda: argument {argument.name_hint or argument.index} of "
+                f"@{function.sym_name.data} is {memref}; sizes as arguments are not supported yet"
+            )
+        pointer = cuda.PointerType(memref.element_type, read_only=argument not in stored)
+        new = entry.insert_arg(pointer, len(entry.args))
+        new.name_hint = argument.name_hint
+        state.values[argument] = new
+    result = cuda.FuncOp(
+        name,
+        Region(entry),
+        function.blocks.value.data,
+        function.threads.value.data,
+        _index_width(function),
+    )
+    result.location = function.location
+    state.block(function.body.block, entry)
+    return result
+
+
+@dataclass(frozen=True)
+class LowerToCudaPass(ModulePass):
+    """Turn every `kernel.func` into a `cuda.func`."""
+
+    name = "lower-to-cuda"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [o for o in op.body.block.ops if isinstance(o, kernel.FuncOp)]
+        if not functions:
+            record(self.name, "main", False, "there is no kernel.func to lower")
+        names: dict[str, str] = {}
+        for function in functions:
+            old = function.sym_name.data
+            names[old] = mangle(old)
+            new = lower_kernel(function, names[old])
+            op.body.block.insert_op_before(new, function)
+            function.detach()
+            function.erase()
+            reason = f"indices are {new.index_type}"
+            record(self.name, names[old], True, reason, new)
+        for launch in [o for o in op.walk() if isinstance(o, kernel.LaunchOp)]:
+            old = launch.kernel.root_reference.data
+            launch.kernel = SymbolRefAttr(names.get(old, old))

@@ -1,0 +1,234 @@
+"""`expand-math`: rewrites what LLVM has no good instruction for, to `arith` that it vectorises.
+
+    %e = math.exp %x : f32                        %n = ... round(%x / ln 2) ...
+                                   becomes        %p = ... polynomial of %x - %n * ln 2 ...
+                                                  %e = arith.mulf %p, %two_to_the_n : f32
+
+* exp, exp2, log, log1p, tanh, erf of f32: polynomials (`polynomials.py`); rsqrt is 1 / sqrt.
+* other functions, and all of f64: a call of the C library's function.
+* conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
+* float to integer: NaN and what does not fit give the smallest integer, as x86 and so PyTorch do.
+* integer division: by zero gives zero (a `kernel.assert` has stopped the program by then), the smallest
+  integer by -1 wraps; the machine's own instruction would end the process on both.
+
+Every other operation passes through.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, math
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    f32,
+    i32,
+)
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.syntax import scalar_attr
+from ..decisions import record
+from . import integer_division, polynomials
+from .math_builder import MathBuilder
+from .narrow_floats import NARROW, narrow, widen
+
+_POLYNOMIALS: dict[type[Operation], Callable[[MathBuilder, SSAValue], SSAValue]] = {
+    math.ExpOp: polynomials.exp,
+    math.Exp2Op: polynomials.exp2,
+    math.LogOp: polynomials.log,
+    math.Log1pOp: polynomials.log1p,
+    math.TanhOp: polynomials.tanh,
+    math.ErfOp: polynomials.erf,
+}
+
+_C_LIBRARY: dict[type[Operation], str] = {
+    math.AcosOp: "acos",
+    math.AcoshOp: "acosh",
+    math.AsinOp: "asin",
+    math.AsinhOp: "asinh",
+    math.AtanOp: "atan",
+    math.AtanhOp: "atanh",
+    math.Atan2Op: "atan2",
+    math.CbrtOp: "cbrt",
+    math.CosOp: "cos",
+    math.CoshOp: "cosh",
+    math.ErfOp: "erf",
+    math.ExpOp: "exp",
+    math.Exp2Op: "exp2",
+    math.ExpM1Op: "expm1",
+    math.LogOp: "log",
+    math.Log10Op: "log10",
+    math.Log1pOp: "log1p",
+    math.Log2Op: "log2",
+    math.PowFOp: "pow",
+    math.RoundOp: "round",
+    math.SinOp: "sin",
+    math.SinhOp: "sinh",
+    math.TanOp: "tan",
+    math.TanhOp: "tanh",
+}
+"""The C library's name of each function for f64; that for f32 ends in `f`."""
+
+_DIVISIONS: dict[type[Operation], Callable[[MathBuilder, SSAValue, SSAValue], SSAValue]] = {
+    arith.DivSIOp: integer_division.truncdiv,
+    arith.RemSIOp: integer_division.remainder,
+    arith.FloorDivSIOp: integer_division.floordiv,
+}
+
+
+@dataclass(frozen=True)
+class ExpandMathPass(ModulePass):
+    """Needs nothing; leaves operations that `convert-to-llvm` knows."""
+
+    name = "expand-math"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Expand the operations of every function with a body."""
+        for function in list(op.ops):
+            if isinstance(function, func.FuncOp) and function.body.blocks:
+                expanded = _expand_function(op, function)
+                if expanded:
+                    listed = ", ".join(f"{n} {name}" for name, n in sorted(expanded.items()))
+                    reason = f"expanded {listed}"
+                else:
+                    reason = "every operation has an instruction of its own"
+                record(self.name, function.sym_name.data, bool(expanded), reason, function)
+
+
+def _expand_function(module: ModuleOp, function: func.FuncOp) -> Counter[str]:
+    expanded: Counter[str] = Counter()
+    for op in list(function.body.walk()):
+        replacement = _expand(module, op)
+        if replacement is None:
+            continue
+        expanded[op.name] += 1
+        (result,) = op.results
+        if replacement.name_hint is None:
+            replacement.name_hint = result.name_hint
+        result.replace_all_uses_with(replacement)
+        op.detach()
+        op.erase()
+    return expanded
+
+
+def _expand(module: ModuleOp, op: Operation) -> SSAValue | None:
+    """Insert what stands for `op` before it, or None if it stays."""
+    kind = type(op)
+    if kind is math.RsqrtOp:
+        return _rsqrt(op)
+    if kind is math.PowFOp and (power := _small_power(op)) is not None:
+        return power
+    if kind in _POLYNOMIALS and isinstance(op.operands[0].type, Float32Type):
+        return _POLYNOMIALS[kind](MathBuilder(op), op.operands[0])
+    if kind in _C_LIBRARY:
+        return _call(module, op)
+    if kind in _DIVISIONS and not isinstance(op.operands[0].type, IndexType):
+        return _divide(op)
+    if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, BFloat16Type):
+        return _bfloat_constant(op)
+    return _expand_conversion(op)
+
+
+def _rsqrt(op: Operation) -> SSAValue:
+    m = MathBuilder(op)
+    root = m.insert(math.SqrtOp(op.operands[0]))
+    one = m.insert(arith.ConstantOp(scalar_attr(1.0, root.type)))
+    return m.div(one, root)
+
+
+def _small_power(op: Operation) -> SSAValue | None:
+    """x, x * x or x * x * x if the exponent is that constant."""
+    base, exponent = op.operands
+    constant = exponent.owner
+    if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, FloatAttr):
+        return None
+    value = constant.value.value.data
+    if value not in (1.0, 2.0, 3.0):
+        return None
+    m = MathBuilder(op)
+    product = base
+    for _ in range(int(value) - 1):
+        product = m.mul(product, base)
+    return product
+
+
+def _call(module: ModuleOp, op: Operation) -> SSAValue | None:
+    """Call the C library's function, declared in the module."""
+    element = op.results[0].type
+    if not isinstance(element, Float32Type | Float64Type):
+        return None
+    name = _C_LIBRARY[type(op)] + ("f" if isinstance(element, Float32Type) else "")
+    declared = any(isinstance(f, func.FuncOp) and f.sym_name.data == name for f in module.ops)
+    if not declared:
+        signature = FunctionType.from_lists(list(op.operand_types), [element])
+        first = module.body.block.first_op
+        assert first is not None
+        module.body.block.insert_op_before(
+            func.FuncOp.external(name, list(signature.inputs), list(signature.outputs)), first
+        )
+    return MathBuilder(op).insert(func.CallOp(name, list(op.operands), [element]))
+
+
+def _divide(op: Operation) -> SSAValue | None:
+    """A division whose divisor is not a constant that the machine divides by safely."""
+    divisor = op.operands[1].owner
+    if isinstance(divisor, arith.ConstantOp) and isinstance(divisor.value, IntegerAttr):
+        safe = divisor.value.value.data not in (0, -1)
+        if safe and not isinstance(op, arith.FloorDivSIOp):
+            return None
+    return _DIVISIONS[type(op)](MathBuilder(op), op.operands[0], op.operands[1])
+
+
+def _bfloat_constant(op: arith.ConstantOp) -> SSAValue:
+    m = MathBuilder(op)
+    assert isinstance(op.value, FloatAttr)
+    wide = m.insert(arith.ConstantOp(FloatAttr(op.value.value.data, f32)))
+    return narrow(m, wide, op.result.type)
+
+
+def _expand_conversion(op: Operation) -> SSAValue | None:
+    if len(op.operands) != 1 or len(op.results) != 1:
+        return None
+    value, target = op.operands[0], op.results[0].type
+    m = MathBuilder(op)
+    match op:
+        case arith.ExtFOp() if isinstance(value.type, NARROW):
+            if isinstance(target, Float32Type):
+                return widen(m, value) if isinstance(value.type, BFloat16Type) else None
+            return m.insert(arith.ExtFOp(widen(m, value), target))  # pyright: ignore[reportArgumentType]
+        case arith.TruncFOp() if isinstance(target, NARROW):
+            direct = not isinstance(target, BFloat16Type) and isinstance(value.type, Float32Type)
+            return None if direct else narrow(m, value, target)
+        case arith.SIToFPOp() | arith.UIToFPOp() if isinstance(target, NARROW):
+            return narrow(m, m.insert(type(op)(value, f32)), target)
+        case arith.FPToSIOp():
+            return _to_integer(m, op)
+        case _:
+            return None
+
+
+def _to_integer(m: MathBuilder, op: arith.FPToSIOp) -> SSAValue:
+    """Where the value does not fit, the smallest integer; fewer than 32 bits are cut off from 32."""
+    value, target = op.input, op.result.type
+    assert isinstance(target, IntegerType)
+    if isinstance(value.type, NARROW):
+        value = widen(m, value)
+    width = max(target.bitwidth, i32.bitwidth)
+    wide = IntegerType(width)
+    converted = m.insert(arith.FPToSIOp(value, wide))
+    limit = scalar_attr(2.0 ** (width - 1), value.type)
+    fits = m.test(value, "olt", m.insert(arith.ConstantOp(limit)))
+    result = m.select(fits, converted, m.int(-(1 << (width - 1)), wide))
+    return result if width == target.bitwidth else m.insert(arith.TruncIOp(result, target))

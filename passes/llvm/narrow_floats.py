@@ -1,0 +1,56 @@
+"""Conversions of f16 and bf16, which are storage only: through f32, rounded once.
+
+LLVM converts between f32 and f16; bf16 is the upper half of an f32's bits, so integer arithmetic converts
+it. From f64 the way to f32 rounds to odd: then rounding again, to nearest, gives what rounding once
+would (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, f32, i16, i32
+from xdsl.ir import Attribute, SSAValue
+
+from .math_builder import MathBuilder
+
+NARROW = (Float16Type, BFloat16Type)
+
+_HALF = 16
+_QUIET_NAN = 0x7FC0
+
+
+def widen(m: MathBuilder, value: SSAValue) -> SSAValue:
+    """An f16 or bf16 value as f32, exactly."""
+    if not isinstance(value.type, BFloat16Type):
+        return m.insert(arith.ExtFOp(value, f32))
+    bits = m.insert(arith.ExtUIOp(m.insert(arith.BitcastOp(value, i16)), i32))
+    return m.from_bits(m.insert(arith.ShLIOp(bits, m.int(_HALF))))
+
+
+def narrow(m: MathBuilder, value: SSAValue, target: Attribute) -> SSAValue:
+    """An f32 or f64 value as `target` (f16 or bf16), to nearest, ties to even."""
+    if isinstance(value.type, Float64Type):
+        value = _round_to_odd(m, value)
+    if not isinstance(target, BFloat16Type):
+        assert isinstance(target, Float16Type)
+        return m.insert(arith.TruncFOp(value, target))
+    bits = m.bits(value)
+    upper = m.insert(arith.ShRUIOp(bits, m.int(_HALF)))
+    last = m.insert(arith.AndIOp(upper, m.int(1)))
+    up = m.insert(arith.AddiOp(m.insert(arith.AddiOp(bits, m.int(0x7FFF))), last))
+    rounded = m.insert(arith.ShRUIOp(up, m.int(_HALF)))
+    kept = m.select(m.test(value, "uno", value), m.int(_QUIET_NAN), rounded)
+    return m.insert(arith.BitcastOp(m.insert(arith.TruncIOp(kept, i16)), target))
+
+
+def _round_to_odd(m: MathBuilder, value: SSAValue) -> SSAValue:
+    """An f64 as an f32: exact values stay, others go to the neighbour whose last bit is 1."""
+    nearest = m.insert(arith.TruncFOp(value, f32))
+    back = m.insert(arith.ExtFOp(nearest, value.type))  # pyright: ignore[reportArgumentType]
+    inexact = m.test(back, "one", value)
+    bits = m.bits(nearest)
+    is_even = m.test_int(m.insert(arith.AndIOp(bits, m.int(1))), "eq", m.int(0))
+    too_far = m.test(m.abs(back), "ogt", m.abs(value))
+    other = m.insert(arith.AddiOp(bits, m.select(too_far, m.int(-1), m.int(1))))
+    moves = m.insert(arith.AndIOp(inexact, is_even))
+    return m.from_bits(m.select(moves, other, bits))
