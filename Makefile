@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 CODE   ?= nn.RMSNorm(2048)(torch.randn(1, 32, 2048))
+export CODE
 JOBS   ?= 2
 
 BIN    := $(VENV)/bin
@@ -12,7 +13,7 @@ STAMP  := $(VENV)/.installed
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
-	$(BIN)/deplo run -c "$(subst ",\",$(CODE))"
+	$(BIN)/deplo run -c "$$CODE"
 
 test: lit pytest
 

@@ -1,4 +1,43 @@
 """deplo: an ML compiler you can read.
 
-Importing this package is cheap: the public names below load their modules on first use.
+    import deplo
+    program = deplo.compile(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
+    program(torch.randn(1, 32, 2048))
+
+Importing this package is cheap: the public names load their modules on first use.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    DeploError,
+    MismatchError,
+    MissingEnvironmentError,
+    UnsupportedOpError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from .program import Kernel, Program, compile
+
+_LAZY = {"compile": ".program", "Program": ".program", "Kernel": ".program"}
+
+__all__ = [
+    "DeploError",
+    "Kernel",
+    "MismatchError",
+    "MissingEnvironmentError",
+    "Program",
+    "UnsupportedOpError",
+    "UsageError",
+    "compile",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name], __name__), name)

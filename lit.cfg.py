@@ -15,6 +15,8 @@ SCRIPTS = Path(sys.executable).parent
 
 def find_filecheck():
     """LLVM's FileCheck where there is one, as it is quick; else the one from PyPI."""
+    if "FILECHECK" in os.environ:
+        return os.environ["FILECHECK"]
     for folder in sorted(Path("/usr/lib").glob("llvm-*/bin"), reverse=True):
         if (folder / "FileCheck").exists():
             return str(folder / "FileCheck")

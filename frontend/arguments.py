@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from xdsl.ir import Attribute
 
-from ..dialects.torch_base import argument_attr
+from ..dialects.torch_base import ScalarValue, argument_attr
 from .dtypes import ELEMENTS
 
 
@@ -25,12 +25,15 @@ class Refused(Exception):
 class Arguments:
     """An ATen call's arguments: tensors in schema order, and properties by name."""
 
-    tensors: list[torch.fx.Node | list[torch.fx.Node] | None]
+    tensors: list[torch.fx.Node | list[torch.fx.Node] | ScalarValue | None]
     properties: dict[str, Attribute]
 
 
 _NO_END = 2**63 - 1
 """The end of a slice that has none."""
+
+NUMBER = (bool, int, float)
+_NUMBER_NAMES = ("other", "exponent")
 
 NUMBER_OVERLOADS = {
     "Tensor": "Scalar",
@@ -64,7 +67,7 @@ def overload_name(node: torch.fx.Node) -> str:
     operator, overload = target._schema.name.removeprefix("aten::"), target._overloadname
     if overload in NUMBER_OVERLOADS:
         for argument, value in bound_arguments(node):
-            if argument.name in ("other", "exponent") and isinstance(value, (bool, int, float)):
+            if argument.name in _NUMBER_NAMES and isinstance(value, NUMBER):
                 overload = NUMBER_OVERLOADS[overload]
     return f"{operator}.{overload}"
 
@@ -76,7 +79,7 @@ def read_arguments(node: torch.fx.Node) -> Arguments:
         name, type_text = argument.name, str(argument.real_type)
         if name in CHECKS:
             CHECKS[name](name, value, node)
-        elif "Tensor" in type_text and not isinstance(value, (bool, int, float)):
+        elif "Tensor" in type_text and not (name in _NUMBER_NAMES and isinstance(value, NUMBER)):
             arguments.tensors.append(_read_tensor(name, value))
         elif value is not None and value != _NO_END:
             key = "input" if name == "self" else name
@@ -84,8 +87,8 @@ def read_arguments(node: torch.fx.Node) -> Arguments:
     return arguments
 
 
-def _read_tensor(name: str, value: Any) -> torch.fx.Node | list[torch.fx.Node] | None:
-    if value is None or isinstance(value, torch.fx.Node):
+def _read_tensor(name: str, value: Any) -> torch.fx.Node | list[torch.fx.Node] | ScalarValue | None:
+    if value is None or isinstance(value, (torch.fx.Node, *NUMBER)):
         return value
     if isinstance(value, (list, tuple)):
         items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]

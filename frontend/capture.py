@@ -1,8 +1,8 @@
 """Captures a PyTorch module or function as Torch IR, with everything needed to call it like the original.
 
-    captured = capture(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
-    captured.module      # builtin.module with func.func @main(%x, %p_weight)
-    captured.arguments   # x: the first input; p_weight: parameter "weight"
+captured = capture(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
+captured.module      # builtin.module with func.func @main(%x, %p_weight)
+captured.arguments   # x: the first input; p_weight: parameter "weight"
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import logging
 import traceback
 import types
 import warnings
-from contextlib import contextmanager, redirect_stderr
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,7 +75,9 @@ class Captured:
 
         Raises UsageError if they are not organized, or their Python values are not, as when captured.
         """
-        ordered = {name: kwargs[name] for name in self.keyword_order if name in kwargs} | dict(kwargs)
+        ordered = {name: kwargs[name] for name in self.keyword_order if name in kwargs} | dict(
+            kwargs
+        )
         flat, spec = pytree.tree_flatten((tuple(args), ordered))
         if spec != self.in_spec:
             raise UsageError(
@@ -187,7 +189,7 @@ def _named_forward(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, types.MethodType):
         return types.MethodType(_named_forward(function.__func__), function.__self__)
     if not isinstance(function, types.FunctionType):
-        return function
+        return _forwarding(function)
     renamed = types.FunctionType(
         function.__code__.replace(co_name="forward"),
         function.__globals__,
@@ -197,6 +199,15 @@ def _named_forward(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     renamed.__kwdefaults__ = function.__kwdefaults__
     return functools.update_wrapper(renamed, function, updated=())
+
+
+def _forwarding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls `function`, which may be built in and without a signature."""
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return forward
 
 
 # --------------------------------------------------------------------------- from export to the IR

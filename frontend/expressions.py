@@ -43,7 +43,9 @@ def program_of_code(code: str) -> Loaded:
     try:
         tree = ast.parse(code.strip(), FILE)
     except SyntaxError as error:
-        raise UsageError(f"{FILE}:{error.lineno}: {error.msg}: {(error.text or '').strip()}") from error
+        raise UsageError(
+            f"{FILE}:{error.lineno}: {error.msg}: {(error.text or '').strip()}"
+        ) from error
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
         raise UsageError("-c needs code that ends with an expression, which is the program")
     *statements, last = tree.body
@@ -52,7 +54,9 @@ def program_of_code(code: str) -> Loaded:
     lifter = _Lifter(namespace)
     expression = lifter.visit(last.value)
     if not lifter.inputs:
-        raise UsageError("-c needs an expression that reads a tensor, such as torch.exp(torch.randn(8))")
+        raise UsageError(
+            "-c needs an expression that reads a tensor, such as torch.exp(torch.randn(8))"
+        )
     direct = _direct_call(expression, namespace)
     if direct is not None:
         return direct
@@ -63,7 +67,9 @@ def _run(tree: ast.Module, namespace: dict[str, Any]) -> None:
     try:
         exec(compile(tree, FILE, "exec"), namespace)
     except Exception as error:
-        raise UsageError(f"the code given with -c fails: {type(error).__name__}: {error}") from error
+        raise UsageError(
+            f"the code given with -c fails: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _evaluate(node: ast.expr, namespace: dict[str, Any]) -> Any:

@@ -1,7 +1,7 @@
 """Programs given as Hugging Face architectures: built from a configuration, random weights, no download.
 
-    hf:llama --config hidden_size=256,intermediate_size=704 --layer 0 --seq-len 32
-    hf:tinyllama-1.1b --layer 0
+hf:llama --config hidden_size=256,intermediate_size=704 --layer 0 --seq-len 32
+hf:tinyllama-1.1b --layer 0
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ def _model(transformers: Any, config: Any, whole: bool) -> Any:
         "AutoModelForMaskedLM": names.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
         "AutoModelForCausalLM": names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     }
-    kind = next((k for k, known in kinds.items() if whole and config.model_type in known), "AutoModel")
+    kind = next(
+        (k for k, known in kinds.items() if whole and config.model_type in known), "AutoModel"
+    )
     try:
         model = getattr(transformers, kind).from_config(config, attn_implementation="sdpa")
     except Exception as error:

@@ -16,13 +16,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    f32,
+    f64,
+    i1,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ..dialects.torch import OPS_BY_ATEN
+from ..dialects.torch_base import ScalarValue, argument_attr
+from ..dialects.torch_ops import ScalarTensorOp
+from ..dialects.torch_syntax import TensorArgument
 from .arguments import Refused, overload_name, read_arguments
-from .dtypes import tensor_type_of
+from .dtypes import ELEMENTS, tensor_type_of
 from .unsupported import Unsupported, location_of
 
 aten = torch.ops.aten
@@ -87,20 +100,38 @@ class Importer:
         # A call on values that could not be imported has its own cause reported already.
         if None in types or any(n not in self._values for n in node.all_input_nodes):
             return
-        tensors = [
-            [self._values[t][0] for t in tensor]
-            if isinstance(tensor, list)
-            else None
-            if tensor is None
-            else self._values[tensor][0]
-            for tensor in arguments.tensors
-        ]
+        tensors = [self._tensor(node, tensor) for tensor in arguments.tensors]
         op = op_class.build_op(tensors, arguments.properties, types)
         op.location = location_of(node)
         self._block.add_op(op)
         self._values[node] = list(op.results)
         for result in op.results:
             result.name_hint = node.name
+
+    def _tensor(self, node: torch.fx.Node, tensor: Any) -> TensorArgument:
+        match tensor:
+            case None:
+                return None
+            case list():
+                nodes: list[torch.fx.Node] = tensor
+                return [self._values[each][0] for each in nodes]
+            case torch.fx.Node():
+                return self._values[tensor][0]
+            case _:
+                return self._number(node, tensor)
+
+    def _number(self, node: torch.fx.Node, number: ScalarValue) -> SSAValue:
+        """A number in a tensor's place, as a 0-d tensor that does not decide the result's type."""
+        element: Attribute = i64
+        if isinstance(number, bool):
+            element = i1
+        elif isinstance(number, float):
+            result = ELEMENTS[node.meta["val"].dtype]
+            element = f64 if result == f64 else f32
+        op = ScalarTensorOp.build_op([], {"s": argument_attr(number)}, [TensorType(element, ())])
+        op.location = location_of(node)
+        self._block.add_op(op)
+        return op.result
 
     def _type(self, node: torch.fx.Node, value: Any) -> TensorType | None:
         if not isinstance(value, torch.Tensor):
@@ -129,7 +160,6 @@ class Importer:
         module = ModuleOp([function])
         module.verify()
         return module
-
 
 
 def _is_complex(node: torch.fx.Node) -> bool:

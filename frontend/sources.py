@@ -1,8 +1,8 @@
 """What the command line may name as a program: code, an object in a file, a Hugging Face architecture.
 
-    -c "nn.RMSNorm(2048)(torch.randn(1, 32, 2048))"
-    model.py:MLP
-    hf:llama --config hidden_size=256 --layer 0 --seq-len 32
+-c "nn.RMSNorm(2048)(torch.randn(1, 32, 2048))"
+model.py:MLP
+hf:llama --config hidden_size=256 --layer 0 --seq-len 32
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def program_of_file(name: str) -> Program:
     file, separator, attribute = name.rpartition(":")
     path = Path(file)
     if not separator or path.suffix != ".py":
-        raise UsageError(f"{name!r} is not a program: give FILE.py:NAME, hf:ARCHITECTURE or -c CODE")
+        raise UsageError(
+            f"{name!r} is not a program: give FILE.py:NAME, hf:ARCHITECTURE or -c CODE"
+        )
     if not path.is_file():
         raise UsageError(f"no file {file}")
     module = _import_file(path)

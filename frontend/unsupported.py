@@ -92,7 +92,9 @@ class Unsupported:
         """Raise UnsupportedOpError, which lists everything noted, if there is anything."""
         if not self.found:
             return
-        lines = [f"deplo does not support {_count(len(self.found), 'thing')} that this program uses:"]
+        lines = [
+            f"deplo does not support {_count(len(self.found), 'thing')} that this program uses:"
+        ]
         for what, where in self.found.items():
             lines.append(f"  {what}, {_count(len(where), 'time')}")
             lines += [f"    {line}" for line in dict.fromkeys(where) if line is not None]

@@ -88,9 +88,7 @@ class NamedPipeline(ModulePass):
 
     def passes(self) -> tuple[ModulePass, ...]:
         """The passes this pipeline stands for, options filled in."""
-        specs = (spec for segment in self.segments for spec in _SEGMENTS[segment])
-        text = ",".join(Template(spec).substitute(target=self.target_name) for spec in specs)
-        return make_passes(parse_pipeline(text))
+        return make_pipeline(self.name, self.target_name)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the passes in order, with no verification between them."""
@@ -136,6 +134,13 @@ def make_passes(specs: Iterable[ArgSpec]) -> tuple[ModulePass, ...]:
     """The passes that `specs` name, each with its options; names and options must be right."""
     available = get_all_available_passes()
     return tuple(available[spec.name]().from_spec(spec) for spec in specs)
+
+
+def make_pipeline(name: str, target: str) -> tuple[ModulePass, ...]:
+    """The passes that the pipeline or segment `name` runs for `target`."""
+    specs = (spec for segment in PIPELINES[name] for spec in _SEGMENTS[segment])
+    text = ",".join(Template(spec).substitute(target=target) for spec in specs)
+    return make_passes(parse_pipeline(text))
 
 
 def expand(passes: Iterable[ModulePass]) -> tuple[ModulePass, ...]:

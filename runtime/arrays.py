@@ -60,9 +60,9 @@ class NumpyLibrary:
         """See `Library.check`."""
         if not isinstance(value, np.ndarray | np.generic):
             raise _mismatch(argument, "a numpy array", type(value).__name__)
-        array = np.asarray(value)
+        array: Any = np.asarray(value)
         expected = np.dtype(NUMPY_DTYPES[argument.array.dtype])
-        if array.dtype != expected and array.dtype.name != argument_name(argument):
+        if array.dtype != expected and array.dtype.name != extension_name(argument):
             raise _mismatch(argument, f"dtype {expected}", str(array.dtype))
         _check_shape(argument, array.shape)
         return np.require(array, requirements=["C", "A"])
@@ -111,7 +111,7 @@ class TorchLibrary:
         return value.data_ptr()
 
 
-def argument_name(argument: Argument) -> str:
+def extension_name(argument: Argument) -> str:
     """The name numpy extensions such as ml_dtypes give to the dtype of `argument`."""
     return TORCH_DTYPES[argument.array.dtype]
 

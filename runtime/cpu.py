@@ -93,8 +93,8 @@ class CpuProgram:
         kernel = self._kernels[step.kernel]
         status = np.zeros(1, np.int64)
         kernel.run(pointers, step.blocks, status.ctypes.data)
-        if status[0]:
-            raise _failure(kernel.messages[status[0] - 1])
+        if failed := int(status[0]):
+            raise _failure(kernel.messages[failed - 1])
 
 
 class _CpuKernel:

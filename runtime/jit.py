@@ -67,12 +67,6 @@ def compile_object(source: str) -> bytes:
     return machine.emit_object(module)
 
 
-def assembly(source: str) -> str:
-    """The assembly text that `source` compiles to, for reading."""
-    binding, machine = _machine()
-    return binding.parse_assembly(source) and machine.emit_assembly(binding.parse_assembly(source))
-
-
 def _load(name: str, code: bytes) -> CompiledKernel:
     binding, _ = _machine()
     builder = binding.JITLibraryBuilder()
@@ -94,7 +88,8 @@ def _machine() -> tuple[Any, Any]:
         ) from error
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    target = binding.Target.from_triple(binding.get_process_triple())
+    target: Any = binding.Target
+    target = target.from_triple(binding.get_process_triple())
     machine = target.create_target_machine(
         cpu=binding.get_host_cpu_name(),
         features=binding.get_host_cpu_features().flatten(),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 CONTRACT = """
-PointwiseOp     add.Tensor add.Scalar sub.Tensor sub.Scalar mul.Tensor mul.Scalar
+PointwiseOp     add.Tensor add.Scalar sub.Tensor sub.Scalar rsub.Scalar mul.Tensor mul.Scalar
 PointwiseOp     div.Tensor div.Scalar div.Tensor_mode div.Scalar_mode
 PointwiseOp     remainder.Tensor remainder.Scalar fmod.Tensor fmod.Scalar
 PointwiseOp     pow.Tensor_Scalar pow.Tensor_Tensor pow.Scalar

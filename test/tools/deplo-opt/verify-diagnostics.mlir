@@ -3,8 +3,8 @@
 // RUN: deplo-opt %s --split-input-file --verify-diagnostics
 // RUN: sed 's/Expected 2/Expected 3/' %s > %t.mlir
 // RUN: not deplo-opt %t.mlir --split-input-file --verify-diagnostics 2>&1 | FileCheck %s
-// CHECK: :[[#@LINE+5]]:8: error: unexpected error: {{.*}}Expected 2 operands, but got 1
-// CHECK: :[[#@LINE+3]]:{{[0-9]+}}: error: expected error "Expected 3 operands" was not produced
+// CHECK: :11:8: error: unexpected error: {{.*}}Expected 2 operands, but got 1
+// CHECK: :10:{{[0-9]+}}: error: expected error "Expected 3 operands" was not produced
 
 func.func @next_line(%a: i32) {
   // expected-error@+1 {{Expected 2 operands}}

@@ -1,0 +1,261 @@
+"""`deplo.compile`: from a PyTorch module or function to a program that runs.
+
+    program = deplo.compile(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
+    program(x)                      # as the original: same pytree, dtypes and shapes
+    program.ir("loop")              # the text of any stage
+    program.kernels[0].source       # CUDA C++ or LLVM IR
+    program.report()                # decisions, kernels, times
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects as get_xdsl_dialects
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from .analysis.plan import build_plan
+from .analysis.targets import TARGETS, Target, get_target
+from .analysis.verify import verify_module
+from .dialects import get_all_dialects
+from .dialects.cuda import FuncOp as CudaFuncOp
+from .dialects.cuda_printer import CudaPrinter
+from .errors import MissingEnvironmentError, UnsupportedOpError, UsageError
+from .frontend.capture import Captured, capture
+from .passes.decisions import Decision, recording
+from .passes.llvm.translate import llvm_sources
+from .passes.pipelines import make_pipeline
+from .runtime.cpu import CpuProgram
+from .runtime.cuda import CudaProgram
+from .runtime.plan import Plan
+
+CUDA_STAGES = {
+    "torch": None,
+    "tensor": "torch-to-tensor",
+    "loop": "tensor-to-loop",
+    "tile": "loop-to-tile",
+    "kernel": "tile-to-kernel",
+    "cuda": "kernel-to-cuda",
+}
+"""Stage -> the pipeline segment that reaches it from the stage before."""
+
+CPU_STAGES = {
+    "torch": None,
+    "tensor": "torch-to-tensor",
+    "loop": "tensor-to-loop",
+    "tile": "loop-to-tile",
+    "llvm": "tile-to-llvm",
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel of a program: its name and its text, CUDA C++ or LLVM IR."""
+
+    name: str
+    source: str
+
+
+@dataclass
+class Compilation:
+    """What compiling gave besides the program: decisions and seconds by pass."""
+
+    decisions: list[Decision] = field(default_factory=list[Decision])
+    seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+
+
+def make_context() -> Context:
+    """An xDSL context that knows every dialect, each loaded when it is first met."""
+    context = Context()
+    for name, factory in {**get_xdsl_dialects(), **get_all_dialects()}.items():
+        context.register_dialect(name, factory)
+    return context
+
+
+def stages_of(target: Target) -> dict[str, str | None]:
+    """The stages a program passes on its way to `target`, with the segment that reaches each."""
+    return CUDA_STAGES if target.is_gpu else CPU_STAGES
+
+
+def passes_to(stage: str, target: Target) -> list[tuple[str, tuple[ModulePass, ...]]]:
+    """The segments that take Torch IR to `stage`, each with its passes. Raises UsageError."""
+    stages = stages_of(target)
+    if stage not in stages:
+        raise UsageError(
+            f"target {target.name} has no stage '{stage}'; its stages are {', '.join(stages)}"
+        )
+    segments: list[tuple[str, tuple[ModulePass, ...]]] = []
+    for name, segment in stages.items():
+        if segment is not None:
+            segments.append((name, make_pipeline(segment, target.name)))
+        if name == stage:
+            break
+    return segments
+
+
+def cuda_text(module: ModuleOp) -> dict[str, str]:
+    """The CUDA C++ of each kernel of a module, by symbol."""
+    texts: dict[str, str] = {}
+    for op in module.body.block.ops:
+        if isinstance(op, CudaFuncOp):
+            output = io.StringIO()
+            CudaPrinter(output).print(op)
+            texts[op.sym_name.data] = output.getvalue().lstrip("\n")
+    return texts
+
+
+class Program:
+    """A compiled program; call it like what it was compiled from."""
+
+    def __init__(self, captured: Captured, target: Target):
+        """Compile a captured program for a target."""
+        self.captured = captured
+        self.target = target
+        self.compilation = Compilation()
+        module = captured.module.clone()
+        context = make_context()
+        with recording() as decisions:
+            for _, passes in passes_to(list(stages_of(target))[-1], target):
+                for each in passes:
+                    start = time.perf_counter()
+                    each.apply(context, module)
+                    self.compilation.seconds.append((each.name, time.perf_counter() - start))
+                verify_module(module)
+        self.compilation.decisions = decisions
+        start = time.perf_counter()
+        sources = cuda_text(module) if target.is_gpu else llvm_sources(module)
+        self.plan = Plan.from_data(build_plan(module, target.name, sources))
+        self.compilation.seconds.append(("translate", time.perf_counter() - start))
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The program's kernels; one that is launched several times is here once."""
+        return tuple(Kernel(k.name, k.source) for k in self.plan.kernels)
+
+    def stage(self, stage: str) -> ModuleOp:
+        """The module at a stage: torch, tensor, loop, tile, then kernel and cuda, or llvm."""
+        module = self.captured.module.clone()
+        context = make_context()
+        for _, passes in passes_to(stage, self.target):
+            for each in passes:
+                each.apply(context, module)
+        return module
+
+    def ir(self, stage: str) -> str:
+        """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
+        module = self.stage(stage)
+        return "\n".join(cuda_text(module).values()) if stage == "cuda" else f"{module}\n"
+
+    @cached_property
+    def executable(self) -> CpuProgram | CudaProgram:
+        """The machine code of all kernels, made when first needed.
+
+        Raises MissingEnvironmentError where the machine lacks the compiler.
+        """
+        start = time.perf_counter()
+        made = CudaProgram(self.plan) if self.target.is_gpu else CpuProgram(self.plan, "torch")
+        name = "nvrtc" if self.target.is_gpu else "llvm -O3"
+        self.compilation.seconds.append((name, time.perf_counter() - start))
+        return made
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program. Raises UsageError if the inputs do not fit what it was compiled for."""
+        flat = self.captured.flatten_inputs(args, kwargs)
+        arguments = [
+            self.captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index]
+            for a in self.captured.arguments
+        ]
+        results = self.executable(*arguments)
+        return self.captured.unflatten_outputs(results, arguments)
+
+    def report(self) -> dict[str, Any]:
+        """What was decided and made, as JSON data; compiles the kernels if NVRTC or LLVM is there."""
+        usage: Mapping[str, Any] = {}
+        note = None
+        try:
+            executable = self.executable
+            usage = executable.usage if isinstance(executable, CudaProgram) else {}
+        except MissingEnvironmentError as error:
+            note = str(error)
+        steps = {step.kernel: step for step in self.plan.steps}
+        return {
+            "target": self.target.name,
+            "kernels": [
+                {
+                    "name": k.name,
+                    "blocks": steps[k.name].blocks,
+                    "threads": steps[k.name].threads,
+                    "launches": sum(step.kernel == k.name for step in self.plan.steps),
+                    **({} if k.name not in usage else vars(usage[k.name])),
+                }
+                for k in self.plan.kernels
+            ],
+            "arena_bytes": self.plan.arena_bytes,
+            "decisions": [
+                {"pass": d.pass_name, "kernel": d.kernel, "fired": d.fired, "reason": d.reason}
+                for d in self.compilation.decisions
+            ],
+            "seconds": [{"step": n, "seconds": s} for n, s in self.compilation.seconds],
+            "note": note,
+        }
+
+
+def _choose_target(target: str, captured: Captured) -> Target:
+    if target != "auto":
+        return get_target(target)
+    devices = {argument.device for argument in captured.arguments}
+    if not any(device.type == "cuda" for device in devices):
+        return get_target("cpu")
+    if len(devices) > 1:
+        listed = ", ".join(sorted(map(str, devices)))
+        raise UsageError(f"the inputs and parameters are on several devices: {listed}")
+    major, minor = torch.cuda.get_device_capability(devices.pop())
+    for suffix in ("a", ""):
+        if (name := f"sm_{major}{minor}{suffix}") in TARGETS:
+            return get_target(name)
+    raise UsageError(
+        f"this GPU is sm_{major}{minor}; deplo compiles for {', '.join(TARGETS)}"
+    )
+
+
+def compile(
+    program: torch.nn.Module | Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str = "auto",
+    fallback: str = "error",
+    dynamic_shapes: Any = None,
+    numerics: str = "default",
+) -> Program:
+    """Compile a module or function for inputs like `args` and `kwargs`, whose shapes become fixed.
+
+    `target` is cpu, sm_80, sm_90a, sm_120, or auto: the GPU the inputs live on, else the CPU. A GPU's
+    code is made without one, but runs only there.
+
+    Raises UnsupportedOpError, which lists everything the program uses that deplo does not model;
+    UsageError for an argument that is wrong; DeploError if the program cannot be captured.
+    """
+    if fallback != "error":
+        raise UsageError(
+            f"fallback={fallback!r} is not available: unsupported operators are always an error "
+            "(fallback='error')"
+        )
+    if numerics != "default":
+        raise UsageError(f"numerics={numerics!r} is not available; there is only 'default'")
+    if dynamic_shapes is not None:
+        raise UnsupportedOpError(
+            "dynamic_shapes is not supported: compile the program once for each shape"
+        )
+    if target != "auto":
+        get_target(target)  # before the work of capturing
+    captured = capture(program, args, kwargs)
+    return Program(captured, _choose_target(target, captured))

@@ -1,0 +1,158 @@
+"""Runs a plan on a GPU: NVRTC compiles its kernels, the CUDA driver launches them on torch's stream.
+
+Arrays are torch CUDA tensors, and so is the arena: torch's allocator knows every byte, and work is
+ordered with the torch operations around it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ..errors import DeploError, MissingEnvironmentError, UsageError
+from .arrays import TorchLibrary, check_count, is_torch_tensor
+from .nvrtc import Cubin, Usage, compile_cuda, compute_capability
+from .plan import Array, Plan, Ref, Step
+
+MAX_BLOCKS = 2**31 - 1
+"""Blocks of a one-dimensional grid (CUDA C++ Programming Guide, "Technical Specifications")."""
+
+
+class CudaProgram:
+    """A plan compiled for a GPU architecture; call it with the plan's arguments, in order.
+
+    Making one needs NVRTC only. Calling it needs a GPU of that architecture: without one it raises
+    MissingEnvironmentError. Calls return before the GPU is done, as torch's do.
+    """
+
+    def __init__(self, plan: Plan):
+        compute_capability(plan.target)
+        self.plan = plan
+        self._cubins = {k.name: compile_cuda(k.source, plan.target) for k in plan.kernels}
+        self._functions: dict[tuple[int, str], Any] = {}
+
+    @property
+    def usage(self) -> dict[str, Usage]:
+        """Registers, spills and memory of each kernel."""
+        return {name: cubin.usage[_symbol(name, cubin)] for name, cubin in self._cubins.items()}
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run the plan; raises UsageError if an argument does not fit it."""
+        torch = _torch_with_gpu()
+        check_count(self.plan.arguments, arguments)
+        device = _device(torch, arguments)
+        _check_capability(torch, device, self.plan.target)
+        library = TorchLibrary(str(device))
+        checked = [
+            library.check(value, argument)
+            for value, argument in zip(arguments, self.plan.arguments, strict=True)
+        ]
+        with torch.cuda.device(device):
+            arena = library.empty(Array("i8", (self.plan.arena_bytes,)))
+            made = [library.empty(b.array) if b.offset is None else None for b in self.plan.buffers]
+            pointers = {Ref("argument", i): library.pointer(v) for i, v in enumerate(checked)}
+            for i, buffer in enumerate(self.plan.buffers):
+                in_arena = library.pointer(arena) + (buffer.offset or 0)
+                where = library.pointer(made[i]) if buffer.offset is None else in_arena
+                pointers[Ref("buffer", i)] = where
+            stream = torch.cuda.current_stream(device).cuda_stream
+            for step in self.plan.steps:
+                self._launch(step, [pointers[ref] for ref in step.arguments], device.index, stream)
+        return tuple(
+            arguments[ref.index] if ref.kind == "argument" else made[ref.index]
+            for ref in self.plan.results
+        )
+
+    def _launch(self, step: Step, pointers: list[int], device: int, stream: int) -> None:
+        if step.blocks == 0:
+            return
+        if step.blocks > MAX_BLOCKS:
+            raise DeploError(f"@{step.kernel}: {step.blocks} blocks exceed the GPU's {MAX_BLOCKS}")
+        key = (device, step.kernel)
+        if key not in self._functions:
+            self._functions[key] = _load(step.kernel, self._cubins[step.kernel])
+        types = (ctypes.c_void_p,) * len(pointers)
+        launched = _driver().cuLaunchKernel(
+            self._functions[key],
+            *(step.blocks, 1, 1),
+            *(step.threads, 1, 1),
+            0,
+            stream,
+            (tuple(pointers), types),
+            0,
+        )
+        _ok(launched, f"launching @{step.kernel}")
+
+
+def _device(torch: Any, arguments: Sequence[Any]) -> Any:
+    """The GPU that the arguments live on, else torch's current one."""
+    for value in arguments:
+        if is_torch_tensor(value) and value.device.type == "cuda":
+            return value.device
+    if arguments:
+        raise UsageError("the program runs on a GPU: expected torch tensors on a cuda device")
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def _check_capability(torch: Any, device: Any, target: str) -> None:
+    """Raise unless `device` runs code for `target`: the same generation, and no older in it.
+
+    Code for a target with a suffix runs on exactly that one ("CUDA Binary Compatibility").
+    """
+    major, minor, suffix = compute_capability(target)
+    has_major, has_minor = torch.cuda.get_device_capability(device)
+    fits = has_major == major and (has_minor == minor if suffix == "a" else has_minor >= minor)
+    if not fits:
+        raise MissingEnvironmentError(
+            f"the program was compiled for {target}, this GPU is sm_{has_major}{has_minor}"
+        )
+
+
+def _symbol(name: str, cubin: Cubin) -> str:
+    """The kernel's symbol in its cubin; the only kernel of a cubin may have another name."""
+    if name in cubin.usage:
+        return name
+    if len(cubin.usage) == 1:
+        return next(iter(cubin.usage))
+    raise DeploError(f"the source of @{name} defines {', '.join(cubin.usage) or 'no kernel'}")
+
+
+def _load(name: str, cubin: Cubin) -> Any:
+    driver = _driver()
+    module = _ok(driver.cuModuleLoadData(cubin.code), f"loading @{name}")
+    symbol = _symbol(name, cubin).encode()
+    return _ok(driver.cuModuleGetFunction(module, symbol), f"finding @{name}")
+
+
+def _ok(answer: tuple[Any, ...], doing: str) -> Any:
+    """The value of a driver call; raises DeploError if it failed."""
+    if answer[0] != _driver().CUresult.CUDA_SUCCESS:
+        raise DeploError(f"{doing} failed: {answer[0].name}")
+    return answer[1] if len(answer) > 1 else None
+
+
+@cache
+def _driver() -> Any:
+    try:
+        return import_module("cuda.bindings.driver")
+    except ImportError as error:
+        raise MissingEnvironmentError(
+            f"running on a GPU needs CUDA's Python bindings: pip install 'deplo[cuda]' ({error})"
+        ) from error
+
+
+def _torch_with_gpu() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingEnvironmentError("running on a GPU needs torch: pip install torch") from error
+    if not torch.cuda.is_available():
+        raise MissingEnvironmentError(
+            "no GPU: torch finds no CUDA device on this machine; the program is compiled and can "
+            "run where there is one, or compile with target='cpu'"
+        )
+    torch.cuda.init()
+    return torch

@@ -1,0 +1,147 @@
+"""CUDA C++ to machine code with NVRTC, which needs no GPU; what ptxas says of registers and spills.
+
+Default numerics: IEEE division and square root, no flush to zero, no fast-math; a multiplication and an
+addition may fuse (`--fmad`).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ..errors import DeploError, MissingEnvironmentError, UsageError
+
+FLAGS = (
+    "--std=c++17",
+    "--ftz=false",
+    "--prec-div=true",
+    "--prec-sqrt=true",
+    "--fmad=true",
+    "--ptxas-options=-v",
+)
+"""What every kernel is compiled with, besides its architecture."""
+
+_ARCHITECTURE = re.compile(r"sm_(\d+)(\d)([af]?)")
+_MAX_LOG_LINES = 12
+
+_lock = threading.Lock()
+_cubins: dict[tuple[str, str], Cubin] = {}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one kernel takes of a multiprocessor, as ptxas reports it."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack_bytes: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """Machine code for one architecture, and the resources of each kernel in it."""
+
+    architecture: str
+    code: bytes
+    usage: dict[str, Usage]
+
+
+def compute_capability(architecture: str) -> tuple[int, int, str]:
+    """`sm_90a` as (9, 0, "a"); raises UsageError if it is no architecture's name."""
+    match = _ARCHITECTURE.fullmatch(architecture)
+    if match is None:
+        raise UsageError(f"{architecture!r} is no CUDA architecture; expected for example sm_90a")
+    major, minor, suffix = match.groups()
+    return int(major), int(minor), suffix
+
+
+def compile_cuda(source: str, architecture: str) -> Cubin:
+    """Compile a CUDA C++ translation unit; the same text is compiled once.
+
+    Raises DeploError with the compiler's first errors if it does not compile, and
+    MissingEnvironmentError without NVRTC.
+    """
+    compute_capability(architecture)
+    key = (architecture, source)
+    with _lock:
+        if key not in _cubins:
+            _cubins[key] = _compile(source, architecture)
+        return _cubins[key]
+
+
+def _compile(source: str, architecture: str) -> Cubin:
+    nvrtc = _nvrtc()
+    program = _ok(nvrtc.nvrtcCreateProgram(source.encode(), b"deplo.cu", 0, [], []))
+    try:
+        options = [f"--gpu-architecture={architecture}".encode(), *(f.encode() for f in FLAGS)]
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+        if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise DeploError(_failure(architecture, result.name, log))
+        size = _ok(nvrtc.nvrtcGetCUBINSize(program))
+        code = bytearray(size)
+        _ok(nvrtc.nvrtcGetCUBIN(program, code))
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    return Cubin(architecture, bytes(code), parse_usage(log))
+
+
+def _failure(architecture: str, code: str, log: str) -> str:
+    lines = [line for line in log.splitlines() if line.strip()]
+    shown = "\n".join(lines[:_MAX_LOG_LINES])
+    hidden = len(lines) - _MAX_LOG_LINES
+    more = f"\n... {hidden} more lines" if hidden > 0 else ""
+    return f"NVRTC does not accept a kernel for {architecture} ({code}):\n{shown}{more}"
+
+
+def parse_usage(log: str) -> dict[str, Usage]:
+    """Each kernel's resources from the log of `--ptxas-options=-v`."""
+    usage: dict[str, Usage] = {}
+    sections = re.split(r"Compiling entry function '(?=[^']+')", log)[1:]
+    for section in sections:
+        name = section.split("'", 1)[0]
+
+        def number(pattern: str, text: str = section) -> int:
+            match = re.search(pattern, text)
+            return 0 if match is None else int(match.group(1))
+
+        usage[name] = Usage(
+            registers=number(r"Used (\d+) registers"),
+            spill_stores=number(r"(\d+) bytes spill stores"),
+            spill_loads=number(r"(\d+) bytes spill loads"),
+            stack_bytes=number(r"(\d+) bytes stack frame"),
+            shared_bytes=number(r"(\d+) bytes smem"),
+        )
+    return usage
+
+
+def _text(program: Any, get_size: Any, get: Any) -> str:
+    buffer = bytearray(_ok(get_size(program)))
+    _ok(get(program, buffer))
+    return bytes(buffer).rstrip(b"\0 \n").decode(errors="replace")
+
+
+def _ok(answer: tuple[Any, ...]) -> Any:
+    """The value of an NVRTC call; raises DeploError if it failed."""
+    nvrtc = _nvrtc()
+    if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise DeploError(f"NVRTC failed: {answer[0].name}")
+    return answer[1] if len(answer) > 1 else None
+
+
+@cache
+def _nvrtc() -> Any:
+    try:
+        nvrtc: Any = import_module("cuda.bindings.nvrtc")
+        nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as error:
+        raise MissingEnvironmentError(
+            f"compiling for a GPU needs NVRTC: pip install 'deplo[cuda]' ({error})"
+        ) from error
+    return nvrtc

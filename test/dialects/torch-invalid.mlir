@@ -1,0 +1,3 @@
+// What each check of the torch dialect says.
+// RUN: deplo-opt --split-input-file --verify-diagnostics %s
+
