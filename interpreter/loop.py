@@ -216,9 +216,13 @@ class LoopMachine:
         assert buffer.stores is not None
         indices = self._indices(op, buffer)
         active = self._full(self.mask)
-        where = tuple(np.broadcast_to(i, self.shape)[active] for i in indices)
-        buffer.data[where] = self._full(self.get(op.value))[active]
-        np.add.at(buffer.stores, where, 1)
+        shape = buffer.data.shape
+        where: Array = np.zeros((), np.int64)
+        for index, extent in zip(indices, shape, strict=True):
+            where = where * extent + index
+        where = np.broadcast_to(where, self.shape)[active]
+        buffer.data.reshape(-1)[where] = self._full(self.get(op.value))[active]
+        np.add.at(buffer.stores.reshape(-1), where, 1)
 
     def _check(self, op: CheckedIndexOp | AssertOp) -> None:
         value = self.get(op.operands[0])

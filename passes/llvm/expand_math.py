@@ -173,12 +173,18 @@ def _call(module: ModuleOp, op: Operation) -> SSAValue | None:
     declared = any(isinstance(f, func.FuncOp) and f.sym_name.data == name for f in module.ops)
     if not declared:
         signature = FunctionType.from_lists(list(op.operand_types), [element])
-        first = module.body.block.first_op
-        assert first is not None
-        module.body.block.insert_op_before(
-            func.FuncOp.external(name, list(signature.inputs), list(signature.outputs)), first
-        )
+        external = func.FuncOp.external(name, list(signature.inputs), list(signature.outputs))
+        module.body.block.insert_op_before(external, _function_of(op))
     return MathBuilder(op).insert(func.CallOp(name, list(op.operands), [element]))
+
+
+def _function_of(op: Operation) -> Operation:
+    """The module's function that `op` stands in."""
+    while not isinstance(op, func.FuncOp):
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
 
 
 def _divide(op: Operation) -> SSAValue | None:

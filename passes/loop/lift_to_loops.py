@@ -14,7 +14,8 @@ becomes
     }
 
 Needs `tensor_ir` with constant extents; leaves `loop` kernels that each store their output at its identity
-index. Axes of extent 1 get no loop. Constants are written where they are read.
+index. Results of the program are memory of their own: one that is an argument, or is returned twice, is
+copied. Axes of extent 1 get no loop. Constants are written where they are read.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -216,6 +217,21 @@ def lift(op: Operation) -> KernelOp:
     return kernel
 
 
+def _own_results(function: func.FuncOp) -> None:
+    """Copy a result that is an argument or an earlier result, so that each is memory of its own."""
+    returned = function.body.block.last_op
+    assert isinstance(returned, func.ReturnOp)
+    seen: set[SSAValue] = set(function.body.block.args)
+    for position, value in enumerate(returned.arguments):
+        if value in seen and isinstance(value.type, TensorType):
+            shape = tensor_type(value).get_shape()
+            copy = IndexMapOp([value], [AffineMap.identity(len(shape))], shape)
+            copy.result.name_hint = value.name_hint
+            function.body.block.insert_op_before(copy, returned)
+            returned.operands[position] = copy.result
+        seen.add(value)
+
+
 def _check_static(op: Operation) -> None:
     for value in (*op.operands, *op.results):
         if isinstance(value.type, IndexType) or (
@@ -234,6 +250,8 @@ class LiftToLoopsPass(ModulePass):
     name = "lift-to-loops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [o for o in op.walk() if isinstance(o, func.FuncOp) and o.body.blocks]:
+            _own_results(function)
         todo = [o for o in op.walk() if isinstance(o, TENSOR_OPS)]
         for tensor_op in todo:
             _check_static(tensor_op)
