@@ -152,7 +152,7 @@ class Program:
     def ir(self, stage: str) -> str:
         """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
         module = self.stage(stage)
-        return "\n".join(cuda_text(module).values()) if stage == "cuda" else f"{module}\n"
+        return "\n".join(cuda_text(module).values()) if stage == "cuda" else f"{module!s}\n"
 
     @cached_property
     def executable(self) -> CpuProgram | CudaProgram:

@@ -88,3 +88,17 @@ def size_bytes(shaped: Attribute) -> int:
 def traffic(kernel: KernelOp) -> int:
     """Bytes that a kernel moves if each of its arguments passes once."""
     return sum(size_bytes(a.type) for a in kernel.body.block.args if isinstance(a.type, MemRefType))
+
+
+def longest_reduction(module: Operation) -> int:
+    """The most contributions that one result of any kernel folds, nested reductions multiplied."""
+    longest = 1
+    for op in module.walk():
+        if isinstance(op, ForOp) and op.res:
+            count = op.static_extent or 0
+            parent = op.parent_op()
+            while isinstance(parent, ForOp):
+                count *= (parent.static_extent or 0) if parent.res else 1
+                parent = parent.parent_op()
+            longest = max(longest, count)
+    return longest

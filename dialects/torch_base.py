@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self, TypeAlias, TypeVar
+from typing import ClassVar, Self, TypeAlias
 
+from typing_extensions import TypeVar
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
@@ -249,13 +250,15 @@ class TorchOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         definition = cls.get_irdl_definition()
+        pos = parser.pos
         unresolved = parse_tensors(parser, [operand for _, operand in definition.operands])
         properties, attributes = parse_arguments(parser, cls.name, list(definition.properties))
         tensors, results = parse_types(parser, unresolved)
         count = len(definition.results)
         variadic = any(isinstance(result, VarResultDef) for _, result in definition.results)
         if not variadic and len(results) != count:
-            parser.raise_error(f"{cls.name} has {count} results, got {len(results)} types")
+            expected = f"{count} result{'' if count == 1 else 's'}"
+            parser.raise_error(f"{cls.name} has {expected}, got {len(results)} types", pos)
         op = cls.build_op(tensors, properties, results)
         op.attributes |= attributes
         return op

@@ -48,7 +48,7 @@ from .torch_shapes import (
     StackShapeOp,
     TransposeShapeOp,
     UnsqueezeShapeOp,
-    ViewOp,
+    ViewShapeOp,
 )
 
 
@@ -1432,7 +1432,7 @@ class VarOp(ReductionOp):
 
 
 @irdl_op_definition
-class ViewOp(ViewOp):
+class ViewOp(ViewShapeOp):
     """`aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)`"""
 
     name = "torch.view"
@@ -1446,7 +1446,7 @@ class ViewOp(ViewOp):
 
 
 @irdl_op_definition
-class InternalUnsafeViewOp(ViewOp):
+class InternalUnsafeViewOp(ViewShapeOp):
     """`aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor`"""
 
     name = "torch._unsafe_view"

@@ -33,6 +33,14 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
+def broadcasts_to(source: Shape, target: Shape) -> bool:
+    """Whether `source` broadcasts to exactly `target`."""
+    tail = target[len(target) - len(source) :]
+    return len(source) <= len(target) and all(
+        n in (1, m) for n, m in zip(source, tail, strict=True)
+    )
+
+
 def normalize_axis(axis: int, rank: int) -> int:
     """`axis` counted from the front; a 0-d tensor counts as one axis, as in PyTorch."""
     limit = max(rank, 1)
@@ -120,7 +128,7 @@ class ReductionOp(TorchOp):
 # --------------------------------------------------------------------------- layout
 
 
-class ViewOp(TorchOp):
+class ViewShapeOp(TorchOp):
     """Reads the same elements in row-major order under another shape."""
 
     def result_shape(self) -> Shape | None:
@@ -332,7 +340,7 @@ class LinearShapeOp(TorchOp):
         if not source or len(weight) not in (1, 2) or source[-1] != weight[-1]:
             raise VerifyException(f"input {list(source)} does not fit weight {list(weight)}")
         result = (*source[:-1], *weight[:-1])
-        if bias and broadcast_shapes(bias[0], result) != result:
+        if bias and not broadcasts_to(bias[0], result):
             raise VerifyException(f"bias {list(bias[0])} does not fit a result {list(result)}")
         return result
 
@@ -356,7 +364,7 @@ class MatrixShapeOp(MatmulShapeOp):
         if len(left) != len(right) or len(left) not in (2, 3) or left[:-2] != right[:-2]:
             raise VerifyException(f"cannot multiply {list(left)} by {list(right)}")
         result = super().result_shape()
-        if addend and result and broadcast_shapes(addend[0], result) != result:
+        if addend and result and not broadcasts_to(addend[0], result):
             raise VerifyException(f"addend {list(addend[0])} does not fit a result {list(result)}")
         return result
 

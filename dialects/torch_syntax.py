@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatAttr,
     IntegerAttr,
+    IntegerType,
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -94,7 +95,8 @@ def print_argument(printer: Printer, value: Attribute) -> None:
             digits = mantissa if "." in mantissa else f"{mantissa}.0"
             printer.print_string(f"{digits}{e}{exponent} : f64")
         case DenseArrayBase(elt_type=element) if element == i64:
-            printer.print_string(str(list(value.get_values())))
+            integers = cast(DenseArrayBase[IntegerType], value)
+            printer.print_string(str(list(integers.get_values())))
         case _:
             printer.print_attribute(value)
 

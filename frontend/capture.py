@@ -13,7 +13,7 @@ import logging
 import traceback
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -140,7 +140,7 @@ def _export(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """Export warns about and logs its own internals, which a user cannot act on."""
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

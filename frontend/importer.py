@@ -36,7 +36,7 @@ from ..dialects.torch_ops import ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
 from .arguments import Refused, overload_name, read_arguments
 from .dtypes import ELEMENTS, tensor_type_of
-from .unsupported import Unsupported, location_of
+from .unsupported import OpOverload, Unsupported, location_of
 
 aten = torch.ops.aten
 
@@ -79,7 +79,7 @@ class Importer:
             return
         if any(_is_complex(n) for n in node.all_input_nodes):
             return  # the cause, what made the complex numbers, is noted
-        if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
+        if not isinstance(node.target, OpOverload) or node.target.namespace != "aten":
             self.unsupported.add(node)
             return
         op_class = OPS_BY_ATEN.get(overload_name(node))

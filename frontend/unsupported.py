@@ -13,6 +13,9 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringA
 
 from ..errors import UnsupportedOpError
 
+OpOverload: Any = type(torch.ops.aten.add.Tensor)
+"""The class of ATen overloads, such as `torch.ops.aten.add.Tensor`."""
+
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _INTERNAL = tuple(
     os.path.dirname(os.path.realpath(file)) + os.sep for file in (torch.__file__, __file__)
@@ -64,8 +67,9 @@ def _short(file: str) -> str:
 def operator_name(node: torch.fx.Node) -> str:
     """The operator of `node`, and the function the user called if its name differs."""
     target: Any = node.target
-    is_overload = isinstance(target, torch._ops.OpOverload)
-    name = str(target) if is_overload else getattr(target, "__name__", str(target))
+    name = (
+        str(target) if isinstance(target, OpOverload) else getattr(target, "__name__", str(target))
+    )
     called = str(node.meta.get("torch_fn", ("", ""))[1]).rpartition(".")[2]
     plain = name.split(".")[1] if name.count(".") else name
     return f"{name} (from {called})" if called and called != plain else name

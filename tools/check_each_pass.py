@@ -8,12 +8,13 @@ that ran; so a wrong result is blamed on the passes between the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ContainerType, ModuleOp
+from xdsl.dialects.builtin import ContainerType, FunctionType, ModuleOp, ShapedType
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
@@ -30,6 +31,8 @@ Outcome: TypeAlias = Sequence[Array] | interpreter.ProgramError
 """What one set of inputs leads to."""
 
 SEED = 0
+MAX_INPUT_ELEMENTS = 1 << 26
+"""A program with more input than this is not run: it would take gigabytes and minutes."""
 
 
 class PassChecker(Instrument):
@@ -62,7 +65,7 @@ class PassChecker(Instrument):
         self._expected = None
         self._since = []
         try:
-            self._inputs = self._given or interpreter.random_inputs(module, SEED)
+            self._inputs = self._given or _random_inputs(module)
         except interpreter.NotExecutable as error:
             self._inputs = ()
             self._tell(f"check-each-pass: nothing is checked: {error}")
@@ -120,12 +123,23 @@ class PassChecker(Instrument):
         return None
 
 
+def _random_inputs(module: ModuleOp) -> Sequence[Sequence[Array]]:
+    main = _main_type(module)
+    shapes = [t.get_shape() for t in main.inputs if isinstance(t, ShapedType)] if main else []
+    if sum(prod(shape) for shape in shapes) > MAX_INPUT_ELEMENTS:
+        raise interpreter.NotExecutable("the inputs are too large")
+    return interpreter.random_inputs(module, SEED)
+
+
 def _result_elements(module: ModuleOp) -> list[Attribute | None]:
     """The element types of the results of `@main`; bf16 results are judged more leniently."""
+    main = _main_type(module)
+    outputs = main.outputs if main is not None else ()
+    return [t.get_element_type() if isinstance(t, ContainerType) else None for t in outputs]
+
+
+def _main_type(module: ModuleOp) -> FunctionType | None:
     for op in module.body.block.ops:
         if isinstance(op, func.FuncOp) and op.sym_name.data == "main":
-            return [
-                t.get_element_type() if isinstance(t, ContainerType) else None
-                for t in op.function_type.outputs
-            ]
-    return []
+            return op.function_type
+    return None

@@ -131,9 +131,15 @@ class DeploOptMain(xDSLOptMain):
             self._lap("(verify)", start)
         self._run_passes(module, index)
         start = time.perf_counter()
-        text = self.output_resulting_program(module).rstrip("\n") + "\n"
+        text = self._print(module)
         self._lap("(print)", start)
         return text
+
+    def _print(self, module: ModuleOp) -> str:
+        try:
+            return self.output_resulting_program(module).rstrip("\n") + "\n"
+        except NotImplementedError as error:
+            raise DeploError(f"cannot be written as '{self.args.target}': {error}") from error
 
     def _lap(self, name: str, start: float) -> None:
         self.timing.add(name, time.perf_counter() - start)

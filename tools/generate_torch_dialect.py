@@ -39,7 +39,7 @@ PredicateOp     logical_not.default logical_and.default logical_or.default logic
 ReductionOp     sum.dim_IntList sum.default mean.dim mean.default amax.default amin.default
 ReductionOp     prod.dim_int prod.default any.dim any.dims any.default all.dim all.dims all.default
 ReductionOp     max.default min.default argmax.default argmin.default var.correction
-ViewOp          view.default _unsafe_view.default
+ViewShapeOp     view.default _unsafe_view.default
 PermuteShapeOp  permute.default
 TransposeShapeOp transpose.int t.default
 SliceShapeOp    slice.Tensor
@@ -167,7 +167,8 @@ def field(argument: Any) -> str | None:
         raise SystemExit(f"argument {argument.name}: no kind stands for schema type {type_text}")
     kind = KINDS[inner]
     if argument.has_default_value() and argument.default_value is not None:
-        return f"{name} = prop_def({kind}, default_value=argument_attr({argument.default_value!r}))"
+        default = repr(argument.default_value).replace("'", '"')
+        return f"{name} = prop_def({kind}, default_value=argument_attr({default}))"
     return f"{name} = {'opt_prop_def' if optional else 'prop_def'}({kind})"
 
 

@@ -57,7 +57,10 @@ def run_passes(
     *,
     verify_each: bool = True,
 ) -> None:
-    """Apply `passes` to `module` in order; raises `PassFailedError` from whatever a pass raised."""
+    """Apply `passes` to `module` in order; raises `PassFailedError` from whatever a pass raised.
+
+    The last instrument is the innermost: told last before a pass and first after it.
+    """
     for instrument in instruments:
         instrument.begin(module)
     try:
@@ -65,7 +68,7 @@ def run_passes(
             for instrument in instruments:
                 instrument.before_pass(each, module)
             _apply(ctx, module, each, tuple(passes[index:]), verify_each)
-            for instrument in instruments:
+            for instrument in reversed(instruments):
                 instrument.after_pass(each, module)
     finally:
         for instrument in instruments:
@@ -102,12 +105,12 @@ class PrintIR(Instrument):
     def before_pass(self, each: ModulePass, module: ModuleOp) -> None:
         """Print it as it was."""
         if self.before:
-            self.stream.write(f"{banner('Before', each)}\n{module}\n\n")
+            self.stream.write(f"{banner('Before', each)}\n{module!s}\n\n")
 
     def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
         """Print it as it became."""
         if self.after:
-            self.stream.write(f"{banner('After', each)}\n{module}\n\n")
+            self.stream.write(f"{banner('After', each)}\n{module!s}\n\n")
 
 
 @dataclass
@@ -158,7 +161,7 @@ class WriteTree(Instrument):
 
     def _write(self, name: str, module: ModuleOp) -> None:
         path = self.directory / f"{self._count:03}_{name}.mlir"
-        path.write_text(f"{module}\n", encoding="utf-8")
+        path.write_text(f"{module!s}\n", encoding="utf-8")
         self._count += 1
 
 

@@ -149,7 +149,7 @@ def tanh(m: MathBuilder, x: SSAValue) -> SSAValue:
     near = m.fma(m.mul(m.horner(square, _TANH), square), x, x)
     grown = exp(m, m.add(size, size))
     far = m.sub(m.float(1.0), m.div(m.float(2.0), m.add(grown, m.float(1.0))))
-    return m.select(m.test(size, "olt", _TANH_SPLIT), near, m.copysign(far, x))
+    return m.copysign(m.select(m.test(size, "olt", _TANH_SPLIT), near, far), x)
 
 
 def erf(m: MathBuilder, x: SSAValue) -> SSAValue:

@@ -289,7 +289,8 @@ def _decline_reason(
     for load in loads:
         assert isinstance(load, LoadOp)
         place = _shallowest(load, set(load.indices))
-        shared = place.parent is consumer.body.block and not isinstance(place, StoreOp)
+        parallel = any(isinstance(o, ForOp) and not o.res for o in consumer.body.block.ops)
+        shared = place.parent is consumer.body.block and parallel
         if shared and any(isinstance(o, ForOp) for ops in chain.levels for o in ops):
             return "a reduction that all rows share is computed once, in a kernel of its own"
     count = elements(producer.output_args[0].type)

@@ -18,7 +18,7 @@ from deplo.tools.located_parser import LocatedParser
 
 PROGRAM = """
 func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
-  %sum = tensor_ir.elementwise add(%x, %y) : tensor<4xf32>
+  %sum = tensor_ir.elementwise add(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %sum : tensor<4xf32>
 }
 """

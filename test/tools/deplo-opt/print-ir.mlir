@@ -3,6 +3,7 @@
 // RUN: deplo-opt %s -p cse,canonicalize --print-ir-after-all 2>&1 >%t.out | FileCheck %s --check-prefix=AFTER
 // RUN: FileCheck %s --check-prefix=OUT < %t.out
 // AFTER: // -----// IR Dump After cse //----- //
+// AFTER-NEXT: {{^}}builtin.module {{{$}}
 // AFTER: arith.constant 4
 // AFTER: // -----// IR Dump After canonicalize //----- //
 // AFTER: arith.constant 9
@@ -27,6 +28,7 @@
 // RUN: FileCheck %s --check-prefix=TREE < %t.tree/000_input.mlir
 // RUN: FileCheck %s --check-prefix=TREE < %t.tree/001_cse.mlir
 // RUN: FileCheck %s --check-prefix=OUT < %t.tree/002_canonicalize.mlir
+// TREE: {{^}}builtin.module {{{$}}
 // TREE: arith.constant 4
 
 func.func @sum() -> i32 {

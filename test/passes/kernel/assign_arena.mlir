@@ -1,0 +1,55 @@
+// Buffers that die inside a call share one block of memory; those that are returned do not.
+
+// RUN: deplo-opt %s --split-input-file -p assign-arena | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p assign-arena --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --split-input-file -p assign-arena,assign-arena | FileCheck %s
+
+// %a and %c are never alive together; %b meets both. The largest comes first.
+// REMARK: remark: assign-arena: main: 3 buffers of 384 bytes share 320
+// CHECK-LABEL: func.func @main
+// CHECK:         %a = kernel.alloc at 192 : memref<32xf32>
+// CHECK:         %b = kernel.alloc at 0 : memref<33xf32>
+// CHECK:         %c = kernel.alloc at 192 : memref<8xf32>
+// CHECK:         %d = kernel.alloc : memref<32xf32>
+func.func @main(%x: memref<32xf32>) -> memref<32xf32> {
+  %a = kernel.alloc : memref<32xf32>
+  kernel.launch @f(%x, %a) blocks(1) threads(1) : memref<32xf32>, memref<32xf32>
+  %b = kernel.alloc : memref<33xf32>
+  kernel.launch @g(%a, %b) blocks(1) threads(1) : memref<32xf32>, memref<33xf32>
+  %c = kernel.alloc : memref<8xf32>
+  kernel.launch @h(%b, %c) blocks(1) threads(1) : memref<33xf32>, memref<8xf32>
+  %d = kernel.alloc : memref<32xf32>
+  kernel.launch @i(%c, %d) blocks(1) threads(1) : memref<8xf32>, memref<32xf32>
+  func.return %d : memref<32xf32>
+}
+
+// -----
+
+// A launch's inputs never overlap its outputs, and offsets keep to 64 bytes.
+// CHECK-LABEL: func.func @aligned
+// CHECK:         %a = kernel.alloc at 0 : memref<3xi1>
+// CHECK:         %b = kernel.alloc at 64 : memref<3xi1>
+func.func @aligned(%x: memref<3xi1>) -> memref<3xi1> {
+  %a = kernel.alloc : memref<3xi1>
+  kernel.launch @f(%x, %a) blocks(1) threads(1) : memref<3xi1>, memref<3xi1>
+  %b = kernel.alloc : memref<3xi1>
+  kernel.launch @f(%a, %b) blocks(1) threads(1) : memref<3xi1>, memref<3xi1>
+  %c = kernel.alloc : memref<3xi1>
+  kernel.launch @f(%b, %c) blocks(1) threads(1) : memref<3xi1>, memref<3xi1>
+  func.return %c : memref<3xi1>
+}
+
+// -----
+
+// A buffer that is used again after it is returned, or never, has no place in the arena.
+// REMARK: remark: assign-arena: returned: declined: every buffer is returned
+// CHECK-LABEL: func.func @returned
+// CHECK:         %a = kernel.alloc : memref<4xf32>
+// CHECK:         %b = kernel.alloc : memref<4xf32>
+func.func @returned(%x: memref<4xf32>) -> (memref<4xf32>, memref<4xf32>) {
+  %a = kernel.alloc : memref<4xf32>
+  kernel.launch @f(%x, %a) blocks(1) threads(1) : memref<4xf32>, memref<4xf32>
+  %b = kernel.alloc : memref<4xf32>
+  kernel.launch @f(%a, %b) blocks(1) threads(1) : memref<4xf32>, memref<4xf32>
+  func.return %a, %b : memref<4xf32>, memref<4xf32>
+}

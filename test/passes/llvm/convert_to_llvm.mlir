@@ -1,0 +1,100 @@
+// Kernels in control-flow form become llvm functions; the host's main stays.
+
+// RUN: deplo-opt %s --split-input-file -p convert-to-llvm | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p convert-to-llvm --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// A counter is never negative, so its remainder is unsigned; a bool is one byte.
+// REMARK: remark: convert-to-llvm: k: converted
+// CHECK-LABEL: llvm.func @k(%x: !llvm.ptr {llvm.noalias}, %m: !llvm.ptr {llvm.noalias}, %block_begin: i64,
+// CHECK-SAME:    %block_end: i64, %status: !llvm.ptr {llvm.noalias}) attributes {deplo.kernel} {
+// CHECK:         %c1 = llvm.mlir.constant(1) : i64
+// CHECK:         llvm.br ^[[HEAD:.*]](%block_begin : i64)
+// CHECK:       ^[[HEAD]](%i: i64):
+// CHECK-NEXT:    %[[MORE:.*]] = llvm.icmp "slt" %i, %block_end : i64
+// CHECK-NEXT:    llvm.cond_br %[[MORE]], ^[[BODY:.*]], ^[[END:.*]]
+// CHECK:       ^[[BODY]]:
+// CHECK:         %[[ROW:.*]] = llvm.urem %i, %{{.*}} : i64
+// CHECK:         %[[START:.*]] = llvm.mul %[[ROW]], %{{.*}} overflow<nsw> : i64
+// CHECK:         %[[COLUMN:.*]] = llvm.udiv %i, %{{.*}} : i64
+// CHECK:         %[[OFFSET:.*]] = llvm.add %[[START]], %[[COLUMN]] overflow<nsw> : i64
+// CHECK:         %[[AT:.*]] = llvm.getelementptr inbounds %x[%[[OFFSET]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK-NEXT:    %v = llvm.load %[[AT]] : !llvm.ptr -> f32
+// CHECK-NEXT:    %w = llvm.fmul %v, %v {fastmathFlags = #llvm.fastmath<contract>} : f32
+// CHECK-NEXT:    %d = llvm.fdiv %w, %v : f32
+// CHECK:         %[[INSIDE:.*]] = llvm.icmp "sge" %{{.*}}, %{{.*}} : i64
+// CHECK:         %[[POSITIVE:.*]] = llvm.fcmp "ogt" %d, %v : f32
+// CHECK:         %both = llvm.and %[[INSIDE]], %[[POSITIVE]] : i1
+// CHECK:         %[[BYTE:.*]] = llvm.zext %both : i1 to i8
+// CHECK:         llvm.store %[[BYTE]], %{{.*}} : i8, !llvm.ptr
+// CHECK:         llvm.br ^[[HEAD]](%{{.*}} : i64)
+
+// CHECK:       func.func @main
+// CHECK:         kernel.launch @k
+func.func @k(%x: memref<3x4xf32>, %m: memref<12xi1>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c1 = arith.constant 1 : index
+  cf.br ^head(%block_begin : index)
+^head(%i: index):
+  %more = arith.cmpi slt, %i, %block_end : index
+  cf.cond_br %more, ^body, ^end
+^body:
+  %v = loop.load %x[%i mod 3, %i floordiv 3] : memref<3x4xf32>
+  %w = arith.mulf %v, %v : f32
+  %d = arith.divf %w, %v : f32
+  %inside = loop.test [%i < 8]
+  %positive = arith.cmpf ogt, %d, %v : f32
+  %both = arith.andi %inside, %positive : i1
+  loop.store %both, %m[%i] : memref<12xi1>
+  %next = arith.addi %i, %c1 : index
+  cf.br ^head(%next : index)
+^end:
+  func.return
+}
+func.func @main(%x: memref<3x4xf32>) -> memref<12xi1> {
+  %m = kernel.alloc : memref<12xi1>
+  kernel.launch @k(%x, %m) blocks(12) threads(1) : memref<3x4xf32>, memref<12xi1>
+  func.return %m : memref<12xi1>
+}
+
+// -----
+
+// A check that fails stores its number and leaves; the message stays with the function.
+// CHECK-LABEL: llvm.func @check
+// CHECK-SAME:    deplo.messages = ["index out of range"]
+// CHECK:         llvm.cond_br %ok, ^[[ON:.*]], ^[[FAILED:.*]]
+// CHECK:       ^[[ON]]:
+// CHECK:         llvm.store %v
+// CHECK:       ^[[FAILED]]:
+// CHECK-NEXT:    %[[NUMBER:.*]] = llvm.mlir.constant(1) : i64
+// CHECK-NEXT:    llvm.store %[[NUMBER]], %status : i64, !llvm.ptr
+// CHECK-NEXT:    llvm.return
+func.func @check(%x: memref<1xi8>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %v = loop.load %x[0] : memref<1xi8>
+  %zero = arith.constant 0 : i8
+  %ok = arith.cmpi sge, %v, %zero : i8
+  kernel.assert %ok, "index out of range"
+  loop.store %v, %x[0] : memref<1xi8>
+  func.return
+}
+
+// -----
+
+// What may be negative is divided with care.
+// CHECK-LABEL: llvm.func @negative
+// CHECK:         %[[LOW:.*]] = llvm.icmp "slt" %[[I:.*]], %{{.*}} : i64
+// CHECK:         llvm.select %[[LOW]]
+// CHECK:         llvm.sdiv
+func.func @negative(%x: memref<8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %minus = arith.constant -5 : index
+  %i = arith.addi %block_begin, %minus : index
+  %v = loop.load %x[%i floordiv 3 + 2] : memref<8xf32>
+  loop.store %v, %x[0] : memref<8xf32>
+  func.return
+}
+
+// -----
+
+// REMARK: remark: convert-to-llvm: other: declined: not a kernel: has no attribute `deplo.kernel`
+// CHECK-LABEL: func.func @other
+func.func @other() {
+  func.return
+}

@@ -1,0 +1,106 @@
+// What LLVM has no instruction for becomes arithmetic or a call of the C library.
+
+// RUN: deplo-opt %s --split-input-file -p expand-math | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p expand-math --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// REMARK: remark: expand-math: polynomials: expanded 1 math.exp, 1 math.tanh
+// CHECK-LABEL: func.func @polynomials
+// CHECK-NOT:     math.exp
+// CHECK:         math.fma
+// CHECK:         %e = arith.mulf
+// CHECK-NOT:     math.tanh
+// CHECK:         %t = arith.select
+// CHECK:         func.return %e, %t : f32, f32
+func.func @polynomials(%x: f32) -> (f32, f32) {
+  %e = math.exp %x : f32
+  %t = math.tanh %x : f32
+  func.return %e, %t : f32, f32
+}
+
+// -----
+
+// REMARK: remark: expand-math: calls: expanded 1 math.exp, 1 math.powf, 2 math.sin
+// CHECK:       func.func private @sinf(f32) -> f32
+// CHECK:       func.func private @powf(f32, f32) -> f32
+// CHECK:       func.func private @exp(f64) -> f64
+// CHECK-LABEL: func.func @calls
+// CHECK-NEXT:    %s = func.call @sinf(%x) : (f32) -> f32
+// CHECK-NEXT:    func.call @sinf(%s)
+// CHECK-NEXT:    %p = func.call @powf(%x, %s) : (f32, f32) -> f32
+// CHECK-NEXT:    %e = func.call @exp(%y) : (f64) -> f64
+func.func @calls(%x: f32, %y: f64) {
+  %s = math.sin %x : f32
+  %r = math.sin %s : f32
+  %p = math.powf %x, %s : f32
+  %e = math.exp %y : f64
+  func.return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @cube
+// CHECK:         %[[SQUARE:.*]] = arith.mulf %x, %x : f32
+// CHECK-NEXT:    %c = arith.mulf %[[SQUARE]], %x : f32
+func.func @cube(%x: f32) -> f32 {
+  %three = arith.constant 3.0 : f32
+  %c = math.powf %x, %three : f32
+  func.return %c : f32
+}
+
+// -----
+
+// bf16 is the upper half of an f32.
+// CHECK-LABEL: func.func @bfloat
+// CHECK-NEXT:    %[[BITS:.*]] = arith.bitcast %x : bf16 to i16
+// CHECK-NEXT:    %[[LOW:.*]] = arith.extui %[[BITS]] : i16 to i32
+// CHECK:         %[[HIGH:.*]] = arith.shli %[[LOW]], %{{.*}} : i32
+// CHECK-NEXT:    %wide = arith.bitcast %[[HIGH]] : i32 to f32
+// CHECK:         %[[NAN:.*]] = arith.cmpf uno, %wide, %wide : f32
+// CHECK:         arith.trunci %{{.*}} : i32 to i16
+// CHECK-NEXT:    %y = arith.bitcast %{{.*}} : i16 to bf16
+func.func @bfloat(%x: bf16) -> bf16 {
+  %wide = arith.extf %x : bf16 to f32
+  %y = arith.truncf %wide : f32 to bf16
+  func.return %y : bf16
+}
+
+// -----
+
+// Fewer than 32 bits are cut off from 32, and what does not fit is the smallest integer.
+// CHECK-LABEL: func.func @to_i8
+// CHECK-NEXT:    %[[WIDE:.*]] = arith.fptosi %x : f32 to i32
+// CHECK:         %[[LIMIT:.*]] = arith.constant 2.14748365e+09 : f32
+// CHECK:         %[[FITS:.*]] = arith.cmpf olt, %x, %[[LIMIT]] : f32
+// CHECK:         %[[SAFE:.*]] = arith.select %[[FITS]], %[[WIDE]], %{{.*}} : i32
+// CHECK-NEXT:    %y = arith.trunci %[[SAFE]] : i32 to i8
+func.func @to_i8(%x: f32) -> i8 {
+  %y = arith.fptosi %x : f32 to i8
+  func.return %y : i8
+}
+
+// -----
+
+// The machine never divides by 0 or by -1, unless the divisor is another constant.
+// CHECK-LABEL: func.func @divide
+// CHECK:         %[[SAFE:.*]] = arith.select %{{.*}}, %{{.*}}, %b : i32
+// CHECK:         arith.divsi %a, %[[SAFE]] : i32
+// CHECK:         %r = arith.remsi %a, %c7 : i32
+func.func @divide(%a: i32, %b: i32) -> (i32, i32) {
+  %c7 = arith.constant 7 : i32
+  %q = arith.divsi %a, %b : i32
+  %r = arith.remsi %a, %c7 : i32
+  func.return %q, %r : i32, i32
+}
+
+// -----
+
+// REMARK: remark: expand-math: plain: declined: every operation has an instruction of its own
+// CHECK-LABEL: func.func @plain
+// CHECK-NEXT:    math.sqrt
+// CHECK-NEXT:    arith.truncf %{{.*}} : f32 to f16
+// CHECK-NEXT:    func.return
+func.func @plain(%x: f32) -> f16 {
+  %s = math.sqrt %x : f32
+  %h = arith.truncf %s : f32 to f16
+  func.return %h : f16
+}

@@ -1,0 +1,216 @@
+"""The CPU runtime: results, checks of its arguments, threads, and errors from inside kernels."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from cpu_programs import cpu_plan, cpu_program, elementwise
+
+from deplo.errors import DeploError, UsageError
+from deplo.runtime import cpu
+from deplo.runtime.cpu import CpuProgram
+
+GATHER = """
+func.func @main(%x: tensor<5x4xf32>, %ids: tensor<3xi64>) -> tensor<3xf32> {
+  %y = loop.kernel @k_gather(%x, %ids) : (tensor<5x4xf32>, tensor<3xi64>) -> tensor<3xf32> {
+  ^bb0(%x: memref<5x4xf32>, %ids: memref<3xi64>, %out: memref<3xf32>):
+    tile.launch (%i = 3 : block) {
+      %id = loop.load %ids[%i] : memref<3xi64>
+      %row = loop.checked_index %id below 5 : i64
+      %sum = loop.for %k = 0 to 4 reduce(add) -> f32 {
+        %v = loop.load %x[%row, %k] : memref<5x4xf32>
+        loop.yield %v : f32
+      }
+      loop.store %sum, %out[%i] : memref<3xf32>
+    }
+  }
+  func.return %y : tensor<3xf32>
+}
+"""
+
+CHAIN = """
+func.func @main(%x: tensor<512xf32>) -> (tensor<512xf32>, tensor<512xf32>) {
+  %a = loop.kernel @k_double(%x) : (tensor<512xf32>) -> tensor<512xf32> {
+  ^bb0(%x: memref<512xf32>, %out: memref<512xf32>):
+    tile.launch (%i = 512 : block) {
+      %v = loop.load %x[%i] : memref<512xf32>
+      %w = arith.addf %v, %v : f32
+      loop.store %w, %out[%i] : memref<512xf32>
+    }
+  }
+  %b = loop.kernel @k_double(%a) : (tensor<512xf32>) -> tensor<512xf32> {
+  ^bb0(%x: memref<512xf32>, %out: memref<512xf32>):
+    tile.launch (%i = 512 : block) {
+      %v = loop.load %x[%i] : memref<512xf32>
+      %w = arith.addf %v, %v : f32
+      loop.store %w, %out[%i] : memref<512xf32>
+    }
+  }
+  func.return %b, %x : tensor<512xf32>, tensor<512xf32>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def gather() -> CpuProgram:
+    return cpu_program(GATHER)
+
+
+def arrays() -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(20, dtype=np.float32).reshape(5, 4), np.array([4, 0, 2])
+
+
+def test_a_gather_sums_the_rows_it_is_told(gather: CpuProgram) -> None:
+    x, ids = arrays()
+    (y,) = gather(x, ids)
+    np.testing.assert_array_equal(y, x.sum(1)[ids])
+
+
+@pytest.mark.parametrize("index", [5, -1, 2**40])
+def test_an_index_out_of_range_raises_index_error(gather: CpuProgram, index: int) -> None:
+    x, ids = arrays()
+    ids[1] = index
+    with pytest.raises(IndexError, match="expected 0 <= index < 5"):
+        gather(x, ids)
+    ids[1] = 1  # and the program still works
+    np.testing.assert_array_equal(gather(x, ids)[0], x.sum(1)[ids])
+
+
+def test_torch_tensors_give_torch_tensors(gather: CpuProgram) -> None:
+    torch = pytest.importorskip("torch")
+    x, ids = (torch.from_numpy(a) for a in arrays())
+    (y,) = gather(x, ids)
+    assert isinstance(y, torch.Tensor)
+    assert torch.equal(y, x.sum(1)[ids])
+    (y,) = gather(torch.nn.Parameter(x), ids)
+    assert not y.requires_grad
+
+
+def test_strided_and_expanded_inputs_are_copied(gather: CpuProgram) -> None:
+    x, ids = arrays()
+    (y,) = gather(np.asfortranarray(x), np.repeat(ids, 2)[::2])
+    np.testing.assert_array_equal(y, x.sum(1)[ids])
+    torch = pytest.importorskip("torch")
+    wide = torch.arange(4.0).expand(5, 4)
+    assert torch.equal(gather(wide, torch.from_numpy(ids))[0], torch.full((3,), 6.0))
+
+
+def wrong_arguments() -> list[tuple[tuple[object, ...], str]]:
+    x, ids = arrays()
+    return [
+        ((x,), r"expected 2 arrays \(x, ids\), got 1"),
+        ((x[:4], ids), r"argument 'x': expected shape \[5, 4\], got \[4, 4\]"),
+        ((x.astype(np.float64), ids), "argument 'x': expected dtype float32, got float64"),
+        ((x, ids.astype(np.int32)), "argument 'ids': expected dtype int64, got int32"),
+        ((x.tolist(), ids), "argument 'x': expected a numpy array, got list"),
+    ]
+
+
+@pytest.mark.parametrize(("arguments", "message"), wrong_arguments())
+def test_wrong_arguments_are_named(
+    gather: CpuProgram, arguments: tuple[object, ...], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        gather(*arguments)
+
+
+def test_a_tensor_on_another_device_is_named(gather: CpuProgram) -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(UsageError, match="expected device cpu, got meta"):
+        gather(torch.empty(5, 4, device="meta"), torch.zeros(3, dtype=torch.int64))
+
+
+def test_equal_kernels_are_compiled_once_and_a_returned_argument_is_itself() -> None:
+    program = cpu_program(CHAIN)
+    assert len(program.plan.kernels) == 1
+    assert len(program.plan.steps) == 2
+    assert program.plan.arena_bytes == 2048
+    x = np.arange(512, dtype=np.float32)
+    y, same = program(x)
+    np.testing.assert_array_equal(y, 4 * x)
+    assert same is x
+
+
+def test_results_of_two_calls_do_not_share_memory() -> None:
+    program = cpu_program(CHAIN)
+    first, _ = program(np.ones(512, np.float32))
+    second, _ = program(np.zeros(512, np.float32))
+    assert first.sum() == 4 * 512
+    assert second.sum() == 0
+
+
+def test_bools_are_bytes_and_bf16_is_bits() -> None:
+    x = np.linspace(-1, 1, 256, dtype=np.float32)
+    (y,) = elementwise(
+        "%z = arith.constant 0.0 : f32\n%r = arith.cmpf ogt, %x, %z : f32", {"x": "f32"}, "i1", 1
+    )(x)
+    assert y.dtype == np.bool_
+    np.testing.assert_array_equal(y, x > 0)
+    select = "%o = arith.constant 1.5 : bf16\n%r = arith.select %m, %x, %o : bf16"
+    bits = np.arange(256, dtype=np.uint16)
+    (y,) = elementwise(select, {"m": "i1", "x": "bf16"}, "bf16", 1)(x > 0, bits)
+    np.testing.assert_array_equal(y, np.where(x > 0, bits, 0x3FC0))
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_blocks_are_shared_by_threads_without_loss(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = ThreadPoolExecutor(threads - 1)
+    monkeypatch.setattr(cpu, "thread_count", lambda: threads)
+    monkeypatch.setattr(cpu, "_pool", lambda: pool)
+    monkeypatch.setattr(cpu, "PARALLEL_SECONDS", 0.0)
+    program = cpu_program(CHAIN)
+    x = np.random.default_rng(0).standard_normal(512).astype(np.float32)
+    for _ in range(20):
+        np.testing.assert_array_equal(program(x)[0], 4 * x)
+
+
+def test_one_program_may_be_called_from_several_threads() -> None:
+    program = cpu_program(CHAIN)
+
+    def call(value: int) -> bool:
+        x = np.full(512, value, np.float32)
+        return bool((program(x)[0] == 4 * x).all())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(call, range(200)))
+
+
+def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu.thread_count.cache_clear()
+    monkeypatch.setenv("DEPLO_NUM_THREADS", "none")
+    with pytest.raises(
+        UsageError, match="DEPLO_NUM_THREADS must be a positive integer, got 'none'"
+    ):
+        cpu.thread_count()
+    monkeypatch.undo()
+    cpu.thread_count.cache_clear()
+
+
+def test_a_plan_for_a_gpu_does_not_run_here() -> None:
+    plan = cpu_plan(CHAIN)
+    with pytest.raises(UsageError, match="a plan for sm_90a does not run on the CPU"):
+        CpuProgram(type(plan)(**{**vars(plan), "target": "sm_90a"}))
+
+
+def test_ir_that_llvm_rejects_is_one_error() -> None:
+    plan = cpu_plan(CHAIN)
+    broken = type(plan.kernels[0])("k_double", "define void @k_double( {", ())
+    with pytest.raises(DeploError, match="LLVM does not accept a kernel"):
+        CpuProgram(type(plan)(**{**vars(plan), "kernels": (broken,)}))
+
+
+def test_the_process_ends_quietly_after_running(tmp_path: object) -> None:
+    """Code that is loaded at exit must not crash the interpreter."""
+    code = f"""
+import sys; sys.path.insert(0, {sys.path[0]!r}); sys.path.insert(0, {__file__.rsplit("/", 1)[0]!r})
+import numpy as np
+from cpu_programs import cpu_program
+program = cpu_program({CHAIN!r})
+print(program(np.ones(512, np.float32))[0].sum())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2048.0\n", "")

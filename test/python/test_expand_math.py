@@ -1,0 +1,178 @@
+"""Functions of the CPU back end against float64, over all of float32 and at its edges."""
+
+import math
+
+import numpy as np
+import pytest
+from cpu_programs import BLOCK, elementwise
+
+EDGES = np.array(
+    [
+        *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45),
+        *(1.17549435e-38, -1.17549435e-38, 3.4028235e38, -3.4028235e38, 88.72283, 88.72284),
+        *(-87.33655, -103.97208, -103.97209, 128.0, 127.99999, -149.0, -149.5, -150.0, -126.0),
+        *(0.625, 0.62499994, 9.0, 20.0, -20.0, 0.927734375, 4.0, -0.99999994, -1.0000001),
+        *(1 - 2.0**-24, 1 + 2.0**-23, 2.0**-24, 2.0**-25, 16777216.0, 1e10, -1e10),
+    ],
+    np.float32,
+)
+
+BLOCKS = 1024
+
+
+def sample() -> np.ndarray:
+    """Floats of every exponent and sign with random mantissas, and the edges."""
+    count = BLOCKS * BLOCK
+    step = 2**32 // count
+    low = np.random.default_rng(1).integers(0, step, count, dtype=np.uint64)
+    bits = np.arange(count, dtype=np.uint64) * step + low
+    x = bits.astype(np.uint32).view(np.float32).copy()
+    x[: EDGES.size] = EDGES
+    return x
+
+
+def exact(function: str, x: np.ndarray) -> np.ndarray:
+    """The function in float64."""
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        if function == "erf":
+            return np.vectorize(math.erf)(wide)
+        if function == "rsqrt":
+            return 1.0 / np.sqrt(wide)
+        return getattr(np, function)(wide)
+
+
+# Patterns for NaN are among the samples; converting those is "invalid" to numpy.
+pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["exp", "exp2", "expm1", "log", "log1p", "log2", "tanh", "erf", "rsqrt", "sin", "cos", "tan"],
+)
+def test_f32_functions_are_within_2_ulp_and_exact_at_the_edges(function: str) -> None:
+    x = sample()
+    (y,) = elementwise(f"%r = math.{function} %x : f32", {"x": "f32"}, "f32", BLOCKS)(x)
+    with np.errstate(over="ignore"):
+        wide = exact(function, x)
+        expected = wide.astype(np.float32)
+    number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(y), ~number)
+    np.testing.assert_array_equal(np.isinf(y), np.isinf(expected))
+    np.testing.assert_array_equal(np.signbit(y)[number], np.signbit(expected)[number])
+    finite = np.isfinite(expected)
+    ulps = np.abs(y[finite].astype(np.float64) - wide[finite]) / np.spacing(
+        np.abs(expected[finite])
+    ).astype(np.float64)
+    worst = ulps.argmax()
+    assert ulps[worst] <= 2, f"{function}({x[finite][worst]!r}) is {ulps[worst]:.2f} ulp off"
+
+
+@pytest.mark.parametrize("function", ["exp", "log", "tanh", "erf", "sin", "rsqrt", "log1p"])
+def test_f64_functions_agree_with_the_c_library(function: str) -> None:
+    x = np.random.default_rng(2).standard_normal(4 * BLOCK)
+    (y,) = elementwise(f"%r = math.{function} %x : f64", {"x": "f64"}, "f64", 4)(x)
+    np.testing.assert_allclose(y, exact(function, x), rtol=1e-15)
+
+
+def test_power_and_atan2() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0, 9, 4 * BLOCK).astype(np.float32)
+    z = rng.uniform(-4, 4, 4 * BLOCK).astype(np.float32)
+    (power,) = elementwise("%r = math.powf %x, %z : f32", {"x": "f32", "z": "f32"}, "f32", 4)(x, z)
+    (angle,) = elementwise("%r = math.atan2 %z, %x : f32", {"x": "f32", "z": "f32"}, "f32", 4)(x, z)
+    np.testing.assert_allclose(power, x.astype(np.float64) ** z, rtol=3e-7)
+    np.testing.assert_allclose(angle, np.arctan2(z, x), rtol=3e-7)
+
+
+def test_maximum_keeps_nan_and_orders_zeros() -> None:
+    values = np.array([0.0, -0.0, 1.0, np.nan, np.inf, -np.inf, -1.0, 2.0], np.float32)
+    a = np.resize(np.repeat(values, 8), BLOCK)
+    b = np.resize(np.tile(values, 8), BLOCK)
+    for op, expected in (("maximumf", np.maximum(a, b)), ("minimumf", np.minimum(a, b))):
+        (y,) = elementwise(f"%r = arith.{op} %x, %z : f32", {"x": "f32", "z": "f32"}, "f32", 1)(
+            a, b
+        )
+        np.testing.assert_array_equal(y, expected)
+        zeros = (a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b))
+        assert (np.signbit(y[zeros]) == (op == "minimumf")).all()
+
+
+def bfloat16_bits(x: np.ndarray) -> np.ndarray:
+    """The nearest bfloat16 of each float32, ties to even, by definition: of all candidates."""
+    bits = x.view(np.uint32).astype(np.uint64)
+    low, high = bits >> 16, (bits >> 16) + 1
+    rest = bits & 0xFFFF
+    up = (rest > 0x8000) | ((rest == 0x8000) & (low & 1 == 1))
+    return np.where(up, high, low).astype(np.uint16)
+
+
+def test_bf16_rounds_to_nearest_even_and_keeps_nan() -> None:
+    x = sample()
+    (y,) = elementwise("%r = arith.truncf %x : f32 to bf16", {"x": "f32"}, "bf16", BLOCKS)(x)
+    number = ~np.isnan(x)
+    np.testing.assert_array_equal(y[number], bfloat16_bits(x)[number])
+    assert ((y[~number] & 0x7F80 == 0x7F80) & (y[~number] & 0x7F != 0)).all()
+
+
+def test_every_bf16_widens_exactly() -> None:
+    bits = np.arange(65536, dtype=np.uint16)
+    (y,) = elementwise("%r = arith.extf %x : bf16 to f32", {"x": "bf16"}, "f32", 256)(bits)
+    np.testing.assert_array_equal(y.view(np.uint32), bits.astype(np.uint32) << 16)
+
+
+def test_every_f16_survives_a_round_trip() -> None:
+    x = np.arange(65536, dtype=np.uint16).view(np.float16)
+    body = "%w = arith.extf %x : f16 to f32\n%r = arith.truncf %w : f32 to f16"
+    (y,) = elementwise(body, {"x": "f16"}, "f16", 256)(x)
+    np.testing.assert_array_equal(y, x)
+
+
+def test_f64_to_f16_rounds_once() -> None:
+    """Halfway between two f16, plus a bit that f32 cannot hold: rounding twice would go down."""
+    x = np.resize(
+        np.array([1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11, 1e300, -1e-300, 65519.999]), BLOCK
+    )
+    (y,) = elementwise("%r = arith.truncf %x : f64 to f16", {"x": "f64"}, "f16", 1)(x)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(y, x.astype(np.float16))
+    assert y[0] == np.float16(1 + 2.0**-10)
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_floats_that_do_not_fit_an_integer(width: int, source: str) -> None:
+    dtype = np.float32 if source == "f32" else np.float64
+    values = [math.nan, math.inf, -math.inf, 1e30, -1e30, 2.7, -2.7, 0.0, 100.0]
+    x = np.resize(np.array(values, dtype), BLOCK)
+    body = f"%r = arith.fptosi %x : {source} to i{width}"
+    (y,) = elementwise(body, {"x": source}, f"i{width}", 1)(x)
+    wide = max(width, 32)
+    smallest = np.array([-(1 << (wide - 1))], np.int64).astype(f"i{width // 8}")[0]
+    np.testing.assert_array_equal(y[:5], [smallest] * 5)
+    np.testing.assert_array_equal(y[5:9], [2, -2, 0, 100])
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_integer_division_never_traps(width: int) -> None:
+    smallest = -(1 << (width - 1))
+    values = np.array([smallest, smallest + 1, -7, -1, 0, 1, 7, -smallest - 1], f"i{width // 8}")
+    a = np.resize(np.repeat(values, 8), BLOCK)
+    b = np.resize(np.tile(values, 8), BLOCK)
+    types = {"x": f"i{width}", "z": f"i{width}"}
+    found = {
+        op: elementwise(f"%r = arith.{op} %x, %z : i{width}", types, f"i{width}", 1)(a, b)[0]
+        for op in ("divsi", "remsi", "floordivsi")
+    }
+
+    def wrap(value: int) -> int:
+        return (value - smallest) % (1 << width) + smallest
+
+    for i, (p, q) in enumerate(zip(a[:64].tolist(), b[:64].tolist(), strict=True)):
+        if q == 0:
+            assert (found["divsi"][i], found["remsi"][i]) == (0, p)
+            continue
+        truncated = abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1)
+        assert found["divsi"][i] == wrap(truncated)
+        assert found["remsi"][i] == p - truncated * q
+        assert found["floordivsi"][i] == wrap(p // q)

@@ -1,0 +1,325 @@
+"""The front end: what is captured, under which names, and how a call is organized."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from xdsl.dialects.builtin import FileLineColLoc
+
+from deplo.dialects.torch import OPS_BY_ATEN
+from deplo.dialects.torch_base import TorchOp
+from deplo.dialects.torch_ops import TORCH_OPS
+from deplo.errors import UsageError
+from deplo.frontend.arguments import CHECKS
+from deplo.frontend.capture import capture
+from deplo.frontend.sources import load_source
+from deplo.tools.generate_torch_dialect import CHECKED, generate
+
+X = torch.randn(4, 4)
+
+
+def ops(captured):
+    return [op for op in captured.module.walk() if isinstance(op, TorchOp)]
+
+
+def text(captured):
+    return str(captured.module)
+
+
+# --------------------------------------------------------------------------- the generated dialect
+
+
+def test_generated_operations_are_up_to_date():
+    generated = Path(__file__).resolve().parents[2] / "dialects" / "torch_ops.py"
+    version = ".".join(torch.__version__.split(".")[:2])
+    if f"PyTorch {version};" not in generated.read_text().splitlines()[0]:
+        pytest.skip(f"generated for another PyTorch than {version}")
+    assert generate() == generated.read_text()
+
+
+def test_each_overload_has_one_operation():
+    assert len(OPS_BY_ATEN) == len(TORCH_OPS)
+    assert OPS_BY_ATEN["add.Tensor"].name == "torch.add"
+    assert OPS_BY_ATEN["add.Scalar"].name == "torch.add_scalar"
+
+
+def test_arguments_without_a_place_in_the_ir_are_all_checked():
+    assert set(CHECKED) == set(CHECKS)
+
+
+# --------------------------------------------------------------------------- capture
+
+
+def test_rms_norm_stays_whole_and_keeps_its_names():
+    captured = capture(nn.RMSNorm(8), (torch.randn(2, 8),))
+    assert "func.func @main(%x: tensor<2x8xf32>, %p_weight: tensor<8xf32>" in text(captured)
+    assert '{deplo.parameter = "weight"}' in text(captured)
+    assert "%rms_norm = torch.rms_norm %x, %p_weight {normalized_shape = [8]}" in text(captured)
+
+
+def test_composite_operators_stay_whole():
+    def program(x):
+        y = F.silu(F.gelu(F.layer_norm(F.linear(x, x), (4,))))
+        return F.scaled_dot_product_attention(y, y, y).softmax(-1) @ F.log_softmax(x, 0)
+
+    names = [op.name.removeprefix("torch.") for op in ops(capture(program, (X,)))]
+    assert names == (
+        "linear layer_norm gelu silu scaled_dot_product_attention softmax log_softmax matmul".split()
+    )
+
+
+def test_numbers_become_properties():
+    assert "torch.mul_scalar %x {other = 0.5 : f64}" in text(capture(lambda x: x * 0.5, (X,)))
+    assert "{other = 1, alpha = 2}" in text(capture(lambda x: torch.add(x, 1, alpha=2), (X,)))
+
+
+def test_operations_have_the_location_of_the_users_line():
+    def program(x):
+        return torch.exp(x)
+
+    (op,) = ops(capture(program, (X,)))
+    assert isinstance(op.location, FileLineColLoc)
+    assert op.location.filename.data == __file__
+    assert op.location.line.data == program.__code__.co_firstlineno + 1
+
+
+class Holder(nn.Module):
+    """One parameter, one buffer, one constant."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.register_buffer("scale", torch.ones(4))
+        self.offset = torch.arange(4.0)
+
+    def forward(self, x, flag=3, *, extra=None):
+        y = self.inner(x) * self.scale + self.offset
+        return {"y": y + extra["a"], "same": x, "none": None, "flag": flag, "pair": (y, y)}
+
+
+def test_parameters_buffers_and_constants_are_arguments():
+    program = Holder()
+    captured = capture(program, (X,), {"extra": {"a": torch.zeros(4)}})
+    sources = {a.name: (a.source, a.target) for a in captured.arguments}
+    assert sources == {
+        "x": ("input", "x"),
+        "extra_a": ("input", "extra_a"),
+        "p_inner_weight": ("parameter", "inner.weight"),
+        "p_inner_bias": ("parameter", "inner.bias"),
+        "b_scale": ("buffer", "scale"),
+        "c_offset": ("constant", "offset"),
+    }
+    assert captured.tensors["p_inner_weight"].data_ptr() == program.inner.weight.data_ptr()
+    assert captured.tensors["c_offset"].tolist() == [0, 1, 2, 3]
+
+
+def test_inputs_and_outputs_keep_their_organization():
+    captured = capture(Holder(), (X, 5), {"extra": {"a": torch.zeros(4)}})
+    flat = captured.flatten_inputs((X, 5), {"extra": {"a": torch.ones(4)}})
+    assert flat[0] is X
+    assert captured.constants == {1: 5}
+    arguments = [
+        flat[a.flat_index] if a.flat_index is not None else None for a in captured.arguments
+    ]
+    results = ["first", "second", "third"]
+    outputs = captured.unflatten_outputs(results, arguments)
+    assert outputs["same"] is X
+    assert outputs["none"] is None
+    assert outputs["flag"] == 5
+    assert outputs["y"] == "first"
+    assert outputs["pair"] == ("second", "third")
+
+
+def test_a_call_must_be_organized_as_captured():
+    captured = capture(Holder(), (X, 5), {"extra": {"a": torch.zeros(4)}})
+    with pytest.raises(UsageError, match="organized"):
+        captured.flatten_inputs((X,), {"extra": {"a": torch.zeros(4)}})
+    with pytest.raises(UsageError, match=r"input 1 is 6, but the program was compiled for 5"):
+        captured.flatten_inputs((X, 6), {"extra": {"a": torch.zeros(4)}})
+
+
+def test_keyword_arguments_may_come_in_any_order():
+    def program(*, a, b):
+        return a - b
+
+    captured = capture(program, (), {"a": X, "b": X + 1})
+    flat = captured.flatten_inputs((), {"b": X + 1, "a": X})
+    assert torch.equal(flat[captured.arguments[0].flat_index], X)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.bool]
+)
+def test_dtypes_are_kept(dtype):
+    captured = capture(lambda x: x.T, (torch.zeros(2, 3).to(dtype),))
+    (result,) = ops(captured)[-1].results
+    assert captured.arguments[0].dtype is dtype
+    assert str(result.type).startswith("tensor<3x2x")
+
+
+def test_zero_dim_and_empty_inputs():
+    captured = capture(lambda s, e: (s * 2, e.sum(0)), (torch.tensor(1.0), torch.zeros(0, 3)))
+    assert "(%s: tensor<f32>, %e: tensor<0x3xf32>) -> (tensor<f32>, tensor<3xf32>)" in text(
+        captured
+    )
+
+
+def test_bound_methods_and_built_in_functions():
+    class Scaler:
+        factor = 3
+
+        def apply(self, x):
+            return x * self.factor
+
+    assert "{other = 3}" in text(capture(Scaler().apply, (X,)))
+    assert "torch.exp" in text(capture(torch.exp, (X,)))
+
+
+# --------------------------------------------------------------------------- -c
+
+
+def inputs_of(code):
+    source = load_source(code=code)
+    return source, [a.name for a in capture(source.program, source.args, source.kwargs).arguments]
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("nn.RMSNorm(8)(torch.randn(1, 8))", ["x", "p_weight"]),
+        ("nn.Linear(3, 2)(torch.randn(4, 3))", ["input", "p_weight", "p_bias"]),
+        ("x=torch.randn(4);0.5*x*(1+torch.tanh(x))", ["x"]),
+        ("F.softmax(torch.randn(4,8),dim=-1)", ["x"]),
+        ("torch.exp(torch.randn(4,8).sum(-1,True))", ["x"]),
+        ("torch.randn(4) + torch.ones(4)", ["x", "x_1"]),
+        ("a=torch.randn(3,5);b=torch.randn(7,3);torch.cat([a,b.T],1)", ["a", "b"]),
+        ("m=nn.Linear(3,2,bias=False);m(torch.randn(4,3))+1", ["x", "p_m_weight"]),
+        ("F.relu(nn.Linear(3,2,bias=False)(torch.randn(4,3)))", ["x", "p_module_weight"]),
+        (
+            "class M(nn.Module):\n  def forward(self, z): return z + 1\nM()(torch.randn(3))",
+            ["z"],
+        ),
+        ("torch.arange(4)", ["x"]),
+    ],
+)
+def test_code_names_its_inputs(code, names):
+    assert inputs_of(code)[1] == names
+
+
+def test_code_is_the_same_at_each_call():
+    first, second = (load_source(code="nn.Linear(3,2)(torch.randn(4,3))") for _ in range(2))
+    assert torch.equal(first.args[0], second.args[0])
+    assert torch.equal(first.program.weight, second.program.weight)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("1+", "invalid syntax"),
+        ("x = torch.randn(3)", "ends with an expression"),
+        ("1 + 1", "reads a tensor"),
+        ("torch.randn(3)[nothing]", "cannot be captured|not defined"),
+        ("y = undefined; y", "NameError"),
+    ],
+)
+def test_code_that_is_no_program(code, message):
+    with pytest.raises(Exception, match=message):
+        inputs_of(code)
+
+
+def test_locations_of_code_name_its_line():
+    source = load_source(code="x = torch.randn(4)\ntorch.exp(x)")
+    (op,) = ops(capture(source.program, source.args))
+    assert (op.location.filename.data, op.location.line.data) == ("<command line>", 2)
+
+
+# --------------------------------------------------------------------------- files
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import torch\nfrom torch import nn\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.up = nn.Linear(4, 8)\n"
+        "    def forward(self, x):\n        return self.up(x).relu()\n"
+        "net = Net()\n"
+        "def double(a, *, b):\n    return a + b\n"
+        "example_inputs = (torch.randn(2, 4),)\n"
+        "double_args = lambda: {'a': torch.ones(3), 'b': torch.ones(3)}\n"
+        "number = 3\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"), [("Net", ["x"]), ("net", ["x"]), ("double", ["a", "b"])]
+)
+def test_files_give_modules_classes_and_functions(model_file, name, inputs):
+    source = load_source(f"{model_file}:{name}")
+    captured = capture(source.program, source.args, source.kwargs)
+    assert [a.name for a in captured.arguments if a.source == "input"] == inputs
+    assert str(model_file.parent) not in sys.path
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("{file}:missing", "has no missing"),
+        ("{file}:number", "not a program"),
+        ("{file}", "is not a program"),
+        ("nowhere.py:net", "no file nowhere.py"),
+    ],
+)
+def test_names_that_are_no_program(model_file, name, message):
+    with pytest.raises(UsageError, match=message):
+        load_source(name.format(file=model_file))
+
+
+# --------------------------------------------------------------------------- Hugging Face
+
+SMALL = "hidden_size=64,num_attention_heads=4,vocab_size=128"
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "operator"),
+    [
+        ("llama", f"{SMALL},intermediate_size=96,num_key_value_heads=2", "is_causal = true"),
+        ("qwen2", f"{SMALL},intermediate_size=96,num_key_value_heads=2", "enable_gqa = true"),
+        ("gpt2", "n_embd=64,n_head=4", "torch.addmm"),
+        ("bert", f"{SMALL},intermediate_size=96", "torch.layer_norm"),
+    ],
+)
+def test_a_layer_of_an_architecture(name, config, operator):
+    pytest.importorskip("transformers")
+    source = load_source(f"hf:{name}", config=config, layer=0, seq_len=16)
+    captured = capture(source.program, source.args, source.kwargs)
+    assert operator in text(captured)
+    assert captured.arguments[0].name == "hidden_states"
+    assert captured.arguments[0].shape == (1, 16, 64)
+
+
+def test_presets_have_the_published_shapes():
+    pytest.importorskip("transformers")
+    source = load_source("hf:tinyllama-1.1b", config="intermediate_size=64", layer=0, seq_len=8)
+    attention = source.program.self_attn
+    assert attention.q_proj.weight.shape == (2048, 2048)
+    assert attention.k_proj.weight.shape == (4 * 64, 2048)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "message"),
+    [
+        ("hf:lama", "", "did you mean llama"),
+        ("hf:llama", "hiden_size=3", "did you mean hidden_size"),
+        ("hf:llama", "hidden_size", "name=value"),
+    ],
+)
+def test_misspelt_architectures_and_settings(name, config, message):
+    pytest.importorskip("transformers")
+    with pytest.raises(UsageError, match=message):
+        load_source(name, config=config, layer=0)

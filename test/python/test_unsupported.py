@@ -1,0 +1,114 @@
+"""What cannot be expressed is reported all at once, with counts and the user's lines."""
+
+import inspect
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from deplo.errors import DeploError, UnsupportedOpError
+from deplo.frontend.capture import capture
+
+X = torch.randn(4, 4)
+
+
+def error_of(program, *args, **kwargs):
+    with pytest.raises(UnsupportedOpError) as raised:
+        capture(program, args, kwargs)
+    assert raised.value.exit_code == 1
+    return str(raised.value)
+
+
+class Spectral(nn.Module):
+    """A supported operator among unsupported ones."""
+
+    def forward(self, x):
+        first = torch.fft.fft(x)
+        second = torch.fft.fft(torch.exp(x))
+        u = torch.linalg.svd(x)[0]
+        return u, first.real + second.real
+
+
+def line_of(function, text):
+    lines, start = inspect.getsourcelines(function)
+    return start + next(i for i, line in enumerate(lines) if text in line)
+
+
+def test_all_operators_are_named_with_counts_and_lines():
+    message = error_of(Spectral(), X)
+    assert "deplo does not support 2 things that this program uses:" in message
+    assert "aten._fft_r2c.default (from fft_fft), 2 times" in message
+    assert "aten._linalg_svd.default (from linalg_svd), 1 time\n" in message
+    for text in ("first = ", "second = ", "u = "):
+        number = line_of(Spectral.forward, text)
+        assert f"test_unsupported.py:{number}  {text}" in message
+    assert "exp" not in message.replace("torch.exp(x)", "")
+
+
+def test_lines_of_a_plain_function_are_named():
+    def program(x):
+        y = x + 1
+        return torch.linalg.svd(y)[0]
+
+    number = line_of(program, "torch.linalg.svd")
+    assert f"test_unsupported.py:{number}  return torch.linalg.svd(y)[0]" in error_of(program, X)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (lambda x: x.to(torch.uint8), "dtype = torch.uint8"),
+        (lambda x: x.to(torch.complex64).real, "dtype = torch.complex64"),
+        (
+            lambda x: torch.zeros(2, 2, 2, 2).clone(memory_format=torch.channels_last) + x[0, 0],
+            "clone",
+        ),
+        (lambda x: F.dropout(x, 0.5, training=True), "native_dropout"),
+        (lambda x: x.topk(2)[0], "topk"),
+    ],
+    ids=["dtype", "complex", "memory_format", "dropout", "operator"],
+)
+def test_an_argument_that_cannot_be_expressed_is_named(program, reason):
+    assert reason in error_of(program, X)
+
+
+def test_inputs_of_a_dtype_that_cannot_be_expressed_are_named():
+    message = error_of(lambda image: image.float(), torch.zeros(3, dtype=torch.uint8))
+    assert "input image: dtype uint8, 1 time" in message
+
+
+def test_changes_in_place_are_refused():
+    def program(x):
+        x.add_(1)
+        return x
+
+    assert "changes its input or buffer 'x' in place" in error_of(program, X.clone())
+
+
+def test_training_mode_is_not_changed_silently():
+    message = error_of(nn.BatchNorm1d(4), X)
+    assert "'running_mean'" in message
+    assert ".eval()" in message
+
+
+def test_dynamic_shapes_are_refused():
+    with pytest.raises(UnsupportedOpError, match="dynamic_shapes"):
+        capture(torch.nn.ReLU(), (X,), dynamic_shapes={"input": {0: torch.export.Dim("n")}})
+
+
+def test_control_flow_on_values_is_one_clear_error():
+    def program(x):
+        return x + 1 if x.sum() > 0 else x
+
+    with pytest.raises(DeploError) as raised:
+        capture(program, (X,))
+    lines = str(raised.value).splitlines()
+    assert len(lines) < 6
+    assert any("test_unsupported.py:" in line for line in lines)
+    assert lines[-1] == "Shapes and control flow must not depend on the values in tensors."
+
+
+def test_an_error_in_the_program_itself_keeps_its_text():
+    with pytest.raises(DeploError, match="must have same reduction dim"):
+        capture(lambda x: x @ torch.randn(3, 3), (X,))

@@ -1,0 +1,199 @@
+"""`deplo compile`: print a program at any stage."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..analysis.targets import TARGETS, Target, get_target
+from ..errors import DeploError
+from ..frontend.capture import Captured, capture
+from ..frontend.sources import load_source
+from ..passes.decisions import Decision, recording
+from ..passes.llvm.translate import llvm_sources
+from ..passes.pipelines import DEFAULT_CUDA_TARGET
+from ..program import Program, cuda_text, make_context, passes_to
+from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
+from .pipeline_text import pipeline_text
+
+NAME = "compile"
+HELP = "compile a program and print it at one stage"
+
+STAGES = ("torch", "tensor", "loop", "tile", "kernel", "cuda", "llvm")
+
+ROOM_LETTERS = {"torch": "d", "tensor": "o", "loop": "l", "tile": "t", "kernel": "k", "cuda": "c"}
+"""The letter that `-vv` gives the passes that lead to a stage, t for those that make Tile IR."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command's own options."""
+    parser.add_argument("--ir", choices=STAGES, help="the stage to print (cuda, or llvm for cpu)")
+    parser.add_argument(
+        "--target", choices=list(TARGETS), help=f"machine to compile for ({DEFAULT_CUDA_TARGET})"
+    )
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
+    parser.add_argument(
+        "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report instead of the IR")
+
+
+class Trace(Instrument):
+    """`-vv`: what each pass changed as a diff, or why it did not, pass by pass.
+
+    >>> t:001_tileify
+    (unified diff)
+    <<< t:001_tileify
+    --- t:002_blockify_launch skipped at k_exp: the launch is partitioned already
+    """
+
+    def __init__(self, stream: TextIO, letter: str, decisions: list[Decision]):
+        self.stream = stream
+        self.letter = letter
+        self.decisions = decisions
+        self.seen = len(decisions)
+        self.position = 0
+        self.before = ""
+
+    def before_pass(self, each: ModulePass, module: ModuleOp) -> None:
+        """Remember the program as it was."""
+        self.before = str(module)
+
+    def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
+        """Print what became of it."""
+        self.position += 1
+        label = f"{self.letter}:{self.position:03}_{each.name.replace('-', '_')}"
+        after = str(module)
+        new, self.seen = self.decisions[self.seen :], len(self.decisions)
+        if after != self.before:
+            diff = difflib.unified_diff(
+                self.before.splitlines(), after.splitlines(), "before", "after", lineterm=""
+            )
+            body = "\n".join(list(diff)[2:])
+            self.stream.write(f">>> {label}\n{body}\n<<< {label}\n")
+        for decision in new:
+            if not decision.fired:
+                self.stream.write(
+                    f"--- {label} skipped at {decision.kernel}: {decision.reason}\n"
+                )
+        if after == self.before and not any(not d.fired for d in new):
+            self.stream.write(f"--- {label} skipped at main: nothing to do\n")
+
+
+def choose(options: argparse.Namespace) -> tuple[Target, str]:
+    """The target and the stage asked for, each with its default from the other."""
+    name = options.target or ("cpu" if options.ir == "llvm" else DEFAULT_CUDA_TARGET)
+    target = get_target(name)
+    return target, options.ir or ("cuda" if target.is_gpu else "llvm")
+
+
+def lower(
+    captured: Captured, target: Target, stage: str, options: argparse.Namespace
+) -> tuple[ModuleOp, list[Decision]]:
+    """The module at a stage, with the tracing, timing and dumps that the options ask for."""
+    module = captured.module.clone()
+    context = make_context()
+    timing = Timing(sys.stderr)
+    tree = WriteTree(options.dump_dir) if options.dump_dir else None
+    with recording() as decisions:
+        if tree is not None:
+            tree.begin(module)
+        for room, passes in passes_to(stage, target):
+            instruments: list[Instrument] = [timing] if options.timing else []
+            if options.verbose > 1:
+                letter = ROOM_LETTERS.get(room, "n")
+                instruments.append(Trace(sys.stderr, letter, decisions))
+            if tree is not None:
+                instruments.append(_Continued(tree))
+            try:
+                run_passes(context, module, passes, instruments)
+            except PassFailedError as failure:
+                cause = failure.__cause__ or failure
+                if isinstance(cause, DeploError):
+                    raise cause from None
+                cause.deplo_program = str(module)  # pyright: ignore[reportAttributeAccessIssue]
+                cause.deplo_pipeline = pipeline_text(  # pyright: ignore[reportAttributeAccessIssue]
+                    failure.remaining
+                )
+                raise cause from None
+    if options.timing:
+        timing.report()
+    return module, decisions
+
+
+class _Continued(Instrument):
+    """Writes to a tree that was begun before."""
+
+    def __init__(self, tree: WriteTree):
+        self.tree = tree
+
+    def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
+        """Write the module as `each` left it."""
+        self.tree.after_pass(each, module)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Compile and print."""
+    target, stage = choose(options)
+    passes_to(stage, target)  # a wrong combination is told before the work of capturing
+    source = load_source(
+        options.source,
+        code=options.code,
+        config=options.config,
+        layer=options.layer,
+        seq_len=options.seq_len,
+    )
+    captured = capture(source.program, source.args, source.kwargs)
+    if options.json:
+        text = json.dumps(Program(captured, target).report(), indent=2) + "\n"
+    else:
+        module, decisions = lower(captured, target, stage, options)
+        text = "\n".join(cuda_text(module).values()) if stage == "cuda" else f"{module!s}\n"
+        if options.dump_dir:
+            _dump_kernels(module, stage, options.dump_dir)
+        if options.verbose:
+            _summarize(decisions, captured, target)
+    if options.output:
+        Path(options.output).write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _dump_kernels(module: ModuleOp, stage: str, directory: Path) -> None:
+    """Write each kernel's text and a manifest beside the stages."""
+    texts: dict[str, str] = {}
+    if stage == "cuda":
+        texts = {f"{name}.cu": text for name, text in cuda_text(module).items()}
+    elif stage == "llvm":
+        texts = {f"{name}.ll": text for name, text in llvm_sources(module).items()}
+    for name, text in texts.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    stages = sorted(path.name for path in directory.glob("[0-9][0-9][0-9]_*.mlir"))
+    manifest = {"stages": stages, "kernels": sorted(texts)}
+    (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+
+
+def _summarize(decisions: list[Decision], captured: Captured, target: Target) -> None:
+    """`-v`: what was decided, and each kernel's launch and resources."""
+    for decision in decisions:
+        sys.stderr.write(f"{decision}\n")
+    report = Program(captured, target).report()
+    for kernel in report["kernels"]:
+        resources = ""
+        if "registers" in kernel:
+            spills = kernel["spill_stores"] + kernel["spill_loads"]
+            resources = f", {kernel['registers']} registers, {spills} bytes spilled"
+        sys.stderr.write(
+            f"{kernel['name']}: {kernel['launches']} launches of {kernel['blocks']} blocks of "
+            f"{kernel['threads']} threads{resources}\n"
+        )
+    if report["note"]:
+        sys.stderr.write(f"note: {report['note']}\n")

@@ -1,0 +1,140 @@
+"""Is a result right? Compared with eager PyTorch and with the same program in float64.
+
+A result is right if it has eager's structure, shapes and dtypes; if integers and bools are equal; if NaN
+and infinities stand where eager has them; and if every float is within an error bound of the float64
+result, or of eager where there is none. The bound is that of a sum of K products, K the longest reduction
+of the program:
+
+    |result - exact| <= (4 * eps(dtype) + K * eps(float32)) * (|exact| + rms(exact))
+
+with float64's eps for float64 outputs (Higham, Accuracy and Stability of Numerical Algorithms, section
+3.1). PyTorch's own judge, `torch._dynamo.utils.same`, must agree as well.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._dynamo.utils import same
+from torch.utils import _pytree as pytree
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge found; `problem` is None if the result is right."""
+
+    problem: str | None
+    error: float | None
+    """Largest |result - float64| over all float outputs; None without a float64 reference."""
+    eager_error: float | None
+    """The same of eager."""
+    difference: float
+    """Largest |result - eager| over all outputs."""
+
+
+def float64_reference(
+    program: torch.nn.Module | Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any | None:
+    """What `program` computes in float64, or None if it cannot run in it."""
+    if isinstance(program, torch.nn.Module):
+        program = copy.deepcopy(program).double()
+    widen = _widened
+    try:
+        with torch.no_grad():
+            return program(*pytree.tree_map(widen, tuple(args)), **pytree.tree_map(widen, dict(kwargs)))
+    except (RuntimeError, TypeError):  # e.g. a program that fixes a dtype of its own
+        return None
+
+
+def _widened(value: Any) -> Any:
+    floating = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.double() if floating else value
+
+
+def judge(eager: Any, result: Any, exact: Any | None, reduction: int) -> Verdict:
+    """Compare a result with eager's and the float64 one; `reduction` is K."""
+    expected, structure = pytree.tree_flatten(eager)
+    actual, its_structure = pytree.tree_flatten(result)
+    if structure != its_structure:
+        return Verdict(f"structure is {its_structure}, eager's is {structure}", None, None, 0.0)
+    references: list[Any] = [None] * len(expected)
+    if exact is not None:
+        flat, exact_structure = pytree.tree_flatten(exact)
+        references = flat if exact_structure == structure else references
+    errors: list[float] = []
+    eager_errors: list[float] = []
+    difference = 0.0
+    for position, (ours, theirs, reference) in enumerate(
+        zip(actual, expected, references, strict=True)
+    ):
+        problem = _compare(ours, theirs, reference, reduction)
+        if problem is not None:
+            return Verdict(f"output {position}: {problem}", None, None, difference)
+        if isinstance(ours, torch.Tensor) and ours.numel():
+            difference = max(difference, _distance(ours, theirs))
+            if ours.is_floating_point() and isinstance(reference, torch.Tensor):
+                errors.append(_distance(ours, reference))
+                eager_errors.append(_distance(theirs, reference))
+    agrees = same(expected, actual, None, equal_nan=True, tol=_tolerance(expected))
+    problem = None if agrees else "torch._dynamo.utils.same says the result differs from eager"
+    return Verdict(
+        problem, max(errors, default=None), max(eager_errors, default=None), difference
+    )
+
+
+def _tolerance(outputs: Sequence[Any]) -> float:
+    """What PyTorch's benchmarks give `same`: 1e-4, and 1e-2 where half types round the outputs."""
+    halves = (torch.float16, torch.bfloat16)
+    return 1e-2 if any(getattr(o, "dtype", None) in halves for o in outputs) else 1e-4
+
+
+def _distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    x, y = a.detach().double().cpu(), b.detach().double().cpu()
+    finite = torch.isfinite(x) & torch.isfinite(y)
+    return float((x - y)[finite].abs().max()) if bool(finite.any()) else 0.0
+
+
+def _compare(ours: Any, theirs: Any, reference: Any, reduction: int) -> str | None:
+    if not isinstance(theirs, torch.Tensor):
+        return None if ours == theirs else f"{ours!r} instead of {theirs!r}"
+    if not isinstance(ours, torch.Tensor):
+        return f"{type(ours).__name__} instead of a tensor"
+    if ours.shape != theirs.shape:
+        return f"shape {list(ours.shape)} instead of {list(theirs.shape)}"
+    if ours.dtype != theirs.dtype:
+        return f"dtype {ours.dtype} instead of {theirs.dtype}"
+    if not ours.numel():
+        return None
+    if not ours.is_floating_point():
+        wrong = ours != theirs
+    else:
+        wrong = _outside_bound(ours, theirs, reference, reduction)
+    count = int(wrong.sum())
+    if not count:
+        return None
+    where = tuple(int(i) for i in wrong.nonzero()[0])
+    return (
+        f"{count} of {wrong.numel()} elements are wrong; the first at {list(where)}: "
+        f"{ours[where].item()!r}, eager has {theirs[where].item()!r}"
+    )
+
+
+def _outside_bound(
+    ours: torch.Tensor, theirs: torch.Tensor, reference: Any, reduction: int
+) -> torch.Tensor:
+    x, eager = ours.detach().double(), theirs.detach().double()
+    usable = isinstance(reference, torch.Tensor) and reference.shape == ours.shape
+    exact = reference.detach().double() if usable else eager
+    accumulator = torch.float64 if ours.dtype == torch.float64 else torch.float32
+    eps = 4 * torch.finfo(ours.dtype).eps + reduction * torch.finfo(accumulator).eps
+    finite = torch.isfinite(exact)
+    rms = exact[finite].square().mean().sqrt() if bool(finite.any()) else exact.new_zeros(())
+    bound = eps * (exact.abs() + rms)
+    # A half type may overflow or underflow where float64 does not: eager then decides.
+    close = (x - exact).abs() <= bound
+    equal = (x == eager) | (torch.isnan(x) & torch.isnan(eager))
+    return ~((close & torch.isfinite(x) & torch.isfinite(eager)) | equal)

@@ -1,0 +1,176 @@
+"""`deplo run`: run a program, compare it with eager PyTorch and with float64, and time both."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .. import interpreter
+from ..analysis.cost import longest_reduction
+from ..analysis.targets import TARGETS
+from ..errors import MismatchError
+from ..frontend.capture import Captured
+from ..frontend.sources import Program as Source
+from ..frontend.sources import load_source
+from ..program import Program, compile, make_context, passes_to
+from .check_each_pass import Array, PassChecker
+from .executors import array_of, make_executor
+from .instrumentation import timing_table
+from .judge import Verdict, float64_reference, judge
+
+NAME = "run"
+HELP = "run a program and compare it with eager PyTorch"
+
+TIMING_SECONDS = 0.3
+"""How long eager and deplo together are timed, at least three calls each."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command's own options."""
+    parser.add_argument(
+        "--target", default="auto", choices=["auto", *TARGETS], help="machine to run on (auto)"
+    )
+    parser.add_argument(
+        "--check-each-pass",
+        action="store_true",
+        help="execute the program before and after each pass and compare",
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run, compare, report."""
+    source = load_source(
+        options.source,
+        code=options.code,
+        config=options.config,
+        layer=options.layer,
+        seq_len=options.seq_len,
+    )
+    start = time.perf_counter()
+    program = compile(source.program, source.args, source.kwargs, target=options.target)
+    program.executable  # noqa: B018 (compiles the kernels)
+    compile_seconds = time.perf_counter() - start
+    checked = check_each_pass(program, source) if options.check_each_pass else None
+    with torch.no_grad():
+        result = program(*source.args, **source.kwargs)
+        eager = source.program(*source.args, **source.kwargs)
+    exact = float64_reference(source.program, source.args, source.kwargs)
+    verdict = judge(eager, result, exact, longest_reduction(program.stage("loop")))
+    times = None if verdict.problem else _latency(program, source)
+    if options.timing:
+        sys.stderr.write(timing_table(program.compilation.seconds))
+    report = _report(program, source, verdict, times, compile_seconds, checked)
+    text = json.dumps(report, indent=2) if options.json else _table(report)
+    sys.stdout.write(text + "\n")
+    if verdict.problem:
+        raise MismatchError(f"the result differs from eager: {verdict.problem}")
+    return 0
+
+
+def check_each_pass(program: Program, source: Source) -> int:
+    """Compare what every stage computes; gives the number of comparisons. Raises MismatchError."""
+    captured = program.captured
+    module = captured.module.clone()
+    checker = PassChecker(
+        lambda line: sys.stderr.write(f"{line}\n"),
+        execute=make_executor(captured, source.program, program.target.name),
+        inputs=_input_sets(captured, source),
+    )
+    context = make_context()
+    checker.begin(module)
+    for _, passes in passes_to("cuda" if program.target.is_gpu else "llvm", program.target):
+        for each in passes:
+            each.apply(context, module)
+            checker.after_pass(each, module)
+    return checker.checked
+
+
+def _input_sets(captured: Captured, source: Source) -> list[list[Array]]:
+    """The program's own inputs, then adversarial ones where they are floats."""
+    flat = captured.flatten_inputs(source.args, source.kwargs)
+    own = [
+        array_of(captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index])
+        for a in captured.arguments
+    ]
+    adversarial = interpreter.random_inputs(captured.module, seed=1)[1]
+    mixed = [
+        theirs if a.flat_index is not None and a.dtype.is_floating_point else mine
+        for a, mine, theirs in zip(captured.arguments, own, adversarial, strict=True)
+    ]
+    return [own, mixed]
+
+
+def _latency(program: Program, source: Source) -> dict[str, float]:
+    """Median seconds of a call of eager and of the program, interleaved."""
+    calls: dict[str, Callable[..., Any]] = {"eager": source.program, "deplo": program}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    start = time.perf_counter()
+    with torch.no_grad():
+        while len(seconds["deplo"]) < 3 or time.perf_counter() - start < TIMING_SECONDS:
+            for name, call in calls.items():
+                begin = time.perf_counter()
+                call(*source.args, **source.kwargs)
+                if program.target.is_gpu:
+                    torch.cuda.synchronize()
+                seconds[name].append(time.perf_counter() - begin)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def _report(
+    program: Program,
+    source: Source,
+    verdict: Verdict,
+    times: dict[str, float] | None,
+    compile_seconds: float,
+    checked: int | None,
+) -> dict[str, Any]:
+    return {
+        "program": source.title,
+        "target": program.target.name,
+        "kernels": [kernel.name for kernel in program.kernels],
+        "launches": len(program.plan.steps),
+        "compile_seconds": compile_seconds,
+        "latency_seconds": times,
+        "agrees_with_eager": verdict.problem is None,
+        "problem": verdict.problem,
+        "max_difference_from_eager": verdict.difference,
+        "max_error_against_float64": {"deplo": verdict.error, "eager": verdict.eager_error},
+        "passes_checked": checked,
+    }
+
+
+def _table(report: dict[str, Any]) -> str:
+    def number(value: float | None) -> str:
+        return "none" if value is None else f"{value:.3g}"
+
+    errors = report["max_error_against_float64"]
+    launches = report["launches"]
+    kernels = report["kernels"]
+    shown = ", ".join(kernels[:4]) + (f" and {len(kernels) - 4} more" if len(kernels) > 4 else "")
+    lines = [
+        f"program    {report['program']}",
+        f"target     {report['target']}, {len(kernels)} kernels, {launches} launches: {shown}",
+        f"compiled   in {report['compile_seconds']:.2f} s",
+    ]
+    if report["passes_checked"] is not None:
+        lines.append(f"checked    {report['passes_checked']} stages compute the same")
+    if (times := report["latency_seconds"]) is not None:
+        lines.append(
+            f"latency    deplo {1e6 * times['deplo']:.0f} us, eager {1e6 * times['eager']:.0f} us "
+            "(medians, interleaved)"
+        )
+    lines += [
+        f"error      deplo {number(errors['deplo'])}, eager {number(errors['eager'])} "
+        "(largest, against float64)",
+        f"result     {'agrees with' if report['agrees_with_eager'] else 'DIFFERS from'} eager, "
+        f"largest difference {number(report['max_difference_from_eager'])}",
+    ]
+    return "\n".join(lines)
