@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 CODE   ?= nn.RMSNorm(2048)(torch.randn(1, 32, 2048))
-export CODE
+override export CODE := $(value CODE)
 JOBS   ?= 2
 
 BIN    := $(VENV)/bin
@@ -15,7 +15,9 @@ STAMP  := $(VENV)/.installed
 run: $(STAMP)
 	$(BIN)/deplo run -c "$$CODE"
 
-test: lit pytest
+# Both halves run, whatever the first one finds.
+test: $(STAMP)
+	@status=0; $(MAKE) lit || status=1; $(MAKE) pytest || status=1; exit $$status
 
 lit: $(STAMP)
 	$(BIN)/lit -j$(JOBS) --succinct test

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +25,7 @@ from .analysis.plan import build_plan
 from .analysis.targets import TARGETS, Target, get_target
 from .analysis.verify import verify_module
 from .dialects import get_all_dialects
-from .dialects.cuda import FuncOp as CudaFuncOp
-from .dialects.cuda_printer import CudaPrinter
+from .dialects.cuda_printer import cuda_source, kernel_texts
 from .errors import MissingEnvironmentError, UnsupportedOpError, UsageError
 from .frontend.capture import Captured, capture
 from .passes.decisions import Decision, recording
@@ -101,17 +99,6 @@ def passes_to(stage: str, target: Target) -> list[tuple[str, tuple[ModulePass, .
     return segments
 
 
-def cuda_text(module: ModuleOp) -> dict[str, str]:
-    """The CUDA C++ of each kernel of a module, by symbol."""
-    texts: dict[str, str] = {}
-    for op in module.body.block.ops:
-        if isinstance(op, CudaFuncOp):
-            output = io.StringIO()
-            CudaPrinter(output).print(op)
-            texts[op.sym_name.data] = output.getvalue().lstrip("\n")
-    return texts
-
-
 class Program:
     """A compiled program; call it like what it was compiled from."""
 
@@ -131,7 +118,7 @@ class Program:
                 verify_module(module)
         self.compilation.decisions = decisions
         start = time.perf_counter()
-        sources = cuda_text(module) if target.is_gpu else llvm_sources(module)
+        sources = kernel_texts(module) if target.is_gpu else llvm_sources(module)
         self.plan = Plan.from_data(build_plan(module, target.name, sources))
         self.compilation.seconds.append(("translate", time.perf_counter() - start))
 
@@ -152,7 +139,7 @@ class Program:
     def ir(self, stage: str) -> str:
         """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
         module = self.stage(stage)
-        return "\n".join(cuda_text(module).values()) if stage == "cuda" else f"{module!s}\n"
+        return cuda_source(module) if stage == "cuda" else f"{module}\n"
 
     @cached_property
     def executable(self) -> CpuProgram | CudaProgram:

@@ -10,9 +10,11 @@ import re
 import struct
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
+from io import StringIO
 from typing import IO
 
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
@@ -28,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
+from ..errors import DeploError
 from . import cuda
 from .cuda_values import RESERVED
 from .index import print_condition, print_index_expr
@@ -312,6 +315,22 @@ class _Text(BasePrinter):
         return "".join(self.parts).replace(" floordiv ", " / ").replace(" mod ", " % ")
 
 
+def kernel_texts(module: ModuleOp) -> dict[str, str]:
+    """The CUDA C++ of each `cuda.func` of a module, by symbol."""
+    texts: dict[str, str] = {}
+    for op in module.body.block.ops:
+        if isinstance(op, cuda.FuncOp):
+            output = StringIO()
+            CudaPrinter(output).print(op)
+            texts[op.sym_name.data] = output.getvalue().lstrip("\n")
+    return texts
+
+
+def cuda_source(module: ModuleOp) -> str:
+    """One CUDA C++ file with all kernels of a module."""
+    return "\n".join(kernel_texts(module).values())
+
+
 @dataclass(frozen=True)
 class CudaTarget(Target):
     """`-t cuda`: the CUDA C++ of every `cuda.func` in the module, and nothing else."""
@@ -319,10 +338,10 @@ class CudaTarget(Target):
     name = "cuda"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        """Write the text; ValueError if the module still holds kernels of another dialect."""
-        printer = CudaPrinter(output)
+        """Write the text; DeploError if the module still holds kernels of another dialect."""
         for op in module.body.block.ops:
-            if isinstance(op, cuda.FuncOp):
-                printer.print(op)
-            elif op.name not in ("func.func",):
-                raise ValueError(f"'{op.name}' has no CUDA form; run `lower-to-cuda` first")
+            if not isinstance(op, cuda.FuncOp | func.FuncOp):
+                raise DeploError(f"'{op.name}' has no CUDA form; run `lower-to-cuda` first")
+            if isinstance(op, func.FuncOp) and op.sym_name.data != "main":
+                raise DeploError(f"@{op.sym_name.data} is not a kernel; only @main may be a func.func")
+        output.write(cuda_source(module))

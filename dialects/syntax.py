@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     TensorType,
+    i1,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser
@@ -101,6 +102,8 @@ def print_scalar(printer: Printer, value: Scalar) -> None:
             printer.print_string("inf" if number > 0 else "-inf")
         else:
             printer.print_string(repr(number))
+    elif value.type == i1:  # xDSL stores true as -1
+        printer.print_string("true" if value.value.data else "false")
     else:
         printer.print_string(str(value.value.data))
 

@@ -11,27 +11,59 @@ they share is in `torch_base.py`, their text form in `torch_syntax.py`, their ch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     prop_def,
+    result_def,
+    traits_def,
     var_operand_def,
     var_result_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import verify_element
 from .syntax import tensor_type
-from .torch_base import TorchOp
+from .torch_base import INT, TorchOp, argument_attr
 from .torch_ops import TORCH_OPS
+from .torch_shapes import IndexShapeOp
 
-OPS_BY_ATEN: dict[str, type[TorchOp]] = {op.ATEN: op for op in TORCH_OPS}
+
+@irdl_op_definition
+class IndexOp(IndexShapeOp):
+    """`aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor`
+
+    Not generated, as the schema's list may have gaps: here it has none and starts at axis `dim`.
+    ```
+    %y = torch.index %x, [%i, %j] {dim = 1}
+      : (tensor<2x8x9xf32>, tensor<4x1xi64>, tensor<3xi64>) -> tensor<2x4x3xf32>
+    ```
+    """
+
+    name = "torch.index"
+    ATEN: ClassVar[str] = "index.Tensor"
+
+    input = operand_def(TensorType)
+    indices = var_operand_def(TensorType)
+    dim = prop_def(INT, default_value=argument_attr(0))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+ALL_OPS: list[type[TorchOp]] = [*TORCH_OPS, IndexOp]
+"""Every operation that stands for an ATen overload."""
+
+OPS_BY_ATEN: dict[str, type[TorchOp]] = {op.ATEN: op for op in ALL_OPS}
 """The operation class for each ATen overload of the contract, such as `add.Tensor`."""
 
 
@@ -109,4 +141,4 @@ class CallOp(IRDLOperation):
         return op
 
 
-Torch = Dialect("torch", [*TORCH_OPS, CallOp], [])
+Torch = Dialect("torch", [*ALL_OPS, CallOp], [])

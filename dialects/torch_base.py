@@ -130,6 +130,13 @@ def argument_attr(value: ScalarValue | str | Sequence[int]) -> Attribute:
             raise TypeError(f"no attribute stands for {value!r}")
 
 
+def number_of(attr: IntegerAttr | FloatAttr) -> ScalarValue:
+    """The Python number that an attribute stands for; an i1 is a bool (xDSL stores true as -1)."""
+    if isinstance(attr, IntegerAttr) and attr.type == i1:
+        return bool(attr.value.data)
+    return attr.value.data
+
+
 # --------------------------------------------------------------------------- the base class
 
 
@@ -176,11 +183,7 @@ class TorchOp(IRDLOperation):
     def optional_number(self, name: str) -> ScalarValue | None:
         """The float or Scalar argument `name`, or None where the program gives none."""
         attr = self.properties.get(name)
-        if isinstance(attr, FloatAttr):
-            return attr.value.data
-        if isinstance(attr, IntegerAttr):
-            return bool(attr.value.data) if attr.type == i1 else attr.value.data
-        return None
+        return number_of(attr) if isinstance(attr, (FloatAttr, IntegerAttr)) else None
 
     def string(self, name: str) -> str | None:
         """The string argument `name`, or None where the program gives none."""

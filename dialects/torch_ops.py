@@ -29,6 +29,8 @@ from .torch_shapes import (
     CatShapeOp,
     EmbeddingShapeOp,
     ExpandShapeOp,
+    GatherShapeOp,
+    IndexSelectShapeOp,
     LinearShapeOp,
     MatmulShapeOp,
     MatrixShapeOp,
@@ -1722,6 +1724,21 @@ class TriuOp(SameShapeOp):
 
 
 @irdl_op_definition
+class CumsumOp(SameShapeOp):
+    """`aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor`"""
+
+    name = "torch.cumsum"
+    ATEN: ClassVar[str] = "cumsum.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    dtype = opt_prop_def(DTYPE)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class SoftmaxOp(SameShapeOp):
     """`aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor`"""
 
@@ -1970,6 +1987,39 @@ class EmbeddingOp(EmbeddingShapeOp):
     weight = operand_def(TensorType)
     indices = operand_def(TensorType)
     padding_idx = prop_def(INT, default_value=argument_attr(-1))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class GatherOp(GatherShapeOp):
+    """`aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor`
+
+    Not represented: sparse_grad.
+    """
+
+    name = "torch.gather"
+    ATEN: ClassVar[str] = "gather.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    index = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class IndexSelectOp(IndexSelectShapeOp):
+    """`aten::index_select(Tensor self, int dim, Tensor index) -> Tensor`"""
+
+    name = "torch.index_select"
+    ATEN: ClassVar[str] = "index_select.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    index = operand_def(TensorType)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2261,6 +2311,7 @@ TORCH_OPS: list[type[TorchOp]] = [
     FlipOp,
     TrilOp,
     TriuOp,
+    CumsumOp,
     SoftmaxOp,
     InternalSoftmaxOp,
     LogSoftmaxOp,
@@ -2276,6 +2327,8 @@ TORCH_OPS: list[type[TorchOp]] = [
     NativeLayerNormOp,
     ScaledDotProductAttentionOp,
     EmbeddingOp,
+    GatherOp,
+    IndexSelectOp,
     ArangeOp,
     ArangeDefaultOp,
     FullOp,

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import is_bool, is_integer
@@ -415,9 +416,57 @@ class EmbeddingShapeOp(TorchOp):
         weight, indices = self.operand_shapes()
         if len(weight) != 2:
             raise VerifyException(f"weight must have 2 axes, got {len(weight)}")
-        if not is_integer(tensor_type(self.operands[1]).element_type):
-            raise VerifyException("indices must be integers")
+        _verify_indices(self.operands[1])
         return (*indices, weight[1])
+
+
+# --------------------------------------------------------------------------- indexing
+
+
+def _verify_indices(*indices: SSAValue) -> None:
+    if not all(is_integer(tensor_type(value).element_type) for value in indices):
+        raise VerifyException("indices must be integers")
+
+
+class GatherShapeOp(TorchOp):
+    """One element of `input` for each index, at the index's own position on the other axes."""
+
+    def result_shape(self) -> Shape | None:
+        source, index = self.operand_shapes()
+        _verify_indices(self.operands[1])
+        axis = normalize_axis(self.integer("dim"), len(source))
+        fits = len(source) == len(index) and all(
+            m <= n for i, (m, n) in enumerate(zip(index, source, strict=True)) if i != axis
+        )
+        if not fits:
+            raise VerifyException(f"index {list(index)} does not fit {list(source)}")
+        return index
+
+
+class IndexSelectShapeOp(TorchOp):
+    """Positions of one axis, chosen by a list of indices."""
+
+    def result_shape(self) -> Shape | None:
+        source, index = self.operand_shapes()
+        _verify_indices(self.operands[1])
+        if not source or len(index) != 1:
+            raise VerifyException("needs an axis and a 1-d list of indices")
+        axis = normalize_axis(self.integer("dim"), len(source))
+        return (*source[:axis], index[0], *source[axis + 1 :])
+
+
+class IndexShapeOp(TorchOp):
+    """Neighbouring axes from `dim` on, each indexed by a tensor; the index tensors broadcast."""
+
+    def result_shape(self) -> Shape | None:
+        source, *indices = self.operand_shapes()
+        _verify_indices(*self.operands[1:])
+        first, last = self.integer("dim"), self.integer("dim") + len(indices)
+        if not indices or first < 0 or last > len(source):
+            raise VerifyException(
+                f"{len(indices)} indices from axis {first} do not fit {list(source)}"
+            )
+        return (*source[:first], *broadcast_shapes(*indices), *source[last:])
 
 
 # --------------------------------------------------------------------------- creation

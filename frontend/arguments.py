@@ -79,6 +79,8 @@ def read_arguments(node: torch.fx.Node) -> Arguments:
         name, type_text = argument.name, str(argument.real_type)
         if name in CHECKS:
             CHECKS[name](name, value, node)
+        elif name == "indices" and isinstance(value, (list, tuple)):
+            arguments.tensors.append(_read_indices(arguments, list(value)))
         elif "Tensor" in type_text and not (name in _NUMBER_NAMES and isinstance(value, NUMBER)):
             arguments.tensors.append(_read_tensor(name, value))
         elif value is not None and value != _NO_END:
@@ -95,6 +97,18 @@ def _read_tensor(name: str, value: Any) -> torch.fx.Node | list[torch.fx.Node] |
         if all(isinstance(item, torch.fx.Node) for item in items):
             return items
     raise Refused(f"{name} = {value}")
+
+
+def _read_indices(arguments: Arguments, values: list[Any]) -> list[torch.fx.Node]:
+    """The tensors of `x[…]`, which must index neighbouring axes; `dim` becomes the first of these."""
+    present = [i for i, value in enumerate(values) if value is not None]
+    nodes = [values[i] for i in present]
+    if not present or present[-1] - present[0] + 1 != len(present):
+        raise Refused("indices of axes that are not next to each other")
+    if any(node.meta["val"].dtype in (torch.bool, torch.uint8) for node in nodes):
+        raise Refused("indices = a mask (the number of results depends on values)")
+    arguments.properties["dim"] = argument_attr(present[0])
+    return nodes
 
 
 def _read_value(name: str, value: Any, type_text: str) -> Attribute:
@@ -151,5 +165,6 @@ CHECKS: dict[str, Check] = {
     "implicit": _any_value,
     "sparse": _any_value,
     "scale_grad_by_freq": _any_value,
+    "sparse_grad": _any_value,
 }
 """For each argument with no place in the IR, what raises Refused if its value matters."""

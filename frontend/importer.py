@@ -79,7 +79,8 @@ class Importer:
             return
         if any(_is_complex(n) for n in node.all_input_nodes):
             return  # the cause, what made the complex numbers, is noted
-        if not isinstance(node.target, OpOverload) or node.target.namespace != "aten":
+        target: Any = node.target
+        if not isinstance(target, OpOverload) or target.namespace != "aten":
             self.unsupported.add(node)
             return
         op_class = OPS_BY_ATEN.get(overload_name(node))

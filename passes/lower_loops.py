@@ -23,6 +23,7 @@ from __future__ import annotations
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i64
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -51,10 +52,20 @@ _INTEGER_COMBINERS: dict[Combiner, type[arith.SignlessIntegerBinaryOperation]] =
 }
 
 
-def combine(builder: Builder, combiner: Combiner, a: SSAValue, b: SSAValue) -> SSAValue:
-    """Insert `a combiner b`; a NaN on either side of max or min gives NaN."""
-    table = _INTEGER_COMBINERS if isinstance(a.type, IntegerType) else _FLOAT_COMBINERS
-    return builder.insert(table[combiner](a, b)).results[0]
+def combine(
+    builder: Builder,
+    combiner: Combiner,
+    a: SSAValue,
+    b: SSAValue,
+    flags: arith.FastMathFlagsAttr | None = None,
+) -> SSAValue:
+    """Insert `a combiner b`; a NaN on either side of max or min gives NaN.
+
+    `flags` are those of a float operation.
+    """
+    if isinstance(a.type, IntegerType):
+        return builder.insert(_INTEGER_COMBINERS[combiner](a, b)).result
+    return builder.insert(_FLOAT_COMBINERS[combiner](a, b, flags)).result
 
 
 def identity_constant(builder: Builder, combiner: Combiner, element: Attribute) -> SSAValue:
@@ -89,28 +100,34 @@ class IndexConstants:
         return self._known[value]
 
 
-def lower_loops(entry: Block, constants: IndexConstants | None = None) -> None:
+def lower_loops(
+    entry: Block, constants: IndexConstants | None = None, *, reassociate: bool = False
+) -> None:
     """Rewrite the loops and checks in `entry` and in the regions below it.
 
     Index constants go to the start of `entry`; pass `constants` to share those made before.
+    With `reassociate`, who compiles the loops may fold contributions in another order.
     """
-    _lower_block(entry, constants or IndexConstants(entry))
+    flags = arith.FastMathFlagsAttr((FastMathFlag.REASSOC,)) if reassociate else None
+    _lower_block(entry, constants or IndexConstants(entry), flags)
 
 
-def _lower_block(block: Block, constants: IndexConstants) -> None:
+def _lower_block(
+    block: Block, constants: IndexConstants, flags: arith.FastMathFlagsAttr | None
+) -> None:
     for op in list(block.ops):
         for region in op.regions:
             for inner in region.blocks:
-                _lower_block(inner, constants)
+                _lower_block(inner, constants, flags)
         if isinstance(op, ForOp):
-            _lower_for(op, constants)
+            _lower_for(op, constants, flags)
         elif isinstance(op, CheckedIndexOp):
             _lower_checked_index(op)
         elif isinstance(op, LoopAssertOp):
             _replace(op, AssertOp(op.condition, op.message.data))
 
 
-def _lower_for(op: ForOp, constants: IndexConstants) -> None:
+def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsAttr | None) -> None:
     before = Builder(InsertPoint.before(op))
     if op.dynamic_extent is not None:
         extent = op.dynamic_extent
@@ -120,12 +137,17 @@ def _lower_for(op: ForOp, constants: IndexConstants) -> None:
     combiners = [combiner.data for combiner in op.combiners]
     start = [identity_constant(before, c, r.type) for c, r in zip(combiners, op.res, strict=True)]
     body = op.detach_region(op.body)
-    _fold_contributions(op, body.block, combiners)
+    _fold_contributions(op, body.block, combiners, flags)
     loop = scf.ForOp(constants.get(0), extent, constants.get(1), start, body)
     _replace(op, loop)
 
 
-def _fold_contributions(op: ForOp, block: Block, combiners: list[Combiner]) -> None:
+def _fold_contributions(
+    op: ForOp,
+    block: Block,
+    combiners: list[Combiner],
+    flags: arith.FastMathFlagsAttr | None,
+) -> None:
     """Give `block` one accumulator per result and make it yield them, contributions folded in."""
     terminator = block.last_op
     assert terminator is not None
@@ -135,7 +157,7 @@ def _fold_contributions(op: ForOp, block: Block, combiners: list[Combiner]) -> N
         accumulator = block.insert_arg(result.type, len(block.args))
         hint = result.name_hint
         accumulator.name_hint = f"{hint}_so_far" if hint else "acc"
-        folded.append(combine(builder, combiner, accumulator, contribution))
+        folded.append(combine(builder, combiner, accumulator, contribution, flags))
         folded[-1].name_hint = f"{hint}_next" if hint else "next"
     end = scf.YieldOp(*folded)
     end.location = terminator.location

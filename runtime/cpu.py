@@ -175,6 +175,10 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="deplo")
 
 
+# Threads do not survive a fork: a child that used its parent's pool would wait for ever.
+os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 def _failure(message: str) -> Exception:
     """The Python exception that eager execution would end with."""
     if message.startswith("index"):

@@ -13,13 +13,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.targets import TARGETS, Target, get_target
+from ..dialects.cuda_printer import cuda_source, kernel_texts
 from ..errors import DeploError
 from ..frontend.capture import Captured, capture
 from ..frontend.sources import load_source
 from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
-from ..program import Program, cuda_text, make_context, passes_to
+from ..program import Program, make_context, passes_to
 from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
 from .pipeline_text import pipeline_text
 
@@ -155,7 +156,7 @@ def main(options: argparse.Namespace) -> int:
         text = json.dumps(Program(captured, target).report(), indent=2) + "\n"
     else:
         module, decisions = lower(captured, target, stage, options)
-        text = "\n".join(cuda_text(module).values()) if stage == "cuda" else f"{module!s}\n"
+        text = cuda_source(module) if stage == "cuda" else f"{module!s}\n"
         if options.dump_dir:
             _dump_kernels(module, stage, options.dump_dir)
         if options.verbose:
@@ -171,7 +172,7 @@ def _dump_kernels(module: ModuleOp, stage: str, directory: Path) -> None:
     """Write each kernel's text and a manifest beside the stages."""
     texts: dict[str, str] = {}
     if stage == "cuda":
-        texts = {f"{name}.cu": text for name, text in cuda_text(module).items()}
+        texts = {f"{name}.cu": text for name, text in kernel_texts(module).items()}
     elif stage == "llvm":
         texts = {f"{name}.ll": text for name, text in llvm_sources(module).items()}
     for name, text in texts.items():

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import get_all_dialects as get_xdsl_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.targets import get_all_targets as get_xdsl_targets
 from xdsl.transforms import get_all_passes as get_xdsl_passes
+from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from ..analysis.verify import verify_module
@@ -85,6 +88,7 @@ class DeploOptMain(xDSLOptMain):
         if self.args.list_dialects:
             sys.stdout.write("\n".join(sorted(self.ctx.registered_dialect_names)) + "\n")
             return EXIT_FINE
+        self._check_target()
         name, text = self._read_input()
         self.passes = expand(parse_passes(self.args.passes, self.available_passes))
         self.diagnostics.sources[name] = text
@@ -96,6 +100,17 @@ class DeploOptMain(xDSLOptMain):
             code = self._check_diagnostics(text, name)
         self._write_output("// -----\n".join(outputs), code)
         return code
+
+    def _check_target(self) -> None:
+        """Refuse options that the target does not have before any work is done."""
+        spec = parse_spec(self.args.target)
+        factory = self.available_targets[spec.name]
+        if not spec.parameters or inspect.signature(factory).parameters:
+            return
+        try:
+            cast(Callable[[], type[Target]], factory)().from_spec(spec)
+        except ValueError as error:
+            raise UsageError(f"target '{spec.name}': {error}") from error
 
     def _read_input(self) -> tuple[str, str]:
         path: str | None = self.args.input_file

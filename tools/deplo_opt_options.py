@@ -25,6 +25,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add every option of `deplo-opt` to `parser`."""
     parser.prog = "deplo-opt"
+    parser.usage = "deplo-opt [options] [input_file]"
     parser.description = DESCRIPTION
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("input_file", nargs="?", help="the program; stdin if absent or -")

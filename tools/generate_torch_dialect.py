@@ -52,7 +52,7 @@ StackShapeOp    stack.default
 SplitShapeOp    split_with_sizes.default
 RepeatShapeOp   repeat.default
 PadShapeOp      constant_pad_nd.default
-SameShapeOp     flip.default tril.default triu.default
+SameShapeOp     flip.default tril.default triu.default cumsum.default
 SameShapeOp     softmax.int _softmax.default log_softmax.int _log_softmax.default
 LinearShapeOp   linear.default
 MatmulShapeOp   matmul.default
@@ -60,6 +60,8 @@ MatrixShapeOp   mm.default bmm.default addmm.default baddbmm.default
 NormShapeOp     rms_norm.default layer_norm.default native_layer_norm.default
 AttentionShapeOp scaled_dot_product_attention.default
 EmbeddingShapeOp embedding.default
+GatherShapeOp   gather.default
+IndexSelectShapeOp index_select.default
 ArangeShapeOp   arange.start_step arange.default
 SizedOp         full.default zeros.default ones.default scalar_tensor.default
 SameShapeOp     full_like.default zeros_like.default ones_like.default
@@ -76,6 +78,7 @@ CHECKED = {
     "implicit": "has no effect on values",
     "sparse": "has no effect on values",
     "scale_grad_by_freq": "has no effect on values",
+    "sparse_grad": "has no effect on values",
 }
 """Arguments with no place in the IR: the front end checks them and drops them."""
 

@@ -20,11 +20,15 @@ becomes a function, and in `main` a buffer and a launch (see `passes/host.py`):
 Several block axes share one counter, row-major; thread axes become loops inside. The arguments
 after the buffers are the same for every kernel: the blocks to run, never negative, and a word that
 a failed `kernel.assert` writes.
+
+A float reduction is marked `fastmath<reassoc>`: in which order it folds its contributions is fixed when
+the kernel is compiled, and is the same in every run.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -54,12 +58,15 @@ class LowerTileToScfPass(ModulePass):
 
     name = "lower-tile-to-scf"
 
+    reassociate: bool = True
+    """Let LLVM keep several partial results of a reduction, and so vectorise it."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module."""
-        lower_host(op, _build)
+        lower_host(op, partial(_build, self.reassociate))
 
 
-def _build(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
+def _build(reassociate: bool, kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     blocks = launch.num_blocks if launch.num_threads else 0
     _drop_trivial_combines(launch)
     region = kernel.detach_region(kernel.body)
@@ -78,7 +85,7 @@ def _build(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     launch.detach()
     launch.erase()
     entry.add_op(func.ReturnOp())
-    lower_loops(entry, constants)
+    lower_loops(entry, constants, reassociate=reassociate)
     function = func.FuncOp(name, FunctionType.from_lists(list(entry.arg_types), []), region)
     function.attributes[KERNEL_ATTRIBUTE] = UnitAttr()
     record(LowerTileToScfPass.name, name, True, f"runs {blocks} blocks as one counted loop", kernel)

@@ -72,7 +72,7 @@ _INTRINSICS: dict[type[Operation], str] = {
 }
 """The stem of the intrinsic; its type's name follows. `maximum` and `minimum` give NaN for NaN."""
 
-CONTRACT = llvm.FastMathAttr((FastMathFlag.ALLOW_CONTRACT,))
+_CONTRACT = FastMathFlag.ALLOW_CONTRACT
 
 
 def integer_type(type: Attribute) -> IntegerType:
@@ -101,8 +101,9 @@ _WITH_OVERFLOW_FLAGS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
 
 
 def _float_binary(builder: Builder, op: Operation) -> Results:
+    assert isinstance(op, arith.FloatingPointLikeBinaryOperation)
     target, contracts = _FLOAT_BINARY[type(op)]
-    flags = CONTRACT if contracts else None
+    flags = llvm.FastMathAttr((*op.fastmath.data, *((_CONTRACT,) if contracts else ())))
     return builder.insert(target(op.operands[0], op.operands[1], flags)).results
 
 

@@ -29,7 +29,7 @@ from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
 from ...errors import UnsupportedOpError
-from . import creation, elementwise, layout, linear_algebra, neural, reductions
+from . import creation, elementwise, indexing, layout, linear_algebra, neural, reductions
 from .lowering import Lowering, Refusal, Rule
 
 RULES: dict[type[TorchOp], Rule] = {
@@ -38,6 +38,7 @@ RULES: dict[type[TorchOp], Rule] = {
     **layout.RULES,
     **linear_algebra.RULES,
     **neural.RULES,
+    **indexing.RULES,
     **creation.RULES,
 }
 """How each operation of the contract is lowered."""

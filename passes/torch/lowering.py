@@ -29,7 +29,7 @@ from ...dialects.tensor_ir import (
     IotaOp,
     ReduceOp,
 )
-from ...dialects.torch_base import ScalarValue, Shape, TorchOp
+from ...dialects.torch_base import ScalarValue, Shape, TorchOp, number_of
 
 
 class Refusal(Exception):
@@ -102,7 +102,7 @@ class Lowering:
         shape = self.shape if shape is None else shape
         if isinstance(argument, SSAValue):
             return self.broadcast(self.cast(argument, element), shape)
-        return self.constant(argument.value.data, element, shape)
+        return self.constant(number_of(argument), element, shape)
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` with elements of `element`. A half type is reached, and left, through f32."""
@@ -189,7 +189,7 @@ class Lowering:
         return self.index_map([value], [index], shape, suffix="bc")
 
     def _as_constant(self, value: SSAValue) -> ScalarValue | None:
-        return value.owner.value.value.data if isinstance(value.owner, ConstantOp) else None
+        return number_of(value.owner.value) if isinstance(value.owner, ConstantOp) else None
 
     def reshape(self, value: SSAValue, shape: Shape) -> SSAValue:
         """The same elements, in row-major order, as `shape`."""

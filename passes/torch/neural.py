@@ -1,4 +1,4 @@
-"""Operations of neural networks: normalization, softmax, attention, embedding.
+"""Operations of neural networks: normalization, softmax, attention.
 
 torch.rms_norm %x, %w  ->  x * rsqrt(mean(x * x) + eps) * w
 """
@@ -177,13 +177,6 @@ def _zero_where_all_masked(e: Lowering, scores: SSAValue, weights: SSAValue, axi
     return e.select(e.broadcast(none, shape_of(weights)), zero, weights)
 
 
-# --------------------------------------------------------------------------- embedding
-
-
-def _embedding(e: Lowering, op: t.EmbeddingOp) -> SSAValue:
-    return e.gather(op.weight, op.indices, 0)
-
-
 RULES: dict[type[TorchOp], Rule] = {
     t.RmsNormOp: _rms_norm,
     t.LayerNormOp: _layer_norm,
@@ -193,6 +186,5 @@ RULES: dict[type[TorchOp], Rule] = {
     t.LogSoftmaxOp: _log_softmax,
     t.InternalLogSoftmaxOp: _log_softmax,
     t.ScaledDotProductAttentionOp: _attention,
-    t.EmbeddingOp: _embedding,
 }
 """The rule for each operation."""

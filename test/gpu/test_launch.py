@@ -14,7 +14,8 @@ from deplo.runtime.plan import Argument, Array, Buffer, Kernel, Plan, Ref, Step 
 BLOCKS, THREADS = 1000, 256
 SHAPE = (BLOCKS, THREADS)
 SOURCE = """
-extern "C" __global__ void __launch_bounds__(256) add_one(const float* __restrict__ x, float* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256)
+add_one(const float* __restrict__ x, float* __restrict__ y) {
   long long i = blockIdx.x * 256ll + threadIdx.x;
   y[i] = x[i] + 1.0f;
 }

@@ -2,6 +2,12 @@
 
 import json
 
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects as get_xdsl_dialects
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.utils.arg_spec import parse_pipeline
+
 from deplo.analysis.plan import build_plan
 from deplo.analysis.verify import verify_module
 from deplo.dialects import get_all_dialects
@@ -9,11 +15,6 @@ from deplo.passes.llvm.translate import llvm_sources
 from deplo.passes.pipelines import expand, make_passes
 from deplo.runtime.cpu import CpuProgram
 from deplo.runtime.plan import Plan
-from xdsl.context import Context
-from xdsl.dialects import get_all_dialects as get_xdsl_dialects
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
-from xdsl.utils.arg_spec import parse_pipeline
 
 BLOCK = 256
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from cpu_programs import cpu_plan, cpu_program, elementwise
 from deplo.errors import DeploError, UsageError
 from deplo.runtime import cpu
 from deplo.runtime.cpu import CpuProgram
+
+HERE = Path(__file__).parent
 
 GATHER = """
 func.func @main(%x: tensor<5x4xf32>, %ids: tensor<3xi64>) -> tensor<3xf32> {
@@ -168,6 +171,30 @@ def test_blocks_are_shared_by_threads_without_loss(
         np.testing.assert_array_equal(program(x)[0], 4 * x)
 
 
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    """The parent's pool is idle in the child; waiting for it would never end."""
+    code = f"""
+import os, sys; sys.path.insert(0, {str(HERE)!r})
+import numpy as np
+from cpu_programs import cpu_program
+from deplo.runtime import cpu
+cpu.thread_count = lambda: 2
+cpu.PARALLEL_SECONDS = 0.0
+program = cpu_program({CHAIN!r})
+x = np.ones(512, np.float32)
+program(x); program(x)
+child = os.fork()
+if child == 0:
+    program(x)
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "7\n", done.stderr
+
+
 def test_one_program_may_be_called_from_several_threads() -> None:
     program = cpu_program(CHAIN)
 
@@ -203,10 +230,10 @@ def test_ir_that_llvm_rejects_is_one_error() -> None:
         CpuProgram(type(plan)(**{**vars(plan), "kernels": (broken,)}))
 
 
-def test_the_process_ends_quietly_after_running(tmp_path: object) -> None:
+def test_the_process_ends_quietly_after_running() -> None:
     """Code that is loaded at exit must not crash the interpreter."""
     code = f"""
-import sys; sys.path.insert(0, {sys.path[0]!r}); sys.path.insert(0, {__file__.rsplit("/", 1)[0]!r})
+import sys; sys.path.insert(0, {str(HERE)!r})
 import numpy as np
 from cpu_programs import cpu_program
 program = cpu_program({CHAIN!r})
@@ -214,3 +241,29 @@ print(program(np.ones(512, np.float32))[0].sum())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "2048.0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("constant", "element", "expected"),
+    [
+        ("1.5", "f16", np.float16(1.5)),
+        ("0xFC00", "f16", np.float16("-inf")),
+        ("3.0e38", "bf16", np.uint16(0x7F62)),
+        ("0x7FC00000", "f32", np.float32("nan")),
+        ("1.0e-45", "f32", np.float32(1e-45)),
+        ("5.0e-324", "f64", np.float64(5e-324)),
+        ("-9223372036854775808", "i64", np.int64(-(2**63))),
+        ("-128", "i8", np.int8(-128)),
+        ("true", "i1", np.bool_(True)),
+    ],
+)
+def test_constants_of_every_type_reach_machine_code(
+    constant: str, element: str, expected: np.generic
+) -> None:
+    typed = constant if element == "i1" else f"{constant} : {element}"
+    mask = np.arange(256) % 2 == 0
+    body = f"%c = arith.constant {typed}\n%r = arith.select %m, %c, %x : {element}"
+    (y,) = elementwise(body, {"m": "i1", "x": element}, element, 1)(
+        mask, np.zeros(256, expected.dtype)
+    )
+    np.testing.assert_array_equal(y, np.where(mask, expected, np.zeros(1, expected.dtype)))

@@ -8,9 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from deplo.dialects.torch import ALL_OPS
 from deplo.errors import UnsupportedOpError
 from deplo.frontend.capture import capture
-from deplo.interpreter import execute
+from deplo.interpreter import ProgramError, execute
 from deplo.passes.torch.decompose_torch import RULES, DecomposeTorchPass
 
 torch.manual_seed(0)
@@ -36,7 +37,10 @@ def numpy_of(tensor):
 
 def run(function, *args, **kwargs):
     """What Tensor IR gives for `function`, as tensors of the eager dtypes, and what eager gives."""
-    captured = capture(function, args, kwargs)
+    return run_captured(capture(function, args, kwargs), args, kwargs), function(*args, **kwargs)
+
+
+def run_captured(captured, args, kwargs):
     DecomposeTorchPass().apply(None, captured.module)
     captured.module.verify()
     flat = captured.flatten_inputs(args, kwargs)
@@ -45,9 +49,7 @@ def run(function, *args, **kwargs):
         for a in captured.arguments
     ]
     results = execute(captured.module, [numpy_of(t) for t in tensors])
-    expected = function(*args, **kwargs)
-    got = captured.unflatten_outputs([torch.from_numpy(np.array(r)) for r in results], tensors)
-    return got, expected
+    return captured.unflatten_outputs([torch.from_numpy(np.array(r)) for r in results], tensors)
 
 
 def check(function, *args, **kwargs):
@@ -96,6 +98,7 @@ def test_float_functions_of_integers(name):
 
 ELEMENTWISE = {
     "add_broadcasts": lambda: (lambda a, b: a + b, X, X[0, :, :1]),
+    "add_true": lambda: (lambda a: (a + True, a * True, a == True), INTEGERS),  # noqa: E712
     "add_alpha": lambda: (lambda a, b: torch.add(a, b, alpha=3), X, X[0]),
     "add_scalar_alpha": lambda: (lambda a: torch.add(a, 2, alpha=0.5), X),
     "add_bools": lambda: (lambda a, b: a + b, BOOLS, BOOLS.flip(0)),
@@ -347,6 +350,29 @@ NEURAL = {
         torch.randn(2, 2, 5, 8),
     ),
     "attention_half": lambda: (F.scaled_dot_product_attention, Q.half(), K.half(), V.half()),
+    "gather": lambda: (
+        lambda a, i: (a.gather(1, i), a.gather(-1, i), a.T.gather(0, i[:1])),
+        torch.randn(3, 4),
+        torch.randint(0, 3, (2, 3)),
+    ),
+    "index_select": lambda: (
+        lambda a, i: (a.index_select(1, i), a[:, i]),
+        X,
+        torch.tensor([3, 0, 0]),
+    ),
+    "index": lambda: (lambda a, i: (a[i], a[:, i], a[..., i]), X, torch.tensor([[-1, 2], [0, -3]])),
+    "index_pairs": lambda: (
+        lambda a, i, j: (a[i, j], a[i[:, None], j], a[:, i, j], a[i, j, -j]),
+        X,
+        torch.tensor([-1, 2, 0]),
+        torch.tensor([0, -4, 3]),
+    ),
+    "index_half": lambda: (lambda a, i: a[i, i], HALF, torch.tensor([1, 3])),
+    "cumsum": lambda: (lambda a: (a.cumsum(0), a.cumsum(-1)), X),
+    "cumsum_integers": lambda: (lambda a: (a.cumsum(1), (a > 0).cumsum(0)), INTEGERS.int()),
+    "cumsum_half": lambda: (lambda a: (a.cumsum(1), a.cumsum(1, dtype=torch.float32)), HALF),
+    "cumsum_zero_dim": lambda: (lambda a: a.cumsum(0), SCALAR),
+    "cumsum_empty": lambda: (lambda a: (a.cumsum(0), a.cumsum(1)), EMPTY),
     "embedding": lambda: (nn.Embedding(10, 4), torch.randint(0, 10, (2, 3))),
     "mlp": lambda: (nn.Sequential(nn.Linear(5, 16), nn.GELU(), nn.Linear(16, 5)), X),
 }
@@ -376,9 +402,20 @@ def test_creation(name):
 
 
 def test_each_operation_of_the_dialect_has_a_rule():
-    from deplo.dialects.torch_ops import TORCH_OPS
+    assert {op.name for op in ALL_OPS} == {op.name for op in RULES}
 
-    assert {op.__name__ for op in TORCH_OPS} == {op.__name__ for op in RULES}
+
+@pytest.mark.parametrize("index", [(9, 0), (0, 4), (-4, 0)])
+def test_an_index_outside_fails_as_in_eager(index):
+    i, j = (torch.tensor([v]) for v in index)
+
+    def program(a, i, j):
+        return a[i, j]
+
+    with pytest.raises(IndexError):
+        program(X, i, j)
+    with pytest.raises(ProgramError):
+        run_captured(capture(program, (X, i, j)), (X, i, j), {})
 
 
 def test_every_refusal_is_reported_at_once():

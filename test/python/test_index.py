@@ -1,12 +1,11 @@
 """The index simplifier keeps the value of every expression and finds the forms it promises."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from xdsl.ir.affine import AffineExpr
-
 import itertools
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.ir.affine import AffineExpr
 
 from deplo.analysis.index import bounds, simplify
 from deplo.dialects.index import delinearize, linearize

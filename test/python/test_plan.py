@@ -15,7 +15,8 @@ HOST = """
 llvm.func @k(%x: !llvm.ptr) attributes {deplo.kernel, deplo.messages = ["index out of range"]} {
   llvm.return
 }
-func.func @main(%x: memref<4x8xf32>, %p: memref<8xbf16> {deplo.parameter = "fc.weight"}) -> (memref<4xi1>, memref<4x8xf32>) {
+func.func @main(%x: memref<4x8xf32>, %p: memref<8xbf16> {deplo.parameter = "fc.weight"})
+    -> (memref<4xi1>, memref<4x8xf32>) {
   %a = kernel.alloc at 64 : memref<4xf32>
   kernel.launch @k(%x, %p, %a) blocks(4) threads(1) : memref<4x8xf32>, memref<8xbf16>, memref<4xf32>
   %y = kernel.alloc : memref<4xi1>
@@ -94,4 +95,4 @@ def test_a_kernel_without_source_is_refused() -> None:
 
 def test_a_module_without_a_host_function_is_refused() -> None:
     with pytest.raises(DeploError, match="no host function @main"):
-        build_plan(lower("", "canonicalize"), "cpu", {})
+        build_plan(lower("builtin.module {}", "canonicalize"), "cpu", {})

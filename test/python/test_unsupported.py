@@ -66,8 +66,12 @@ def test_lines_of_a_plain_function_are_named():
         ),
         (lambda x: F.dropout(x, 0.5, training=True), "native_dropout"),
         (lambda x: x.topk(2)[0], "topk"),
+        (
+            lambda x: x[None][0, :, torch.tensor([1])] + x[None][[0], :, [1]],
+            "not next to each other",
+        ),
     ],
-    ids=["dtype", "complex", "memory_format", "dropout", "operator"],
+    ids=["dtype", "complex", "memory_format", "dropout", "operator", "indices"],
 )
 def test_an_argument_that_cannot_be_expressed_is_named(program, reason):
     assert reason in error_of(program, X)

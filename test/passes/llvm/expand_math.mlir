@@ -9,7 +9,7 @@
 // CHECK:         math.fma
 // CHECK:         %e = arith.mulf
 // CHECK-NOT:     math.tanh
-// CHECK:         %t = arith.select
+// CHECK:         %t = math.copysign
 // CHECK:         func.return %e, %t : f32, f32
 func.func @polynomials(%x: f32) -> (f32, f32) {
   %e = math.exp %x : f32

@@ -1,6 +1,7 @@
 // A kernel becomes a function over a range of blocks; main becomes buffers and launches.
 
 // RUN: deplo-opt %s --split-input-file -p lower-tile-to-scf | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p 'lower-tile-to-scf{reassociate=false}' | FileCheck %s --check-prefix=ORDERED
 // RUN: deplo-opt %s --split-input-file -p lower-tile-to-scf --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: remark: lower-tile-to-scf: k_sum: runs 6 blocks as one counted loop
@@ -17,7 +18,8 @@
 // CHECK-NEXT:      %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:      %sum = scf.for %k = %c0 to %c8 step %c1 iter_args(%sum_so_far = %[[ZERO]]) -> (f32) {
 // CHECK-NEXT:        %v = loop.load %x[%i * 3 + %j, %k]
-// CHECK-NEXT:        %sum_next = arith.addf %sum_so_far, %v : f32
+// CHECK-NEXT:        %sum_next = arith.addf %sum_so_far, %v fastmath<reassoc> : f32
+// ORDERED:           %sum_next = arith.addf %sum_so_far, %v : f32
 // CHECK-NEXT:        scf.yield %sum_next : f32
 // CHECK:           loop.store %sum, %out[%i, %j]
 // CHECK:         func.return

@@ -1,0 +1,116 @@
+"""Reading at computed positions: each is one gather from a flattened source.
+
+    torch.index %x, [%i, %j]  ->  gather(flat %x)[%i * columns + %j]
+
+PyTorch checks every index against its own axis. A flat index would miss an error that lands inside the
+source, so an index outside its axis becomes -1, which the gather refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...dialects import torch_ops as t
+from ...dialects.scalars import Combiner, Function
+from ...dialects.torch import IndexOp
+from ...dialects.torch_base import Shape, TorchOp
+from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
+from .lowering import Lowering, Refusal, Rule, dims, shape_of
+
+LONGEST_CUMSUM = 4096
+"""A running sum is one sum per position, so its work grows with the square of the axis."""
+
+
+def _inside(e: Lowering, index: SSAValue, extent: int) -> SSAValue:
+    """Whether each index is one of an axis of `extent`."""
+    above = e.with_number(Function.GE, index, 0)
+    return e.apply(Function.AND, above, e.with_number(Function.LT, index, extent))
+
+
+def _flat_index(e: Lowering, indices: Sequence[SSAValue], shape: Shape) -> SSAValue:
+    """The row-major position of `indices`, one per axis of `shape`; -1 if one is outside its axis."""
+    flat = e.fill_like(indices[0], 0)
+    inside: SSAValue | None = None
+    for index, extent in zip(indices, shape, strict=True):
+        flat = e.apply(Function.ADD, e.with_number(Function.MUL, flat, extent), index)
+        fits = _inside(e, index, extent)
+        inside = fits if inside is None else e.apply(Function.AND, inside, fits)
+    assert inside is not None
+    return e.select(inside, flat, e.fill_like(flat, -1))
+
+
+def _gather(e: Lowering, op: t.GatherOp) -> SSAValue:
+    source, shape = shape_of(op.input), e.shape
+    if not source:
+        op_input = e.reshape(op.input, (1,))
+        index = e.reshape(e.cast(op.index, i64), (1,))
+        return e.reshape(e.gather(op_input, index, 0), ())
+    axis = normalize_axis(op.integer("dim"), len(source))
+    indices = [
+        e.cast(op.index, i64) if i == axis else e.iota(i, i64, shape) for i in range(len(shape))
+    ]
+    flat = e.reshape(op.input, (prod(source),))
+    return e.gather(flat, _flat_index(e, indices, source), 0)
+
+
+def _index(e: Lowering, op: IndexOp) -> SSAValue:
+    """Negative indices count from the end of their axis."""
+    source, first = shape_of(op.input), op.integer("dim")
+    last = first + len(op.indices)
+    shape = broadcast_shapes(*(shape_of(v) for v in op.indices))
+    indices: list[SSAValue] = []
+    for value, extent in zip(op.indices, source[first:last], strict=True):
+        index = e.broadcast(e.cast(value, i64), shape)
+        from_end = e.with_number(Function.ADD, index, extent)
+        below = e.with_number(Function.LT, index, 0)
+        indices.append(e.select(below, from_end, index))
+    joined = (*source[:first], prod(source[first:last]), *source[last:])
+    flat = indices[0] if len(indices) == 1 else _flat_index(e, indices, source[first:last])
+    return e.gather(e.reshape(op.input, joined), flat, first)
+
+
+def _index_select(e: Lowering, op: t.IndexSelectOp) -> SSAValue:
+    axis = normalize_axis(op.integer("dim"), len(e.shape))
+    return e.gather(op.input, e.cast(op.index, i64), axis)
+
+
+def _embedding(e: Lowering, op: t.EmbeddingOp) -> SSAValue:
+    return e.gather(op.weight, op.indices, 0)
+
+
+def _cumsum(e: Lowering, op: t.CumsumOp) -> SSAValue:
+    """At each position the sum of what is at or before it."""
+    value = e.cast(op.input, e.element)
+    if not e.shape:
+        return value
+    rank, axis = len(e.shape), normalize_axis(op.integer("dim"), len(e.shape))
+    extent = e.shape[axis]
+    if extent > LONGEST_CUMSUM:
+        raise Refusal(f"a running sum of {extent} elements, more than {LONGEST_CUMSUM}")
+    here, before = dims(rank + 1)[axis], AffineExpr.dimension(rank)
+    index = dims(rank)
+    index[axis] = before
+    spread = e.index_map(
+        [value],
+        [index],
+        (*e.shape, extent),
+        conditions=[[here + before * -1]],
+        fill=0,
+        suffix="until",
+    )
+    return e.squeeze(e.reduce(Combiner.ADD, spread, [rank]), [rank])
+
+
+RULES: dict[type[TorchOp], Rule] = {
+    t.GatherOp: _gather,
+    t.IndexSelectOp: _index_select,
+    t.EmbeddingOp: _embedding,
+    t.CumsumOp: _cumsum,
+    IndexOp: _index,
+}
+"""The rule for each operation."""

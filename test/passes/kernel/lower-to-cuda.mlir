@@ -1,0 +1,170 @@
+// RUN: deplo-opt %s -p lower-to-cuda --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s -p lower-to-cuda --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p lower-to-cuda --split-input-file --check-each-pass >/dev/null
+
+// A loop-carried sum is a variable; the address is one flat offset; what is only read is const.
+// CHECK-LABEL: cuda.func @rows(%in: !cuda.ptr<f32, const>, %out: !cuda.ptr<f32>) blocks(4) threads(1) index(i32) {
+// CHECK-NEXT:    %i = cuda.block_idx
+// CHECK-NEXT:    %zero = cuda.literal 0.0 : f32
+// CHECK-NEXT:    %s = cuda.variable %zero : f32
+// CHECK-NEXT:    cuda.for %k = 0 to 8 {
+// CHECK-NEXT:      %v = cuda.load %in[%i * 8 + %k] : !cuda.ptr<f32, const> -> f32
+// CHECK-NEXT:      %n = cuda.binary "+" %s, %v : (f32, f32) -> f32
+// CHECK-NEXT:      cuda.assign %s, %n : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    cuda.store %s, %out[%i] : f32, !cuda.ptr<f32>
+// CPP:      // <<<4, 1>>>
+// CPP-NEXT: extern "C" __global__ void __launch_bounds__(1) rows(
+// CPP-NEXT:     const float* __restrict__ in,
+// CPP-NEXT:     float* __restrict__ out)
+// CPP-NEXT: {
+// CPP-NEXT:     const int i = blockIdx.x;
+// CPP-NEXT:     float s = 0.0f;
+// CPP-NEXT:     for (int k = 0; k < 8; ++k) {
+// CPP-NEXT:         const float v = in[i * 8 + k];
+// CPP-NEXT:         const float n = s + v;
+// CPP-NEXT:         s = n;
+// CPP-NEXT:     }
+// CPP-NEXT:     out[i] = s;
+// CPP-NEXT: }
+// REMARK: remark: lower-to-cuda: rows: indices are i32
+kernel.func @rows(%in: memref<4x8xf32>, %out: memref<4xf32>) blocks(4) threads(1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %i = kernel.block_id
+  %zero = arith.constant 0.0 : f32
+  %s = scf.for %k = %c0 to %c8 step %c1 iter_args(%a = %zero) -> (f32) {
+    %v = loop.load %in[%i, %k] : memref<4x8xf32>
+    %n = arith.addf %a, %v : f32
+    scf.yield %n : f32
+  }
+  loop.store %s, %out[%i] : memref<4xf32>
+}
+func.func @main(%x: memref<4x8xf32>) -> memref<4xf32> {
+  %y = kernel.alloc : memref<4xf32>
+  kernel.launch @rows(%x, %y) blocks(4) threads(1) : memref<4x8xf32>, memref<4xf32>
+  func.return %y : memref<4xf32>
+}
+
+// -----
+
+// Two values that a loop exchanges are copied before either is assigned.
+// CHECK-LABEL: cuda.func @swap
+// CHECK:         cuda.for
+// CHECK-NEXT:      %[[b:.+]] = cuda.variable %b : f32
+// CHECK-NEXT:      %[[a:.+]] = cuda.variable %a : f32
+// CHECK-NEXT:      cuda.assign %a, %[[b]] : f32
+// CHECK-NEXT:      cuda.assign %b, %[[a]] : f32
+kernel.func @swap(%in: memref<2xf32>, %out: memref<2xf32>) blocks(1) threads(1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %x = loop.load %in[0] : memref<2xf32>
+  %y = loop.load %in[1] : memref<2xf32>
+  %a, %b = scf.for %k = %c0 to %c3 step %c1 iter_args(%p = %x, %q = %y) -> (f32, f32) {
+    scf.yield %q, %p : f32, f32
+  }
+  loop.store %a, %out[0] : memref<2xf32>
+  loop.store %b, %out[1] : memref<2xf32>
+}
+func.func @main(%x: memref<2xf32>) -> memref<2xf32> {
+  %y = kernel.alloc : memref<2xf32>
+  kernel.launch @swap(%x, %y) blocks(1) threads(1) : memref<2xf32>, memref<2xf32>
+  func.return %y : memref<2xf32>
+}
+
+// -----
+
+// Addresses past 2^31 are computed in long long.
+// CHECK-LABEL: cuda.func @big
+// CHECK-SAME:    index(i64)
+// CPP:         const long long i = blockIdx.x;
+// REMARK: remark: lower-to-cuda: big: indices are i64
+kernel.func @big(%in: memref<65536x65536xi8>, %out: memref<65536xi8>) blocks(65536) threads(1) {
+  %i = kernel.block_id
+  %v = loop.load %in[%i, 65535] : memref<65536x65536xi8>
+  loop.store %v, %out[%i] : memref<65536xi8>
+}
+
+// -----
+
+// Integer sums wrap, so they are unsigned; half types convert by PTX; NaN wins a maximum; a float
+// that does not fit an integer gives the smallest one.
+// CPP-LABEL: scalars(
+// CPP:         const unsigned [[A:.+]] = (unsigned)a;
+// CPP:         const int sum = (int)
+// CPP:         asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(h));
+// CPP:         asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(wide), "f"(0.1f));
+// CPP:         asm("mov.b32 %0, {0, %1};" : "=f"({{.+}}) : "h"({{.+}}));
+// CPP:         {{.+}} ? {{.+}} : (-2147483647 - 1);
+// CPP:         __int_as_float(0x7f800000)
+// CPP:         __int_as_float(0x7fc00000)
+kernel.func @scalars(%i: memref<1xi32>, %f: memref<1xf16>, %g: memref<1xbf16>, %out: memref<4xf32>, %oi: memref<2xi32>) blocks(1) threads(1) {
+  %a = loop.load %i[0] : memref<1xi32>
+  %sum = arith.addi %a, %a : i32
+  loop.store %sum, %oi[0] : memref<2xi32>
+  %h = loop.load %f[0] : memref<1xf16>
+  %wide = arith.extf %h : f16 to f32
+  %tenth = arith.constant 0.1 : f32
+  %m = arith.maximumf %wide, %tenth : f32
+  loop.store %m, %out[0] : memref<4xf32>
+  %b = loop.load %g[0] : memref<1xbf16>
+  %bf = arith.extf %b : bf16 to f32
+  loop.store %bf, %out[1] : memref<4xf32>
+  %int = arith.fptosi %m : f32 to i32
+  loop.store %int, %oi[1] : memref<2xi32>
+  %inf = arith.constant 0x7f800000 : f32
+  loop.store %inf, %out[2] : memref<4xf32>
+  %nan = arith.constant 0x7fc00000 : f32
+  loop.store %nan, %out[3] : memref<4xf32>
+}
+func.func @main(%i: memref<1xi32>, %f: memref<1xf16>, %g: memref<1xbf16>) -> (memref<4xf32>, memref<2xi32>) {
+  %y = kernel.alloc : memref<4xf32>
+  %z = kernel.alloc : memref<2xi32>
+  kernel.launch @scalars(%i, %f, %g, %y, %z) blocks(1) threads(1) : memref<1xi32>, memref<1xf16>, memref<1xbf16>, memref<4xf32>, memref<2xi32>
+  func.return %y, %z : memref<4xf32>, memref<2xi32>
+}
+
+// -----
+
+// Names from outside are mangled before they are text; the launch follows.
+// CHECK-LABEL: cuda.func @k_{{[0-9a-f]+}}(
+// CHECK:         kernel.launch @k_{{[0-9a-f]+}}(
+// CPP-NOT: system
+// CPP: extern "C" __global__ void __launch_bounds__(1) k_{{[0-9a-f]+}}(
+// CPP-NEXT:     const float* __restrict__ float_1,
+kernel.func @"evil\0A}; system(1); //"(%float: memref<1xf32>, %out: memref<1xf32>) blocks(1) threads(1) {
+  %v = loop.load %float[0] : memref<1xf32>
+  loop.store %v, %out[0] : memref<1xf32>
+}
+func.func @main(%x: memref<1xf32>) -> memref<1xf32> {
+  %y = kernel.alloc : memref<1xf32>
+  kernel.launch @"evil\0A}; system(1); //"(%x, %y) blocks(1) threads(1) : memref<1xf32>, memref<1xf32>
+  func.return %y : memref<1xf32>
+}
+
+// -----
+
+// A dividend that may be negative is shifted before C++ divides it.
+// CHECK-LABEL: cuda.func @shifted
+// CHECK:         cuda.load %in[(%i + 2) mod 4]
+kernel.func @shifted(%in: memref<4xf32>, %out: memref<4xf32>) blocks(4) threads(1) {
+  %i = kernel.block_id
+  %v = loop.load %in[(%i - 2) mod 4] : memref<4xf32>
+  loop.store %v, %out[%i] : memref<4xf32>
+}
+func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
+  %y = kernel.alloc : memref<4xf32>
+  kernel.launch @shifted(%x, %y) blocks(4) threads(1) : memref<4xf32>, memref<4xf32>
+  func.return %y : memref<4xf32>
+}
+
+// -----
+
+// Declined: nothing to lower.
+// REMARK: remark: lower-to-cuda: main: declined: there is no kernel.func to lower
+func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
+  func.return %x : memref<4xf32>
+}

@@ -1,0 +1,147 @@
+// RUN: deplo-opt %s -p materialize-tile --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p materialize-tile --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p materialize-tile --split-input-file --check-each-pass >/dev/null
+
+// Two block axes share the block's number; loops become scf.for; the host allocates and launches.
+// CHECK-LABEL: kernel.func @rows(%in: memref<2x4x8xf32>, %out: memref<2x4xf32>) blocks(8) threads(1) {
+// CHECK:         %block = kernel.block_id
+// CHECK-NEXT:    %b = loop.index[%block floordiv 4]
+// CHECK-NEXT:    %i = loop.index[%block mod 4]
+// CHECK:         %s = scf.for %k = %c0 to %c8 step %c1 iter_args(
+// CHECK:         loop.store %s, %out[%b, %i]
+// CHECK-LABEL: func.func @main(%x: memref<2x4x8xf32>) -> memref<2x4xf32> {
+// CHECK-NEXT:    %y = kernel.alloc : memref<2x4xf32>
+// CHECK-NEXT:    kernel.launch @rows(%x, %y) blocks(8) threads(1)
+// CHECK-NEXT:    func.return %y
+// REMARK: remark: materialize-tile: rows: 8 blocks of 1 threads
+func.func @main(%x: tensor<2x4x8xf32>) -> tensor<2x4xf32> {
+  %y = loop.kernel @rows(%x) : (tensor<2x4x8xf32>) -> tensor<2x4xf32> {
+  ^bb0(%in: memref<2x4x8xf32>, %out: memref<2x4xf32>):
+    tile.launch (%b = 2 : block, %i = 4 : block) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %v = loop.load %in[%b, %i, %k] : memref<2x4x8xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%b, %i] : memref<2x4xf32>
+    }
+  }
+  func.return %y : tensor<2x4xf32>
+}
+
+// -----
+
+// A staged row and a sum over 64 threads: a cooperative copy, a barrier, a butterfly in each warp,
+// and the two warps' sums through shared memory.
+// CHECK-LABEL: kernel.func @staged
+// CHECK-DAG:     %p_smem = kernel.shared : memref<2xf32, "shared">
+// CHECK-DAG:     %xs = kernel.shared : memref<100xf32, "shared">
+// CHECK:         scf.for %step = %c0 to %c2 step %c1 {
+// CHECK-NEXT:      %[[in:.+]] = loop.test[%step * 64 + %t < 100]
+// CHECK-NEXT:      scf.if %[[in]] {
+// CHECK-NEXT:        loop.load %in[%r, %step * 64 + %t]
+// CHECK-NEXT:        loop.store %{{.+}}, %xs[%step * 64 + %t]
+// CHECK:         kernel.barrier
+// CHECK:         kernel.shuffle %p xor 16 : f32
+// CHECK:         kernel.shuffle %{{.+}} xor 1 : f32
+// CHECK:         %[[first:.+]] = loop.test[%t mod 32 < 1]
+// CHECK-NEXT:    scf.if %[[first]] {
+// CHECK-NEXT:      loop.store %{{.+}}, %p_smem[%t floordiv 32]
+// CHECK:         kernel.barrier
+// CHECK:         %sum = scf.for %part = %c0 to %c2
+func.func @main(%x: tensor<3x100xf32>) -> tensor<3x64xf32> {
+  %y = loop.kernel @staged(%x) : (tensor<3x100xf32>) -> tensor<3x64xf32> {
+  ^bb0(%in: memref<3x100xf32>, %out: memref<3x64xf32>):
+    tile.launch (%r = 3 : block, %t = 64 : thread) schedule(#tile.schedule<threads = 64>) {
+      %xs = tile.stage %in[%r, 0] : memref<3x100xf32> -> memref<100xf32, "shared">
+      %p = loop.load %xs[%t] : memref<100xf32, "shared">
+      %sum = tile.combine add %p over(%t) : f32
+      loop.store %sum, %out[%r, %t] : memref<3x64xf32>
+    }
+  }
+  func.return %y : tensor<3x64xf32>
+}
+
+// -----
+
+// Groups of 8 lanes combine by shuffles alone; 5 threads, which are no power of two, through memory.
+// CHECK-LABEL: kernel.func @groups
+// CHECK-COUNT-3: kernel.shuffle
+// CHECK-NOT:     kernel.shared
+// CHECK-LABEL: kernel.func @five
+// CHECK-NOT:     kernel.shuffle
+// CHECK:         kernel.barrier
+func.func @main(%x: tensor<4x8xf32>, %z: tensor<5xi8>) -> (tensor<4x8xf32>, tensor<5xi8>) {
+  %y = loop.kernel @groups(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%in: memref<4x8xf32>, %out: memref<4x8xf32>):
+    tile.launch (%r = 4 : thread, %t = 8 : thread) schedule(#tile.schedule<threads = 32>) {
+      %p = loop.load %in[%r, %t] : memref<4x8xf32>
+      %m = tile.combine max %p over(%t) : f32
+      loop.store %m, %out[%r, %t] : memref<4x8xf32>
+    }
+  }
+  %w = loop.kernel @five(%z) : (tensor<5xi8>) -> tensor<5xi8> {
+  ^bb0(%in: memref<5xi8>, %out: memref<5xi8>):
+    tile.launch (%t = 5 : thread) schedule(#tile.schedule<threads = 5>) {
+      %p = loop.load %in[%t] : memref<5xi8>
+      %m = tile.combine add %p over(%t) : i8
+      loop.store %m, %out[%t] : memref<5xi8>
+    }
+  }
+  func.return %y, %w : tensor<4x8xf32>, tensor<5xi8>
+}
+
+// -----
+
+// A stage and a combine inside a loop wait for the last iteration's readers.
+// CHECK-LABEL: kernel.func @chunks
+// CHECK:         scf.for %c = %c0 to %c4 step %c1
+// CHECK-NEXT:      kernel.barrier
+// CHECK:           kernel.barrier
+func.func @main(%x: tensor<4x40xf32>) -> tensor<40xf32> {
+  %y = loop.kernel @chunks(%x) : (tensor<4x40xf32>) -> tensor<40xf32> {
+  ^bb0(%in: memref<4x40xf32>, %out: memref<40xf32>):
+    tile.launch (%t = 40 : thread) schedule(#tile.schedule<threads = 40>) {
+      %s = loop.for %c = 0 to 4 reduce(add) -> f32 {
+        %xs = tile.stage %in[0, 0] : memref<4x40xf32> -> memref<4x40xf32, "shared">
+        %p = loop.load %xs[%c, %t * -1 + 39] : memref<4x40xf32, "shared">
+        %m = tile.combine max %p over(%t) : f32
+        loop.yield %m : f32
+      }
+      loop.store %s, %out[%t] : memref<40xf32>
+    }
+  }
+  func.return %y : tensor<40xf32>
+}
+
+// -----
+
+// Identical kernels are one kernel, launched twice.
+// CHECK-COUNT-1: kernel.func
+// CHECK-COUNT-2: kernel.launch @neg(
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @neg(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%in: memref<4xf32>, %out: memref<4xf32>):
+    tile.launch (%i = 4 : block) {
+      %v = loop.load %in[%i] : memref<4xf32>
+      %n = arith.negf %v : f32
+      loop.store %n, %out[%i] : memref<4xf32>
+    }
+  }
+  %z = loop.kernel @neg2(%y) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%in: memref<4xf32>, %out: memref<4xf32>):
+    tile.launch (%i = 4 : block) {
+      %v = loop.load %in[%i] : memref<4xf32>
+      %n = arith.negf %v : f32
+      loop.store %n, %out[%i] : memref<4xf32>
+    }
+  }
+  func.return %z : tensor<4xf32>
+}
+
+// -----
+
+// Declined: nothing is scheduled.
+// REMARK: remark: materialize-tile: main: declined: there is no tile.launch to materialize
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}

@@ -1,0 +1,93 @@
+// RUN: deplo-opt %s -p lift-to-loops,fuse-loops --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p lift-to-loops,fuse-loops --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p lift-to-loops,fuse-loops --split-input-file --check-each-pass >/dev/null
+
+// Softmax is one kernel: three sweeps of a row, the maximum computed once per row.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    %z = loop.kernel @k_z(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+// CHECK-NEXT:    ^bb0(%x: memref<4x8xf32>, %z: memref<4x8xf32>):
+// CHECK-NEXT:      loop.for %i = 0 to 4 {
+// CHECK-NEXT:        %[[m:.+]] = loop.for %{{.+}} = 0 to 8 reduce(max) -> f32 {
+// CHECK:             %[[s:.+]] = loop.for %{{.+}} = 0 to 8 reduce(add) -> f32 {
+// CHECK:               %[[d:.+]] = arith.subf %{{.+}}, %[[m]] : f32
+// CHECK-NEXT:          math.exp %[[d]] : f32
+// CHECK:             loop.for %{{.+}} = 0 to 8 {
+// CHECK:               arith.divf %{{.+}}, %[[s]] : f32
+// CHECK-NOT:     loop.kernel
+// REMARK: remark: fuse-loops: k_m: merged into k_mb
+// REMARK: remark: fuse-loops: k_sb: merged into k_z
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %m = tensor_ir.reduce max(%x) over [1] : tensor<4x8xf32> -> tensor<4x1xf32>
+  %mb = tensor_ir.index_map (i, j) -> %m[i, 0] : (tensor<4x1xf32>) -> tensor<4x8xf32>
+  %d = tensor_ir.elementwise sub(%x, %mb) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %e = tensor_ir.elementwise exp(%d) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %s = tensor_ir.reduce add(%e) over [1] : tensor<4x8xf32> -> tensor<4x1xf32>
+  %sb = tensor_ir.index_map (i, j) -> %s[i, 0] : (tensor<4x1xf32>) -> tensor<4x8xf32>
+  %z = tensor_ir.elementwise div(%e, %sb) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %z : tensor<4x8xf32>
+}
+
+// -----
+
+// A slice reads its window of the producer: only those elements are computed.
+// CHECK-LABEL: func.func @main
+// CHECK:         loop.for %i = 0 to 3 {
+// CHECK-NEXT:      %[[x:.+]] = loop.load %x[%i + 5] : memref<16xf32>
+// CHECK-NEXT:      %[[n:.+]] = arith.negf %[[x]] : f32
+// CHECK-NEXT:      math.exp %[[n]] : f32
+// CHECK-NOT:     loop.kernel
+func.func @main(%x: tensor<16xf32>) -> tensor<3xf32> {
+  %n = tensor_ir.elementwise neg(%x) : (tensor<16xf32>) -> tensor<16xf32>
+  %s = tensor_ir.index_map (i) -> %n[i + 5] : (tensor<16xf32>) -> tensor<3xf32>
+  %e = tensor_ir.elementwise exp(%s) : (tensor<3xf32>) -> tensor<3xf32>
+  func.return %e : tensor<3xf32>
+}
+
+// -----
+
+// A load that a condition guards keeps its producer inside the condition.
+// CHECK-LABEL: func.func @main
+// CHECK:         scf.if %{{.+}} -> (f32) {
+// CHECK-NEXT:      loop.load %x[%i - 1]
+// CHECK-NEXT:      arith.negf
+// CHECK-NOT:     loop.kernel
+func.func @main(%x: tensor<4xf32>) -> tensor<6xf32> {
+  %n = tensor_ir.elementwise neg(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %p = tensor_ir.index_map (i) -> %n[i - 1] if i >= 1 and i < 5 else 0.0 : (tensor<4xf32>) -> tensor<6xf32>
+  func.return %p : tensor<6xf32>
+}
+
+// -----
+
+// Declined: the second product of an MLP would recompute the first one for each of its columns.
+// CHECK-LABEL: func.func @main
+// CHECK:         loop.kernel @k_h
+// CHECK:         loop.kernel @k_y
+// REMARK: remark: fuse-loops: k_h: declined: not merged into {{.+}}: would recompute {{.+}}FLOP to save {{.+}}B of traffic
+func.func @main(%x: tensor<8x64xf32>, %up: tensor<256x64xf32>, %down: tensor<64x256xf32>) -> tensor<8x64x1xf32> {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<8x64xf32>) -> tensor<8x256x64xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %up[j, k] : (tensor<256x64xf32>) -> tensor<8x256x64xf32>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<8x256x64xf32>, tensor<8x256x64xf32>) -> tensor<8x256x64xf32>
+  %h = tensor_ir.reduce add(%p) over [2] : tensor<8x256x64xf32> -> tensor<8x256x1xf32>
+  %c = tensor_ir.index_map (i, j, k) -> %h[i, k, 0] : (tensor<8x256x1xf32>) -> tensor<8x64x256xf32>
+  %d = tensor_ir.index_map (i, j, k) -> %down[j, k] : (tensor<64x256xf32>) -> tensor<8x64x256xf32>
+  %q = tensor_ir.elementwise mul(%c, %d) : (tensor<8x64x256xf32>, tensor<8x64x256xf32>) -> tensor<8x64x256xf32>
+  %y = tensor_ir.reduce add(%q) over [2] : tensor<8x64x256xf32> -> tensor<8x64x1xf32>
+  func.return %y : tensor<8x64x1xf32>
+}
+
+// -----
+
+// Declined: a result of the program has to be stored anyway; a sum over everything is not
+// recomputed by every row; a check of indices from data stays where it is.
+// REMARK: remark: fuse-loops: k_e: declined: not merged into k_s: its value is a result of the program
+// REMARK: remark: fuse-loops: k_s: declined: not merged into {{.+}}: a reduction that all rows share is computed once, in a kernel of its own
+// REMARK: remark: fuse-loops: k_g: declined: not merged into k_o: checks indices from data
+func.func @main(%x: tensor<4xf32>, %ids: tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %e = tensor_ir.elementwise exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %s = tensor_ir.reduce add(%e) over [0] : tensor<4xf32> -> tensor<1xf32>
+  %b = tensor_ir.index_map (i) -> %s[0] : (tensor<1xf32>) -> tensor<4xf32>
+  %g = tensor_ir.gather %x[%ids] along 0 : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>
+  %o = tensor_ir.elementwise add(%g, %b) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %e, %o : tensor<4xf32>, tensor<4xf32>
+}

@@ -1,0 +1,73 @@
+// RUN: deplo-opt %s -p compose-index-maps --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p compose-index-maps --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p compose-index-maps --split-input-file --check-each-pass >/dev/null
+
+// A transpose feeding a slice is one map; the transpose, now unused, is gone.
+// CHECK-LABEL: func.func @main(%x: tensor<8x4xf32>)
+// CHECK-NEXT:    %s = tensor_ir.index_map (i, j) -> %x[j, i + 1] : (tensor<8x4xf32>) -> tensor<2x8xf32>
+// CHECK-NEXT:    func.return %s
+// REMARK: remark: compose-index-maps: s: reads through the layout change before it
+func.func @main(%x: tensor<8x4xf32>) -> tensor<2x8xf32> {
+  %t = tensor_ir.index_map (i, j) -> %x[j, i] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %s = tensor_ir.index_map (i, j) -> %t[i + 1, j] : (tensor<4x8xf32>) -> tensor<2x8xf32>
+  func.return %s : tensor<2x8xf32>
+}
+
+// -----
+
+// A reshape and its inverse change nothing.
+// CHECK-LABEL: func.func @main(%y: tensor<4x6xf32>)
+// CHECK-NEXT:    func.return %y
+// REMARK: remark: compose-index-maps: b: changes nothing, removed
+func.func @main(%y: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %a = tensor_ir.index_map (i, j, k) -> %y[i * 2 + j, k] : (tensor<4x6xf32>) -> tensor<2x2x6xf32>
+  %b = tensor_ir.index_map (i, j) -> %a[i floordiv 2, i mod 2, j] : (tensor<2x2x6xf32>) -> tensor<4x6xf32>
+  func.return %b : tensor<4x6xf32>
+}
+
+// -----
+
+// A slice that lies inside one part of a concatenation reads that part only.
+// CHECK-LABEL: func.func @main(%a: tensor<4xf32>, %b: tensor<6xf32>)
+// CHECK-NEXT:    %s = tensor_ir.index_map (i) -> %b[i + 1] : (tensor<6xf32>) -> tensor<3xf32>
+// CHECK-NEXT:    func.return %s
+func.func @main(%a: tensor<4xf32>, %b: tensor<6xf32>) -> tensor<3xf32> {
+  %cat = tensor_ir.index_map (i) -> %a[i] if i < 4 else %b[i - 4] : (tensor<4xf32>, tensor<6xf32>) -> tensor<10xf32>
+  %s = tensor_ir.index_map (i) -> %cat[i + 5] : (tensor<10xf32>) -> tensor<3xf32>
+  func.return %s : tensor<3xf32>
+}
+
+// -----
+
+// A layout change of a constant is a constant.
+// CHECK:       %b = tensor_ir.constant 0.5 : tensor<3x4xf32>
+// REMARK: remark: compose-index-maps: b: reads one constant value
+func.func @main() -> tensor<3x4xf32> {
+  %c = tensor_ir.constant 0.5 : tensor<f32>
+  %b = tensor_ir.index_map (i, j) -> %c[] : (tensor<f32>) -> tensor<3x4xf32>
+  func.return %b : tensor<3x4xf32>
+}
+
+// -----
+
+// Declined: past the padding the consumer reads something else, which the fill would hide.
+// CHECK-LABEL: func.func @main(%p: tensor<4xf32>)
+// CHECK:         %pad = tensor_ir.index_map (i) -> %p[i - 1] if i >= 1 and i < 5 else 0.0
+// CHECK-NEXT:    %c = tensor_ir.index_map (i) -> %pad[i] if i < 6 else %p[i - 6]
+// REMARK: remark: compose-index-maps: c: declined: the producer's fill would hide what the consumer reads after it
+func.func @main(%p: tensor<4xf32>) -> tensor<10xf32> {
+  %pad = tensor_ir.index_map (i) -> %p[i - 1] if i >= 1 and i < 5 else 0.0 : (tensor<4xf32>) -> tensor<6xf32>
+  %c = tensor_ir.index_map (i) -> %pad[i] if i < 6 else %p[i - 6] : (tensor<6xf32>, tensor<4xf32>) -> tensor<10xf32>
+  func.return %c : tensor<10xf32>
+}
+
+// -----
+
+// Declined: dynamic extents.
+// CHECK-LABEL: func.func @main(%n: index, %x: tensor<?xf32>)
+// CHECK:         %t = tensor_ir.index_map (i) -> %x[i] sizes(%n)
+// REMARK: remark: compose-index-maps: t: declined: dynamic extents
+func.func @main(%n: index, %x: tensor<?xf32>) -> tensor<?xf32> {
+  %t = tensor_ir.index_map (i) -> %x[i] sizes(%n) : (tensor<?xf32>) -> tensor<?xf32>
+  func.return %t : tensor<?xf32>
+}

@@ -1,0 +1,87 @@
+// RUN: deplo-opt %s -p blockify-launch{target=sm_90a} --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p blockify-launch{target=cpu} --split-input-file | FileCheck %s --check-prefix=CPU
+// RUN: deplo-opt %s -p blockify-launch,blockify-launch --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p blockify-launch{threads=32} --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p blockify-launch{target=cpu} --split-input-file --check-each-pass >/dev/null
+// RUN: not deplo-opt %s -p blockify-launch{target=sm_1} --split-input-file 2>&1 | FileCheck %s --check-prefix=TARGET
+
+// TARGET: error: {{.*}}unknown target 'sm_1'; deplo compiles for cpu, sm_80, sm_90a, sm_120
+
+// The inner axis is split, 18944 = 74 * 256; indices are recomposed.
+// CHECK-LABEL: loop.kernel @gelu
+// CHECK:         tile.launch (%i = 32 : block, %j_block = 74 : block, %j_thread = 256 : thread) schedule(#tile.schedule<threads = 256>) {
+// CHECK-NEXT:      loop.load %in[%i, %j_block * 256 + %j_thread]
+// CHECK:           loop.store %{{.+}}, %out[%i, %j_block * 256 + %j_thread]
+// A CPU block is about 4096 accesses: a fifth of the row, in a loop of its own.
+// CPU-LABEL:   loop.kernel @gelu
+// CPU:           tile.launch (%i = 32 : block, %j_block = 10 : block) schedule(#tile.schedule<serial = 1895>) {
+// CPU-NEXT:        loop.for %j_serial = 0 to 1895 {
+// CPU-NEXT:          %[[in:.+]] = loop.test[%j_block * 1895 + %j_serial < 18944]
+// CPU-NEXT:          scf.if %[[in]] {
+// REMARK: remark: blockify-launch: gelu: 2368 blocks of 256 threads
+// REMARK: remark: blockify-launch: gelu: declined: the launch is partitioned already
+func.func @main(%x: tensor<32x18944xf32>) -> tensor<32x18944xf32> {
+  %y = loop.kernel @gelu(%x) : (tensor<32x18944xf32>) -> tensor<32x18944xf32> {
+  ^bb0(%in: memref<32x18944xf32>, %out: memref<32x18944xf32>):
+    tile.launch (%i = 32 : thread, %j = 18944 : thread) {
+      %v = loop.load %in[%i, %j] : memref<32x18944xf32>
+      %e = math.exp %v : f32
+      loop.store %e, %out[%i, %j] : memref<32x18944xf32>
+    }
+  }
+  func.return %y : tensor<32x18944xf32>
+}
+
+// -----
+
+// A tail is masked; a short inner axis is threads whole, and the next one fills the block.
+// CHECK-LABEL: loop.kernel @ragged
+// CHECK:         tile.launch (%i_block = 3 : block, %i_thread = 51 : thread, %j = 5 : thread) schedule(#tile.schedule<threads = 255>) {
+// CHECK-NEXT:      %[[in:.+]] = loop.test[%i_block * 51 + %i_thread < 131]
+// CHECK-NEXT:      scf.if %[[in]] {
+// CPU-LABEL:   loop.kernel @ragged
+// CPU:           tile.launch () schedule(#tile.schedule<serial = 655>) {
+// CPU-NEXT:        loop.for %i = 0 to 131 {
+// CPU-NEXT:          loop.for %j = 0 to 5 {
+func.func @main(%x: tensor<131x5xf32>) -> tensor<131x5xf32> {
+  %y = loop.kernel @ragged(%x) : (tensor<131x5xf32>) -> tensor<131x5xf32> {
+  ^bb0(%in: memref<131x5xf32>, %out: memref<131x5xf32>):
+    tile.launch (%i = 131 : thread, %j = 5 : thread) {
+      %v = loop.load %in[%i, %j] : memref<131x5xf32>
+      loop.store %v, %out[%i, %j] : memref<131x5xf32>
+    }
+  }
+  func.return %y : tensor<131x5xf32>
+}
+
+// -----
+
+// Declined: threads that combine must stay together.
+// REMARK: remark: blockify-launch: sum: declined: its threads already work together
+func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {
+  %y = loop.kernel @sum(%x) : (tensor<32xf32>) -> tensor<32xf32> {
+  ^bb0(%in: memref<32xf32>, %out: memref<32xf32>):
+    tile.launch (%t = 32 : thread) {
+      %v = loop.load %in[%t] : memref<32xf32>
+      %s = tile.combine add %v over(%t) : f32
+      loop.store %s, %out[%t] : memref<32xf32>
+    }
+  }
+  func.return %y : tensor<32xf32>
+}
+
+// -----
+
+// An axis of extent 0 is no blocks.
+// CHECK-LABEL: loop.kernel @nothing
+// CHECK:         tile.launch (%i = 0 : block
+func.func @main(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
+  %y = loop.kernel @nothing(%x) : (tensor<0x4xf32>) -> tensor<0x4xf32> {
+  ^bb0(%in: memref<0x4xf32>, %out: memref<0x4xf32>):
+    tile.launch (%i = 0 : thread, %j = 4 : thread) {
+      %v = loop.load %in[%i, %j] : memref<0x4xf32>
+      loop.store %v, %out[%i, %j] : memref<0x4xf32>
+    }
+  }
+  func.return %y : tensor<0x4xf32>
+}

@@ -1,0 +1,49 @@
+// RUN: deplo-opt %s -p tileify --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p tileify,tileify --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p tileify --split-input-file --check-each-pass >/dev/null
+
+// The two free loops become axes; the reduction stays, and so does the second sweep.
+// CHECK-LABEL: loop.kernel @norm
+// CHECK:         tile.launch (%b = 2 : thread, %i = 4 : thread) {
+// CHECK-NEXT:      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+// CHECK:           loop.for %j = 0 to 8 {
+// CHECK:             loop.load %in[%b, %i, %j]
+// REMARK: remark: tileify: norm: 2 free loops became thread axes
+// REMARK: remark: tileify: norm: declined: the kernel has a launch already
+func.func @main(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %y = loop.kernel @norm(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  ^bb0(%in: memref<2x4x8xf32>, %out: memref<2x4x8xf32>):
+    loop.for %b = 0 to 2 {
+      loop.for %i = 0 to 4 {
+        %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %v = loop.load %in[%b, %i, %k] : memref<2x4x8xf32>
+          loop.yield %v : f32
+        }
+        loop.for %j = 0 to 8 {
+          %v = loop.load %in[%b, %i, %j] : memref<2x4x8xf32>
+          %w = arith.divf %v, %s : f32
+          loop.store %w, %out[%b, %i, %j] : memref<2x4x8xf32>
+        }
+      }
+    }
+  }
+  func.return %y : tensor<2x4x8xf32>
+}
+
+// -----
+
+// A kernel without free loops gets a launch without axes.
+// CHECK-LABEL: loop.kernel @all
+// CHECK:         tile.launch () {
+// REMARK: remark: tileify: all: 0 free loops became thread axes
+func.func @main(%x: tensor<8xf32>) -> tensor<f32> {
+  %y = loop.kernel @all(%x) : (tensor<8xf32>) -> tensor<f32> {
+  ^bb0(%in: memref<8xf32>, %out: memref<f32>):
+    %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+      %v = loop.load %in[%k] : memref<8xf32>
+      loop.yield %v : f32
+    }
+    loop.store %s, %out[] : memref<f32>
+  }
+  func.return %y : tensor<f32>
+}
