@@ -316,7 +316,7 @@ def _binary(kind: AffineBinaryOpKind, lhs: AffineExpr, divisor: int) -> AffineEx
 
 def _build(terms: Mapping[AffineExpr, int], constant: int) -> AffineExpr:
     expr = ZERO
-    for atom, coefficient in sorted(terms.items(), key=lambda t: (-abs(t[1]), _order(t[0]))):
+    for atom, coefficient in sorted(terms.items(), key=lambda t: (t[1] < 0, -abs(t[1]), _order(t[0]))):
         expr = expr + atom * coefficient
     return expr + constant
 

@@ -133,6 +133,8 @@ def print_index_expr(
         case AffineDimExpr(position=position):
             print_dim(position)
         case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
+            if isinstance(rhs, AffineConstantExpr) and rhs.value > 0 and _negated(lhs) is not None:
+                lhs, rhs = rhs, lhs  # 3 - i reads better than -i + 3
             negated = _negated(rhs)
             if outer > _ADD_PRECEDENCE:
                 printer.print_string("(")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    Float64Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -94,18 +96,33 @@ def parse_scalar(parser: Parser) -> tuple[int | float, int]:
 
 
 def print_scalar(printer: Printer, value: Scalar) -> None:
-    if isinstance(value, FloatAttr):
-        number = value.value.data
-        if number != number:
-            printer.print_string("nan")
-        elif number in (float("inf"), float("-inf")):
-            printer.print_string("inf" if number > 0 else "-inf")
+    """Print a scalar so that `parse_scalar` reads the same one back."""
+    if isinstance(value, IntegerAttr):
+        if value.type == i1:
+            printer.print_string("true" if value.value.data else "false")
         else:
-            printer.print_string(repr(number))
-    elif value.type == i1:  # xDSL stores true as -1
-        printer.print_string("true" if value.value.data else "false")
+            printer.print_string(str(value.value.data))
+        return
+    number = value.value.data
+    if number != number:
+        printer.print_string("nan")
+    elif number in (float("inf"), float("-inf")):
+        printer.print_string("inf" if number > 0 else "-inf")
     else:
-        printer.print_string(str(value.value.data))
+        printer.print_string(shortest_float(number, value.type))
+
+
+def shortest_float(number: float, type: Attribute) -> str:
+    """The shortest decimal, always with a point, that reads back as the same number of `type`."""
+    text = repr(number)
+    if not isinstance(type, Float64Type):
+        exact = struct.pack("<f", number)
+        candidates = (f"{number:.{digits}g}" for digits in range(1, 10))
+        text = next((t for t in candidates if struct.pack("<f", float(t)) == exact), text)
+    mantissa, _, exponent = text.partition("e")
+    if "." not in mantissa:
+        mantissa += ".0"
+    return f"{mantissa}e{exponent}" if exponent else mantissa
 
 
 def resolve_scalar(parser: Parser, value: float, pos: int, element: Attribute) -> Scalar:

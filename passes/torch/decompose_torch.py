@@ -89,8 +89,8 @@ def _finished(lowering: Lowering, op: TorchOp, values: Sequence[SSAValue]) -> li
         value = lowering.cast(value, type.element_type)
         if value.type != type:
             raise AssertionError(f"{op.name} lowered to {value.type}, not {type}")
-        if value.owner.parent is op.parent and value not in op.operands and result.name_hint:
-            value.name_hint = result.name_hint
+        if value.owner.parent is op.parent and value not in op.operands:
+            value.name_hint = result.name_hint or lowering.hint
         finished.append(value)
     return finished
 

@@ -430,3 +430,35 @@ func.func @call_element(%a: tensor<4xui8>) {
   %0 = torch.call "aten.abs.default"(%a) : (tensor<4xui8>) -> tensor<4xui8>
   func.return
 }
+
+// -----
+
+func.func @gather_rank(%a: tensor<3x4xf32>, %b: tensor<2xi64>) {
+  // expected-error@+1 {{index [2] does not fit [3, 4]}}
+  %0 = torch.gather %a, %b {dim = 1} : (tensor<3x4xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @index_select_rank(%a: tensor<3x4xf32>, %b: tensor<2x1xi64>) {
+  // expected-error@+1 {{needs an axis and a 1-d list of indices}}
+  %0 = torch.index_select %a, %b {dim = 1} : (tensor<3x4xf32>, tensor<2x1xi64>) -> tensor<3x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @index_axes(%a: tensor<3x4xf32>, %b: tensor<2xi64>) {
+  // expected-error@+1 {{2 indices from axis 1 do not fit [3, 4]}}
+  %0 = torch.index %a, [%b, %b] {dim = 1} : (tensor<3x4xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<3x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @index_element(%a: tensor<3x4xf32>, %b: tensor<3xi1>) {
+  // expected-error@+1 {{indices must be integers}}
+  %0 = torch.index %a, [%b] : (tensor<3x4xf32>, tensor<3xi1>) -> tensor<3x4xf32>
+  func.return
+}

@@ -742,6 +742,22 @@ builtin.module {
     %0 = torch.ones_like %a : (tensor<3x4x5xf32>) -> tensor<3x4x5xf32>
     func.return %0 : tensor<3x4x5xf32>
   }
+  func.func @gather(%a: tensor<3x4xf32>, %b: tensor<2x3xi64>) -> tensor<2x3xf32> {
+    %0 = torch.gather %a, %b {dim = 1} : (tensor<3x4xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    func.return %0 : tensor<2x3xf32>
+  }
+  func.func @index_select(%a: tensor<3x4xf32>, %b: tensor<2xi32>) -> tensor<3x2xf32> {
+    %0 = torch.index_select %a, %b {dim = -1} : (tensor<3x4xf32>, tensor<2xi32>) -> tensor<3x2xf32>
+    func.return %0 : tensor<3x2xf32>
+  }
+  func.func @index(%a: tensor<2x8x9xf32>, %b: tensor<4x1xi64>, %c: tensor<3xi64>) -> tensor<2x4x3xf32> {
+    %0 = torch.index %a, [%b, %c] {dim = 1} : (tensor<2x8x9xf32>, tensor<4x1xi64>, tensor<3xi64>) -> tensor<2x4x3xf32>
+    func.return %0 : tensor<2x4x3xf32>
+  }
+  func.func @cumsum(%a: tensor<3x4xi1>) -> tensor<3x4xi64> {
+    %0 = torch.cumsum %a {dim = -1} : (tensor<3x4xi1>) -> tensor<3x4xi64>
+    func.return %0 : tensor<3x4xi64>
+  }
   func.func @dynamic(%a: tensor<?x4xf32>) -> tensor<?x4xf32> {
     %0 = torch.softmax %a {dim = -1} : (tensor<?x4xf32>) -> tensor<?x4xf32>
     func.return %0 : tensor<?x4xf32>

@@ -11,6 +11,7 @@ from torch import nn
 from deplo.dialects.torch import ALL_OPS
 from deplo.errors import UnsupportedOpError
 from deplo.frontend.capture import capture
+from deplo.frontend.sources import load_source
 from deplo.interpreter import ProgramError, execute
 from deplo.passes.torch.decompose_torch import RULES, DecomposeTorchPass
 
@@ -416,6 +417,26 @@ def test_an_index_outside_fails_as_in_eager(index):
         program(X, i, j)
     with pytest.raises(ProgramError):
         run_captured(capture(program, (X, i, j)), (X, i, j), {})
+
+
+SMALL = "hidden_size=32,num_attention_heads=4,vocab_size=64,intermediate_size=48,num_hidden_layers=2"
+
+
+@pytest.mark.parametrize("layer", [None, 1], ids=["model", "layer"])
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("llama", f"{SMALL},num_key_value_heads=2"),
+        ("qwen2", f"{SMALL},num_key_value_heads=2"),
+        ("gpt2", "n_embd=32,n_head=4,n_layer=2,vocab_size=64"),
+        ("bert", SMALL),
+    ],
+)
+def test_models(name, config, layer):
+    pytest.importorskip("transformers")
+    source = load_source(f"hf:{name}", config=config, layer=layer, seq_len=8)
+    with torch.no_grad():
+        check(source.program, *source.args, **source.kwargs)
 
 
 def test_every_refusal_is_reported_at_once():

@@ -12,7 +12,7 @@ func.func @view(%a: tensor<6x4xf32>) -> (tensor<2x3x4xf32>, tensor<24xf32>) {
 // CHECK-LABEL: func.func @permute_slice_flip
 // CHECK-NEXT: index_map (i, j, k) -> %a[j, k, i] : (tensor<3x4x5xf32>) -> tensor<5x3x4xf32>
 // CHECK-NEXT: index_map (i, j, k) -> {{%.*}}[i * 2, j, k] : (tensor<5x3x4xf32>) -> tensor<3x3x4xf32>
-// CHECK-NEXT: index_map (i, j, k) -> {{%.*}}[i * -1 + 2, j, k]
+// CHECK-NEXT: index_map (i, j, k) -> {{%.*}}[2 - i, j, k]
 func.func @permute_slice_flip(%a: tensor<3x4x5xf32>) -> tensor<3x3x4xf32> {
   %0 = torch.permute %a {dims = [2, 0, 1]} : (tensor<3x4x5xf32>) -> tensor<5x3x4xf32>
   %1 = torch.slice %0 {step = 2} : (tensor<5x3x4xf32>) -> tensor<3x3x4xf32>
@@ -49,7 +49,7 @@ func.func @pad(%a: tensor<4xf32>) -> (tensor<7xf32>, tensor<2xf32>) {
 
 // CHECK-LABEL: func.func @triangles
 // CHECK-NEXT: index_map (i, j) -> %a[i, j] if i - j >= -1 else 0
-// CHECK-NEXT: index_map (i, j) -> %a[i, j] if i * -1 + j >= 0 else 0
+// CHECK-NEXT: index_map (i, j) -> %a[i, j] if j - i >= 0 else 0
 func.func @triangles(%a: tensor<4x4xi64>) -> (tensor<4x4xi64>, tensor<4x4xi64>) {
   %0 = torch.tril %a {diagonal = 1} : (tensor<4x4xi64>) -> tensor<4x4xi64>
   %1 = torch.triu %a : (tensor<4x4xi64>) -> tensor<4x4xi64>

@@ -43,13 +43,6 @@ func.func @masked_attention(%q: tensor<5x8xf32>, %m: tensor<5x5xi1>) -> tensor<5
   func.return %0 : tensor<5x8xf32>
 }
 
-// CHECK-LABEL: func.func @embedding
-// CHECK-NEXT: %embedding = tensor_ir.gather %t[%i] along 0
-func.func @embedding(%t: tensor<10x4xf32>, %i: tensor<2x3xi64>) -> tensor<2x3x4xf32> {
-  %embedding = torch.embedding %t, %i : (tensor<10x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
-  func.return %embedding : tensor<2x3x4xf32>
-}
-
 // CHECK-LABEL: func.func @layer_norm
 // CHECK: tensor_ir.reduce add(%a) over [1]
 // CHECK: tensor_ir.reduce add({{.*}}) over [1]

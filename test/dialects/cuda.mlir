@@ -1,0 +1,42 @@
+// Every operation of the cuda dialect prints as it was read, and comes back from the generic form.
+// RUN: grep -v '^//' %s > %t.text
+// RUN: deplo-opt %s > %t.custom
+// RUN: diff %t.text %t.custom
+// RUN: deplo-opt --print-op-generic %s > %t.generic
+// RUN: deplo-opt %t.generic > %t.back
+// RUN: diff %t.text %t.back
+builtin.module {
+  cuda.func @k_sum(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16>, %y: !cuda.ptr<f32>) blocks(32) threads(256) index(i32) {
+    %shared = cuda.shared 256 : !cuda.ptr<f32>
+    %row = cuda.block_idx
+    %lane = cuda.thread_idx
+    %zero = cuda.literal 0.0 : f32
+    %acc = cuda.variable %zero : f32
+    %later = cuda.variable : f32
+    cuda.for %k = 0 to 2048 unroll {
+      %v = cuda.load %x[%row * 2048 + %k] : !cuda.ptr<f32, const> -> f32
+      %s = cuda.binary "+" %acc, %v : (f32, f32) -> f32
+      cuda.assign %acc, %s : f32
+    }
+    %i = cuda.index[%row floordiv 4]
+    %c = cuda.test[%i < 4, %row >= 2]
+    cuda.if %c {
+      cuda.store %acc, %y[%row] : f32, !cuda.ptr<f32>
+    } else {
+      cuda.trap
+    }
+    cuda.if %c {
+      cuda.store %acc, %shared[%lane] : f32, !cuda.ptr<f32>
+    }
+    cuda.syncthreads
+    %e = cuda.call "expf"(%acc) : (f32) -> f32
+    %half = cuda.ptx "cvt.rn.f16.f32" %e : (f32) -> f16
+    cuda.store %half, %h[0] : f16, !cuda.ptr<f16>
+    %integer = cuda.cast %e : f32 to i32
+    %unsigned = cuda.cast %integer : i32 to ui32
+    %negative = cuda.unary "-" %e : f32
+    %less = cuda.binary "<" %e, %negative : (f32, f32) -> i1
+    %chosen = cuda.select %less, %e, %negative : f32
+    %other = cuda.shuffle_xor %chosen, 16 : f32
+  } attributes {note = "kept"}
+}

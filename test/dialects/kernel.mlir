@@ -1,0 +1,27 @@
+// Every operation of the kernel dialect prints as it was read, and comes back from the generic form.
+// RUN: grep -v '^//' %s > %t.text
+// RUN: deplo-opt %s > %t.custom
+// RUN: diff %t.text %t.custom
+// RUN: deplo-opt --print-op-generic %s > %t.generic
+// RUN: deplo-opt %t.generic > %t.back
+// RUN: diff %t.text %t.back
+builtin.module {
+  kernel.func @k_sum(%x: memref<32x256xf32>, %n: index, %y: memref<32xf32>) blocks(32) threads(256) {
+    %row = kernel.block_id
+    %lane = kernel.thread_id
+    %shared = kernel.shared : memref<256xf32, "shared">
+    %v = loop.load %x[%row, %lane] : memref<32x256xf32>
+    loop.store %v, %shared[%lane] : memref<256xf32, "shared">
+    kernel.barrier
+    %s = kernel.shuffle %v xor 16 : f32
+    %ok = loop.test[%lane < 256]
+    kernel.assert %ok, "a message"
+    loop.store %s, %y[%row] : memref<32xf32>
+  } attributes {note = "kept"}
+  func.func @main(%x: memref<32x256xf32>, %n: index) -> memref<32xf32> {
+    %y = kernel.alloc : memref<32xf32>
+    %z = kernel.alloc at 128 : memref<32xf32>
+    kernel.launch @k_sum(%x, %n, %y) blocks(32) threads(256) : memref<32x256xf32>, index, memref<32xf32>
+    func.return %y : memref<32xf32>
+  }
+}

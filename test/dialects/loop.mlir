@@ -1,0 +1,28 @@
+// Every operation of the loop dialect prints as it was read, and comes back from the generic form.
+// RUN: grep -v '^//' %s > %t.text
+// RUN: deplo-opt %s > %t.custom
+// RUN: diff %t.text %t.custom
+// RUN: deplo-opt --print-op-generic %s > %t.generic
+// RUN: deplo-opt %t.generic > %t.back
+// RUN: diff %t.text %t.back
+builtin.module {
+  func.func @main(%x: tensor<4x8xf32>, %n: index) -> tensor<4x1xf32> {
+    %y = loop.kernel @k_exp(%x, %n) : (tensor<4x8xf32>, index) -> tensor<4x1xf32> {
+    ^bb0(%x: memref<4x8xf32>, %n: index, %y: memref<4x1xf32>):
+      loop.for %i = 0 to 4 {
+        %sum, %m = loop.for %k = 0 to %n reduce(add, max) -> f32, f32 {
+          %v = loop.load %x[%i, %k] : memref<4x8xf32>
+          loop.yield %v, %v : f32, f32
+        }
+        %e = math.exp %sum : f32
+        %j = loop.index[%i * 8 + %n floordiv 3 mod 5]
+        %t = loop.test[%i >= 4, %j < 8]
+        loop.assert %t, "a message"
+        %id = arith.constant 3 : i64
+        %r = loop.checked_index %id below 100 : i64
+        loop.store %e, %y[%i, 0] : memref<4x1xf32>
+      } attributes {note = "kept"}
+    }
+    func.return %y : tensor<4x1xf32>
+  }
+}

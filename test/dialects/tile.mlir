@@ -1,0 +1,41 @@
+// Every operation of the tile dialect prints as it was read, and comes back from the generic form.
+// RUN: grep -v '^//' %s > %t.text
+// RUN: deplo-opt %s > %t.custom
+// RUN: diff %t.text %t.custom
+// RUN: deplo-opt --print-op-generic %s > %t.generic
+// RUN: deplo-opt %t.generic > %t.back
+// RUN: diff %t.text %t.back
+builtin.module {
+  func.func @main(%x: tensor<32x2048xf32>) -> tensor<32x256xf32> {
+    %y = loop.kernel @sum(%x) : (tensor<32x2048xf32>) -> tensor<32x256xf32> {
+    ^bb0(%x: memref<32x2048xf32>, %y: memref<32x256xf32>):
+      tile.launch (%row = 32 : block, %lane = 256 : thread) schedule(#tile.schedule<threads = 256>) {
+        %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
+        %p = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %v = loop.load %xs[%k * 256 + %lane] : memref<2048xf32, "shared">
+          loop.yield %v : f32
+        }
+        %s = tile.combine add %p over(%lane) : f32
+        loop.store %s, %y[%row, %lane] : memref<32x256xf32>
+      } attributes {note = "kept"}
+    }
+    func.return %y : tensor<32x256xf32>
+  }
+  func.func @undecided(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %y = loop.kernel @open(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
+      tile.launch (%i = 4 : thread) {
+        %v = loop.load %x[%i] : memref<4xf32>
+        loop.store %v, %y[%i] : memref<4xf32>
+      }
+    }
+    %z = loop.kernel @decided_to_be_empty(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%x: memref<4xf32>, %z: memref<4xf32>):
+      tile.launch (%i = 4 : block) schedule(#tile.schedule<>) {
+        %v = loop.load %x[%i] : memref<4xf32>
+        loop.store %v, %z[%i] : memref<4xf32>
+      }
+    }
+    func.return %y, %z : tensor<4xf32>, tensor<4xf32>
+  }
+}

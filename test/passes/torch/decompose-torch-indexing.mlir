@@ -1,0 +1,49 @@
+// RUN: deplo-opt %s --pass-pipeline=decompose-torch | FileCheck %s
+// RUN: sed 's/8xi64/9000xi64/g' %s > %t.mlir
+// RUN: not deplo-opt %t.mlir --pass-pipeline=decompose-torch 2>&1 | FileCheck %s --check-prefix=LONG
+// LONG: torch.cumsum: a running sum of 9000 elements, more than 4096
+
+// CHECK-LABEL: func.func @embedding
+// CHECK-NEXT: %embedding = tensor_ir.gather %t[%i] along 0
+func.func @embedding(%t: tensor<10x4xf32>, %i: tensor<2x3xi64>) -> tensor<2x3x4xf32> {
+  %embedding = torch.embedding %t, %i : (tensor<10x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+  func.return %embedding : tensor<2x3x4xf32>
+}
+
+// A negative index counts from the end.
+// CHECK-LABEL: func.func @index_one
+// CHECK: [[FROM_END:%.*]] = tensor_ir.elementwise add(%i,
+// CHECK: [[BELOW:%.*]] = tensor_ir.elementwise lt(%i,
+// CHECK: [[I:%.*]] = tensor_ir.elementwise select([[BELOW]], [[FROM_END]], %i)
+// CHECK: tensor_ir.gather %a{{\[}}[[I]]] along 1
+func.func @index_one(%a: tensor<3x4xf32>, %i: tensor<2xi64>) -> tensor<3x2xf32> {
+  %0 = torch.index %a, [%i] {dim = 1} : (tensor<3x4xf32>, tensor<2xi64>) -> tensor<3x2xf32>
+  func.return %0 : tensor<3x2xf32>
+}
+
+// Two indices make one flat index, which is -1 where one of them is outside its axis.
+// CHECK-LABEL: func.func @index_two
+// CHECK: [[MINUS:%.*]] = tensor_ir.constant -1 : tensor<2xi64>
+// CHECK: [[AT:%.*]] = tensor_ir.elementwise select({{.*}}, [[MINUS]])
+// CHECK: [[FLAT:%.*]] = tensor_ir.index_map (i) -> %a[i floordiv 4, i mod 4] : (tensor<3x4xf32>) -> tensor<12xf32>
+// CHECK: tensor_ir.gather [[FLAT]]{{\[}}[[AT]]] along 0
+func.func @index_two(%a: tensor<3x4xf32>, %i: tensor<2xi64>) -> tensor<2xf32> {
+  %0 = torch.index %a, [%i, %i] : (tensor<3x4xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}
+
+// CHECK-LABEL: func.func @gather
+// CHECK: tensor_ir.iota 0 : tensor<2x3xi64>
+// CHECK: tensor_ir.gather {{.*}} along 0
+func.func @gather(%a: tensor<3x4xf32>, %i: tensor<2x3xi64>) -> tensor<2x3xf32> {
+  %0 = torch.gather %a, %i {dim = 1} : (tensor<3x4xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// CHECK-LABEL: func.func @cumsum
+// CHECK: [[SPREAD:%.*]] = tensor_ir.index_map (i, j) -> %a[j] if i - j >= 0 else 0
+// CHECK: tensor_ir.reduce add([[SPREAD]]) over [1]
+func.func @cumsum(%a: tensor<8xi64>) -> tensor<8xi64> {
+  %0 = torch.cumsum %a {dim = 0} : (tensor<8xi64>) -> tensor<8xi64>
+  func.return %0 : tensor<8xi64>
+}

@@ -1,0 +1,299 @@
+"""The corpus: small PyTorch programs with inputs, each named for what could go wrong in it.
+
+    program, args = make("softmax")
+
+Inputs are the same in every run. Shapes are small and uneven on purpose: primes, ones and zeros find what
+powers of two hide.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from deplo.frontend.capture import Captured, capture
+
+Case = tuple[Callable[..., Any], tuple[Any, ...]]
+
+CORPUS: dict[str, Callable[[], Case]] = {}
+"""Name -> what makes the program and its inputs."""
+
+SPECIAL = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-40, -1e-40, 3e38, -3e38, 1.0]
+
+
+def make(name: str) -> Case:
+    """A program of the corpus and its inputs, the same each time."""
+    torch.manual_seed(zlib.crc32(name.encode()))
+    program, args = CORPUS[name]()
+    if isinstance(program, nn.Module):
+        program.eval()
+    return program, args
+
+
+@cache
+def captured(name: str) -> tuple[Captured, Callable[..., Any], tuple[Any, ...]]:
+    """A program of the corpus as the front end captures it, with the program and its inputs."""
+    program, args = make(name)
+    return capture(program, args), program, args
+
+
+def case(name: str) -> Callable[[Callable[[], Case]], Callable[[], Case]]:
+    """Put the decorated function into the corpus."""
+
+    def add(function: Callable[[], Case]) -> Callable[[], Case]:
+        CORPUS[name] = function
+        return function
+
+    return add
+
+
+def _add(name: str, program: Callable[..., Any], *make_inputs: Callable[[], Any]) -> None:
+    CORPUS[name] = lambda: (program, tuple(make_input() for make_input in make_inputs))
+
+
+def _randn(*shape: int, dtype: torch.dtype = torch.float32) -> Callable[[], torch.Tensor]:
+    return lambda: torch.randn(shape).to(dtype)
+
+
+def _special(dtype: torch.dtype = torch.float32) -> Callable[[], torch.Tensor]:
+    return lambda: torch.tensor(SPECIAL, dtype=torch.float64).to(dtype)
+
+
+def _integers(*values: int, dtype: torch.dtype = torch.int64) -> Callable[[], torch.Tensor]:
+    return lambda: torch.tensor(values, dtype=dtype)
+
+
+# --------------------------------------------------------------------------- what users write
+
+
+def _tanh_gelu(x: torch.Tensor) -> torch.Tensor:
+    return 0.5 * x * (1 + torch.tanh(0.797 * (x + 0.044 * x * x * x)))
+
+
+def _softmax(x: torch.Tensor) -> torch.Tensor:
+    return F.softmax(x, dim=-1)
+
+
+def _exp_neg_slice(x: torch.Tensor) -> torch.Tensor:
+    return torch.exp(torch.neg(x)[5:8])
+
+
+_add("tanh_gelu", _tanh_gelu, _randn(32, 18944))
+_add("softmax", _softmax, _randn(4, 8))
+_add("exp_neg_slice", _exp_neg_slice, _randn(16))
+_add("exp_of_sum", lambda x: torch.exp(x.sum(-1, True)), _randn(4, 8))
+_add("cat_transposed", lambda a, b: torch.cat([a, b.T], 1), _randn(5, 3), _randn(7, 5))
+_add("mean_of_two_axes", lambda x: x.mean(dim=(0, 2)), _randn(3, 5, 7))
+_add("permute_slice_flip", lambda x: x.permute(2, 0, 1)[::2].flip(0), _randn(3, 5, 7))
+_add("where_amax", lambda x: torch.where(x > 0, x, -x).amax(1), _randn(5, 9))
+
+for _half in (torch.bfloat16, torch.float16):
+    _suffix = "bf16" if _half is torch.bfloat16 else "f16"
+    _add(f"tanh_gelu_{_suffix}", _tanh_gelu, _randn(4, 311, dtype=_half))
+    _add(f"softmax_{_suffix}", _softmax, _randn(4, 8, dtype=_half))
+    _add(f"exp_neg_slice_{_suffix}", _exp_neg_slice, _randn(16, dtype=_half))
+    CORPUS[f"layer_norm_{_suffix}"] = lambda half=_half: (
+        nn.LayerNorm(64).to(half),
+        (torch.randn(3, 5, 64).to(half),),
+    )
+
+
+@case("rms_norm")
+def _() -> Case:
+    return nn.RMSNorm(2048), (torch.randn(1, 32, 2048),)
+
+
+@case("layer_norm")
+def _() -> Case:
+    return nn.LayerNorm(64), (torch.randn(3, 5, 64),)
+
+
+@case("linear")
+def _() -> Case:
+    return nn.Linear(3, 2, bias=False), (torch.randn(4, 3),)
+
+
+@case("linear_odd")
+def _() -> Case:
+    return nn.Linear(65, 33), (torch.randn(7, 65),)
+
+
+@case("linear_bf16")
+def _() -> Case:
+    return nn.Linear(65, 33).bfloat16(), (torch.randn(7, 65).bfloat16(),)
+
+
+@case("mlp")
+def _() -> Case:
+    return nn.Sequential(nn.Linear(13, 37), nn.GELU(), nn.Linear(37, 13)), (torch.randn(5, 13),)
+
+
+@case("grouped_causal_attention")
+def _() -> Case:
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3, enable_gqa=True)
+
+    return attend, (torch.randn(2, 4, 5, 8), torch.randn(2, 2, 5, 8), torch.randn(2, 2, 5, 8))
+
+
+@case("attention_bool_mask")
+def _() -> Case:
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=m)
+
+    mask = torch.rand(3, 7) > 0.3
+    mask[:, 0] = True
+    return attend, (torch.randn(2, 2, 3, 4), torch.randn(2, 2, 7, 4), torch.randn(2, 2, 7, 4), mask)
+
+
+@case("attention_additive_mask")
+def _() -> Case:
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=m)
+
+    return attend, (
+        *(torch.randn(1, 2, 3, 4), torch.randn(1, 2, 7, 4), torch.randn(1, 2, 7, 4)),
+        torch.randn(1, 1, 3, 7),
+    )
+
+
+@case("attention_more_queries_than_keys")
+def _() -> Case:
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    return attend, (torch.randn(1, 2, 7, 4), torch.randn(1, 2, 3, 4), torch.randn(1, 2, 3, 4))
+
+
+@case("embedding")
+def _() -> Case:
+    return nn.Embedding(11, 3), (torch.tensor([[0, 10, 5], [3, 3, 1]]),)
+
+
+@case("kwargs_and_a_dict")
+def _() -> Case:
+    def both(x: dict[str, torch.Tensor], scale: float = 2.0) -> dict[str, torch.Tensor]:
+        return {"sum": x["a"] + x["b"], "scaled": x["a"] * scale}
+
+    return both, ({"a": torch.randn(3), "b": torch.randn(3)},)
+
+
+# --------------------------------------------------------------------------- integers and bools
+
+_add("sum_of_int64", lambda x: x.sum(1), lambda: torch.randint(-9, 9, (3, 7)))
+_add("sum_of_int32", lambda x: x.sum(0), lambda: torch.randint(-9, 9, (3, 7), dtype=torch.int32))
+_add("product_of_int64", lambda x: x.prod(1), lambda: torch.randint(-3, 4, (3, 7)))
+_add("extremes_of_int64", lambda x: (x.amax(1), x.amin(0)), lambda: torch.randint(-9, 9, (3, 7)))
+_add("any_and_all", lambda x: (x.any(1), x.all(0)), lambda: torch.rand(5, 7) > 0.4)
+_add("sum_of_bools", lambda x: x.sum(1), lambda: torch.rand(5, 7) > 0.4)
+_add("mean_of_bools_as_float", lambda x: x.float().mean(), lambda: torch.rand(5, 7) > 0.4)
+_add("logic", lambda a, b: (a & b, a | b, a ^ b, ~a), *[lambda: torch.rand(9) > 0.5] * 2)
+_add(
+    "division_by_negatives",
+    lambda a, b: (a // b, a % b, torch.div(a, b, rounding_mode="trunc"), torch.fmod(a, b)),
+    _integers(7, -7, 7, -7, 0, 6, -6, 1),
+    _integers(2, 2, -2, -2, -3, 3, 3, -5),
+)
+_add(
+    "int32_wraps",
+    lambda a, b: (a + b, a * b, a - b, -a),
+    _integers(2**31 - 1, -(2**31), 123456789, -5, dtype=torch.int32),
+    _integers(1, -1, 987654321, 7, dtype=torch.int32),
+)
+_add(
+    "int8_wraps",
+    lambda a, b: (a + b, a * b, a - b, (a + b).to(torch.int32)),
+    _integers(127, -128, 100, -5, dtype=torch.int8),
+    _integers(1, -1, 100, 7, dtype=torch.int8),
+)
+_add(
+    "casts",
+    lambda x: (x.to(torch.int32), x.to(torch.bool), x.double(), x.half(), x.bfloat16()),
+    lambda: torch.tensor([-2.7, -0.5, 0.0, -0.0, 0.5, 2.7, 1e5, -1e-30]),
+)
+_add(
+    "integer_casts",
+    lambda x: (x.to(torch.int8), x.float(), x.half(), x.bool(), x.to(torch.int16)),
+    _integers(0, 1, -1, 127, 128, 300, -300, 2049),
+)
+_add("float_floor_division", lambda a, b: (a // b, a % b), _randn(3, 7), _randn(3, 7))
+_add("arange_and_compare", lambda x: x * (torch.arange(7) < 4), _randn(3, 7))
+
+# --------------------------------------------------------------------------- shapes
+
+_add("zero_sized", lambda x: torch.exp(x) + 1, _randn(0, 5))
+_add("zero_sized_rows_sum", lambda x: x.sum(1), _randn(0, 5))
+_add("empty_sum", lambda x: (x.sum(1), x.prod(1)), _randn(3, 0))
+_add("empty_all_any", lambda x: ((x > 0).all(1), (x > 0).any(1)), _randn(3, 0))
+_add("empty_mean", lambda x: x.mean(1), _randn(3, 0))
+_add("scalar_input", lambda x: torch.exp(x) * 2, _randn())
+_add("scalar_sum", lambda x: x.sum(), _randn(7, 11))
+_add("scalar_broadcast", lambda x, s: x * s + s, _randn(3, 5), _randn())
+_add("ones_everywhere", lambda x: F.softmax(x, -1) + x.sum(1, True), _randn(1, 1, 1))
+_add("primes", lambda x: F.softmax(x * 3, 1).sum(2), _randn(7, 131, 3))
+_add("longer_than_a_block", lambda x: x * 2 + 1, _randn(1031))
+_add("rank_six", lambda x: x.sum((1, 4)).permute(3, 0, 2, 1), _randn(2, 3, 2, 1, 3, 2))
+_add(
+    "broadcast_everywhere",
+    lambda a, b, c, d: a + b * c - d,
+    *(_randn(3, 1, 5), _randn(4, 1), _randn(5), _randn(1, 4, 1)),
+)
+_add("broadcast_both", lambda a, b: a * b, _randn(3, 1), _randn(1, 5))
+_add("expanded_input", lambda x: x + 1, lambda: torch.randn(3, 1).expand(3, 5))
+_add("permuted_input", lambda x: x.sum(0), lambda: torch.randn(3, 5, 7).permute(2, 0, 1))
+_add("strided_input", lambda x: x * 2, lambda: torch.randn(6, 10)[::2, 1::3])
+_add("overlapping_input", lambda x: x.sum(1), lambda: torch.randn(9).unfold(0, 4, 1))
+_add("reshape_chain", lambda x: x.reshape(5, 6).T.reshape(2, 15) * 2, _randn(3, 10))
+_add("reshape_of_transpose", lambda x: x.transpose(0, 1).reshape(-1) + 1, _randn(7, 5))
+_add("cat_with_empty", lambda a, b: torch.cat([a, b, a], 0), _randn(3, 2), _randn(0, 2))
+_add("cat_three", lambda a, b, c: torch.cat([a, b, c]).exp(), _randn(3), _randn(1), _randn(5))
+_add("stack", lambda a, b: torch.stack([a, b * 2], 1), _randn(3, 5), _randn(3, 5))
+_add("slices", lambda x: (x[-3:], x[:-2:2], x[1:100:3], x[..., -1]), _randn(7, 5))
+_add("empty_slice", lambda x: x[5:2] + 1, _randn(7, 5))
+_add("pad", lambda x: F.pad(x, (1, 2, 0, 3), value=0.5), _randn(3, 5))
+_add("roll_by_cat", lambda x: torch.cat([x[:, -2:], x[:, :-2]], 1) * x, _randn(3, 7))
+_add("rotate_half", lambda x: torch.cat([-x[..., 3:], x[..., :3]], -1) * 0.5 + x, _randn(2, 5, 6))
+
+# --------------------------------------------------------------------------- values
+
+_add("special_values", lambda x: (x + 1, x * 2, -x, x.abs(), x.clamp(-1, 1)), _special())
+_add("special_values_f16", lambda x: (x + 1, x * 2, -x, torch.relu(x)), _special(torch.float16))
+_add("special_values_bf16", lambda x: (x + 1, x * 2, torch.relu(x)), _special(torch.bfloat16))
+_add(
+    "special_functions",
+    lambda x: (torch.exp(x), torch.tanh(x), torch.sigmoid(x), torch.log1p(x), torch.sqrt(x)),
+    _special(),
+)
+_add(
+    "comparisons_of_special_values",
+    lambda x, y: (x < y, x <= y, x > y, x >= y, x == y, x != y, torch.maximum(x, y)),
+    _special(),
+    lambda: torch.tensor(SPECIAL).flip(0),
+)
+_add("extremes_with_nan", lambda x: (x.amax(1), x.amin(1)), lambda: torch.tensor(SPECIAL).view(2, 5))
+_add(
+    "softmax_with_infinities",
+    _softmax,
+    lambda: torch.tensor([[-float("inf"), 0.0, 1.0], [-float("inf")] * 3, [1e30, -1e30, 1e30]]),
+)
+_add("huge_sums", lambda x: x.sum(1), lambda: torch.full((2, 5), 3e38))
+_add("double", lambda x: F.softmax(x, 1) + torch.erf(x), _randn(3, 7, dtype=torch.float64))
+_add("where_scalars", lambda x: torch.where(x > 0, 1.5, -2.5) + x, _randn(3, 5))
+_add("power", lambda x: (x**2, x**3, x.abs() ** 0.5, 2.0**x), _randn(3, 5))
+_add("masked_fill", lambda x: x.masked_fill(x < 0, -float("inf")).amax(1), _randn(5, 3))
+
+# --------------------------------------------------------------------------- results
+
+_add("several_outputs", lambda x: (x + 1, x.sum(), x.T), _randn(3, 5))
+_add("one_output_twice", lambda x: (lambda y: (y, y))(x * 2), _randn(3, 5))
+_add("output_is_the_input", lambda x: (x, x + 1), _randn(3, 5))
+_add("output_is_a_view", lambda x: x.view(5, 3), _randn(3, 5))
+_add("constant_output", lambda x: (torch.ones(2, 3), x + torch.full((3,), 2.0)), _randn(2, 3))
+_add("unused_input", lambda x, y: x + 1, _randn(3), _randn(4))
+_add("a_value_used_by_many", lambda x: (lambda e: (e.sum(1), e + 1, e.T * e.T))(x.exp()), _randn(3, 5))
