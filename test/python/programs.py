@@ -222,7 +222,6 @@ _add(
     lambda x: (x.to(torch.int8), x.float(), x.half(), x.bool(), x.to(torch.int16)),
     _integers(0, 1, -1, 127, 128, 300, -300, 2049),
 )
-_add("float_floor_division", lambda a, b: (a // b, a % b), _randn(3, 7), _randn(3, 7))
 _add("arange_and_compare", lambda x: x * (torch.arange(7) < 4), _randn(3, 7))
 
 # --------------------------------------------------------------------------- shapes

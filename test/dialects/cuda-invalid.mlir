@@ -1,0 +1,343 @@
+// What each check of the cuda dialect says.
+// RUN: deplo-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{threads must be between 1 and 1024, got 0}}
+"cuda.func"() <{sym_name = "k", function_type = () -> (), blocks = 1 : i64, threads = 0 : i64, index_type = i32}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
+// expected-error@+1 {{index arithmetic is in i32 or i64, got i16}}
+"cuda.func"() <{sym_name = "k", function_type = () -> (), blocks = 1 : i64, threads = 1 : i64, index_type = i16}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
+// expected-error@+1 {{is not a C++ identifier}}
+"cuda.func"() <{sym_name = "evil\0A}; system(1); //", function_type = () -> (), blocks = 1 : i64, threads = 1 : i64, index_type = i32}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
+// expected-error@+1 {{the body's arguments differ from the function type}}
+"cuda.func"() <{sym_name = "k", function_type = (!cuda.ptr<f32>) -> (), blocks = 1 : i64, threads = 1 : i64, index_type = i32}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
+// expected-error@+1 {{arguments are pointers, got f32}}
+cuda.func @k(%x: f32) blocks(1) threads(1) index(i32) {
+}
+
+// -----
+
+// expected-error@+1 {{index must be i32 or i64, got f32}}
+cuda.func @k() blocks(1) threads(1) index(f32) {
+}
+
+// -----
+
+// expected-error@+1 {{element type ui8 is not supported}}
+cuda.func @k(%x: !cuda.ptr<ui8>) blocks(1) threads(1) index(i32) {
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{value is f32, result f64}}
+  %l = "cuda.literal"() <{value = 1.0 : f32}> : () -> f64
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{element type ui8 is not supported}}
+  %l = "cuda.literal"() <{value = 1 : ui8}> : () -> ui8
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{expected one expression, got 2}}
+  %l = "cuda.index"(%t) <{map = affine_map<(d0) -> (d0, d0)>}> : (index) -> index
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{index over 2 dims and 0 symbols does not match its 1 operands}}
+  %l = "cuda.index"(%t) <{map = affine_map<(d0, d1) -> (d0)>}> : (index) -> index
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{needs at least one condition}}
+  %l = "cuda.test"(%t) <{set = affine_set<(d0) : ()>}> : (index) -> i1
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{index over 2 dims and 0 symbols does not match its 1 operands}}
+  %l = "cuda.test"(%t) <{set = affine_set<(d0, d1) : (d0 >= 0)>}> : (index) -> i1
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{'++' is not a prefix operator of C++}}
+  %l = cuda.unary "++" %v : f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{'**' is not an infix operator of C++}}
+  %l = cuda.binary "**" %v, %v : (f32, f32) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{'<' gives i1, not f32}}
+  %l = cuda.binary "<" %v, %v : (f32, f32) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{'system' is not a C++ math function deplo calls}}
+  %l = cuda.call "system"(%v) : (f32) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{powf takes 2 arguments}}
+  %l = cuda.call "powf"(%v) : (f32) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{exp takes and gives f64}}
+  %l = cuda.call "exp"(%v) : (f32) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{erf takes and gives f64}}
+  %l = cuda.call "erf"(%v) : (f32) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{'trap' is not a PTX instruction deplo uses}}
+  %l = cuda.ptx "trap" %v : (f32) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{cvt.rn.f16.f32 takes (f32) and gives f16}}
+  %l = cuda.ptx "cvt.rn.f16.f32" %v : (f32) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{f16 and bf16 are converted by PTX instructions}}
+  %l = cuda.cast %g : f16 to f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{an address is one flat offset, got 2}}
+  %l = "cuda.load"(%x, %t) <{map = affine_map<(d0) -> (d0, d0)>}> : (!cuda.ptr<f32, const>, index) -> f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{loads f32, not f64}}
+  %l = cuda.load %x[%t] : !cuda.ptr<f32, const> -> f64
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{stores through a pointer to const}}
+  cuda.store %v, %x[%t] : f32, !cuda.ptr<f32, const>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{stores f16 to !cuda.ptr<f32>}}
+  cuda.store %g, %y[%t] : f16, !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{extent must be positive, got 0}}
+  %s = cuda.shared 0 : !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{shared memory is not const}}
+  %s = cuda.shared 4 : !cuda.ptr<f32, const>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{C++ shuffles 32- and 64-bit values, not f16}}
+  %s = cuda.shuffle_xor %g, 1 : f16
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{lane mask must be between 1 and 31}}
+  %s = cuda.shuffle_xor %v, 32 : f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{assigns to a cuda.variable only}}
+  cuda.assign %v, %v : f32
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{extent must not be negative, got -1}}
+  cuda.for %k = 0 to -1 {
+  }
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{loops count from 0; put the offset into the index}}
+  cuda.for %k = 1 to 4 {
+  }
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  // expected-error@+1 {{body must take exactly the loop counter, an index}}
+  "cuda.for"() <{extent = 4 : i64}> ({
+  ^bb0:
+  }) : () -> ()
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  %t = cuda.thread_idx
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
+  %b = cuda.binary "<" %v, %v : (f32, f32) -> i1
+  // expected-error@+1 {{the blocks of an if take no arguments}}
+  "cuda.if"(%b) ({
+  ^bb0(%a: index):
+  }, {}) : (i1) -> ()
+}

@@ -1,0 +1,126 @@
+// What each check of the kernel dialect says.
+// RUN: deplo-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{blocks must not be negative, got -1}}
+kernel.func @k() blocks(-1) threads(1) {
+}
+
+// -----
+
+// expected-error@+1 {{threads must be between 1 and 1024, got 0}}
+kernel.func @k() blocks(1) threads(0) {
+}
+
+// -----
+
+// expected-error@+1 {{threads must be between 1 and 1024, got 2048}}
+kernel.func @k() blocks(1) threads(2048) {
+}
+
+// -----
+
+// expected-error@+1 {{the body's arguments differ from the function type}}
+"kernel.func"() <{sym_name = "k", function_type = (index) -> (), blocks = 1 : i64, threads = 1 : i64}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
+// expected-error@+1 {{a kernel returns nothing; it stores to memory}}
+"kernel.func"() <{sym_name = "k", function_type = () -> index, blocks = 1 : i64, threads = 1 : i64}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
+// expected-error@+1 {{arguments are memrefs or index, got f32}}
+kernel.func @k(%x: f32) blocks(1) threads(1) {
+}
+
+// -----
+
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0] : memref<4xf32>
+  // expected-error@+1 {{must be in memory space "shared"}}
+  %s = kernel.shared : memref<4xf32>
+}
+
+// -----
+
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0] : memref<4xf32>
+  // expected-error@+1 {{0 bytes of static shared memory; a kernel may have 1 to 49152}}
+  %s = kernel.shared : memref<0xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0] : memref<4xf32>
+  // expected-error@+1 {{49156 bytes of static shared memory; a kernel may have 1 to 49152}}
+  %s = kernel.shared : memref<12289xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0] : memref<4xf32>
+  // expected-error@+1 {{lane mask must be between 1 and 31}}
+  %s = kernel.shuffle %v xor 0 : f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0] : memref<4xf32>
+  // expected-error@+1 {{lane mask must be between 1 and 31}}
+  %s = kernel.shuffle %v xor 32 : f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0] : memref<4xf32>
+  %c = "test.op"() : () -> ui8
+  // expected-error@+1 {{element type ui8 is not supported}}
+  %s = kernel.shuffle %c xor 1 : ui8
+}
+
+// -----
+
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0] : memref<4xf32>
+  // expected-error@+1 {{operand is used with type i1, but has been previously used or defined with type f32}}
+  kernel.assert %v, "message"
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{offset must not be negative, got -64}}
+  %a = kernel.alloc at -64 : memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{threads must be between 1 and 1024, got 0}}
+  "kernel.launch"() <{kernel = @k, blocks = 1 : i64, threads = 0 : i64}> : () -> ()
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{launches kernels of the same module only}}
+  "kernel.launch"() <{kernel = @m::@k, blocks = 1 : i64, threads = 1 : i64}> : () -> ()
+  func.return
+}

@@ -1,0 +1,328 @@
+// What each check of the tensor_ir dialect says.
+// RUN: deplo-opt %s --split-input-file --verify-diagnostics
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{add takes 2 operands, got 1}}
+  %0 = tensor_ir.elementwise add(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{select chooses by an i1 operand, got f32}}
+  %0 = tensor_ir.elementwise select(%x, %x, %x) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %y: tensor<4xf64>) {
+  // expected-error@+1 {{add needs operands of one element type, got f32, f64}}
+  %0 = tensor_ir.elementwise add(%x, %y) : (tensor<4xf32>, tensor<4xf64>) -> tensor<4xf64>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf16>) {
+  // expected-error@+1 {{add is not defined on f16; cast to f32 first}}
+  %0 = tensor_ir.elementwise add(%x, %x) : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xi32>) {
+  // expected-error@+1 {{exp is not defined on i32}}
+  %0 = tensor_ir.elementwise exp(%x) : (tensor<4xi32>) -> tensor<4xi32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{lt gives i1 elements, not f32}}
+  %0 = tensor_ir.elementwise lt(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %y: tensor<1xf32>) {
+  // expected-error@+1 {{operands and result must have one shape (broadcast with an index_map)}}
+  %0 = tensor_ir.elementwise add(%x, %y) : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{Expected `add`, `sub`}}
+  %0 = tensor_ir.elementwise sine(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xui8>) {
+  // expected-error@+1 {{add is not defined on ui8}}
+  %0 = tensor_ir.elementwise add(%x, %x) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{axes must be increasing and within rank 2, got [2]}}
+  %0 = tensor_ir.reduce add(%x) over [2] : tensor<4x8xf32> -> tensor<4x8xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{axes must be increasing and within rank 2, got [1, 0]}}
+  %0 = tensor_ir.reduce add(%x) over [1, 0] : tensor<4x8xf32> -> tensor<1x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected result tensor<4x1xf32>, got tensor<4xf32>}}
+  %0 = tensor_ir.reduce add(%x) over [1] : tensor<4x8xf32> -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xbf16>) {
+  // expected-error@+1 {{add does not fold values of bf16; cast to f32 first}}
+  %0 = tensor_ir.reduce add(%x) over [0] : tensor<4xbf16> -> tensor<1xbf16>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{any does not fold values of f32}}
+  %0 = tensor_ir.reduce any(%x) over [0] : tensor<4xf32> -> tensor<1xf32>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{needs at least one source}}
+  %0 = "tensor_ir.index_map"() <{maps = [], conditions = [], operandSegmentSizes = array<i32: 0, 0>}> : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{1 sources need as many maps and conditions, got 0 and 0}}
+  %0 = "tensor_ir.index_map"(%x) <{maps = [], conditions = [], operandSegmentSizes = array<i32: 1, 0>}> : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{a source without a condition must be the last}}
+  %0 = tensor_ir.index_map (i) -> %x[i] else %x[i] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{needs a fill value exactly when its last source has a condition}}
+  %0 = tensor_ir.index_map (i) -> %x[i] if i < 4 : (tensor<4xf32>) -> tensor<6xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{needs a fill value exactly when its last source has a condition}}
+  %0 = tensor_ir.index_map (i) -> %x[i] else 0.0 : (tensor<4xf32>) -> tensor<6xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{fill is i32, result holds f32}}
+  %0 = "tensor_ir.index_map"(%x) <{maps = [affine_map<(d0) -> (d0)>], conditions = [affine_set<(d0) : (d0 >= 0)>], fill = 0 : i32, operandSegmentSizes = array<i32: 1, 0>}> : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{source holds f32, result f64}}
+  %0 = tensor_ir.index_map (i) -> %x[i] : (tensor<4xf32>) -> tensor<4xf64>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{maps and conditions have dims only}}
+  %0 = "tensor_ir.index_map"(%x) <{maps = [affine_map<(d0)[s0] -> (s0)>], conditions = [affine_set<(d0) : ()>], operandSegmentSizes = array<i32: 1, 0>}> : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{maps and conditions must have 1 dims, one per result axis}}
+  %0 = tensor_ir.index_map (i, j) -> %x[i] : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{2 indices into rank-1 tensor<4xf32>}}
+  %0 = tensor_ir.index_map (i) -> %x[i, i] : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{an index multiplies by constants only}}
+  %0 = tensor_ir.index_map (i) -> %x[i * i] : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{an index divides by positive constants only}}
+  %0 = tensor_ir.index_map (i) -> %x[i floordiv 0] : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{expected an index expression}}
+  %0 = tensor_ir.index_map (i) -> %x[k] : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %n: index) {
+  // expected-error@+1 {{tensor<4xf32> has 0 dynamic extents, got 1 sizes}}
+  %0 = tensor_ir.index_map (i) -> %x[i] sizes(%n) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{value is i64, result holds f32}}
+  %0 = "tensor_ir.constant"() <{value = 1 : i64}> : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{expected an integer for element type i64}}
+  %0 = tensor_ir.constant 0.5 : tensor<4xi64>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{300 does not fit i8}}
+  %0 = tensor_ir.constant 300 : tensor<4xi8>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{element type ui8 is not supported}}
+  %0 = tensor_ir.constant 1 : tensor<4xui8>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{expected a tensor type, got f32}}
+  %0 = tensor_ir.constant 1 : f32
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{counts in integers, not f32}}
+  %0 = tensor_ir.iota 0 : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{axis 1 is not an axis of tensor<4xi64>}}
+  %0 = tensor_ir.iota 1 : tensor<4xi64>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{has 1 dynamic extents, got 0 sizes}}
+  %0 = tensor_ir.iota 0 : tensor<?xi64>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{must keep the shape}}
+  %0 = tensor_ir.cast %x : tensor<4xf32> to tensor<5xf16>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{is not supported}}
+  %0 = tensor_ir.cast %x : tensor<4xf32> to tensor<4xcomplex<f32>>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %i: tensor<2xf32>) {
+  // expected-error@+1 {{indices must be integers, got f32}}
+  %0 = tensor_ir.gather %x[%i] along 0 : (tensor<4xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %i: tensor<2xi64>) {
+  // expected-error@+1 {{axis 1 is not an axis of tensor<4xf32>}}
+  %0 = tensor_ir.gather %x[%i] along 1 : (tensor<4xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %i: tensor<2xi64>) {
+  // expected-error@+1 {{expected result tensor<2xf32>, got tensor<3xf32>}}
+  %0 = tensor_ir.gather %x[%i] along 0 : (tensor<4xf32>, tensor<2xi64>) -> tensor<3xf32>
+  func.return
+}

@@ -1,0 +1,235 @@
+// What each check of the tile dialect says.
+// RUN: deplo-opt %s --split-input-file --verify-diagnostics
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{axis extent must not be negative, got -4}}
+    tile.launch (%r = -4 : block) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{Expected `block`, or `thread`}}
+    tile.launch (%r = 4 : warp) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{2048 threads exceed the 1024 a block can hold}}
+    tile.launch (%r = 4 : block, %t = 2048 : thread) schedule(#tile.schedule<>) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{schedule says 16 threads, the axes have 8}}
+    tile.launch (%r = 4 : block, %t = 8 : thread) schedule(#tile.schedule<threads = 16>) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{unknown choice `thread`; a schedule has threads, serial}}
+    tile.launch (%r = 4 : block) schedule(#tile.schedule<thread = 16>) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{`serial` must be a positive integer}}
+    tile.launch (%r = 4 : block) schedule(#tile.schedule<serial = 0>) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{expected #tile.schedule<...>, got 1 : i32}}
+    tile.launch (%r = 4 : block) schedule(1 : i32) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{body must take one index per axis, 1 in all}}
+      "tile.launch"() <{axes = [#tile<axis 4 : block>]}> ({
+      ^bb0:
+      }) : () -> ()
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{1 indices into rank-2 memref<4x8xf32>}}
+      %s = tile.stage %x[%r] : memref<4x8xf32> -> memref<8xf32, "shared">
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{the slab must be in memory space "shared"}}
+      %s = tile.stage %x[%r, 0] : memref<4x8xf32> -> memref<8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{has more axes than its source}}
+      %s = tile.stage %x[%r, 0] : memref<4x8xf32> -> memref<1x1x8xf32, "shared">
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{the slab's origin may read block axes of the launch only}}
+      %s = tile.stage %x[%r, %t] : memref<4x8xf32> -> memref<8xf32, "shared">
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{needs at least one axis to combine over}}
+      %s = tile.combine add %v over() : f32
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{combines over thread axes of the enclosing launch only}}
+      %s = tile.combine add %v over(%r) : f32
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{any does not fold values of f32}}
+      %s = tile.combine any %v over(%t) : f32
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%v: f32, %i: index) {
+  // expected-error@+1 {{'tile.combine' expects ancestor op 'tile.launch'}}
+  %s = tile.combine add %v over(%i) : f32
+  func.return
+}
