@@ -44,6 +44,10 @@ from .dedup_loads import dedup_kernel
 
 PASS = "fuse-loops"
 
+MAX_REPEATS = 4
+"""How often one element may be computed in one kernel. A chain of cheap operations that is merged one by
+one into the reduction of a matrix product would pass a gate on each of them, and slow the product."""
+
 
 @dataclass
 class Chain:
@@ -250,7 +254,7 @@ def _remove_input(kernel: KernelOp, argument: SSAValue) -> None:
 
 def merge(producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAValue) -> None:
     """Compute the producer's output in the consumer wherever it loads it."""
-    buffers = {
+    buffers: dict[SSAValue, SSAValue] = {
         theirs: _add_input(consumer, value, theirs.name_hint)
         for theirs, value in zip(producer.input_args, producer.inputs, strict=True)
     }
@@ -281,13 +285,12 @@ def _decline_reason(
     producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAValue
 ) -> str | None:
     """Why the merge does not pay or is not possible, or None."""
-    loads = [u.operation for u in argument.uses]
+    loads = [u.operation for u in argument.uses if isinstance(u.operation, LoadOp)]
     result = producer.outputs[0]
     readers = {u.operation for u in result.uses}
     if any(not isinstance(reader, KernelOp) for reader in readers):
         return "its value is a result of the program"
     for load in loads:
-        assert isinstance(load, LoadOp)
         place = _shallowest(load, set(load.indices))
         parallel = any(isinstance(o, ForOp) and not o.res for o in consumer.body.block.ops)
         shared = place.parent is consumer.body.block and parallel
@@ -295,17 +298,31 @@ def _decline_reason(
             return "a reduction that all rows share is computed once, in a kernel of its own"
     count = elements(producer.output_args[0].type)
     per_element = work(producer) / max(count, 1)
-    runs = sum(executions(_shallowest(load, set(load.indices))) for load in loads)
+    runs = _runs(loads)
     # Each reader pays for itself; the first run of each element replaces the producer's own.
     others = len(readers) - 1
     extra = per_element * max(runs + others * count - count, 0)
     saved = size_bytes(producer.output_args[0].type) * (1 + len(readers))
-    if extra > WORK_PER_BYTE * saved:
+    repeats = (runs + others * count) / max(count, 1)
+    if extra > WORK_PER_BYTE * saved or (per_element and runs > MAX_REPEATS * count):
         return (
-            f"would recompute {_si(extra)}FLOP to save {_si(saved)}B of traffic "
-            f"({extra / max(saved, 1):.1f} per byte, {WORK_PER_BYTE:g} pays)"
+            f"would recompute {_si(extra)}FLOP, each element {repeats:.4g} times, to save "
+            f"{_si(saved)}B of traffic ({extra / max(saved, 1):.1f} per byte, "
+            f"{WORK_PER_BYTE:g} pays)"
         )
     return None
+
+
+def _runs(loads: list[LoadOp]) -> int:
+    """How often the producer's innermost statements would run if they replaced `loads`.
+
+    Loads of one element that move to one scope become one, so they count once.
+    """
+    seen: dict[object, int] = {}
+    for load in loads:
+        place = _shallowest(load, set(load.indices))
+        seen[(place.parent, load.map, tuple(load.indices))] = executions(place)
+    return sum(seen.values())
 
 
 def _si(number: float) -> str:
@@ -315,19 +332,30 @@ def _si(number: float) -> str:
     return f"{number:.0f} "
 
 
-def fuse_into(consumer: KernelOp) -> None:
-    """Merge every producer of `consumer` that pays, and theirs in turn."""
+def _erase_unused(kernel: KernelOp) -> None:
+    """Erase a kernel whose outputs nobody reads, unless it checks something."""
+    checks = any(isinstance(o, AssertOp | CheckedIndexOp) for o in kernel.walk())
+    if not checks and not any(result.uses for result in kernel.outputs):
+        kernel.detach()
+        kernel.erase()
+
+
+def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
+    """Merge every producer of `consumer` that pays, and theirs in turn, the latest one first.
+
+    By the time a producer is judged, the kernels between it and the consumer are merged or stay.
+    """
     dedup_kernel(consumer)
     declined: set[SSAValue] = set()
     while True:
         candidates = [
-            (argument, value.owner)
+            (position[value.owner], argument, value.owner)
             for argument, value in zip(consumer.input_args, consumer.inputs, strict=True)
             if isinstance(value.owner, KernelOp) and value not in declined
         ]
         if not candidates:
             return
-        argument, producer = candidates[0]
+        _, argument, producer = max(candidates, key=lambda c: c[0])
         name, into = producer.sym_name.data, consumer.sym_name.data
         chain = Chain.of(producer)
         reason = chain if isinstance(chain, str) else None
@@ -335,6 +363,7 @@ def fuse_into(consumer: KernelOp) -> None:
             reason = _decline_reason(producer, chain, consumer, argument)
             if reason is None:
                 merge(producer, chain, consumer, argument)
+                _erase_unused(producer)
                 record(PASS, name, True, f"merged into {into}", consumer)
                 continue
         declined.add(producer.outputs[0])
@@ -343,16 +372,15 @@ def fuse_into(consumer: KernelOp) -> None:
 
 @dataclass(frozen=True)
 class FuseLoopsPass(ModulePass):
-    """Merge producers into consumers where the cost model says that it pays."""
+    """Merge producers into consumers where the cost model says that it pays, last consumers first."""
 
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [o for o in op.walk() if isinstance(o, KernelOp)]
-        for kernel in kernels:
-            fuse_into(kernel)
+        position = {kernel: i for i, kernel in enumerate(kernels)}
         for kernel in reversed(kernels):
-            checks = any(isinstance(o, AssertOp | CheckedIndexOp) for o in kernel.walk())
-            if not checks and not any(result.uses for result in kernel.outputs):
-                kernel.detach()
-                kernel.erase()
+            if kernel.parent is not None:
+                _erase_unused(kernel)
+            if kernel.parent is not None:
+                fuse_into(kernel, position)
