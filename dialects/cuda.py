@@ -450,7 +450,7 @@ class IfOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> IfOp:
-        condition = parser.parse_operand()
+        condition = parser.parse_operand(i1)
         then = parser.parse_region()
         otherwise = parser.parse_region() if parser.parse_optional_keyword("else") else None
         attributes = parser.parse_optional_attr_dict_with_keyword()

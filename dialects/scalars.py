@@ -72,7 +72,7 @@ def storage_bytes(element: Attribute) -> int:
     """Bytes one element takes in memory; a bool takes one."""
     if is_bool(element):
         return 1
-    assert isinstance(element, (IntegerType, AnyFloat))
+    assert isinstance(element, IntegerType | AnyFloat)
     return element.bitwidth // 8
 
 

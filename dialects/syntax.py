@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     Float64Type,
     FloatAttr,
     IndexType,
@@ -34,7 +35,8 @@ def scalar_attr(value: float | bool, element: Attribute) -> Scalar:
     """`value` as an attribute of `element`; floats are rounded to it, integers must fit."""
     if isinstance(element, IntegerType):
         return IntegerAttr(int(value), element)
-    return FloatAttr(float(value), element)  # pyright: ignore[reportArgumentType]
+    assert isinstance(element, AnyFloat)
+    return FloatAttr(float(value), element)
 
 
 def verify_sizes(result: TensorType, sizes: Sequence[SSAValue]) -> None:

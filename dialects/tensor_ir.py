@@ -281,7 +281,7 @@ class IndexMapOp(IRDLOperation):
                 f"{len(self.sources)} sources need as many maps and conditions, got "
                 f"{len(self.maps)} and {len(self.conditions)}"
             )
-        for source, map_attr, set_attr in zip(self.sources, self.maps, self.conditions):
+        for source, map_attr, set_attr in zip(self.sources, self.maps, self.conditions, strict=True):
             self._verify_source(tensor_type(source), map_attr.data, set_attr.data)
         unconditional = [not c.data.constraints for c in self.conditions]
         if any(unconditional[:-1]):

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from xdsl.ir import Attribute
 
-from ..dialects.torch_base import ScalarValue, argument_attr
+from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
 from .dtypes import ELEMENTS
 
 
@@ -29,7 +29,7 @@ class Arguments:
     properties: dict[str, Attribute]
 
 
-_NO_END = 2**63 - 1
+NO_END = 2**63 - 1
 """The end of a slice that has none."""
 
 NUMBER = (bool, int, float)
@@ -72,19 +72,23 @@ def overload_name(node: torch.fx.Node) -> str:
     return f"{operator}.{overload}"
 
 
-def read_arguments(node: torch.fx.Node) -> Arguments:
-    """The arguments of an ATen call. Raises Refused for a value that cannot be expressed."""
+def read_arguments(node: torch.fx.Node, op_class: type[TorchOp]) -> Arguments:
+    """The arguments of an ATen call, to make an `op_class` of.
+
+    Raises Refused for a value that cannot be expressed.
+    """
     arguments = Arguments([], {})
+    known = op_class.get_irdl_definition().properties
     for argument, value in bound_arguments(node):
         name, type_text = argument.name, str(argument.real_type)
+        key = "input" if name == "self" else name
         if name in CHECKS:
             CHECKS[name](name, value, node)
         elif name == "indices" and isinstance(value, (list, tuple)):
             arguments.tensors.append(_read_indices(arguments, list(value)))
-        elif "Tensor" in type_text and not (name in _NUMBER_NAMES and isinstance(value, NUMBER)):
+        elif "Tensor" in type_text and not (key in known and isinstance(value, NUMBER)):
             arguments.tensors.append(_read_tensor(name, value))
-        elif value is not None and value != _NO_END:
-            key = "input" if name == "self" else name
+        elif value is not None and not (name == "end" and value == NO_END):
             arguments.properties[key] = _read_value(name, value, type_text)
     return arguments
 

@@ -136,7 +136,21 @@ def _export(
     except Exception as error:
         if isinstance(error, DeploError):
             raise
-        raise DeploError(_export_failure(error)) from error
+        if (fault := _eager_failure(module, args, kwargs)) is not None:
+            raise UsageError(_failure("this program fails in PyTorch", fault)) from error
+        raise DeploError(_failure("this program cannot be captured", error)) from error
+
+
+def _eager_failure(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception | None:
+    """What the program raises when PyTorch runs it, if it does: then deplo is not to blame."""
+    try:
+        with torch.no_grad(), _quiet():
+            module(*args, **kwargs)
+    except Exception as error:
+        return error
+    return None
 
 
 @contextmanager
@@ -152,15 +166,15 @@ def _quiet() -> Generator[None]:
         logging.disable(disabled)
 
 
-def _export_failure(error: Exception) -> str:
-    """What export said in one line, and the user's lines that led there."""
+def _failure(what: str, error: Exception) -> str:
+    """What was raised in one line, and the user's lines that led there."""
     first = str(error).strip().partition("\n")[0]
     frames = [
         SourceLine(frame.filename, frame.lineno)
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.lineno is not None and not is_internal(frame.filename) and frame.line
     ]
-    lines = [f"this program cannot be captured: {type(error).__name__}: {first}"]
+    lines = [f"{what}: {type(error).__name__}: {first}"]
     lines += [f"  {line}" for line in frames[-3:]]
     lines.append("Shapes and control flow must not depend on the values in tensors.")
     return "\n".join(lines if "DataDependent" in type(error).__name__ else lines[:-1])

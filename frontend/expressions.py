@@ -54,6 +54,7 @@ def program_of_code(code: str) -> Loaded:
     lifter = _Lifter(namespace)
     expression = lifter.visit(last.value)
     if not lifter.inputs:
+        _evaluate(expression, namespace)  # a mistake in it is the better message
         raise UsageError(
             "-c needs an expression that reads a tensor, such as torch.exp(torch.randn(8))"
         )
@@ -66,7 +67,7 @@ def program_of_code(code: str) -> Loaded:
 def _run(tree: ast.Module, namespace: dict[str, Any]) -> None:
     try:
         exec(compile(tree, FILE, "exec"), namespace)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"the code given with -c fails: {type(error).__name__}: {error}"
         ) from error
@@ -75,7 +76,7 @@ def _run(tree: ast.Module, namespace: dict[str, Any]) -> None:
 def _evaluate(node: ast.expr, namespace: dict[str, Any]) -> Any:
     try:
         return eval(compile(ast.Expression(node), FILE, "eval"), namespace)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"the code given with -c fails: {type(error).__name__}: {error}\n  {ast.unparse(node)}"
         ) from error

@@ -105,14 +105,23 @@ def _configuration(
             hint = f"; did you mean {', '.join(close)}?" if close else ""
             raise UsageError(f"{architecture} has no setting {key!r}{hint}")
     if layer is not None:
-        if layer < 0:
-            raise UsageError(f"--layer counts from 0, got {layer}")
+        layers = getattr(_made(transformers, architecture, settings), "num_hidden_layers", None)
+        if layer < 0 or (layers is not None and layer >= layers):
+            raise UsageError(f"--layer {layer}: {name} has layers 0 to {(layers or 1) - 1}")
         # only what the layer's inputs depend on is built
         settings = {"vocab_size": LAYER_VOCABULARY} | settings | {"num_hidden_layers": layer + 1}
         settings["vocab_size"] = min(settings["vocab_size"], LAYER_VOCABULARY)
-    built = transformers.AutoConfig.for_model(architecture, **settings)
+    built = _made(transformers, architecture, settings)
     built.use_cache = False
     return built
+
+
+def _made(transformers: Any, architecture: str, settings: dict[str, Any]) -> Any:
+    try:
+        return transformers.AutoConfig.for_model(architecture, **settings)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"transformers refuses this configuration: {reason}") from error
 
 
 def _model(transformers: Any, config: Any, whole: bool) -> Any:

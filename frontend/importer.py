@@ -31,7 +31,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ..dialects.torch import OPS_BY_ATEN
-from ..dialects.torch_base import ScalarValue, argument_attr
+from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
 from ..dialects.torch_ops import ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
 from .arguments import Refused, overload_name, read_arguments
@@ -42,6 +42,9 @@ aten = torch.ops.aten
 
 DROPPED = {aten._assert_tensor_metadata.default}
 """Assertions about shapes and dtypes, which export has checked."""
+
+OF_COMPLEX_NUMBERS = {aten.view_as_real.default, aten.view_as_complex.default, aten._conj.default}
+"""Other views of complex numbers, which PyTorch puts between the operators that the user called."""
 
 
 class Importer:
@@ -77,7 +80,7 @@ class Importer:
                 self._values[node] = [self._values[producer][index]]
                 self._values[node][0].name_hint = node.name
             return
-        if any(_is_complex(n) for n in node.all_input_nodes):
+        if node.target in OF_COMPLEX_NUMBERS:
             return  # the cause, what made the complex numbers, is noted
         target: Any = node.target
         if not isinstance(target, OpOverload) or target.namespace != "aten":
@@ -89,17 +92,19 @@ class Importer:
             return
         self._add_op(node, op_class)
 
-    def _add_op(self, node: torch.fx.Node, op_class: Any) -> None:
+    def _add_op(self, node: torch.fx.Node, op_class: type[TorchOp]) -> None:
         try:
-            arguments = read_arguments(node)
+            arguments = read_arguments(node, op_class)
         except Refused as refused:
             self.unsupported.add(node, str(refused))
             return
+        # A call on values that could not be imported has its own cause reported already.
+        if any(n not in self._values for n in node.all_input_nodes):
+            return
         value: Any = node.meta["val"]
         results = list(value) if isinstance(value, (list, tuple)) else [value]
-        types = [self._type(node, result) for result in results]
-        # A call on values that could not be imported has its own cause reported already.
-        if None in types or any(n not in self._values for n in node.all_input_nodes):
+        types = [t for result in results if (t := self._type(node, result)) is not None]
+        if len(types) < len(results):
             return
         tensors = [self._tensor(node, tensor) for tensor in arguments.tensors]
         op = op_class.build_op(tensors, arguments.properties, types)
@@ -161,8 +166,3 @@ class Importer:
         module = ModuleOp([function])
         module.verify()
         return module
-
-
-def _is_complex(node: torch.fx.Node) -> bool:
-    value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and value.is_complex()

@@ -47,6 +47,8 @@ def load_source(
     torch.manual_seed(0)
     if (name is None) == (code is None):
         raise UsageError("name one program: -c CODE, FILE.py:NAME or hf:ARCHITECTURE")
+    if (config or layer is not None) and not (name or "").startswith("hf:"):
+        raise UsageError("--config and --layer describe an hf: architecture")
     if code is not None:
         program, args, kwargs = program_of_code(code)
         return Program(program, args, kwargs, code.strip())
@@ -57,8 +59,6 @@ def load_source(
         )
         where = "" if layer is None else f", layer {layer}"
         return Program(program, args, kwargs, f"{name}{where}")
-    if config or layer is not None:
-        raise UsageError("--config and --layer describe an hf: architecture")
     return program_of_file(name)
 
 
@@ -96,7 +96,7 @@ def _import_file(path: Path) -> Any:
     sys.path.insert(0, str(path.parent.resolve()))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.path.pop(0)

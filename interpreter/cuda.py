@@ -1,13 +1,13 @@
 """What `cuda` means: the lockstep machine on C++ constructs.
 
-The same meaning that the C++ compiler gives the printed text, with two more checks: index arithmetic must
-fit the function's index type, and a float must fit the integer it is cast to where the result is used by
-C++'s rules only through a select.
+The same meaning that the C++ compiler gives the printed text, and checks of what C++ leaves undefined or
+means otherwise than the index syntax does: index arithmetic must fit the function's index type, a signed
+sum or product must not overflow, and an index that is divided must not be negative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -22,9 +22,10 @@ from xdsl.dialects.builtin import (
     f64,
     i32,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
-from ..dialects import cuda
+from ..dialects import cuda, loop
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype
 from .scalar_ops import erf
 from .simt import SimtMachine
@@ -89,6 +90,28 @@ def _dtype(type: Attribute) -> np.dtype[np.generic]:
     return numpy_dtype(type)
 
 
+def _overflows(operator: str, a: Array, b: Array, result: Array) -> Array:
+    """Where a sum or product of signed integers differs from the exact one."""
+    match operator:
+        case "+":
+            return ((a ^ result) & (b ^ result)) < 0
+        case "-":
+            return ((a ^ b) & (a ^ result)) < 0
+        case _:
+            safe = np.where(a == 0, 1, a).astype(a.dtype)
+            minimum = np.iinfo(a.dtype).min
+            return ((a != 0) & (result // safe != b)) | ((a == -1) & (b == minimum))
+
+
+def _dividends(expr: AffineExpr) -> Iterator[AffineExpr]:
+    """The dividends in an index expression."""
+    if isinstance(expr, AffineBinaryOpExpr):
+        if expr.kind in (AffineBinaryOpKind.FloorDiv, AffineBinaryOpKind.Mod):
+            yield expr.lhs
+        yield from _dividends(expr.lhs)
+        yield from _dividends(expr.rhs)
+
+
 def _divide(operator: str, a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return np.divide(a, b)
@@ -147,7 +170,21 @@ class CudaMachine(SimtMachine):
             raise self.fault(op, "overflows: its index does not fit int")
         return index
 
+    def _check_dividends(
+        self, op: Operation, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
+    ) -> None:
+        dims = [self.values[v] for v in operands]
+        for dividend in (d for expr in exprs for d in _dividends(expr)):
+            if np.any((evaluate_index(dividend, dims) < 0) & self.mask):
+                raise self.fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
+
+    def test(self, op: loop.TestOp | cuda.TestOp) -> None:
+        """Whether all of some conditions hold."""
+        self._check_dividends(op, [c.lhs for c in op.set.data.constraints], op.operands_)
+        super().test(op)
+
     def _index_expr(self, op: cuda.IndexOp) -> Array:
+        self._check_dividends(op, op.map.data.results, op.operands_)
         dims = [self.values[v] for v in op.operands_]
         return self._fits(op, evaluate_index(op.map.data.results[0], dims))
 
@@ -166,7 +203,11 @@ class CudaMachine(SimtMachine):
         operator = op.operator.data
         if operator in "/%":
             return _divide(operator, a, b)
-        return _OPERATORS[operator](a, b)
+        result = _OPERATORS[operator](a, b)
+        if operator in "+-*" and result.dtype in (np.int32, np.int64):
+            if np.any(_overflows(operator, a, b, result) & self.mask):
+                raise self.fault(op, f"overflows in a signed {operator}, which C++ leaves undefined")
+        return result
 
     def _call(self, op: cuda.CallOp) -> Array:
         name = op.callee.data
@@ -189,11 +230,13 @@ class CudaMachine(SimtMachine):
 
     def _load_flat(self, op: cuda.LoadOp) -> None:
         memory = self.memories[op.pointer]
+        self._check_dividends(op, op.map.data.results, op.offset)
         flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
         self.values[op.result] = self.load(op, memory, self._fits(op, flat))
 
     def _store_flat(self, op: cuda.StoreOp) -> None:
         memory = self.memories[op.pointer]
+        self._check_dividends(op, op.map.data.results, op.offset)
         flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
         self.store(op, memory, self._fits(op, flat), self.values[op.value])
 
@@ -221,7 +264,12 @@ class CudaMachine(SimtMachine):
     def _branch(self, op: cuda.IfOp) -> None:
         def arm(region_index: int) -> Callable[[], None]:
             region = op.regions[region_index]
-            return lambda: self.run(region.block) and None if region.blocks else None
+
+            def run() -> None:
+                if region.blocks:
+                    self.run(region.block)
+
+            return run
 
         self.branches(self.values[op.condition], [arm(0), arm(1)])
 

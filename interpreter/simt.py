@@ -151,7 +151,8 @@ class SimtMachine:
     def barrier(self, op: Operation) -> None:
         """All threads of a block meet, or none come."""
         active = self.full(self.mask)
-        arrived, present = active.any(axis=1), active.all(axis=1)
+        arrived: Array = np.any(active, axis=1)
+        present: Array = np.all(active, axis=1)
         if np.any(arrived & ~present):
             raise self.fault(op, "is reached by some threads of a block only: divergent barrier")
         for memory in self.memories.values():
@@ -216,13 +217,10 @@ class SimtMachine:
             raise self.fault(op, f"races: reads an element of {memory.name} another thread wrote")
         if memory.initialised is not None and not np.all(memory.initialised[where]):
             raise self.fault(op, f"reads an element of {memory.name} that nobody has initialised")
-        reader = memory.reader[where]
-        memory.reader[where] = np.where((reader == NOBODY) | (reader == numbers), numbers, SEVERAL)
-        shared_now = memory.reader[where] != np.where(
-            reader == NOBODY, numbers, memory.reader[where]
-        )
-        if np.any(shared_now):  # several threads read one element in this very instruction
-            memory.reader[tuple(w[shared_now] for w in where)] = SEVERAL
+        before = memory.reader[where]
+        memory.reader[where] = numbers  # of several readers now, one stays and the others see it
+        several = ((before != NOBODY) & (before != numbers)) | (memory.reader[where] != numbers)
+        memory.reader[tuple(w[several] for w in where)] = SEVERAL
         result[active] = memory.data[where]
         return result
 
@@ -294,10 +292,10 @@ class SimtMachine:
         blocks = [r.blocks.first for r in (op.true_region, op.false_region)]
         yes, no = self.branches(condition, [arm(b) for b in blocks])
         for i, result in enumerate(op.output):
-            if yes is None or no is None:
-                self.values[result] = (yes or no)[i]
-            else:
+            if yes is not None and no is not None:
                 self.values[result] = np.where(condition, yes[i], no[i])
+            elif (taken := no if yes is None else yes) is not None:
+                self.values[result] = taken[i]
 
 
 def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> kernel.FuncOp | cuda.FuncOp:

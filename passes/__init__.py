@@ -18,6 +18,7 @@ PASSES = {
     "dedup-loads": ".loop.dedup_loads:DedupLoadsPass",
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "tileify": ".tile.tileify:TileifyPass",
+    "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",

@@ -39,7 +39,11 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "dedup-loads",
         "name-kernels",
     ),
-    "loop-to-tile": ("tileify", "blockify-launch{target=$target}"),
+    "loop-to-tile": (
+        "tileify",
+        "cooperative-reduce{target=$target}",
+        "blockify-launch{target=$target}",
+    ),
     "tile-to-kernel": ("materialize-tile", "assign-arena"),
     "kernel-to-cuda": ("lower-to-cuda",),
     "tile-to-llvm": (

@@ -6,6 +6,8 @@ import argparse
 import difflib
 import json
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -14,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.targets import TARGETS, Target, get_target
 from ..dialects.cuda_printer import cuda_source, kernel_texts
-from ..errors import DeploError
+from ..errors import DeploError, UsageError
 from ..frontend.capture import Captured, capture
 from ..frontend.sources import load_source
 from ..passes.decisions import Decision, recording
@@ -144,6 +146,9 @@ def main(options: argparse.Namespace) -> int:
     """Compile and print."""
     target, stage = choose(options)
     passes_to(stage, target)  # a wrong combination is told before the work of capturing
+    if options.dump_dir:
+        with _writing(options.dump_dir):
+            options.dump_dir.mkdir(parents=True, exist_ok=True)
     source = load_source(
         options.source,
         code=options.code,
@@ -162,10 +167,19 @@ def main(options: argparse.Namespace) -> int:
         if options.verbose:
             _summarize(decisions, captured, target)
     if options.output:
-        Path(options.output).write_text(text, encoding="utf-8")
+        with _writing(options.output):
+            Path(options.output).write_text(text, encoding="utf-8")
     else:
         sys.stdout.write(text)
     return 0
+
+
+@contextmanager
+def _writing(path: Path | str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _dump_kernels(module: ModuleOp, stage: str, directory: Path) -> None:

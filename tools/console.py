@@ -37,9 +37,16 @@ def run_console(main: Callable[[Sequence[str]], int]) -> None:
 
 def _on_deep_stack(main: Callable[[], int]) -> int:
     codes: list[int] = []
+
+    def target() -> None:
+        try:
+            codes.append(main())
+        except SystemExit as leaving:  # argparse, after --help or a wrong option
+            codes.append(leaving.code if isinstance(leaving.code, int) else 0)
+
     sys.setrecursionlimit(RECURSION_LIMIT)
     threading.stack_size(STACK_BYTES)
-    thread = threading.Thread(target=lambda: codes.append(main()), daemon=True)
+    thread = threading.Thread(target=target, daemon=True)
     thread.start()
     threading.stack_size(0)
     try:

@@ -51,7 +51,7 @@ def make_executor(
         if any(isinstance(op, TorchOp) for op in module.walk()):
             return _run_eager(captured, program, inputs)
         if any(isinstance(op, llvm.FuncOp) for op in module.walk()):
-            return _run_native(module, target, inputs)
+            return run_native(module, target, inputs)
         return interpreter.execute(module, inputs)
 
     return execute
@@ -78,7 +78,7 @@ def _run_eager(
     try:
         with torch.no_grad():
             if isinstance(program, torch.nn.Module):
-                result = functional_call(program, held, args, kwargs)
+                result = functional_call(program, held, args, kwargs, tie_weights=False)
             else:
                 result = program(*args, **kwargs)
     except (RuntimeError, IndexError) as error:
@@ -91,8 +91,11 @@ def _run_eager(
     ]
 
 
-def _run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[Array]:
-    """The results of a module at the LLVM stage, compiled and run on this CPU."""
+def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[Array]:
+    """The results of a module at the LLVM stage, compiled and run on this CPU.
+
+    Raises `interpreter.ProgramError` where the program fails.
+    """
     plan = Plan.from_data(build_plan(module, target, llvm_sources(module)))
     arguments = [
         _bits_of_bfloat16(value) if argument.array.dtype == "bf16" else value

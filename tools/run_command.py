@@ -80,7 +80,7 @@ def check_each_pass(program: Program, source: Source) -> int:
     captured = program.captured
     module = captured.module.clone()
     checker = PassChecker(
-        lambda line: sys.stderr.write(f"{line}\n"),
+        lambda line: print(line, file=sys.stderr),
         execute=make_executor(captured, source.program, program.target.name),
         inputs=_input_sets(captured, source),
     )

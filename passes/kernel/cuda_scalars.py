@@ -8,6 +8,7 @@ give NaN if either operand is NaN.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
@@ -16,19 +17,18 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatAttr,
     IndexType,
+    IntegerAttr,
     IntegerType,
     Signedness,
     f32,
-    i1,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.cuda import BinaryOp, CallOp, CastOp, LiteralOp, PtxOp, SelectOp, UnaryOp
 from ...dialects.scalars import is_bool
 from ...errors import DeploError
-
-Emit = Callable[[Builder, Operation, Sequence[SSAValue]], SSAValue]
 
 _BINARY: dict[type[Operation], str] = {
     arith.AddfOp: "+",
@@ -170,6 +170,8 @@ def _float_to_integer(builder: Builder, value: SSAValue, target: Attribute) -> S
 
 
 def _to_wider(builder: Builder, value: SSAValue, target: Attribute, *, signed: bool) -> SSAValue:
+    if signed and is_bool(value.type):
+        raise DeploError("lower-to-cuda: an i1 value has no sign to extend; use arith.extui or uitofp")
     if not signed and not is_bool(value.type):
         value = cast(builder, value, _unsigned(value.type))
     return cast(builder, value, target)
@@ -182,6 +184,30 @@ def _truncate(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:
     return binary(builder, "!=", low, literal(builder, 0, value.type))
 
 
+_Arguments = Sequence[SSAValue]
+
+_FORMS: dict[type[Operation], Callable[[Builder, Any, _Arguments], SSAValue]] = {
+    arith.NegfOp: lambda b, op, args: _insert(b, UnaryOp("-", args[0])),
+    arith.MaximumfOp: lambda b, op, args: _float_extreme(b, op, *args),
+    arith.MinimumfOp: lambda b, op, args: _float_extreme(b, op, *args),
+    arith.MaxSIOp: lambda b, op, args: _insert(b, SelectOp(binary(b, ">", *args), *args)),
+    arith.MinSIOp: lambda b, op, args: _insert(b, SelectOp(binary(b, "<", *args), *args)),
+    arith.SelectOp: lambda b, op, args: _insert(b, SelectOp(*args)),
+    arith.CmpiOp: lambda b, op, args: _compare_integers(b, op.predicate.value.data, *args),
+    arith.CmpfOp: lambda b, op, args: _compare_floats(b, op.predicate.value.data, *args),
+    arith.ExtFOp: lambda b, op, args: _convert_float(b, args[0], op.result.type),
+    arith.TruncFOp: lambda b, op, args: _convert_float(b, args[0], op.result.type),
+    arith.FPToSIOp: lambda b, op, args: _float_to_integer(b, args[0], op.result.type),
+    arith.SIToFPOp: lambda b, op, args: _to_wider(b, args[0], op.result.type, signed=True),
+    arith.IndexCastOp: lambda b, op, args: cast(b, args[0], op.result.type),
+    arith.UIToFPOp: lambda b, op, args: _to_wider(b, args[0], op.result.type, signed=False),
+    arith.ExtUIOp: lambda b, op, args: _to_wider(b, args[0], op.result.type, signed=False),
+    arith.ExtSIOp: lambda b, op, args: _to_wider(b, args[0], op.result.type, signed=True),
+    arith.TruncIOp: lambda b, op, args: _truncate(b, args[0], op.result.type),
+}
+"""Operations whose C++ form is not one operator or one call."""
+
+
 def emit_scalar(builder: Builder, op: Operation, args: Sequence[SSAValue]) -> SSAValue | None:
     """Insert the C++ form of a scalar operation on `args`; None if `op` is not one."""
     if (operator := _BINARY.get(type(op))) is not None:
@@ -191,35 +217,10 @@ def emit_scalar(builder: Builder, op: Operation, args: Sequence[SSAValue]) -> SS
     if (function := _CALLS.get(type(op))) is not None:
         suffix = "f" if isinstance(args[0].type, Float32Type) else ""
         return _insert(builder, CallOp(function + suffix, args))
-    result = op.results[0].type if op.results else i1
-    match op:
-        case arith.ConstantOp(value=value) if not isinstance(result, IndexType):
-            return literal(builder, value.value.data, result)  # pyright: ignore
-        case arith.NegfOp():
-            return _insert(builder, UnaryOp("-", args[0]))
-        case arith.MaximumfOp() | arith.MinimumfOp():
-            return _float_extreme(builder, op, *args)
-        case arith.MaxSIOp():
-            return _insert(builder, SelectOp(binary(builder, ">", *args), *args))
-        case arith.MinSIOp():
-            return _insert(builder, SelectOp(binary(builder, "<", *args), *args))
-        case arith.SelectOp():
-            return _insert(builder, SelectOp(*args))
-        case arith.CmpiOp():
-            return _compare_integers(builder, op.predicate.value.data, *args)
-        case arith.CmpfOp():
-            return _compare_floats(builder, op.predicate.value.data, *args)
-        case arith.ExtFOp() | arith.TruncFOp():
-            return _convert_float(builder, args[0], result)
-        case arith.FPToSIOp():
-            return _float_to_integer(builder, args[0], result)
-        case arith.SIToFPOp() | arith.IndexCastOp():
-            return cast(builder, args[0], result)
-        case arith.UIToFPOp() | arith.ExtUIOp():
-            return _to_wider(builder, args[0], result, signed=False)
-        case arith.ExtSIOp():
-            return _to_wider(builder, args[0], result, signed=True)
-        case arith.TruncIOp():
-            return _truncate(builder, args[0], result)
-        case _:
-            return None
+    if (form := _FORMS.get(type(op))) is not None:
+        return form(builder, op, args)
+    if isinstance(op, arith.ConstantOp) and not isinstance(op.result.type, IndexType):
+        value = op.value
+        assert isinstance(value, IntegerAttr | FloatAttr)
+        return literal(builder, value.value.data, op.result.type)
+    return None

@@ -182,7 +182,8 @@ def _piece(nest: Nest, op: IndexMapOp, index: Sequence[AffineExpr], position: in
         regions.append(Region(block))
     nest.builder = outer
     element = tensor_type(op.result).element_type
-    return outer.insert(scf.IfOp(holds.result, [element], *regions)).output[0]
+    then, otherwise = regions
+    return outer.insert(scf.IfOp(holds.result, [element], then, otherwise)).output[0]
 
 
 def _gathered(nest: Nest, op: GatherOp, index: Sequence[AffineExpr]) -> SSAValue:

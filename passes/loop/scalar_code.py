@@ -114,7 +114,7 @@ def _insert(builder: Builder, op: Operation) -> SSAValue:
 def emit_function(builder: Builder, function: Function, args: Sequence[SSAValue]) -> SSAValue:
     """Insert the code of a scalar function on values that its signature accepts."""
     if function is Function.SELECT:
-        return _insert(builder, arith.SelectOp(*args))
+        return _insert(builder, arith.SelectOp(args[0], args[1], args[2]))
     element = args[-1].type
     if is_compute_float(element):
         return _emit_float(builder, function, args)
@@ -125,7 +125,7 @@ def emit_function(builder: Builder, function: Function, args: Sequence[SSAValue]
 
 def _emit_float(builder: Builder, function: Function, args: Sequence[SSAValue]) -> SSAValue:
     if function in _FLOAT_COMPARE:
-        return _insert(builder, arith.CmpfOp(*args, _FLOAT_COMPARE[function]))
+        return _insert(builder, arith.CmpfOp(args[0], args[1], _FLOAT_COMPARE[function]))
     make: Callable[..., Operation] = (_FLOAT_UNARY | _FLOAT_BINARY)[function]
     return _insert(builder, make(*args))
 
@@ -135,7 +135,7 @@ def _emit_bool(builder: Builder, function: Function, args: Sequence[SSAValue]) -
         return _insert(builder, arith.XOrIOp(args[0], emit_constant(builder, True, args[0].type)))
     if function in _INTEGER_COMPARE:  # an i1 that is set counts as 1, so compare unsigned
         predicate = _INTEGER_COMPARE[function].replace("s", "u", 1)
-        return _insert(builder, arith.CmpiOp(*args, predicate))
+        return _insert(builder, arith.CmpiOp(args[0], args[1], predicate))
     make: Callable[..., Operation] = _BOOL_BINARY[function]
     return _insert(builder, make(*args))
 
@@ -143,7 +143,7 @@ def _emit_bool(builder: Builder, function: Function, args: Sequence[SSAValue]) -
 def _emit_integer(builder: Builder, function: Function, args: Sequence[SSAValue]) -> SSAValue:
     element = args[-1].type
     if function in _INTEGER_COMPARE:
-        return _insert(builder, arith.CmpiOp(*args, _INTEGER_COMPARE[function]))
+        return _insert(builder, arith.CmpiOp(args[0], args[1], _INTEGER_COMPARE[function]))
     if function in _INTEGER_BINARY:
         make: Callable[..., Operation] = _INTEGER_BINARY[function]
         return _insert(builder, make(*args))

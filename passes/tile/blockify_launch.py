@@ -20,18 +20,18 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import executions
-from ...analysis.index import operand_ranges, simplify
 from ...analysis.targets import Target, get_target
 from ...dialects.index import ZERO
-from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, ScheduleAttr, StageOp
 from ..decisions import record
+from .rewrite_indices import rewrite_index
 
 INDEX = IndexType()
 
@@ -147,50 +147,11 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
     new.location = launch.location
     assert launch.parent is not None
     launch.parent.insert_op_before(new, launch)
-    old = dict(zip(launch.body.block.args, state.exprs, strict=True))
+    old: dict[SSAValue, AffineExpr] = dict(zip(launch.body.block.args, state.exprs, strict=True))
     for op in list(new.walk()):
-        _rewrite_index(op, old, state.counters)
+        rewrite_index(op, old, state.counters)
     launch.detach()
     launch.erase()
-
-
-def _rewrite_index(
-    op: Operation, old: dict[SSAValue, AffineExpr], counters: list[SSAValue]
-) -> None:
-    """Rewrite the index expressions of `op` from old counters to new ones, in place."""
-    match op:
-        case LoadOp() | StoreOp():
-            exprs, operands = op.map.data.results, list(op.indices)
-        case IndexOp():
-            exprs, operands = op.map.data.results, list(op.operands_)
-        case TestOp():
-            exprs, operands = op.exprs, list(op.operands_)
-        case _:
-            return
-    if not any(value in old for value in operands):
-        return
-    space = [*counters, *(v for v in operands if v not in old)]
-    dims = [old[v] if v in old else AffineExpr.dimension(space.index(v)) for v in operands]
-    ranges = operand_ranges(space)
-    new_exprs = [simplify(e.replace_dims_and_symbols(dims, ()), ranges) for e in exprs]
-    new: Operation
-    match op:
-        case LoadOp():
-            new = LoadOp(op.memref, new_exprs, space)
-        case StoreOp():
-            new = StoreOp(op.value, op.memref, new_exprs, space)
-        case IndexOp():
-            new = IndexOp(new_exprs[0], space)
-        case TestOp():
-            new = TestOp(new_exprs, space)
-    new.location = op.location
-    assert op.parent is not None
-    op.parent.insert_op_before(new, op)
-    for mine, theirs in zip(op.results, new.results, strict=True):
-        theirs.name_hint = mine.name_hint
-        mine.replace_all_uses_with(theirs)
-    op.detach()
-    op.erase()
 
 
 def _work_per_point(launch: LaunchOp) -> int:

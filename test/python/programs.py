@@ -1,6 +1,7 @@
 """The corpus: small PyTorch programs with inputs, each named for what could go wrong in it.
 
     program, args = make("softmax")
+    compiled("softmax")(*args)
 
 Inputs are the same in every run. Shapes are small and uneven on purpose: primes, ones and zeros find what
 powers of two hide.
@@ -17,7 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from deplo.frontend.capture import Captured, capture
+import deplo
+from deplo.analysis.targets import get_target
+from deplo.program import Program
 
 Case = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -37,10 +40,12 @@ def make(name: str) -> Case:
 
 
 @cache
-def captured(name: str) -> tuple[Captured, Callable[..., Any], tuple[Any, ...]]:
-    """A program of the corpus as the front end captures it, with the program and its inputs."""
+def compiled(name: str, target: str = "cpu") -> Program:
+    """A program of the corpus, compiled for a target; captured once for all targets."""
+    if target != "cpu":
+        return Program(compiled(name).captured, get_target(target))
     program, args = make(name)
-    return capture(program, args), program, args
+    return deplo.compile(program, args, target="cpu")
 
 
 def case(name: str) -> Callable[[Callable[[], Case]], Callable[[], Case]]:
@@ -106,7 +111,7 @@ for _half in (torch.bfloat16, torch.float16):
 
 @case("rms_norm")
 def _() -> Case:
-    return nn.RMSNorm(2048), (torch.randn(1, 32, 2048),)
+    return nn.RMSNorm(256), (torch.randn(1, 7, 256),)
 
 
 @case("layer_norm")
@@ -272,8 +277,8 @@ _add(
 _add(
     "comparisons_of_special_values",
     lambda x, y: (x < y, x <= y, x > y, x >= y, x == y, x != y, torch.maximum(x, y)),
-    _special(),
-    lambda: torch.tensor(SPECIAL).flip(0),
+    lambda: torch.tensor(SPECIAL * 2),
+    lambda: torch.tensor(SPECIAL + SPECIAL[1:] + SPECIAL[:1]),
 )
 _add("extremes_with_nan", lambda x: (x.amax(1), x.amin(1)), lambda: torch.tensor(SPECIAL).view(2, 5))
 _add(
@@ -296,3 +301,21 @@ _add("output_is_a_view", lambda x: x.view(5, 3), _randn(3, 5))
 _add("constant_output", lambda x: (torch.ones(2, 3), x + torch.full((3,), 2.0)), _randn(2, 3))
 _add("unused_input", lambda x, y: x + 1, _randn(3), _randn(4))
 _add("a_value_used_by_many", lambda x: (lambda e: (e.sum(1), e + 1, e.T * e.T))(x.exp()), _randn(3, 5))
+
+# --------------------------------------------------------------------------- once wrong, or easily so
+
+_add("signed_zeros", lambda x: 1 / torch.where(x > 0, 0.0, -0.0) + torch.tensor(-0.0), _randn(3, 5))
+_add("negative_zero_result", lambda x: (torch.full((3,), -0.0) * x.abs(), x * 0.0), _randn(3))
+_add("zero_plus_negative_zero", lambda x: (x + 0.0, x - 0.0, x * 1.0, x * -1.0, x + (-0.0)), _special())
+_add("nan_is_not_itself", lambda x: (x == x, x != x, x - x, x / x), _special())
+_add("square_transposed", lambda a, b: (a * 2).T @ b + a, _randn(5, 5), _randn(5, 5))
+_add("cat_of_computed", lambda a, b: torch.cat([a.exp(), (b * 2).flip(0)], 0), _randn(2, 3), _randn(5, 3))
+_add("strange_bool_arithmetic", lambda x: (x * 2, x + x, x.float() - 0.5), lambda: torch.rand(7) > 0.5)
+_add("flip_of_reshape", lambda x: x.reshape(6, 5).flip(0).reshape(2, 3, 5)[:, 1:] * 2, _randn(5, 6))
+_add("sum_keeps_half", lambda x: x.sum(1), _randn(3, 300, dtype=torch.float16))
+_add("minimum_of_ints", lambda a, b: torch.minimum(a, b) + torch.maximum(a, b), *[_integers(1, -2, 3)] * 2)
+_add("nan_extremes_double", lambda x: x.amax(1), lambda: torch.tensor(SPECIAL).double().view(2, 5))
+_add("known_condition", lambda a, b: torch.cat([a, b]).exp()[:3] * 2, _randn(3), _randn(4))
+_add("cat_of_slices", lambda a, b: torch.cat([torch.cat([a, b])[:5], a]), _randn(3), _randn(4))
+_add("cat_of_padded", lambda a, b: torch.cat([F.pad(a, (1, 1)), b]), _randn(3), _randn(4))
+_add("differences", lambda x: x[1:] - x[:-1], _randn(7))

@@ -419,7 +419,9 @@ def test_an_index_outside_fails_as_in_eager(index):
         run_captured(capture(program, (X, i, j)), (X, i, j), {})
 
 
-SMALL = "hidden_size=32,num_attention_heads=4,vocab_size=64,intermediate_size=48,num_hidden_layers=2"
+SMALL = (
+    "hidden_size=32,num_attention_heads=4,vocab_size=64,intermediate_size=48,num_hidden_layers=2"
+)
 
 
 @pytest.mark.parametrize("layer", [None, 1], ids=["model", "layer"])

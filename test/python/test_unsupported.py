@@ -114,5 +114,5 @@ def test_control_flow_on_values_is_one_clear_error():
 
 
 def test_an_error_in_the_program_itself_keeps_its_text():
-    with pytest.raises(DeploError, match="must have same reduction dim"):
+    with pytest.raises(DeploError, match="same reduction dim|cannot be multiplied"):
         capture(lambda x: x @ torch.randn(3, 3), (X,))

@@ -1,0 +1,46 @@
+"""Rewriting the index expressions of a nest when its counters change; shared by the tile passes."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...analysis.index import operand_ranges, simplify
+from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
+
+
+def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list[SSAValue]) -> None:
+    """Rewrite the index expressions of `op` from old counters to new ones, in place."""
+    match op:
+        case LoadOp() | StoreOp():
+            exprs, operands = op.map.data.results, list(op.indices)
+        case IndexOp():
+            exprs, operands = op.map.data.results, list(op.operands_)
+        case TestOp():
+            exprs, operands = op.exprs, list(op.operands_)
+        case _:
+            return
+    if not any(value in old for value in operands):
+        return
+    space = [*counters, *(v for v in operands if v not in old)]
+    dims = [old[v] if v in old else AffineExpr.dimension(space.index(v)) for v in operands]
+    ranges = operand_ranges(space)
+    new_exprs = [simplify(e.replace_dims_and_symbols(dims, ()), ranges) for e in exprs]
+    new: Operation
+    match op:
+        case LoadOp():
+            new = LoadOp(op.memref, new_exprs, space)
+        case StoreOp():
+            new = StoreOp(op.value, op.memref, new_exprs, space)
+        case IndexOp():
+            new = IndexOp(new_exprs[0], space)
+        case TestOp():
+            new = TestOp(new_exprs, space)
+    new.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+    for mine, theirs in zip(op.results, new.results, strict=True):
+        theirs.name_hint = mine.name_hint
+        mine.replace_all_uses_with(theirs)
+    op.detach()
+    op.erase()

@@ -1,0 +1,121 @@
+// RUN: deplo-opt %s -p cooperative-reduce --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p cooperative-reduce --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p cooperative-reduce{target=cpu} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
+// RUN: deplo-opt %s -p cooperative-reduce,blockify-launch,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+
+// A norm: both sweeps are shared by 64 threads, the sum is combined, the tail of 4 is masked.
+// CHECK-LABEL: loop.kernel @norm
+// CHECK:         tile.launch (%i = 4 : block, %lane = 64 : thread) schedule(#tile.schedule<threads = 64>) {
+// CHECK-NEXT:      %s_part = loop.for %k = 0 to 4 reduce(add) -> f32 {
+// CHECK-NEXT:        %[[in:.+]] = loop.test[%k * 64 + %lane < 196]
+// CHECK-NEXT:        %[[v:.+]] = scf.if %[[in]] -> (f32) {
+// CHECK-NEXT:          %v = loop.load %in[%i, %k * 64 + %lane]
+// CHECK-NEXT:          scf.yield %v : f32
+// CHECK-NEXT:        } else {
+// CHECK-NEXT:          %[[zero:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:          scf.yield %[[zero]] : f32
+// CHECK:           %s = tile.combine add %s_part over(%lane) : f32
+// CHECK-NEXT:      %r = math.rsqrt %s
+// CHECK-NEXT:      loop.for %j = 0 to 4 {
+// CHECK:             loop.store %{{.+}}, %out[%i, %j * 64 + %lane]
+// REMARK: remark: cooperative-reduce: norm: 64 threads share each sweep of up to 196 elements
+// CPU: remark: cooperative-reduce: norm: declined: a block of a CPU has one thread
+func.func @main(%x: tensor<4x196xf32>) -> tensor<4x196xf32> {
+  %y = loop.kernel @norm(%x) : (tensor<4x196xf32>) -> tensor<4x196xf32> {
+  ^bb0(%in: memref<4x196xf32>, %out: memref<4x196xf32>):
+    tile.launch (%i = 4 : thread) {
+      %s = loop.for %k = 0 to 196 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k] : memref<4x196xf32>
+        loop.yield %v : f32
+      }
+      %r = math.rsqrt %s : f32
+      loop.for %j = 0 to 196 {
+        %v = loop.load %in[%i, %j] : memref<4x196xf32>
+        %w = arith.mulf %v, %r : f32
+        loop.store %w, %out[%i, %j] : memref<4x196xf32>
+      }
+    }
+  }
+  func.return %y : tensor<4x196xf32>
+}
+
+// -----
+
+// The result of a row is stored by one thread.
+// CHECK-LABEL: loop.kernel @sum
+// CHECK:         tile.launch (%lane = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+// CHECK:           %s = tile.combine add %s_part over(%lane) : f32
+// CHECK-NEXT:      %m = tile.combine max %m_part over(%lane) : f32
+// CHECK:           %first = loop.test[%lane < 1]
+// CHECK-NEXT:      scf.if %first {
+// CHECK-NEXT:        loop.store
+func.func @main(%x: tensor<64xf32>) -> tensor<f32> {
+  %y = loop.kernel @sum(%x) : (tensor<64xf32>) -> tensor<f32> {
+  ^bb0(%in: memref<64xf32>, %out: memref<f32>):
+    tile.launch () {
+      %s, %m = loop.for %k = 0 to 64 reduce(add, max) -> f32, f32 {
+        %v = loop.load %in[%k] : memref<64xf32>
+        loop.yield %v, %v : f32, f32
+      }
+      %d = arith.divf %s, %m : f32
+      loop.store %d, %out[] : memref<f32>
+    }
+  }
+  func.return %y : tensor<f32>
+}
+
+// -----
+
+// Declined: no reduction; a short row; a contraction.
+// REMARK: remark: cooperative-reduce: copy: declined: no reduce loop in the body
+// REMARK: remark: cooperative-reduce: short: declined: the longest sweep has 8 iterations, fewer than the 32 lanes of a warp
+// REMARK: remark: cooperative-reduce: matmul: declined: a contraction: its operands depend on different axes of the launch
+// REMARK: remark: cooperative-reduce: together: declined: its threads already work together
+// REMARK: remark: cooperative-reduce: blocks: declined: the launch is partitioned already
+func.func @main(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<8xf32>, tensor<64x64xf32>, tensor<32xf32>, tensor<64xf32>) {
+  %0 = loop.kernel @copy(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%in: memref<64x64xf32>, %out: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) {
+      %v = loop.load %in[%i, %j] : memref<64x64xf32>
+      loop.store %v, %out[%i, %j] : memref<64x64xf32>
+    }
+  }
+  %1 = loop.kernel @short(%x) : (tensor<64x64xf32>) -> tensor<8xf32> {
+  ^bb0(%in: memref<64x64xf32>, %out: memref<8xf32>):
+    tile.launch (%i = 8 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k] : memref<64x64xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i] : memref<8xf32>
+    }
+  }
+  %2 = loop.kernel @matmul(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%in: memref<64x64xf32>, %out: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %a = loop.load %in[%i, %k] : memref<64x64xf32>
+        %b = loop.load %in[%j, %k] : memref<64x64xf32>
+        %p = arith.mulf %a, %b : f32
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<64x64xf32>
+    }
+  }
+  %3 = loop.kernel @together(%x) : (tensor<64x64xf32>) -> tensor<32xf32> {
+  ^bb0(%in: memref<64x64xf32>, %out: memref<32xf32>):
+    tile.launch (%t = 32 : thread) {
+      %v = loop.load %in[%t, 0] : memref<64x64xf32>
+      %s = tile.combine add %v over(%t) : f32
+      loop.store %s, %out[%t] : memref<32xf32>
+    }
+  }
+  %4 = loop.kernel @blocks(%x) : (tensor<64x64xf32>) -> tensor<64xf32> {
+  ^bb0(%in: memref<64x64xf32>, %out: memref<64xf32>):
+    tile.launch (%i = 64 : block) {
+      %v = loop.load %in[%i, 0] : memref<64x64xf32>
+      loop.store %v, %out[%i] : memref<64xf32>
+    }
+  }
+  func.return %0, %1, %2, %3, %4 : tensor<64x64xf32>, tensor<8xf32>, tensor<64x64xf32>, tensor<32xf32>, tensor<64xf32>
+}

@@ -1,0 +1,163 @@
+"""Programs written in the IR itself: threads that work together, and indices no front end writes."""
+
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects as get_xdsl_dialects
+from xdsl.dialects.builtin import ModuleOp
+
+from deplo.dialects import get_all_dialects
+from deplo.tools.located_parser import LocatedParser
+
+
+def make_context() -> Context:
+    """A context that knows every dialect."""
+    ctx = Context()
+    for name, factory in {**get_xdsl_dialects(), **get_all_dialects()}.items():
+        ctx.register_dialect(name, factory)
+    return ctx
+
+
+def parse(text: str, name: str = "program.mlir") -> ModuleOp:
+    """The module in `text`, verified."""
+    module = LocatedParser(make_context(), text, name).parse_module()
+    module.verify()
+    return module
+
+
+def kernel(source: str, result: str, axes: str, threads: int, body: str) -> str:
+    """A program of one kernel over `%in` and `%out` whose launch has `axes`."""
+    return f"""
+func.func @main(%x: tensor<{source}>) -> tensor<{result}> {{
+  %y = loop.kernel @k(%x) : (tensor<{source}>) -> tensor<{result}> {{
+  ^bb0(%in: memref<{source}>, %out: memref<{result}>):
+    tile.launch ({axes}) schedule(#tile.schedule<threads = {threads}>) {{
+      {body}
+    }}
+  }}
+  func.return %y : tensor<{result}>
+}}"""
+
+
+TILE_PROGRAMS = {
+    # A row in shared memory, read in reverse, with a tail: 100 elements for 64 threads.
+    "staged": kernel(
+        "3x100xf32",
+        "3x64xf32",
+        "%r = 3 : block, %t = 64 : thread",
+        64,
+        """
+        %xs = tile.stage %in[%r, 0] : memref<3x100xf32> -> memref<100xf32, "shared">
+        %p = loop.load %xs[%t * -1 + 99] : memref<100xf32, "shared">
+        loop.store %p, %out[%r, %t] : memref<3x64xf32>""",
+    ),
+    # A slab that is filled anew in each iteration.
+    "restaged": kernel(
+        "4x40xf32",
+        "40xf32",
+        "%t = 40 : thread",
+        40,
+        """
+        %s = loop.for %c = 0 to 4 reduce(add) -> f32 {
+          %xs = tile.stage %in[0, 0] : memref<4x40xf32> -> memref<4x40xf32, "shared">
+          %p = loop.load %xs[%c, %t * -1 + 39] : memref<4x40xf32, "shared">
+          loop.yield %p : f32
+        }
+        loop.store %s, %out[%t] : memref<40xf32>""",
+    ),
+    # A part of a matrix in shared memory, read transposed.
+    "staged_transposed": kernel(
+        "6x9xf32",
+        "5x4xf32",
+        "%i = 5 : thread, %j = 4 : thread",
+        20,
+        """
+        %xs = tile.stage %in[2, 3] : memref<6x9xf32> -> memref<4x5xf32, "shared">
+        %p = loop.load %xs[%j, %i] : memref<4x5xf32, "shared">
+        loop.store %p, %out[%i, %j] : memref<5x4xf32>""",
+    ),
+    # Two warps fold their values.
+    "combined": kernel(
+        "3x64xf32",
+        "3x64xf32",
+        "%r = 3 : block, %t = 64 : thread",
+        64,
+        """
+        %p = loop.load %in[%r, %t] : memref<3x64xf32>
+        %sum = tile.combine add %p over(%t) : f32
+        loop.store %sum, %out[%r, %t] : memref<3x64xf32>""",
+    ),
+    # Two warps fold their values in each iteration.
+    "recombined": kernel(
+        "4x64xf32",
+        "64xf32",
+        "%t = 64 : thread",
+        64,
+        """
+        %s = loop.for %c = 0 to 4 reduce(add) -> f32 {
+          %p = loop.load %in[%c, %t] : memref<4x64xf32>
+          %m = tile.combine max %p over(%t) : f32
+          loop.yield %m : f32
+        }
+        loop.store %s, %out[%t] : memref<64xf32>""",
+    ),
+    # Lanes fold in groups of eight; the groups are rows.
+    "grouped": kernel(
+        "4x8xf32",
+        "4x8xf32",
+        "%r = 4 : thread, %t = 8 : thread",
+        32,
+        """
+        %p = loop.load %in[%r, %t] : memref<4x8xf32>
+        %m = tile.combine min %p over(%t) : f32
+        loop.store %m, %out[%r, %t] : memref<4x8xf32>""",
+    ),
+    # Seven threads fold, which warps cannot do, of a type that is not shuffled.
+    "seven": kernel(
+        "2x7xi8",
+        "2x7xi8",
+        "%r = 2 : thread, %t = 7 : thread",
+        14,
+        """
+        %p = loop.load %in[%r, %t] : memref<2x7xi8>
+        %m = tile.combine add %p over(%t) : i8
+        loop.store %m, %out[%r, %t] : memref<2x7xi8>""",
+    ),
+    # Two block axes share the block's number.
+    "two_block_axes": kernel(
+        "2x5x3xf32",
+        "2x5xf32",
+        "%b = 2 : block, %i = 5 : block",
+        1,
+        """
+        %s = loop.for %k = 0 to 3 reduce(mul) -> f32 {
+          %v = loop.load %in[%b, %i, %k] : memref<2x5x3xf32>
+          loop.yield %v : f32
+        }
+        loop.store %s, %out[%b, %i] : memref<2x5xf32>""",
+    ),
+    # An index that a 32-bit integer cannot hold.
+    "huge_index": kernel(
+        "64xi64",
+        "64xi64",
+        "%t = 64 : thread",
+        64,
+        """
+        %far = loop.index[%t * 67108864]
+        %v = arith.index_cast %far : index to i64
+        %w = loop.load %in[%t] : memref<64xi64>
+        %s = arith.addi %v, %w : i64
+        loop.store %s, %out[%t] : memref<64xi64>""",
+    ),
+    # Remainders and quotients of numbers below zero.
+    "negative_dividend": kernel(
+        "7x5xf32",
+        "14x12xf32",
+        "%i = 14 : block, %j = 12 : block",
+        1,
+        """
+        %r = loop.index[(%i - 10) mod 7]
+        %q = loop.index[(%j - 6) floordiv 3]
+        %v = loop.load %in[%r, %q + 2] : memref<7x5xf32>
+        loop.store %v, %out[%i, %j] : memref<14x12xf32>""",
+    ),
+}
+"""Name -> text."""

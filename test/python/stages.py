@@ -1,0 +1,24 @@
+"""Check that every stage of a compiled program computes what the stage above it does."""
+
+import pytest
+
+from deplo.frontend.sources import Program as Source
+from deplo.program import Program, passes_to
+from deplo.tools.run_command import check_each_pass
+
+INSIDE_NATIVE = ("lower-tile-to-scf", "assign-arena", "expand-math", "convert-scf-to-cf")
+"""Passes whose results no interpreter knows; the native code after them is run instead."""
+
+
+def assert_stages_agree(
+    program: Program, source: Source, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Raises MismatchError if a pass changes what the program computes; nothing may be passed over."""
+    gpu = program.target.is_gpu
+    segments = passes_to("cuda" if gpu else "llvm", program.target)
+    passes = [each.name for _, group in segments for each in group]
+    passed_over = () if gpu else INSIDE_NATIVE
+    capsys.readouterr()
+    assert check_each_pass(program, source) == len(passes) - len(passed_over)
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split()[2].rstrip(":") for line in told] == list(passed_over)

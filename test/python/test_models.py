@@ -1,0 +1,39 @@
+"""Layers of Hugging Face models agree with eager, and so does every stage of their compilation."""
+
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+
+from stages import assert_stages_agree  # noqa: E402
+
+import deplo  # noqa: E402
+from deplo.analysis.cost import longest_reduction  # noqa: E402
+from deplo.analysis.targets import get_target  # noqa: E402
+from deplo.frontend.sources import load_source  # noqa: E402
+from deplo.program import Program  # noqa: E402
+from deplo.tools.judge import float64_reference, judge  # noqa: E402
+
+CONFIGS = {
+    "llama": "hidden_size=64,intermediate_size=176,num_attention_heads=4,num_key_value_heads=2",
+    "qwen2": "hidden_size=48,intermediate_size=96,num_attention_heads=4,num_key_value_heads=2",
+    "gpt2": "n_embd=48,n_head=4",
+    "bert": "hidden_size=32,num_attention_heads=4,intermediate_size=64",
+}
+
+
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_a_layer_agrees_with_eager_at_every_stage(
+    architecture: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = load_source(f"hf:{architecture}", config=CONFIGS[architecture], layer=0, seq_len=7)
+    ours = deplo.compile(source.program, source.args, source.kwargs, target="cpu")
+    with torch.no_grad():
+        result = ours(*source.args, **source.kwargs)
+        eager = source.program(*source.args, **source.kwargs)
+    exact = float64_reference(source.program, source.args, source.kwargs)
+    assert exact is not None
+    verdict = judge(eager, result, exact, longest_reduction(ours.stage("loop")))
+    assert verdict.problem is None
+    assert_stages_agree(ours, source, capsys)
+    assert_stages_agree(Program(ours.captured, get_target("sm_90a")), source, capsys)

@@ -1,0 +1,310 @@
+"""Deliberate defects in copies of the lowerings: the pass checker catches every one.
+
+A mutant is a pass whose source text, or that of a module it imports, has one snippet replaced. It runs in
+the place of the original on programs for which the defect matters.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from programs import compiled, make
+from ir_programs import TILE_PROGRAMS, make_context, parse
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from deplo import interpreter
+from deplo.analysis.verify import verify_module
+from deplo.errors import DeploError
+from deplo.passes import PASSES
+from deplo.passes.pipelines import make_pipeline
+from deplo.tools.check_each_pass import PassChecker
+from deplo.tools.executors import array_of, make_executor, run_native
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A defect in `module`: `old`, which occurs once, becomes `new`; seen through the pass `victim`."""
+
+    victim: str
+    module: str
+    old: str
+    new: str
+    programs: tuple[str, ...]
+    target: str = "sm_90a"
+
+
+def mutated_pass(mutant: Mutant) -> ModulePass:
+    """The victim with the defect; the installed modules stay as they are."""
+    where, _, name = PASSES[mutant.victim].partition(":")
+    chain = dict.fromkeys([f"deplo.passes.{mutant.module}", f"deplo.passes{where}"])
+    before = {full: importlib.import_module(full) for full in chain}
+    try:
+        for full in chain:
+            path = ROOT.joinpath(*full.split(".")[1:]).with_suffix(".py")
+            text = path.read_text()
+            if full.endswith(mutant.module):
+                assert text.count(mutant.old) == 1, "the snippet must occur exactly once"
+                text = text.replace(mutant.old, mutant.new)
+            made = ModuleType(full)
+            _install(full, made)
+            made.__dict__.update(__package__=full.rpartition(".")[0], __file__=str(path))
+            exec(compile(text, str(path), "exec"), made.__dict__)
+        return getattr(sys.modules[f"deplo.passes{where}"], name)()
+    finally:
+        for full, module in before.items():
+            _install(full, module)
+
+
+def _install(full: str, module: ModuleType) -> None:
+    """Make both `import a.b` and `from a import b` find `module`."""
+    package, _, leaf = full.rpartition(".")
+    sys.modules[full] = module
+    setattr(sys.modules[package], leaf, module)
+
+
+def execute_any(module: ModuleOp, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """Run any stage below Torch IR; the LLVM stage as native code."""
+    if any(isinstance(op, llvm.FuncOp) for op in module.walk()):
+        return run_native(module, "cpu", inputs)
+    return interpreter.execute(module, inputs)
+
+
+def check(name: str, target: str, mutant: ModulePass | None) -> None:
+    """Check each pass on a program, the mutant in its place. Raises what the checks raise."""
+    end = "llvm" if target == "cpu" else "cuda"
+    if name in TILE_PROGRAMS:
+        module = parse(TILE_PROGRAMS[name])
+        passes = make_pipeline(f"tile-to-{end}", target)
+        checker = PassChecker(lambda line: None, execute=execute_any)
+    else:
+        program, args = make(name)
+        captured = compiled(name).captured
+        module = captured.module.clone()
+        flat = captured.flatten_inputs(args, {})
+        values = [
+            array_of(captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index])
+            for a in captured.arguments
+        ]
+        passes = make_pipeline(f"torch-to-{end}", target)
+        execute = make_executor(captured, program, target)
+        checker = PassChecker(lambda line: None, execute=execute, inputs=[values])
+    if mutant is not None:
+        assert mutant.name in [each.name for each in passes]
+    context = make_context()
+    checker.begin(module)
+    for each in passes:
+        if mutant is not None and each.name == mutant.name:
+            each = type(mutant)(**vars(each))
+        each.apply(context, module)
+        verify_module(module)
+        checker.after_pass(each, module)
+
+
+MATERIALIZE = ("materialize-tile", "kernel.materialize_tile")
+LOOPS = ("materialize-tile", "lower_loops")
+CUDA = ("lower-to-cuda", "kernel.lower_to_cuda")
+SCALARS = ("lower-to-cuda", "kernel.cuda_scalars")
+LIFT = ("lift-to-loops", "loop.lift_to_loops")
+SCALAR_CODE = ("lift-to-loops", "loop.scalar_code")
+FUSE = ("fuse-loops", "loop.fuse_loops")
+DEDUP = ("dedup-loads", "loop.dedup_loads")
+BLOCKIFY = ("blockify-launch", "tile.blockify_launch")
+COMPOSE = ("compose-index-maps", "tensor_ir.compose_index_maps")
+LAYOUT = ("decompose-torch", "torch.layout")
+ACCESSES = ("convert-to-llvm", "llvm.accesses")
+
+BARRIER = "builder.insert(BarrierOp())\n"
+
+MUTANTS = {
+    "no barrier before a slab is filled again": Mutant(
+        *MATERIALIZE, f"    {BARRIER}    body, step", "    pass\n    body, step", ("restaged",)
+    ),
+    "no barrier after a slab is filled": Mutant(
+        *MATERIALIZE, f"{BARRIER}    op.slab.replace", "op.slab.replace", ("staged",)
+    ),
+    "no barrier before the parts are stored again": Mutant(
+        *MATERIALIZE, f"    {BARRIER}    writer", "    pass\n    writer", ("recombined",)
+    ),
+    "no barrier after the parts are stored": Mutant(
+        *MATERIALIZE, f"{BARRIER}    block = ", "block = ", ("combined",)
+    ),
+    "butterfly starts at the wrong lane mask": Mutant(
+        *MATERIALIZE, "mask = lanes // 2", "mask = lanes // 4", ("combined",)
+    ),
+    "butterfly stops one step early": Mutant(
+        *MATERIALIZE, "while mask:", "while mask > 1:", ("grouped",)
+    ),
+    "two threads of a warp write its part": Mutant(
+        *MATERIALIZE, "D0 % stride)", "D0 % (stride // 2))", ("combined",)
+    ),
+    "parts of the wrong group are folded": Mutant(
+        *MATERIALIZE, "* parts + D0, ranges", "+ D0, ranges", ("seven",)
+    ),
+    "cooperative copy without its tail guard": Mutant(
+        *MATERIALIZE, "if count % threads:", "if count < 0:", ("staged",)
+    ),
+    "cooperative copy one element short": Mutant(
+        *MATERIALIZE, "(count - 1)", "(count - 2)", ("staged",)
+    ),
+    "slab indices swapped": Mutant(
+        *MATERIALIZE, "StoreOp(value.result, slab, local, operands)",
+        "StoreOp(value.result, slab, local[::-1], operands)",
+        ("staged_transposed",),
+    ),
+    "block axes swapped": Mutant(
+        *MATERIALIZE, "delinearize(D0, extents), strict", "delinearize(D0, extents)[::-1], strict",
+        ("two_block_axes",),
+    ),
+    "reduction starts from the identity of another combiner": Mutant(
+        *LOOPS, "identity(combiner, element)", "identity(Combiner.ADD, element)",
+        ("two_block_axes",),
+    ),
+    "maximum folds as minimum": Mutant(
+        *LOOPS, "MAX: arith.MaximumfOp", "MAX: arith.MinimumfOp", ("where_amax",)
+    ),
+    "loop one iteration short": Mutant(
+        *LOOPS, "constants.get(op.static_extent)", "constants.get(op.static_extent - 1)",
+        ("exp_of_sum",),
+    ),
+    "an index at the extent passes the check": Mutant(
+        *LOOPS, 'wide, limit, "ult"', 'wide, limit, "ugt"', ("embedding",)
+    ),
+    "strides swapped": Mutant(
+        *CUDA, "op.map.data.results, memref.get_shape()", "op.map.data.results, memref.get_shape()[::-1]",
+        ("cat_transposed",),
+    ),
+    "a negative index is divided as C++ does": Mutant(
+        *CUDA, "shift = -(low // rhs.value)", "shift = 0", ("negative_dividend",)
+    ),
+    "32-bit indices where they do not fit": Mutant(
+        *CUDA, "default=0) < limit", "default=0) < limit * limit", ("huge_index",)
+    ),
+    "sums of integers are not computed unsigned": Mutant(
+        *SCALARS, "a.type.width.data < 32", "a.type.width.data <= 64", ("int32_wraps",)
+    ),
+    "a comparison loses its equality": Mutant(
+        *SCALARS, '5: "<="', '5: "<"', ("comparisons_of_special_values",)
+    ),
+    "NaN loses a maximum of doubles": Mutant(
+        *SCALARS, 'binary(builder, "|", wins, is_nan)', "wins", ("nan_extremes_double",)
+    ),
+    "true becomes -1": Mutant(
+        *SCALARS, "if not signed and not is_bool(value.type):", "if is_bool(value.type):\n"
+        '        value = _insert(builder, UnaryOp("-", cast(builder, value, target)))\n    if False:',
+        ("sum_of_bools",),
+    ),
+    "a reduction one contribution short": Mutant(
+        *LIFT, "ForOp(extent, Region(block), combiners", "ForOp(extent - 1, Region(block), combiners",
+        ("exp_of_sum",),
+    ),
+    "a dropped cast": Mutant(
+        *LIFT, "return emit_cast(nest.builder, value,", "return value if 1 else (nest.builder, value,",
+        ("softmax_bf16",),
+    ),
+    "a piece is read without its condition": Mutant(
+        *LIFT, "condition_exprs(op.conditions.data[position].data)", "[]", ("pad",)
+    ),
+    "false instead of true under the condition": Mutant(
+        *LIFT, "then, otherwise = regions", "otherwise, then = regions", ("pad",)
+    ),
+    "a bool that is extended with its sign": Mutant(
+        *SCALAR_CODE, "arith.UIToFPOp if is_bool(source)", "arith.SIToFPOp if is_bool(source)",
+        ("mean_of_bools_as_float",),
+    ),
+    "hoisted past the guard": Mutant(
+        *FUSE, "or isinstance(block.parent_op(), scf.IfOp)", "", ("cat_of_computed",)
+    ),
+    "axes of the producer swapped": Mutant(
+        *FUSE, "load.map.data.results[axis]", "load.map.data.results[::-1][axis]",
+        ("square_transposed",),
+    ),
+    "the wrong arm of a known condition": Mutant(
+        *FUSE, "self.known[op.result] = not open_", "self.known[op.result] = bool(open_)",
+        ("known_condition",),
+    ),
+    "different loads taken for one": Mutant(
+        *DEDUP, "tuple(sorted(op.properties.items(), key=lambda item: item[0])),\n"
+        "        tuple(op.attributes.items()),", "tuple(op.attributes.items()),",
+        ("differences",),
+    ),
+    "ragged tail without its guard": Mutant(
+        *BLOCKIFY, "    if ragged:", "    if not splits:", ("longer_than_a_block",)
+    ),
+    "ragged tail one element long": Mutant(
+        *BLOCKIFY, "(split.extent - 1)", "split.extent", ("longer_than_a_block",)
+    ),
+    "ragged tail left out": Mutant(
+        *BLOCKIFY, "blocks=-(-extent // left), threads=left", "blocks=extent // left, threads=left",
+        ("longer_than_a_block",),
+    ),
+    "serial elements overlap": Mutant(
+        *BLOCKIFY, "split.threads * split.serial if level", "split.threads if level", ("tanh_gelu",),
+        "cpu",
+    ),
+    "composition forgets the outer map": Mutant(
+        *COMPOSE, "substitute(e, piece.exprs, self.ranges) for e in p.exprs", "e for e in p.exprs",
+        ("permute_slice_flip",),
+    ),
+    "composition forgets the outer condition": Mutant(
+        *COMPOSE, "                    *piece.conditions,\n", "", ("cat_of_slices",)
+    ),
+    "a fill hides the pieces after it": Mutant(
+        *COMPOSE, "if not last or (", "if False and (", ("cat_of_padded",)
+    ),
+    "sign of a slice's offset": Mutant(
+        *LAYOUT, "index[axis] * step + start", "index[axis] * step - start", ("exp_neg_slice",)
+    ),
+    "flip off by one": Mutant(
+        *LAYOUT, "(e.shape[axis] - 1)", "e.shape[axis]", ("permute_slice_flip",)
+    ),
+    "native: strides swapped": Mutant(
+        *ACCESSES, "linearize(exprs, shape)", "linearize(exprs, shape[::-1])", ("cat_transposed",), "cpu"
+    ),
+    "native: < for <=": Mutant(
+        *ACCESSES, '"sge", zero', '"sgt", zero', ("pad",), "cpu"
+    ),
+    "native: the second condition is forgotten": Mutant(
+        *ACCESSES, "for each in tests[1:]", "for each in tests[2:]", ("pad",), "cpu"
+    ),
+    "native: a negative index is divided towards zero": Mutant(
+        *ACCESSES, "constant(self.builder, 1 - divisor)", "constant(self.builder, 0)",
+        ("negative_dividend",), "cpu",
+    ),
+    "native: a negative remainder": Mutant(
+        *ACCESSES, "self._negative(rest), raised, rest", "self._negative(rest), rest, rest",
+        ("negative_dividend",), "cpu",
+    ),
+}
+
+CAUGHT = (DeploError, VerifyException, interpreter.ProgramError)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_caught(name: str) -> None:
+    mutant = MUTANTS[name]
+    victim = mutated_pass(mutant)
+    caught = []
+    for program in mutant.programs:
+        try:
+            check(program, mutant.target, victim)
+        except CAUGHT as error:
+            caught.append(error)
+    assert caught, f"{name}: survives on {', '.join(mutant.programs)}"
+
+
+ROADS = sorted({(p, m.target) for m in MUTANTS.values() for p in m.programs} | {(p, "sm_90a") for p in TILE_PROGRAMS})
+
+
+@pytest.mark.parametrize(("program", "target"), ROADS)
+def test_the_passes_themselves_are_not_accused(program: str, target: str) -> None:
+    check(program, target, None)
