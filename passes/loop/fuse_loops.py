@@ -278,6 +278,52 @@ def merge(producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAVal
     dedup_kernel(consumer)
 
 
+# --------------------------------------------------------------------------- interchange
+
+
+def _perfect_nest(kernel: KernelOp) -> list[ForOp]:
+    """The free loops around the whole body of a kernel, outermost first."""
+    loops: list[ForOp] = []
+    block = kernel.body.block
+    while True:
+        ops = [o for o in block.ops if not isinstance(o, YieldOp)]
+        if len(ops) != 1 or not isinstance(ops[0], ForOp) or ops[0].res:
+            return loops
+        loops.append(ops[0])
+        block = ops[0].body.block
+
+
+def _permute(loops: list[ForOp], order: list[int]) -> None:
+    """Reorder a perfect nest: position p gets the loop that stood at `order[p]`."""
+    old = [loop.induction_var for loop in loops]
+    uses = [list(counter.uses) for counter in old]
+    facts = [(loop.extent, counter.name_hint) for loop, counter in zip(loops, old, strict=True)]
+    for place, source in enumerate(order):
+        loops[place].extent, old[place].name_hint = facts[source]
+        for use in uses[source]:
+            use.operation.operands[use.index] = old[place]
+
+
+def _bind_first(consumer: KernelOp, argument: SSAValue) -> list[int] | None:
+    """Move the loops that loads of `argument` depend on outwards; gives the order that undoes it.
+
+    Then what the loads stand for need not run once per iteration of the others: the statistics of a
+    column run once per column. Iterations of free loops are independent, so any order is right.
+    """
+    loops = _perfect_nest(consumer)
+    if any(loop.static_extent is None for loop in loops):
+        return None
+    needed = {
+        v for u in argument.uses if isinstance(u.operation, LoadOp) for v in u.operation.indices
+    }
+    first = [i for i, loop in enumerate(loops) if loop.induction_var in needed]
+    order = first + [i for i in range(len(loops)) if i not in first]
+    if order == list(range(len(loops))) or not first:
+        return None
+    _permute(loops, order)
+    return [order.index(i) for i in range(len(loops))]
+
+
 # --------------------------------------------------------------------------- the cost gate
 
 
@@ -361,6 +407,16 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
         reason = chain if isinstance(chain, str) else None
         if not isinstance(chain, str):
             reason = _decline_reason(producer, chain, consumer, argument)
+            undo = None
+            if reason is not None and any(
+                isinstance(o, ForOp) for ops in chain.levels for o in ops
+            ):
+                undo = _bind_first(consumer, argument)
+            if undo is not None:
+                if _decline_reason(producer, chain, consumer, argument) is None:
+                    reason = None
+                else:
+                    _permute(_perfect_nest(consumer), undo)
             if reason is None:
                 merge(producer, chain, consumer, argument)
                 _erase_unused(producer)

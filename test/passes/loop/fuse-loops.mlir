@@ -91,3 +91,19 @@ func.func @main(%x: tensor<4xf32>, %ids: tensor<4xi64>) -> (tensor<4xf32>, tenso
   %o = tensor_ir.elementwise add(%g, %b) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %e, %o : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// The statistics of a column run once per column: the loop over columns moves outwards.
+// CHECK-LABEL: func.func @main(%x: tensor<8x64xf32>)
+// CHECK:         loop.for %j = 0 to 64 {
+// CHECK-NEXT:      %[[m:.+]] = loop.for %i = 0 to 8 reduce(max) -> f32 {
+// CHECK:           loop.for %{{.+}} = 0 to 8 {
+// CHECK:             arith.subf %{{.+}}, %[[m]] : f32
+// CHECK-NOT:     loop.kernel
+func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %m = tensor_ir.reduce max(%x) over [0] : tensor<8x64xf32> -> tensor<1x64xf32>
+  %b = tensor_ir.index_map (i, j) -> %m[0, j] : (tensor<1x64xf32>) -> tensor<8x64xf32>
+  %y = tensor_ir.elementwise sub(%x, %b) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  func.return %y : tensor<8x64xf32>
+}
