@@ -21,20 +21,15 @@ that moment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
-    AffineMapAttr,
     FunctionType,
-    IndexType,
     IntegerAttr,
     IntegerType,
     StringAttr,
     SymbolNameConstraint,
     UnitAttr,
-    f32,
-    f64,
     i1,
     i32,
     i64,
@@ -47,7 +42,6 @@ from xdsl.ir import (
     Region,
     SSAValue,
 )
-from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -60,14 +54,12 @@ from xdsl.irdl import (
     region_def,
     result_def,
     traits_def,
-    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     IsolatedFromAbove,
     MemoryAllocEffect,
-    MemoryReadEffect,
     MemoryWriteEffect,
     NoTerminator,
     RecursiveMemoryEffect,
@@ -75,6 +67,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .cuda_memory import LoadOp, SharedOp, ShuffleXorOp, StoreOp, SyncthreadsOp
 from .cuda_values import (
     IDENTIFIER,
     INDEX,
@@ -91,8 +84,7 @@ from .cuda_values import (
     ThreadIdxOp,
     UnaryOp,
 )
-from .index import AffineIndex, normalize_operands, verify_operand_count
-from .kernel import WARP, parse_geometry, verify_geometry
+from .kernel import parse_geometry, verify_geometry
 
 # --------------------------------------------------------------------------- functions
 
@@ -165,157 +157,6 @@ class FuncOp(IRDLOperation):
         if attributes is not None:
             op.attributes |= attributes.data
         return op
-
-
-# --------------------------------------------------------------------------- memory
-
-
-def _pointer(value: SSAValue) -> PointerType:
-    assert isinstance(value.type, PointerType)
-    return value.type
-
-
-def _offset(
-    offset: AffineExpr, operands: Sequence[SSAValue]
-) -> tuple[AffineMapAttr, list[SSAValue]]:
-    exprs, operands = normalize_operands([offset], operands)
-    return AffineMapAttr(AffineMap(len(operands), 0, exprs)), operands
-
-
-def _verify_offset(index_map: AffineMap, operands: Sequence[SSAValue]) -> None:
-    verify_operand_count(index_map.num_dims, index_map.num_symbols, operands)
-    if len(index_map.results) != 1:
-        raise VerifyException(f"an address is one flat offset, got {len(index_map.results)}")
-
-
-@irdl_op_definition
-class LoadOp(IRDLOperation):
-    """`const float v = x[i * 8 + k];`: `%v = cuda.load %x[%i * 8 + %k] : !cuda.ptr<f32> -> f32`."""
-
-    name = "cuda.load"
-
-    pointer = operand_def(PointerType)
-    offset = var_operand_def(IndexType)
-    map = prop_def(AffineMapAttr)
-    result = result_def()
-
-    traits = traits_def(MemoryReadEffect())
-    custom_directives = (AffineIndex,)
-    assembly_format = (
-        "$pointer `` custom<AffineIndex>($offset, $map) attr-dict"
-        " `:` type($pointer) `->` type($result)"
-    )
-
-    def __init__(self, pointer: SSAValue, offset: AffineExpr, operands: Sequence[SSAValue]):
-        map_attr, operands = _offset(offset, operands)
-        super().__init__(
-            operands=[pointer, operands],
-            properties={"map": map_attr},
-            result_types=[_pointer(pointer).element],
-        )
-
-    def verify_(self) -> None:
-        _verify_offset(self.map.data, self.offset)
-        if self.result.type != _pointer(self.pointer).element:
-            raise VerifyException(f"loads {_pointer(self.pointer).element}, not {self.result.type}")
-
-
-@irdl_op_definition
-class StoreOp(IRDLOperation):
-    """`y[i] = v;`: `cuda.store %v, %y[%i] : f32, !cuda.ptr<f32>`."""
-
-    name = "cuda.store"
-
-    value = operand_def()
-    pointer = operand_def(PointerType)
-    offset = var_operand_def(IndexType)
-    map = prop_def(AffineMapAttr)
-
-    traits = traits_def(MemoryWriteEffect())
-    custom_directives = (AffineIndex,)
-    assembly_format = (
-        "$value `,` $pointer `` custom<AffineIndex>($offset, $map) attr-dict"
-        " `:` type($value) `,` type($pointer)"
-    )
-
-    def __init__(
-        self,
-        value: SSAValue,
-        pointer: SSAValue,
-        offset: AffineExpr,
-        operands: Sequence[SSAValue],
-    ):
-        map_attr, operands = _offset(offset, operands)
-        super().__init__(operands=[value, pointer, operands], properties={"map": map_attr})
-
-    def verify_(self) -> None:
-        _verify_offset(self.map.data, self.offset)
-        if _pointer(self.pointer).is_read_only:
-            raise VerifyException("stores through a pointer to const")
-        if self.value.type != _pointer(self.pointer).element:
-            raise VerifyException(f"stores {self.value.type} to {self.pointer.type}")
-
-
-@irdl_op_definition
-class SharedOp(IRDLOperation):
-    """`__shared__ float s[256];`: `%s = cuda.shared 256 : !cuda.ptr<f32>`."""
-
-    name = "cuda.shared"
-
-    extent = prop_def(IntegerAttr.constr(i64))
-    result = result_def(PointerType)
-
-    traits = traits_def(MemoryAllocEffect())
-    assembly_format = "$extent attr-dict `:` type($result)"
-
-    def __init__(self, extent: int, element: Attribute):
-        super().__init__(
-            properties={"extent": IntegerAttr(extent, i64)}, result_types=[PointerType(element)]
-        )
-
-    def verify_(self) -> None:
-        if self.extent.value.data < 1:
-            raise VerifyException(f"extent must be positive, got {self.extent.value.data}")
-        if _pointer(self.result).is_read_only:
-            raise VerifyException("shared memory is not const")
-
-
-@irdl_op_definition
-class SyncthreadsOp(IRDLOperation):
-    """`__syncthreads();`: `cuda.syncthreads`."""
-
-    name = "cuda.syncthreads"
-
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "attr-dict"
-
-
-@irdl_op_definition
-class ShuffleXorOp(IRDLOperation):
-    """`__shfl_xor_sync(0xffffffffu, v, 16)`: `%s = cuda.shuffle_xor %v, 16 : f32`."""
-
-    name = "cuda.shuffle_xor"
-
-    T: ClassVar = VarConstraint("T", AnyAttr())
-
-    value = operand_def(T)
-    lane_mask = prop_def(IntegerAttr.constr(i64))
-    result = result_def(T)
-
-    assembly_format = "$value `,` $lane_mask attr-dict `:` type($value)"
-
-    def __init__(self, value: SSAValue, lane_mask: int):
-        super().__init__(
-            operands=[value],
-            properties={"lane_mask": IntegerAttr(lane_mask, i64)},
-            result_types=[value.type],
-        )
-
-    def verify_(self) -> None:
-        if self.value.type not in (f32, f64, i32, i64):
-            raise VerifyException(f"C++ shuffles 32- and 64-bit values, not {self.value.type}")
-        if not 0 < self.lane_mask.value.data < WARP:
-            raise VerifyException(f"lane mask must be between 1 and {WARP - 1}")
 
 
 # --------------------------------------------------------------------------- control flow

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import linecache
 import math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -132,16 +133,22 @@ def _makes_tensor(function: ast.expr) -> bool:
 
 
 def _direct_call(expression: ast.expr, namespace: dict[str, Any]) -> Loaded | None:
-    """If the expression only calls a module on names, that module: its inputs keep their own names."""
+    """If the expression only calls a module or a function of the code on names, that is the program.
+
+    Its inputs keep their own names, and its lines are known to be the program's.
+    """
     if not isinstance(expression, ast.Call) or not isinstance(expression.func, ast.Name):
         return None
-    module = namespace.get(expression.func.id)
+    callee = namespace.get(expression.func.id)
+    own = isinstance(callee, types.FunctionType) and callee.__code__.co_filename == FILE
     values = [*expression.args, *(keyword.value for keyword in expression.keywords)]
-    if not isinstance(module, torch.nn.Module) or not all(isinstance(v, ast.Name) for v in values):
+    if not (own or isinstance(callee, torch.nn.Module)):
+        return None
+    if not all(isinstance(value, ast.Name) for value in values):
         return None
     args = tuple(_evaluate(argument, namespace) for argument in expression.args)
     kwargs = {k.arg: _evaluate(k.value, namespace) for k in expression.keywords if k.arg}
-    return (module, args, kwargs) if len(kwargs) == len(expression.keywords) else None
+    return (callee, args, kwargs) if len(kwargs) == len(expression.keywords) else None
 
 
 def _expression_program(

@@ -15,6 +15,8 @@ PASSES = {
     "compose-index-maps": ".tensor_ir.compose_index_maps:ComposeIndexMapsPass",
     "lift-to-loops": ".loop.lift_to_loops:LiftToLoopsPass",
     "fuse-loops": ".loop.fuse_loops:FuseLoopsPass",
+    "merge-siblings": ".loop.merge_siblings:MergeSiblingsPass",
+    "share-sweeps": ".loop.share_sweeps:ShareSweepsPass",
     "dedup-loads": ".loop.dedup_loads:DedupLoadsPass",
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "tileify": ".tile.tileify:TileifyPass",

@@ -36,6 +36,8 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "cse",
         "lift-to-loops",
         "fuse-loops",
+        "merge-siblings",
+        "share-sweeps",
         "dedup-loads",
         "name-kernels",
     ),

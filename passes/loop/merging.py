@@ -92,14 +92,17 @@ def _path(load: LoadOp) -> list[tuple[Block, Operation]]:
 def shallowest(load: LoadOp, needed: set[SSAValue]) -> Operation:
     """The operation before which statements that read `needed` may stand, as far out as possible.
 
-    Never outside an `scf.if` that guards the load: its index may be valid only inside.
+    Never outside an `scf.if` that guards the load, nor outside a loop that never runs: its index may be
+    valid only inside.
     """
     path = _path(load)
     place = load
     for block, op in path:
         place = op
         defined_here = any(value.owner is block or _block_of(value) is block for value in needed)
-        if defined_here or isinstance(block.parent_op(), scf.IfOp):
+        parent = block.parent_op()
+        never_runs = isinstance(parent, ForOp) and parent.static_extent == 0
+        if defined_here or never_runs or isinstance(parent, scf.IfOp):
             break
     return place
 

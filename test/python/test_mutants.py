@@ -116,7 +116,7 @@ CUDA = ("lower-to-cuda", "kernel.lower_to_cuda")
 SCALARS = ("lower-to-cuda", "kernel.cuda_scalars")
 LIFT = ("lift-to-loops", "loop.lift_to_loops")
 SCALAR_CODE = ("lift-to-loops", "loop.scalar_code")
-FUSE = ("fuse-loops", "loop.fuse_loops")
+MERGE = ("fuse-loops", "loop.merging")
 DEDUP = ("dedup-loads", "loop.dedup_loads")
 BLOCKIFY = ("blockify-launch", "tile.blockify_launch")
 COMPOSE = ("compose-index-maps", "tensor_ir.compose_index_maps")
@@ -222,14 +222,14 @@ MUTANTS = {
         ("mean_of_bools_as_float",),
     ),
     "hoisted past the guard": Mutant(
-        *FUSE, "or isinstance(block.parent_op(), scf.IfOp)", "", ("cat_of_computed",)
+        *MERGE, "or isinstance(parent, scf.IfOp)", "", ("cat_of_computed",)
     ),
     "axes of the producer swapped": Mutant(
-        *FUSE, "load.map.data.results[axis]", "load.map.data.results[::-1][axis]",
+        *MERGE, "load.map.data.results[axis]", "load.map.data.results[::-1][axis]",
         ("square_transposed",),
     ),
     "the wrong arm of a known condition": Mutant(
-        *FUSE, "self.known[op.result] = not open_", "self.known[op.result] = bool(open_)",
+        *MERGE, "self.known[op.result] = not open_", "self.known[op.result] = bool(open_)",
         ("known_condition",),
     ),
     "different loads taken for one": Mutant(

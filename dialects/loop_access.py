@@ -1,0 +1,225 @@
+"""Operations of `loop` inside a nest: accesses by index expressions, and checks.
+
+    %v = loop.load %x[%i * 4 + %j] : memref<32xf32>
+    loop.store %v, %y[%j] : memref<4xf32>
+
+The index expressions are an affine map over the counters in scope. A load may read where the program's own
+values point only through `loop.checked_index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    i1,
+)
+from xdsl.ir import (
+    SSAValue,
+)
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import (
+    MemoryReadEffect,
+    MemoryWriteEffect,
+    Pure,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from .index import (
+    AffineIndex,
+    Conditions,
+    condition,
+    condition_exprs,
+    normalize_operands,
+    verify_access,
+    verify_operand_count,
+)
+
+INDEX = IndexType()
+
+
+def _access(
+    exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
+) -> tuple[AffineMapAttr, list[SSAValue]]:
+    exprs, operands = normalize_operands(exprs, operands)
+    return AffineMapAttr(AffineMap(len(operands), 0, exprs)), operands
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """Read one element: `%v = loop.load %x[%i, %k + 1] : memref<4x8xf32>`."""
+
+    name = "loop.load"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    memref = operand_def(MemRefType.constr(T))
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    result = result_def(T)
+
+    traits = traits_def(MemoryReadEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = "$memref `` custom<AffineIndex>($indices, $map) attr-dict `:` type($memref)"
+
+    def __init__(self, memref: SSAValue, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]):
+        assert isinstance(memref.type, MemRefType)
+        map_attr, operands = _access(exprs, operands)
+        super().__init__(
+            operands=[memref, operands],
+            properties={"map": map_attr},
+            result_types=[memref.type.element_type],
+        )
+
+    def verify_(self) -> None:
+        verify_access(self.map.data, self.indices, self.memref.type)
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """Write one element: `loop.store %v, %y[%i, 0] : memref<4x1xf32>`."""
+
+    name = "loop.store"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    value = operand_def(T)
+    memref = operand_def(MemRefType.constr(T))
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+
+    traits = traits_def(MemoryWriteEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = (
+        "$value `,` $memref `` custom<AffineIndex>($indices, $map) attr-dict `:` type($memref)"
+    )
+
+    def __init__(
+        self,
+        value: SSAValue,
+        memref: SSAValue,
+        exprs: Sequence[AffineExpr],
+        operands: Sequence[SSAValue],
+    ):
+        map_attr, operands = _access(exprs, operands)
+        super().__init__(operands=[value, memref, operands], properties={"map": map_attr})
+
+    def verify_(self) -> None:
+        verify_access(self.map.data, self.indices, self.memref.type)
+
+
+@irdl_op_definition
+class IndexOp(IRDLOperation):
+    """The value of an index expression: `%o = loop.index [%i * 8 + %j]`."""
+
+    name = "loop.index"
+
+    operands_ = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    result = result_def(IndexType())
+
+    traits = traits_def(Pure())
+    custom_directives = (AffineIndex,)
+    assembly_format = "custom<AffineIndex>($operands_, $map) attr-dict"
+
+    def __init__(self, expr: AffineExpr, operands: Sequence[SSAValue]):
+        map_attr, operands = _access([expr], operands)
+        super().__init__(operands=[operands], properties={"map": map_attr}, result_types=[INDEX])
+
+    def verify_(self) -> None:
+        verify_operand_count(self.map.data.num_dims, self.map.data.num_symbols, self.operands_)
+        if len(self.map.data.results) != 1:
+            raise VerifyException(f"expected one expression, got {len(self.map.data.results)}")
+
+
+@irdl_op_definition
+class TestOp(IRDLOperation):
+    """Whether all of some index conditions hold: `%in = loop.test [%i >= 4, %j < 8]`."""
+
+    name = "loop.test"
+
+    operands_ = var_operand_def(IndexType)
+    set = prop_def(AffineSetAttr)
+    result = result_def(i1)
+
+    traits = traits_def(Pure())
+    custom_directives = (Conditions,)
+    assembly_format = "custom<Conditions>($operands_, $set) attr-dict"
+
+    def __init__(self, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]):
+        exprs, operands = normalize_operands(exprs, operands)
+        super().__init__(
+            operands=[operands],
+            properties={"set": AffineSetAttr(condition(len(operands), exprs))},
+            result_types=[i1],
+        )
+
+    @property
+    def exprs(self) -> tuple[AffineExpr, ...]:
+        """The expressions that must all be at least zero."""
+        return condition_exprs(self.set.data)
+
+    def verify_(self) -> None:
+        affine_set: AffineSet = self.set.data
+        verify_operand_count(affine_set.num_dims, affine_set.num_symbols, self.operands_)
+        if not affine_set.constraints:
+            raise VerifyException("needs at least one condition")
+
+
+@irdl_op_definition
+class CheckedIndexOp(IRDLOperation):
+    """An integer from data as an index: `%r = loop.checked_index %id below 100 : i64`.
+
+    A value outside [0, extent) stops the program with an index error.
+    """
+
+    name = "loop.checked_index"
+
+    value = operand_def(IntegerType)
+    extent = prop_def(IntegerAttr.constr(INDEX))
+    result = result_def(IndexType())
+
+    # Not Pure: the check must stay even if the index is not used.
+    assembly_format = "$value `below` $extent attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue, extent: int):
+        super().__init__(
+            operands=[value],
+            properties={"extent": IntegerAttr(extent, INDEX)},
+            result_types=[INDEX],
+        )
+
+
+@irdl_op_definition
+class AssertOp(IRDLOperation):
+    """Stop the program with a message if a condition is false: `loop.assert %ok, "message"`."""
+
+    name = "loop.assert"
+
+    condition = operand_def(i1)
+    message = prop_def(StringAttr)
+
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$condition `,` $message attr-dict"
+
+    def __init__(self, condition: SSAValue, message: str):
+        super().__init__(operands=[condition], properties={"message": StringAttr(message)})

@@ -1,0 +1,286 @@
+"""Sliding windows: convolution and pooling, as an index map over windows and a fold.
+
+torch.avg_pool2d %x {kernel_size = [2, 2]}
+  ->  index_map (n, i, j, k, l) -> %x[n, i * 2 + k, j * 2 + l], reduce add over [3, 4], divided by 4
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...dialects import torch_ops as t
+from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
+from ...dialects.torch_base import Shape, TorchOp
+from ...dialects.torch_window_shapes import Slide
+from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
+
+# --------------------------------------------------------------------------- convolution
+
+
+def _read(slide: Slide, out: AffineExpr, k: AffineExpr, extent: int) -> tuple[AffineExpr, list[AffineExpr]]:
+    """The input position of a convolution's window, and what must be at least zero to be inside."""
+    position = out * slide.stride + k * slide.dilation + -slide.padding
+    guards: list[AffineExpr] = [position, position * -1 + (extent - 1)]
+    return position, guards if slide.padding else []
+
+
+def _read_transposed(
+    slide: Slide, out: AffineExpr, k: AffineExpr, extent: int
+) -> tuple[AffineExpr, list[AffineExpr]]:
+    """The input position that the transposed convolution spreads to `out` by `k`, if there is one."""
+    scaled = out + k * -slide.dilation + slide.padding
+    guards = [scaled, scaled * -1 + (extent - 1) * slide.stride]
+    if slide.stride == 1:
+        return scaled, guards
+    return scaled // slide.stride, [*guards, (scaled % slide.stride) * -1]
+
+
+def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
+    """Folds, for each output position, over the input channels of its group and the kernel."""
+    if is_bool(e.element):
+        raise Refusal("a convolution of bools")
+    value, weight = e.cast(op.input, e.element), e.cast(op.weight, e.element)
+    source, groups, slides = shape_of(value), op.integer("groups"), op.slides()
+    rank, transposed = len(e.shape), op.flag("transposed")
+    per_group_in, per_group_out = source[1] // groups, e.shape[1] // groups
+    wide = (*e.shape, per_group_in, *shape_of(weight)[2:])
+    axes = dims(len(wide))
+    batch, channel, places = axes[0], axes[1], axes[2:rank]
+    within, kernel = axes[rank], axes[rank + 1 :]
+    group: AffineExpr = AffineExpr.constant(0) if groups == 1 else channel // per_group_out
+    in_channel = within if groups == 1 else group * per_group_in + within
+    index, guards = [batch, in_channel], list[AffineExpr]()
+    read = _read_transposed if transposed else _read
+    for slide, place, k, extent in zip(slides, places, kernel, source[2:], strict=True):
+        position, inside = read(slide, place, k, extent)
+        index.append(position)
+        guards += inside
+    if transposed:
+        out_channel = channel if groups == 1 else channel % per_group_out
+        weight_index = [in_channel, out_channel, *kernel]
+    else:
+        weight_index = [channel, within, *kernel]
+    left = _guarded(e, value, index, guards, wide, fill=0)
+    right = e.index_map([weight], [weight_index], wide, suffix="rhs")
+    folded = list(range(rank, len(wide)))
+    total = e.reduce(Combiner.ADD, e.apply(Function.MUL, left, right), folded)
+    result = e.squeeze(total, folded)
+    if op.bias is None:
+        return result
+    return e.apply(Function.ADD, result, along_channels(e, e.cast(op.bias, e.element)))
+
+
+def along_channels(e: Lowering, value: SSAValue) -> SSAValue:
+    """A value per channel, axis 1 of the result."""
+    return e.index_map([value], [[AffineExpr.dimension(1)]], e.shape, suffix="bc")
+
+
+def _guarded(
+    e: Lowering,
+    value: SSAValue,
+    index: Sequence[AffineExpr],
+    guards: Sequence[AffineExpr],
+    shape: Shape,
+    fill: float,
+) -> SSAValue:
+    """`value[index]` where all `guards` are at least zero, else `fill`."""
+    if not guards:
+        return e.index_map([value], [index], shape, suffix="window")
+    return e.index_map(
+        [value], [index], shape, conditions=[guards], fill=fill, suffix="window"
+    )
+
+
+# --------------------------------------------------------------------------- pooling
+
+
+@dataclass(frozen=True)
+class Window:
+    """The windows along one axis: how wide they are, and which input position each element reads."""
+
+    width: int
+    position: AffineExpr
+    guards: tuple[AffineExpr, ...]
+
+
+def _sliding(slide: Slide, extent: int, count: int, out: AffineExpr, k: AffineExpr) -> Window:
+    position = out * slide.stride + k * slide.dilation + -slide.padding
+    guards: list[AffineExpr] = [position] if slide.padding else []
+    if (count - 1) * slide.stride - slide.padding + slide.span > extent:
+        guards.append(position * -1 + (extent - 1))
+    return Window(slide.kernel, position, tuple(guards))
+
+
+def _adaptive(extent: int, count: int, out: AffineExpr, k: AffineExpr) -> Window:
+    """Window `o` of `count` covers floor(o * extent / count) to ceil((o + 1) * extent / count)."""
+    if extent % count == 0:
+        return Window(extent // count, out * (extent // count) + k, ())
+    position = (out * extent) // count + k
+    end = (out * extent + (extent + count - 1)) // count
+    width = max(
+        -(-(o + 1) * extent // count) - o * extent // count for o in range(count)
+    )
+    return Window(width, position, (end + position * -1 + -1,))
+
+
+def _windows(e: Lowering, op: Any) -> list[Window]:
+    """The windows along each pooled axis; kernel axes stand after those of the result."""
+    source, rank = shape_of(op.input), len(e.shape)
+    if "output_size" in op.properties:
+        count = len(op.integers("output_size"))
+        axes = dims(rank + count)
+        return [
+            _adaptive(source[axis], e.shape[axis], axes[axis], axes[count + axis])
+            for axis in range(rank - count, rank)
+        ]
+    slides = op.slides()
+    count = len(slides)
+    axes = dims(rank + count)
+    return [
+        _sliding(slide, source[axis], e.shape[axis], axes[axis], axes[count + axis])
+        for axis, slide in zip(range(rank - count, rank), slides, strict=True)
+    ]
+
+
+def _spread(e: Lowering, value: SSAValue, windows: Sequence[Window], fill: float) -> SSAValue:
+    """Each window's elements along axes of their own, after those of the result."""
+    lead = len(e.shape) - len(windows)
+    index = [*dims(len(e.shape))[len(e.shape) - lead - len(windows) : lead]]
+    index += [w.position for w in windows]
+    index = index[len(index) - len(shape_of(value)) :]
+    guards = [guard for w in windows for guard in w.guards]
+    return _guarded(e, value, index, guards, (*e.shape, *(w.width for w in windows)), fill)
+
+
+def _folded(e: Lowering, combiner: Combiner, spread: SSAValue) -> SSAValue:
+    axes = list(range(len(e.shape), len(shape_of(spread))))
+    return e.squeeze(e.reduce(combiner, spread, axes), axes)
+
+
+def _refuse_empty(e: Lowering, op: Any) -> None:
+    if 0 in shape_of(op.input) or 0 in e.shape:
+        raise Refusal("pooling of an empty tensor")
+
+
+def _average_pool(e: Lowering, op: Any) -> SSAValue:
+    if not is_float(e.element):
+        raise Refusal(f"an average of {e.result_element}")
+    _refuse_empty(e, op)
+    windows = _windows(e, op)
+    total = _folded(e, Combiner.ADD, _spread(e, e.cast(op.input, e.element), windows, 0))
+    override = op.optional_integer("divisor_override")
+    if override is not None:
+        if override == 0:
+            raise Refusal("divisor_override = 0")
+        return e.with_number(Function.DIV, total, override)
+    count = _count(e, op, windows)
+    if isinstance(count, int):
+        return e.with_number(Function.DIV, total, count)
+    return e.apply(Function.DIV, total, count)
+
+
+def _count(e: Lowering, op: Any, windows: Sequence[Window]) -> SSAValue | int:
+    """How many elements each window averages: a number if it is the same for all."""
+    include = "count_include_pad" in op.properties and op.flag("count_include_pad")
+    adaptive = "output_size" in op.properties
+    slides: Sequence[Slide] = () if adaptive else op.slides()
+    overhangs = any(
+        (count - 1) * s.stride - s.padding + s.span > n + s.padding
+        for s, n, count in zip(
+            slides, shape_of(op.input)[-len(windows) :], e.shape[-len(windows) :], strict=False
+        )
+    )
+    guarded = any(w.guards for w in windows)
+    if not guarded or (include and not overhangs):
+        return math.prod(w.width for w in windows)
+    if include:
+        return _count_with_padding(e, op, slides)
+    # where nothing is included but elements, count them as they are folded
+    lead = len(e.shape) - len(windows)
+    source = (1,) * lead + shape_of(op.input)[lead:]
+    ones = e.constant(1.0, e.element, source)
+    rank = len(e.shape)
+    index = [AffineExpr.constant(0)] * lead + [w.position for w in windows]
+    guards = [guard for w in windows for guard in w.guards]
+    shape = (*e.shape, *(w.width for w in windows))
+    spread = e.index_map(
+        [ones], [index], shape, conditions=[guards], fill=0, suffix="inside"
+    )
+    assert len(shape) == rank + len(windows)
+    return _folded(e, Combiner.ADD, spread)
+
+
+def _count_with_padding(e: Lowering, op: Any, slides: Sequence[Slide]) -> SSAValue:
+    """Elements and padding in each window; one that overhangs the padding is cut off there."""
+    total: SSAValue | None = None
+    first = len(e.shape) - len(slides)
+    for axis, slide in enumerate(slides, first):
+        start = e.with_number(Function.MUL, e.iota(axis, i64, e.shape), slide.stride)
+        left = e.apply(
+            Function.SUB,
+            e.fill_like(start, shape_of(op.input)[axis] + 2 * slide.padding),
+            start,
+        )
+        width = e.with_number(Function.MIN, left, slide.kernel)
+        total = width if total is None else e.apply(Function.MUL, total, width)
+    assert total is not None
+    return e.cast(total, e.element)
+
+
+def _max_pool(e: Lowering, op: Any) -> list[SSAValue]:
+    """The largest of each window, NaN if there is one, and its position in the pooled axes."""
+    if is_bool(e.element):
+        raise Refusal("pooling of bools")
+    _refuse_empty(e, op)
+    windows = _windows(e, op)
+    lowest = identity(Combiner.MAX, e.element)
+    spread = _spread(e, e.cast(op.input, e.element), windows, lowest)
+    largest = _folded(e, Combiner.MAX, spread)
+    if op.results[1].first_use is None:
+        return [largest, e.constant(0, i64, e.shape)]
+    return [largest, _position(e, op, windows, spread, largest)]
+
+
+def _position(
+    e: Lowering, op: Any, windows: Sequence[Window], spread: SSAValue, largest: SSAValue
+) -> SSAValue:
+    """The first position of the largest, or the last NaN if there is one, as PyTorch finds it."""
+    pooled = shape_of(op.input)[-len(windows) :]
+    count = math.prod(pooled)
+    shape = shape_of(spread)
+    number = e.reshape(e.iota(0, i64, (count,)), pooled)
+    lead = len(e.shape) - len(windows)
+    index = [w.position for w in windows]
+    guards = [guard for w in windows for guard in w.guards]
+    places = _guarded(e, number, index, guards, shape, count)
+    wide = e.index_map([largest], [dims(len(shape))[: lead + len(windows)]], shape, suffix="bc")
+    found = e.apply(Function.EQ, spread, wide)
+    first = _folded(
+        e, Combiner.MIN, e.select(found, places, e.fill_like(places, count))
+    )
+    if not is_float(element_of(spread)):
+        return first
+    is_nan = e.apply(Function.NE, spread, spread)
+    last = _folded(e, Combiner.MAX, e.select(is_nan, places, e.fill_like(places, -1)))
+    return e.select(e.with_number(Function.GE, last, 0), last, first)
+
+
+RULES: dict[type[TorchOp], Rule] = {
+    t.ConvolutionOp: _convolution,
+    t.AvgPool2dOp: _average_pool,
+    t.AvgPool3dOp: _average_pool,
+    t.InternalAdaptiveAvgPool2dOp: _average_pool,
+    t.InternalAdaptiveAvgPool3dOp: _average_pool,
+    t.MaxPool2dWithIndicesOp: _max_pool,
+    t.MaxPool3dWithIndicesOp: _max_pool,
+    t.AdaptiveMaxPool2dOp: _max_pool,
+    t.AdaptiveMaxPool3dOp: _max_pool,
+}
+"""The rule for each operation."""

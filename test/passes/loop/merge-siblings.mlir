@@ -1,0 +1,41 @@
+// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,merge-siblings --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,merge-siblings --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,merge-siblings --split-input-file --check-each-pass >/dev/null
+
+// Three products of one input with three weights are one kernel with three outputs.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    %[[q:.+]], %[[k:.+]], %[[v:.+]] = loop.kernel @k_q(%x, %wq, %wk, %wv)
+// CHECK:           loop.for %i = 0 to 2 {
+// CHECK-NEXT:        loop.for %j = 0 to 3 {
+// CHECK-COUNT-3:       reduce(add)
+// CHECK-COUNT-3:       loop.store
+// CHECK:         func.return %[[q]], %[[k]], %[[v]]
+// REMARK: remark: merge-siblings: k_q: merged with k_k, k_v, sharing 32 B
+func.func @main(%x: tensor<2x4xf32>, %wq: tensor<3x4xf32>, %wk: tensor<3x4xf32>, %wv: tensor<3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>) {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<2x4xf32>) -> tensor<2x3x4xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %wq[j, k] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  %c = tensor_ir.index_map (i, j, k) -> %wk[j, k] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  %d = tensor_ir.index_map (i, j, k) -> %wv[j, k] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  %pq = tensor_ir.elementwise mul(%a, %b) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %q = tensor_ir.reduce add(%pq) over [2] : tensor<2x3x4xf32> -> tensor<2x3x1xf32>
+  %pk = tensor_ir.elementwise mul(%a, %c) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %k = tensor_ir.reduce add(%pk) over [2] : tensor<2x3x4xf32> -> tensor<2x3x1xf32>
+  %pv = tensor_ir.elementwise mul(%a, %d) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %v = tensor_ir.reduce add(%pv) over [2] : tensor<2x3x4xf32> -> tensor<2x3x1xf32>
+  func.return %q, %k, %v : tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>
+}
+
+// -----
+
+// Declined: the second sum needs the result of the first; kernels that check indices stay apart.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-4: loop.kernel
+// REMARK: remark: merge-siblings: k_t: declined: not merged with k_s: reads what is computed after k_s
+// REMARK: remark: merge-siblings: k_h: declined: not merged with k_g: checks indices from data
+func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %i: tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %s = tensor_ir.elementwise add(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %t = tensor_ir.elementwise add(%x, %s) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %g = tensor_ir.gather %x[%i] along 0 : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>
+  %h = tensor_ir.gather %y[%i] along 0 : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>
+  func.return %s, %t, %g, %h : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

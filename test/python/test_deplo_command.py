@@ -1,0 +1,330 @@
+"""The `deplo` command line: what it prints where, and with which exit code it ends.
+
+Commands run in this process, which has PyTorch already; `test/tools/deplo` runs a few as processes.
+"""
+
+import json
+import re
+import textwrap
+
+import pytest
+
+from deplo.tools import deplo
+
+EXP = "torch.exp(torch.randn(3))"
+RMS_NORM = "nn.RMSNorm(64)(torch.randn(1, 4, 64))"
+CUDA_STAGES = ("torch", "tensor", "loop", "tile", "kernel", "cuda")
+PROGRAMS = """
+    import torch
+
+    CALLS = []
+    example_inputs = (torch.ones(4),)
+
+    def differs(x):
+        CALLS.append(None)  # so export and every later call multiply by another number
+        return x * len(CALLS)
+
+    def good(x):
+        return x + 1
+
+    def raises(x):
+        raise ValueError("bad luck")
+
+    def branches(x):
+        return x + 1 if x.sum() > 0 else x
+
+    class NotAProgram:
+        pass
+
+    value = 3
+"""
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """Run `deplo` in a directory with some programs: gives exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "programs.py").write_text(textwrap.dedent(PROGRAMS))
+    (tmp_path / "broken.py").write_text("x = undefined\n")
+    (tmp_path / "no_inputs.py").write_text("def f(x):\n    return x\n")
+
+    def command(*arguments):
+        try:
+            code = deplo.run(arguments)
+        except SystemExit as leaving:  # argparse
+            code = leaving.code
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return command
+
+
+# --------------------------------------------------------------------------- what is printed
+
+MARKS = {
+    "torch": "torch.rms_norm %x",
+    "tensor": "tensor_ir.reduce add",
+    "loop": "loop.kernel @k_rms_norm",
+    "tile": "tile.launch (",
+    "kernel": "kernel.func @k_rms_norm",
+    "cuda": "__global__ void",
+    "llvm": "llvm.func @k_rms_norm",
+}
+
+
+@pytest.mark.parametrize("stage", MARKS)
+def test_each_stage_is_printed(run, stage):
+    code, out, err = run("compile", "-c", RMS_NORM, "--ir", stage)
+    assert (code, err) == (0, "")
+    assert MARKS[stage] in out
+    assert out.endswith("}\n")
+
+
+def test_the_default_is_the_targets_last_stage(run):
+    assert run("compile", "-c", EXP)[1] == run("compile", "-c", EXP, "--ir", "cuda")[1]
+    cpu = run("compile", "-c", EXP, "--target", "cpu")[1]
+    assert cpu == run("compile", "-c", EXP, "--ir", "llvm")[1]
+
+
+def test_output_goes_to_the_file_and_not_to_stdout(run, tmp_path):
+    expected = run("compile", "-c", EXP)[1]
+    assert run("compile", "-c", EXP, "-o", "k.cu") == (0, "", "")
+    assert (tmp_path / "k.cu").read_text() == expected
+
+
+@pytest.mark.parametrize("option", ["-v", "-vv", "--timing"])
+def test_stdout_has_the_artifact_only(run, option):
+    code, out, err = run("compile", "-c", RMS_NORM, "--ir", "tile", option)
+    assert code == 0
+    assert out == run("compile", "-c", RMS_NORM, "--ir", "tile")[1]
+    assert err
+
+
+def test_code_may_define_a_class_and_a_function(run):
+    code = """
+class Twice(nn.Module):
+    def forward(self, x):
+        return helper(x) * 2
+def helper(x):
+    return x.exp()
+Twice()(torch.randn(4))
+"""
+    assert "torch.exp" in run("compile", "-c", code, "--ir", "torch")[1]
+    assert run("run", "-c", code)[0] == 0
+
+
+def test_dump_dir_has_every_stage_and_kernel(run, tmp_path):
+    code, out, _ = run("compile", "-c", EXP, "--dump-dir", "dump", "--target", "sm_90a")
+    assert code == 0
+    names = sorted(path.name for path in (tmp_path / "dump").iterdir())
+    assert names[0] == "000_input.mlir"
+    assert names[1] == "001_decompose-torch.mlir"
+    manifest = json.loads((tmp_path / "dump" / "manifest.json").read_text())
+    assert manifest["stages"] == [name for name in names if name.endswith(".mlir")]
+    assert manifest["kernels"] == [name for name in names if name.endswith(".cu")]
+    assert (tmp_path / "dump" / manifest["kernels"][0]).read_text() in out
+    last = (tmp_path / "dump" / manifest["stages"][-1]).read_text()
+    assert "cuda.func" in last
+
+
+def test_dump_dir_of_the_cpu_has_llvm_ir(run, tmp_path):
+    assert run("compile", "-c", EXP, "--dump-dir", "dump", "--target", "cpu")[0] == 0
+    (kernel,) = (tmp_path / "dump").glob("*.ll")
+    assert "define" in kernel.read_text()
+
+
+# --------------------------------------------------------------------------- what is told
+
+
+def test_v_says_what_was_decided_and_how_kernels_are_launched(run):
+    err = run("compile", "-c", RMS_NORM, "-v")[2]
+    assert re.search(r"^fuse-loops: k_\w+: merged into k_\w+", err, re.MULTILINE)
+    assert re.search(r"^tileify: k_rms_norm\w*: ", err, re.MULTILINE)
+    assert re.search(r"^k_rms_norm\w*: 1 launches of \d+ blocks of \d+ threads", err, re.MULTILINE)
+
+
+def test_vv_shows_each_pass_as_a_diff_or_a_reason(run):
+    err = run("compile", "-c", RMS_NORM, "--ir", "kernel", "-vv")[2]
+    opened = re.findall(r"^>>> ([dolktcn]:\d{3}_\w+)$", err, re.MULTILINE)
+    closed = re.findall(r"^<<< ([dolktcn]:\d{3}_\w+)$", err, re.MULTILINE)
+    assert opened == closed
+    assert "t:001_tileify" in opened
+    skipped = re.findall(r"^--- ([dolktcn]:\d{3}_\w+) skipped at [\w$]+: .+$", err, re.MULTILINE)
+    assert skipped
+    passes = {label.partition("_")[2] for label in opened + skipped}
+    assert {"decompose_torch", "compose_index_maps", "cse", "fuse_loops", "tileify"} <= passes
+    inside = False
+    for line in err.splitlines():
+        if line.startswith((">>> ", "<<< ")):
+            assert inside is (line[0] == "<")
+            inside = not inside
+        elif inside:
+            assert line[:1] in ("+", "-", " ", "@")
+
+
+def test_timing_lists_every_pass(run):
+    _, _, err = run("compile", "-c", EXP, "--timing")
+    assert re.search(r"===- Execution time: [\d.]+ s -===", err)
+    rows = re.findall(r"^ +([\d.]+) s +([\d.]+) %  (\S+)$", err, re.MULTILINE)
+    assert [row[2] for row in rows][:2] == ["decompose-torch", "compose-index-maps"]
+    assert sum(float(row[1]) for row in rows) == pytest.approx(100, abs=2)
+
+
+def test_json_of_compile_is_the_report(run):
+    code, out, err = run("compile", "-c", RMS_NORM, "--target", "cpu", "--json")
+    report = json.loads(out)
+    assert (code, err) == (0, "")
+    assert report["target"] == "cpu"
+    assert {"name", "blocks", "threads", "launches"} <= set(report["kernels"][0])
+    assert {"pass", "kernel", "fired", "reason"} == set(report["decisions"][0])
+    assert all(step["seconds"] >= 0 for step in report["seconds"])
+
+
+def test_json_of_run_is_the_verdict(run):
+    code, out, err = run("run", "-c", RMS_NORM, "--json")
+    report = json.loads(out)
+    assert (code, err) == (0, "")
+    assert report["agrees_with_eager"] is True
+    assert report["problem"] is None
+    assert report["latency_seconds"].keys() == {"deplo", "eager"}
+    assert 0 <= report["max_error_against_float64"]["deplo"] < 1e-5
+
+
+def test_run_prints_a_table_that_ends_with_the_verdict(run):
+    code, out, err = run("run", "-c", EXP)
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == (
+        "program target compiled latency error result".split()
+    )
+    assert "agrees with eager" in out.splitlines()[-1]
+
+
+def test_run_says_how_many_stages_were_checked(run):
+    code, out, _ = run("run", "-c", RMS_NORM, "--check-each-pass")
+    assert code == 0
+    assert int(re.search(r"^checked +(\d+) stages compute the same$", out, re.MULTILINE)[1]) > 5
+
+
+# --------------------------------------------------------------------------- exit codes
+
+
+def test_a_result_that_differs_from_eager_is_3(run):
+    code, out, err = run("run", "programs.py:differs", "--json")
+    assert code == 3
+    assert json.loads(out)["agrees_with_eager"] is False
+    assert "error: the result differs from eager: output 0: 4 of 4 elements are wrong" in err
+
+
+def test_running_for_a_gpu_that_is_not_there_is_4(run, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    code, out, err = run("run", "-c", EXP, "--target", "sm_90a")
+    assert (code, out) == (4, "")
+    assert err.startswith("error: no GPU")
+
+
+def test_what_is_unsupported_is_named_once_with_counts_and_lines(run):
+    code, out, err = run(
+        "compile",
+        "-c",
+        "x = torch.randn(4, 4)\ny = torch.linalg.svd(x)[1]\n"
+        "def f(x):\n"
+        "    a = torch.fft.fft(x)\n"
+        "    b = torch.fft.fft(torch.exp(x))\n"
+        "    s = torch.linalg.svd(x)[1]\n"
+        "    return a.real + b.real, s\n"
+        "f(x)",
+    )
+    assert (code, out) == (1, "")
+    assert err.splitlines() == [
+        "error: deplo does not support 2 things that this program uses:",
+        "  aten._fft_r2c.default (from fft_fft), 2 times",
+        "    <command line>:4  a = torch.fft.fft(x)",
+        "    <command line>:5  b = torch.fft.fft(torch.exp(x))",
+        "  aten._linalg_svd.default (from linalg_svd), 1 time",
+        "    <command line>:6  s = torch.linalg.svd(x)[1]",
+        "Rewrite these lines, or leave them out of the function that is compiled.",
+    ]
+
+
+def test_what_is_unsupported_does_not_hide_what_uses_its_result(run):
+    code = "torch.linalg.svd(torch.fft.fft(torch.fft.fft(torch.randn(4, 4))).real)[1]"
+    err = run("compile", "-c", code)[2]
+    for name in ("_fft_r2c", "_fft_c2c", "_linalg_svd"):
+        assert err.count(f"aten.{name}.default") == 1
+    assert "does not support 3 things" in err
+    assert "does not support 1 thing " in run("compile", "-c", "torch.fft.fft(torch.ones(4)) * 2")[2]
+
+
+def test_control_flow_on_values_is_1(run):
+    code, _, err = run("compile", "programs.py:branches")
+    assert code == 1
+    assert "programs.py:" in err
+    assert err.splitlines()[-1].startswith("Shapes and control flow")
+
+
+USAGE = {
+    "no program": ([], "name one program: -c CODE, FILE.py:NAME or hf:ARCHITECTURE"),
+    "two programs": (["-c", EXP, "programs.py:good"], "name one program"),
+    "syntax": (["-c", "torch.exp("], "<command line>:1: '(' was never closed: torch.exp("),
+    "name": (["-c", "torch.exp(undefined)"], "NameError: name 'undefined' is not defined"),
+    "name beside a tensor": (["-c", f"{EXP} + undefined"], "NameError: name 'undefined'"),
+    "exception": (["-c", f"x = 1/0; {EXP}"], "ZeroDivisionError: division by zero"),
+    "exit": (["-c", f"import sys; sys.exit(0); {EXP}"], "SystemExit: 0"),
+    "attribute": (["-c", "torch.nope(torch.ones(3))"], "has no attribute 'nope'"),
+    "shapes": (["-c", "torch.ones(3, 4) @ torch.ones(3, 4)"], "fails in PyTorch: RuntimeError"),
+    "statement": (["-c", "x = torch.ones(3)"], "code that ends with an expression"),
+    "empty": (["-c", ""], "code that ends with an expression"),
+    "no tensor": (["-c", "3 + 4"], "an expression that reads a tensor"),
+    "not a program": (["nonsense"], "'nonsense' is not a program: give FILE.py:NAME"),
+    "no name": (["programs.py"], "'programs.py' is not a program"),
+    "no file": (["missing.py:M"], "no file missing.py"),
+    "no such name": (["programs.py:nope"], "programs.py has no nope"),
+    "a number": (["programs.py:value"], "value of programs.py is a int, not a program"),
+    "not callable": (["programs.py:NotAProgram"], "is a NotAProgram, not a program"),
+    "a program that raises": (["programs.py:raises"], "fails in PyTorch: ValueError: bad luck"),
+    "a file that raises": (["broken.py:f"], "broken.py cannot be imported: NameError"),
+    "no inputs": (["no_inputs.py:f"], "define f_args = "),
+    "config without hf": (["-c", EXP, "--config", "a=1"], "--config and --layer describe an hf:"),
+    "layer without hf": (["programs.py:good", "--layer", "0"], "--config and --layer describe"),
+    "architecture": (["hf:lama"], "no architecture 'lama'; did you mean llama"),
+    "setting": (["hf:llama", "--config", "hidden=3"], "no setting 'hidden'; did you mean hidden_"),
+    "malformed setting": (["hf:llama", "--config", "hidden_size"], "--config takes name=value"),
+    "configuration": (
+        ["hf:llama", "--config", "hidden_size=10,num_attention_heads=3", "--layer", "0"],
+        "",  # whatever transformers says
+    ),
+    "layer": (["hf:tinyllama-1.1b", "--layer", "22"], "tinyllama-1.1b has layers 0 to 21"),
+    "negative layer": (["hf:llama", "--layer", "-1"], "--layer -1: llama has layers 0 to 31"),
+    "sequence": (["hf:llama", "--seq-len", "0"], "--seq-len must be at least 1"),
+    "stage of the GPU": (["-c", EXP, "--target", "cpu", "--ir", "cuda"], "cpu has no stage 'cuda'"),
+    "stage of the CPU": (["-c", EXP, "--target", "sm_80", "--ir", "llvm"], "no stage 'llvm'"),
+    "output": (["-c", EXP, "-o", "no/such/directory.cu"], "cannot write no/such/directory.cu: "),
+    "directory": (["-c", EXP, "--dump-dir", "programs.py"], "cannot write programs.py: "),
+    "stage": (["-c", EXP, "--ir", "ptx"], "argument --ir: invalid choice: 'ptx'"),
+    "target": (["-c", EXP, "--target", "sm_75"], "argument --target: invalid choice: 'sm_75'"),
+}
+
+
+@pytest.mark.parametrize("case", USAGE)
+def test_a_mistake_of_the_user_is_2_and_one_clear_message(run, case):
+    arguments, message = USAGE[case]
+    if arguments[0:1] and arguments[0].startswith("hf:"):
+        pytest.importorskip("transformers")
+    code, out, err = run("compile", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "error: " in err
+    assert len([line for line in err.splitlines() if "error: " in line]) == 1
+
+
+def test_an_unknown_command_and_no_command_are_2(run):
+    assert run("compiel", "-c", EXP)[0] == 2
+    assert run()[0] == 2
+
+
+def test_help_is_0_and_names_the_commands(run):
+    code, out, err = run("--help")
+    assert (code, err) == (0, "")
+    assert "compile" in out
+    assert "run" in out
