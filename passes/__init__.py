@@ -20,6 +20,7 @@ PASSES = {
     "dedup-loads": ".loop.dedup_loads:DedupLoadsPass",
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "tileify": ".tile.tileify:TileifyPass",
+    "register-tile": ".tile.register_tile:RegisterTilePass",
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",

@@ -29,7 +29,7 @@ from xdsl.rewriter import InsertPoint
 
 from ..dialects.kernel import AssertOp
 from ..dialects.loop import AssertOp as LoopAssertOp
-from ..dialects.loop import CheckedIndexOp, ForOp
+from ..dialects.loop import CheckedIndexOp, ForOp, LoadOp
 from ..dialects.scalars import Combiner, identity, is_bool
 from ..dialects.syntax import scalar_attr
 
@@ -106,7 +106,8 @@ def lower_loops(
     """Rewrite the loops and checks in `entry` and in the regions below it.
 
     Index constants go to the start of `entry`; pass `constants` to share those made before.
-    With `reassociate`, who compiles the loops may fold contributions in another order.
+    With `reassociate`, who compiles the loops may fold contributions in another order where a
+    reduction walks along its operands in memory.
     """
     flags = arith.FastMathFlagsAttr((FastMathFlag.REASSOC,)) if reassociate else None
     _lower_block(entry, constants or IndexConstants(entry), flags)
@@ -134,12 +135,26 @@ def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsA
     else:
         assert op.static_extent is not None
         extent = constants.get(op.static_extent)
+    flags = flags if _walks_contiguously(op) else None
     combiners = [combiner.data for combiner in op.combiners]
     start = [identity_constant(before, c, r.type) for c, r in zip(combiners, op.res, strict=True)]
     body = op.detach_region(op.body)
     _fold_contributions(op, body.block, combiners, flags)
     loop = scf.ForOp(constants.get(0), extent, constants.get(1), start, body)
     _replace(op, loop)
+
+
+def _walks_contiguously(op: ForOp) -> bool:
+    """Whether consecutive iterations load neighbouring elements, wherever they load others at all.
+
+    Only then can the iterations of one reduction make a vector; else its neighbours may.
+    """
+    for load in op.walk():
+        if isinstance(load, LoadOp) and op.induction_var in load.indices:
+            dim = list(load.indices).index(op.induction_var)
+            if any(dim in expr.used_dims() for expr in load.map.data.results[:-1]):
+                return False
+    return True
 
 
 def _fold_contributions(

@@ -43,6 +43,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     ),
     "loop-to-tile": (
         "tileify",
+        "register-tile{target=$target}",
         "cooperative-reduce{target=$target}",
         "blockify-launch{target=$target}",
     ),

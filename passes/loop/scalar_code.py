@@ -30,6 +30,7 @@ from ...dialects.scalars import (
     is_compute_float,
 )
 from ...dialects.syntax import scalar_attr
+from .float_remainder import emit_fmod
 
 _FLOAT_UNARY: dict[Function, type[Operation]] = {
     Function.NEG: arith.NegfOp,
@@ -46,6 +47,15 @@ _FLOAT_UNARY: dict[Function, type[Operation]] = {
     Function.COS: math.CosOp,
     Function.TAN: math.TanOp,
     Function.TANH: math.TanhOp,
+    Function.ASIN: math.AsinOp,
+    Function.ACOS: math.AcosOp,
+    Function.ATAN: math.AtanOp,
+    Function.SINH: math.SinhOp,
+    Function.COSH: math.CoshOp,
+    Function.ASINH: math.AsinhOp,
+    Function.ACOSH: math.AcoshOp,
+    Function.ATANH: math.AtanhOp,
+    Function.LOG10: math.Log10Op,
     Function.ERF: math.ErfOp,
     Function.FLOOR: math.FloorOp,
     Function.CEIL: math.CeilOp,
@@ -61,6 +71,7 @@ _FLOAT_BINARY: dict[Function, type[Operation]] = {
     Function.MIN: arith.MinimumfOp,
     Function.POW: math.PowFOp,
     Function.ATAN2: math.Atan2Op,
+    Function.COPYSIGN: math.CopySignOp,
 }
 _INTEGER_BINARY: dict[Function, type[Operation]] = {
     Function.ADD: arith.AddiOp,
@@ -126,6 +137,8 @@ def emit_function(builder: Builder, function: Function, args: Sequence[SSAValue]
 def _emit_float(builder: Builder, function: Function, args: Sequence[SSAValue]) -> SSAValue:
     if function in _FLOAT_COMPARE:
         return _insert(builder, arith.CmpfOp(args[0], args[1], _FLOAT_COMPARE[function]))
+    if function is Function.FMOD:
+        return emit_fmod(builder, args[0], args[1])
     make: Callable[..., Operation] = (_FLOAT_UNARY | _FLOAT_BINARY)[function]
     return _insert(builder, make(*args))
 
@@ -149,6 +162,8 @@ def _emit_integer(builder: Builder, function: Function, args: Sequence[SSAValue]
         return _insert(builder, make(*args))
     if function is Function.NOT:
         return _insert(builder, arith.XOrIOp(args[0], emit_constant(builder, -1, element)))
+    if function in (Function.SHL, Function.SHR):
+        return _emit_shift(builder, function, args[0], args[1])
     zero = emit_constant(builder, 0, element)
     if function is Function.NEG:
         return _insert(builder, arith.SubiOp(zero, args[0]))
@@ -157,6 +172,24 @@ def _emit_integer(builder: Builder, function: Function, args: Sequence[SSAValue]
         negated = _insert(builder, arith.SubiOp(zero, args[0]))
         return _insert(builder, arith.SelectOp(negative, negated, args[0]))
     return _emit_division(builder, function, args[0], args[1])
+
+
+def _emit_shift(
+    builder: Builder, function: Function, value: SSAValue, amount: SSAValue
+) -> SSAValue:
+    """A shift by an amount that is made safe: one outside the width shifts everything out."""
+    width = _width(value.type)
+    inside = _insert(
+        builder, arith.CmpiOp(amount, emit_constant(builder, width - 1, value.type), "ule")
+    )
+    most = emit_constant(builder, width - 1, value.type)
+    safe = _insert(builder, arith.SelectOp(inside, amount, most))
+    if function is Function.SHR:
+        return _insert(builder, arith.ShRSIOp(value, safe))
+    shifted = _insert(builder, arith.ShLIOp(value, safe))
+    return _insert(
+        builder, arith.SelectOp(inside, shifted, emit_constant(builder, 0, value.type))
+    )
 
 
 def _emit_division(

@@ -51,7 +51,7 @@ def _sweeps(launch: LaunchOp) -> list[ForOp]:
     return [op for op in launch.body.block.ops if isinstance(op, ForOp)]
 
 
-def _axes_read(load: LoadOp, launch: LaunchOp) -> frozenset[int]:
+def axes_read(load: LoadOp, launch: LaunchOp) -> frozenset[int]:
     """The axes of the launch that a load's index depends on."""
     arguments = list(launch.body.block.args)
     return frozenset(i for i, argument in enumerate(arguments) if argument in load.indices)
@@ -61,7 +61,7 @@ def is_contraction(launch: LaunchOp) -> bool:
     """Whether a reduction of the launch reads operands that depend on different axes."""
     for sweep in _sweeps(launch):
         loads = [op for op in sweep.walk() if isinstance(op, LoadOp)]
-        axes = {read for load in loads if (read := _axes_read(load, launch))}
+        axes = {read for load in loads if (read := axes_read(load, launch))}
         if sweep.res and len(axes) > 1:
             return True
     return False

@@ -4,11 +4,15 @@
 
 // Three products of one input with three weights are one kernel with three outputs.
 // CHECK-LABEL: func.func @main
-// CHECK-NEXT:    %[[q:.+]], %[[k:.+]], %[[v:.+]] = loop.kernel @k_q(%x, %wq, %wk, %wv)
+// CHECK-NEXT:    %[[q:.+]], %[[k:.+]], %[[v:.+]] = loop.kernel @k_q(%wq, %x, %wk, %wv)
 // CHECK:           loop.for %i = 0 to 2 {
 // CHECK-NEXT:        loop.for %j = 0 to 3 {
-// CHECK-COUNT-3:       reduce(add)
-// CHECK-COUNT-3:       loop.store
+// CHECK:                 reduce(add)
+// CHECK:                 loop.store %{{.+}}, %q[%i, %j, 0]
+// CHECK:                 reduce(add)
+// CHECK:                 loop.store %{{.+}}, %k[%i, %j, 0]
+// CHECK:                 reduce(add)
+// CHECK:                 loop.store %{{.+}}, %v[%i, %j, 0]
 // CHECK:         func.return %[[q]], %[[k]], %[[v]]
 // REMARK: remark: merge-siblings: k_q: merged with k_k, k_v, sharing 32 B
 func.func @main(%x: tensor<2x4xf32>, %wq: tensor<3x4xf32>, %wk: tensor<3x4xf32>, %wv: tensor<3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>) {

@@ -1,0 +1,177 @@
+"""`register-tile`: one thread computes a small block of a matrix product, so that operands are reused.
+
+    tile.launch (%i = 8 : thread, %j = 64 : thread) {
+      %s = loop.for %k = 0 to 256 reduce(add) -> f32 { ... %a[%i, %k] * %b[%j, %k] ... }
+      loop.store %s, %c[%i, %j]
+    }
+becomes, with a tile of 2 by 2,
+    tile.launch (%i = 4 : thread, %j = 32 : thread) {
+      %s00, %s01, %s10, %s11 = loop.for %k = 0 to 256 reduce(add, add, add, add) -> f32, f32, f32, f32 {
+        ...                                  // 2 elements of %a and 2 of %b for 4 products
+      }
+      loop.store %s00, %c[%i * 2, %j * 2]
+      ...
+    }
+
+The body is copied for each element of the tile, the copies' reductions join one sweep, and what they load
+in common is loaded once. Tiled are the axes that one operand depends on and the other does not. The tile
+is the largest that divides the extents, up to `MAX_TILE` each way: with 16 sums, vectors along the reduced
+axis fit the registers of AVX-512 and AVX2 machines. Along an axis whose neighbours are neighbours in memory
+the tile is whole vectors instead. Declined on GPUs, whose operands must be staged first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+
+from ...analysis.targets import Target, get_target
+from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ..decisions import record
+from ..loop.dedup_loads import dedup_kernel
+from ..loop.share_sweeps import share_in_block
+from .cooperative_reduce import axes_read, is_contraction
+from .rewrite_indices import rewrite_index
+
+MAX_TILE = 4
+"""Elements of a tile along one axis."""
+
+VECTOR_TILES = (16, 8)
+"""Elements along an axis whose neighbours are neighbours in memory, best first: whole vectors."""
+
+
+def tile_axes(launch: LaunchOp) -> list[int]:
+    """The axes that some operands of the reductions depend on and others do not."""
+    reads = {
+        axes
+        for sweep in launch.body.block.ops
+        if isinstance(sweep, ForOp) and sweep.res
+        for load in sweep.walk()
+        if isinstance(load, LoadOp) and (axes := axes_read(load, launch))
+    }
+    return sorted(frozenset[int]().union(*reads) - frozenset.intersection(*reads))
+
+
+def is_vector_axis(launch: LaunchOp, axis: int) -> bool:
+    """Whether neighbouring points of an axis read neighbouring elements of an operand."""
+    argument = launch.body.block.args[axis]
+    for load in launch.walk():
+        if isinstance(load, LoadOp) and isinstance(load.parent_op(), ForOp):
+            fastest = load.map.data.results[-1:]
+            if any(load.indices[d] is argument for e in fastest for d in e.used_dims()):
+                return True
+    return False
+
+
+def tile_extent(launch: LaunchOp, axis: int) -> int:
+    """The largest tile of an axis that divides its extent."""
+    extent = launch.axes.data[axis].extent.data
+    sizes = [size for size in range(MAX_TILE, 0, -1) if extent % size == 0]
+    if is_vector_axis(launch, axis):
+        sizes = [size for size in VECTOR_TILES if extent % size == 0] + sizes
+    return sizes[0]
+
+
+def decline_reason(launch: LaunchOp, target: Target) -> str | None:
+    """Why a launch is not tiled, or None if it is."""
+    if target.is_gpu:
+        return "on a GPU the operands must be staged first"
+    if launch.schedule is not None or launch.extents(Level.BLOCK):
+        return "the launch is partitioned already"
+    if any(isinstance(op, ForOp) and not op.res for op in launch.body.block.ops):
+        return "the body has a sweep that stores"
+    if not is_contraction(launch):
+        return "no matmul-shaped reduce in the body"
+    axes = tile_axes(launch)
+    if all(tile_extent(launch, axis) == 1 for axis in axes):
+        listed = ", ".join(str(launch.axes.data[axis].extent.data) for axis in axes)
+        return f"no tile of 2 to {MAX_TILE} divides the extents {listed}"
+    return None
+
+
+def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
+    """Make each point of a launch compute a block of `tiles[axis]` elements along each axis."""
+    axes = list(launch.axes.data)
+    for axis, size in tiles.items():
+        axes[axis] = AxisAttr(axes[axis].extent.data // size, axes[axis].level.data)
+    launch.axes = ArrayAttr(axes)
+    block = launch.body.block
+    original = list(block.ops)
+    arguments: list[SSAValue] = list(block.args)
+    for offsets in _offsets(tiles):
+        values: dict[SSAValue, SSAValue] = {}
+        old = {
+            arguments[axis]: AffineExpr.dimension(axis) * size + offsets[axis]
+            for axis, size in tiles.items()
+        }
+        for op in original:
+            copy = op.clone(value_mapper=values)
+            block.add_op(copy)
+            for inner in list(copy.walk()):
+                _retarget(inner, old, arguments, values)
+    for op in reversed(original):
+        op.detach()
+        op.erase()
+
+
+def _retarget(
+    op: Operation,
+    old: dict[SSAValue, AffineExpr],
+    counters: list[SSAValue],
+    values: dict[SSAValue, SSAValue],
+) -> None:
+    """Move the index of a copied operation to its element of the tile."""
+    before = op.prev_op, op.parent
+    results = list(op.results)
+    rewrite_index(op, old, counters)
+    if op.parent is None and results:  # replaced: later copies must read the new results
+        previous, block = before
+        assert block is not None
+        new = block.first_op if previous is None else previous.next_op
+        assert new is not None
+        replaced: dict[SSAValue, SSAValue] = dict(zip(results, new.results, strict=True))
+        for key, value in values.items():
+            values[key] = replaced.get(value, value)
+
+
+def _offsets(tiles: dict[int, int]) -> list[dict[int, int]]:
+    """Every position within the tile, row by row."""
+    positions: list[dict[int, int]] = [{}]
+    for axis, size in tiles.items():
+        positions = [{**position, axis: i} for position in positions for i in range(size)]
+    return positions
+
+
+@dataclass(frozen=True)
+class RegisterTilePass(ModulePass):
+    """Give each thread of a matrix product a block of the result."""
+
+    name = "register-tile"
+
+    target: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_target(self.target)
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                name = kernel.sym_name.data
+                reason = decline_reason(launch, target)
+                if reason is not None:
+                    record(self.name, name, False, reason, launch)
+                    continue
+                tiles = {
+                    axis: size
+                    for axis in tile_axes(launch)[-2:]
+                    if (size := tile_extent(launch, axis)) > 1
+                }
+                register_tile(launch, tiles)
+                share_in_block(launch.body.block)
+                dedup_kernel(kernel)
+                listed = " by ".join(str(size) for size in tiles.values())
+                record(self.name, name, True, f"each thread computes {listed} elements", launch)

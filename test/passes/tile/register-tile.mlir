@@ -1,0 +1,105 @@
+// RUN: deplo-opt %s -p register-tile --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p register-tile --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p register-tile{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s -p register-tile --split-input-file --check-each-pass >/dev/null
+
+// x @ W^T with a bias, 6 by 10: a tile of 3 by 2 loads 5 elements for 6 products.
+// CHECK-LABEL: loop.kernel @linear
+// CHECK:         tile.launch (%i = 2 : thread, %j = 5 : thread) {
+// CHECK:           reduce(add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32 {
+// CHECK-COUNT-5:     loop.load
+// CHECK-NOT:         loop.load
+// CHECK:             loop.yield
+// CHECK:           loop.store %{{.+}}, %out[%i * 3, %j * 2]
+// CHECK:           loop.store %{{.+}}, %out[%i * 3, %j * 2 + 1]
+// CHECK:           loop.store %{{.+}}, %out[%i * 3 + 2, %j * 2 + 1]
+// REMARK: remark: register-tile: linear: each thread computes 3 by 2 elements
+// GPU: remark: register-tile: linear: declined: on a GPU the operands must be staged first
+func.func @main(%x: tensor<6x8xf32>, %w: tensor<10x8xf32>, %b: tensor<10xf32>) -> tensor<6x10xf32> {
+  %y = loop.kernel @linear(%x, %w, %b) : (tensor<6x8xf32>, tensor<10x8xf32>, tensor<10xf32>) -> tensor<6x10xf32> {
+  ^bb0(%x: memref<6x8xf32>, %w: memref<10x8xf32>, %b: memref<10xf32>, %out: memref<6x10xf32>):
+    tile.launch (%i = 6 : thread, %j = 10 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<6x8xf32>
+        %q = loop.load %w[%j, %k] : memref<10x8xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      %c = loop.load %b[%j] : memref<10xf32>
+      %t = arith.addf %s, %c : f32
+      loop.store %t, %out[%i, %j] : memref<6x10xf32>
+    }
+  }
+  func.return %y : tensor<6x10xf32>
+}
+
+// -----
+
+// a @ b: neighbouring columns are neighbours in memory, so the tile is a whole vector of them.
+// CHECK-LABEL: loop.kernel @matmul
+// CHECK:         tile.launch (%i = 1 : thread, %j = 2 : thread) {
+// REMARK: remark: register-tile: matmul: each thread computes 2 by 16 elements
+func.func @main(%x: tensor<2x8xf32>, %w: tensor<8x32xf32>) -> tensor<2x32xf32> {
+  %y = loop.kernel @matmul(%x, %w) : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32> {
+  ^bb0(%x: memref<2x8xf32>, %w: memref<8x32xf32>, %out: memref<2x32xf32>):
+    tile.launch (%i = 2 : thread, %j = 32 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<2x8xf32>
+        %q = loop.load %w[%k, %j] : memref<8x32xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<2x32xf32>
+    }
+  }
+  func.return %y : tensor<2x32xf32>
+}
+
+// -----
+
+// Declined: prime extents, a row kernel, a second sweep, a launch that is partitioned.
+// REMARK: remark: register-tile: primes: declined: no tile of 2 to 4 divides the extents 5, 7
+// REMARK: remark: register-tile: rows: declined: no matmul-shaped reduce in the body
+// REMARK: remark: register-tile: norm: declined: the body has a sweep that stores
+// REMARK: remark: register-tile: blocks: declined: the launch is partitioned already
+func.func @main(%x: tensor<5x8xf32>, %w: tensor<7x8xf32>) -> (tensor<5x7xf32>, tensor<5xf32>, tensor<5x8xf32>, tensor<5xf32>) {
+  %0 = loop.kernel @primes(%x, %w) : (tensor<5x8xf32>, tensor<7x8xf32>) -> tensor<5x7xf32> {
+  ^bb0(%x: memref<5x8xf32>, %w: memref<7x8xf32>, %out: memref<5x7xf32>):
+    tile.launch (%i = 5 : thread, %j = 7 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<5x8xf32>
+        %q = loop.load %w[%j, %k] : memref<7x8xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<5x7xf32>
+    }
+  }
+  %1 = loop.kernel @rows(%x) : (tensor<5x8xf32>) -> tensor<5xf32> {
+  ^bb0(%x: memref<5x8xf32>, %out: memref<5xf32>):
+    tile.launch (%i = 5 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<5x8xf32>
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%i] : memref<5xf32>
+    }
+  }
+  %2 = loop.kernel @norm(%x) : (tensor<5x8xf32>) -> tensor<5x8xf32> {
+  ^bb0(%x: memref<5x8xf32>, %out: memref<5x8xf32>):
+    tile.launch (%i = 5 : thread) {
+      loop.for %k = 0 to 8 {
+        %p = loop.load %x[%i, %k] : memref<5x8xf32>
+        loop.store %p, %out[%i, %k] : memref<5x8xf32>
+      }
+    }
+  }
+  %3 = loop.kernel @blocks(%x) : (tensor<5x8xf32>) -> tensor<5xf32> {
+  ^bb0(%x: memref<5x8xf32>, %out: memref<5xf32>):
+    tile.launch (%i = 5 : block) {
+      %p = loop.load %x[%i, 0] : memref<5x8xf32>
+      loop.store %p, %out[%i] : memref<5xf32>
+    }
+  }
+  func.return %0, %1, %2, %3 : tensor<5x7xf32>, tensor<5xf32>, tensor<5x8xf32>, tensor<5xf32>
+}
