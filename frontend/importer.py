@@ -80,7 +80,8 @@ class Importer:
                 self._values[node] = [self._values[producer][index]]
                 self._values[node][0].name_hint = node.name
             return
-        if node.target in OF_COMPLEX_NUMBERS:
+        known = all(n in self._values for n in node.all_input_nodes)
+        if node.target in OF_COMPLEX_NUMBERS and not known:
             return  # the cause, what made the complex numbers, is noted
         target: Any = node.target
         if not isinstance(target, OpOverload) or target.namespace != "aten":

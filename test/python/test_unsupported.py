@@ -114,5 +114,11 @@ def test_control_flow_on_values_is_one_clear_error():
 
 
 def test_an_error_in_the_program_itself_keeps_its_text():
-    with pytest.raises(DeploError, match="same reduction dim|cannot be multiplied"):
+    with pytest.raises(DeploError, match=r"same reduction dim|cannot be multiplied"):
         capture(lambda x: x @ torch.randn(3, 3), (X,))
+
+
+def test_a_view_of_real_numbers_as_complex_is_the_cause_itself():
+    assert "aten.view_as_complex.default" in error_of(
+        lambda x: torch.view_as_complex(x).abs(), torch.randn(4, 2)
+    )
