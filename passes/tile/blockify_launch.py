@@ -8,7 +8,8 @@ becomes, with 256 threads,
 Threads are taken from the innermost axes: an axis that is shorter than what is left of the block becomes
 threads whole, a longer one is split, and the rest are blocks. If a split leaves a tail, the body runs
 under the condition that the index is inside. A CPU block has one thread, so there the innermost axes turn
-back into loops until a block has about `serial` elements.
+back into loops until a block has about `serial` elements. A kernel that reads a transposed operand gets
+rectangles instead of rows.
 """
 
 from __future__ import annotations
@@ -65,6 +66,35 @@ def split_for_gpu(extents: list[int], threads: int) -> list[Split]:
         else:
             splits.append(Split(extent, blocks=extent))
     return splits[::-1]
+
+
+TRANSPOSED_TILE = (16, 64)
+"""Rows and columns of a CPU block that reads a transposed operand: what one cache line brings of it is used
+by the next rows, and the lines of all columns fit the first-level cache."""
+
+
+def transposed_axis(launch: LaunchOp) -> int | None:
+    """An axis, not the innermost, whose neighbours are neighbours in memory for some load."""
+    arguments: list[SSAValue] = list(launch.body.block.args)
+    for load in launch.walk():
+        if not isinstance(load, LoadOp) or not load.map.data.results:
+            continue
+        fastest = {load.indices[d] for d in load.map.data.results[-1].used_dims()}
+        outer = [axis for axis, value in enumerate(arguments[:-1]) if value in fastest]
+        if outer and arguments[-1] in load.indices and arguments[-1] not in fastest:
+            return outer[-1]
+    return None
+
+
+def split_transposed(extents: list[int], axis: int) -> list[Split]:
+    """Give each block a rectangle of `axis` and the innermost axis."""
+    splits = [Split(extent, blocks=extent) for extent in extents]
+    for position, most in zip((axis, len(extents) - 1), TRANSPOSED_TILE, strict=True):
+        parts = -(-extents[position] // most) or 1
+        splits[position] = Split(
+            extents[position], blocks=parts, serial=-(-extents[position] // parts)
+        )
+    return splits
 
 
 def split_for_cpu(extents: list[int], work: int, serial: int) -> list[Split]:
@@ -154,6 +184,10 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
     launch.erase()
 
 
+def _has_loops(launch: LaunchOp) -> bool:
+    return any(isinstance(op, ForOp) for op in launch.body.block.ops)
+
+
 def _work_per_point(launch: LaunchOp) -> int:
     """Loads and stores that one point of the launch runs, a measure of its work."""
     points = max(prod(axis.extent.data for axis in launch.axes), 1)
@@ -190,6 +224,8 @@ class BlockifyLaunchPass(ModulePass):
         threads = self.threads or target.threads
         if target.is_gpu:
             splits = split_for_gpu(extents, threads)
+        elif (axis := transposed_axis(launch)) is not None and not _has_loops(launch):
+            splits = split_transposed(extents, axis)
         else:
             splits = split_for_cpu(extents, _work_per_point(launch), target.serial)
         block = prod(s.threads for s in splits)

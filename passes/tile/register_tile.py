@@ -13,6 +13,8 @@ becomes, with a tile of 2 by 2,
       ...
     }
 
+A reduction over columns is tiled along its columns in the same way, so that whole vectors are loaded.
+
 The body is copied for each element of the tile, the copies' reductions join one sweep, and what they load
 in common is loaded once. Tiled are the axes that one operand depends on and the other does not. The tile
 is the largest that divides the extents, up to `MAX_TILE` each way: with 16 sums, vectors along the reduced
@@ -36,7 +38,7 @@ from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block
-from .cooperative_reduce import axes_read, is_contraction
+from .cooperative_reduce import axes_read
 from .rewrite_indices import rewrite_index
 
 MAX_TILE = 4
@@ -47,15 +49,17 @@ VECTOR_TILES = (16, 8)
 
 
 def tile_axes(launch: LaunchOp) -> list[int]:
-    """The axes that some operands of the reductions depend on and others do not."""
-    reads = {
-        axes
-        for sweep in launch.body.block.ops
-        if isinstance(sweep, ForOp) and sweep.res
-        for load in sweep.walk()
-        if isinstance(load, LoadOp) and (axes := axes_read(load, launch))
-    }
-    return sorted(frozenset[int]().union(*reads) - frozenset.intersection(*reads))
+    """The axes worth a tile: those that some operands of the reductions depend on and others do not.
+
+    For a reduction over columns, the axis along which the columns are neighbours in memory.
+    """
+    sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res]
+    loads = [op for sweep in sweeps for op in sweep.walk() if isinstance(op, LoadOp)]
+    reads = {axes for load in loads if (axes := axes_read(load, launch))}
+    if len(reads) > 1:
+        return sorted(frozenset[int]().union(*reads) - frozenset.intersection(*reads))[-2:]
+    columns = [axis for axis in range(len(launch.axes)) if is_vector_axis(launch, axis)]
+    return columns[-1:]
 
 
 def is_vector_axis(launch: LaunchOp, axis: int) -> bool:
@@ -86,9 +90,9 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         return "the launch is partitioned already"
     if any(isinstance(op, ForOp) and not op.res for op in launch.body.block.ops):
         return "the body has a sweep that stores"
-    if not is_contraction(launch):
-        return "no matmul-shaped reduce in the body"
     axes = tile_axes(launch)
+    if not axes:
+        return "no reduce of a matrix product or of columns in the body"
     if all(tile_extent(launch, axis) == 1 for axis in axes):
         listed = ", ".join(str(launch.axes.data[axis].extent.data) for axis in axes)
         return f"no tile of 2 to {MAX_TILE} divides the extents {listed}"
@@ -167,7 +171,7 @@ class RegisterTilePass(ModulePass):
                     continue
                 tiles = {
                     axis: size
-                    for axis in tile_axes(launch)[-2:]
+                    for axis in tile_axes(launch)
                     if (size := tile_extent(launch, axis)) > 1
                 }
                 register_tile(launch, tiles)

@@ -85,3 +85,21 @@ func.func @main(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
   }
   func.return %y : tensor<0x4xf32>
 }
+
+// -----
+
+// On a CPU, reading a transposed operand takes rectangles: 1024 = 64 * 16 rows, 16 * 64 columns.
+// CPU-LABEL:   loop.kernel @transpose
+// CPU:           tile.launch (%i_block = 64 : block, %j_block = 16 : block) schedule(#tile.schedule<serial = 1024>) {
+// CPU-NEXT:        loop.for %i_serial = 0 to 16 {
+// CPU-NEXT:          loop.for %j_serial = 0 to 64 {
+func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %y = loop.kernel @transpose(%x) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  ^bb0(%in: memref<1024x1024xf32>, %out: memref<1024x1024xf32>):
+    tile.launch (%i = 1024 : thread, %j = 1024 : thread) {
+      %v = loop.load %in[%j, %i] : memref<1024x1024xf32>
+      loop.store %v, %out[%i, %j] : memref<1024x1024xf32>
+    }
+  }
+  func.return %y : tensor<1024x1024xf32>
+}

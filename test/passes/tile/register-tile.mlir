@@ -57,9 +57,32 @@ func.func @main(%x: tensor<2x8xf32>, %w: tensor<8x32xf32>) -> tensor<2x32xf32> {
 
 // -----
 
+// A sum over columns: sixteen neighbouring columns are one vector.
+// CHECK-LABEL: loop.kernel @columns
+// CHECK:         tile.launch (%j = 2 : thread) {
+// CHECK-COUNT-16:    loop.load
+// CHECK-NOT:         loop.load
+// REMARK: remark: register-tile: columns: each thread computes 16 elements
+func.func @main(%x: tensor<8x32xf32>) -> tensor<32xf32> {
+  %y = loop.kernel @columns(%x) : (tensor<8x32xf32>) -> tensor<32xf32> {
+  ^bb0(%x: memref<8x32xf32>, %out: memref<32xf32>):
+    tile.launch (%j = 32 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%k, %j] : memref<8x32xf32>
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%j] : memref<32xf32>
+    }
+  }
+  func.return %y : tensor<32xf32>
+}
+
+// -----
+
 // Declined: prime extents, a row kernel, a second sweep, a launch that is partitioned.
+// CHECK-LABEL: loop.kernel @primes
 // REMARK: remark: register-tile: primes: declined: no tile of 2 to 4 divides the extents 5, 7
-// REMARK: remark: register-tile: rows: declined: no matmul-shaped reduce in the body
+// REMARK: remark: register-tile: rows: declined: no reduce of a matrix product or of columns in the body
 // REMARK: remark: register-tile: norm: declined: the body has a sweep that stores
 // REMARK: remark: register-tile: blocks: declined: the launch is partitioned already
 func.func @main(%x: tensor<5x8xf32>, %w: tensor<7x8xf32>) -> (tensor<5x7xf32>, tensor<5xf32>, tensor<5x8xf32>, tensor<5xf32>) {
