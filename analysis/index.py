@@ -233,7 +233,7 @@ def _split(
     rest = {a: c for a, c in terms.items() if c % divisor}
     # Whatever multiple of the divisor `rest` exceeds at its smallest can leave it too.
     low = bounds(_build(rest, constant), ranges)[0] if rest else constant
-    shift = low // divisor if abs(low) < UNKNOWN[1] else constant // divisor
+    shift = low // divisor if abs(low) < UNKNOWN[1] // 2 else constant // divisor
     return quotient, shift, rest, constant - shift * divisor
 
 

@@ -156,7 +156,8 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: cuda.FuncOp) -> None:
-        self.names, self.taken = {}, {op.sym_name.data}
+        called = {o.callee.data for o in op.walk() if isinstance(o, cuda.CallOp)}
+        self.names, self.taken = {}, {op.sym_name.data, *called}
         self.index_type = self.type(op.index_type)
         arguments = ",\n    ".join(
             f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args

@@ -204,7 +204,7 @@ class CudaMachine(SimtMachine):
         if operator in "/%":
             return _divide(operator, a, b)
         result = _OPERATORS[operator](a, b)
-        if operator in "+-*" and result.dtype in (np.int32, np.int64):
+        if operator in "+-*" and result.dtype.name in ("int32", "int64"):
             if np.any(_overflows(operator, a, b, result) & self.mask):
                 raise self.fault(op, f"overflows in a signed {operator}, which C++ leaves undefined")
         return result

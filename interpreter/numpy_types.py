@@ -76,7 +76,8 @@ def convert(values: Array, target: Attribute) -> Array:
         return values != 0
     if dtype.kind == "i" and values.dtype.kind == "f":
         return float_to_integer(values, dtype)
-    return values.astype(dtype)
+    with np.errstate(all="ignore"):  # too large for the target is infinity
+        return values.astype(dtype)
 
 
 def float_to_integer(values: Array, dtype: np.dtype[Any]) -> Array:

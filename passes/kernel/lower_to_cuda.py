@@ -52,7 +52,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import UNKNOWN, Range, bounds, operand_ranges, simplify
 from ...dialects import cuda, kernel, loop
-from ...dialects.cuda_values import IDENTIFIER, RESERVED
+from ...dialects.cuda_values import CALLS, IDENTIFIER, RESERVED
 from ...dialects.index import linearize
 from ...errors import DeploError
 from ..decisions import record
@@ -61,7 +61,8 @@ from .cuda_scalars import emit_scalar
 
 def mangle(symbol: str) -> str:
     """A C++ identifier for a symbol: itself if it is one, else a name made from its hash."""
-    if IDENTIFIER.fullmatch(symbol) and symbol not in RESERVED and "__" not in symbol:
+    free = symbol not in RESERVED and symbol not in CALLS and "__" not in symbol
+    if IDENTIFIER.fullmatch(symbol) and free:
         return symbol
     return f"k_{hashlib.blake2s(symbol.encode(), digest_size=8).hexdigest()}"
 

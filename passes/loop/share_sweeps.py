@@ -65,6 +65,7 @@ def share(first: ForOp, second: ForOp) -> ForOp:
             mine.insert_op_before(op, end)
     end.detach()
     end.erase()
+    other_end.erase()
     mine.add_op(YieldOp(*yielded))
     assert first.static_extent is not None
     joined = ForOp(

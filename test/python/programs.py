@@ -280,7 +280,9 @@ _add(
     lambda: torch.tensor(SPECIAL * 2),
     lambda: torch.tensor(SPECIAL + SPECIAL[1:] + SPECIAL[:1]),
 )
-_add("extremes_with_nan", lambda x: (x.amax(1), x.amin(1)), lambda: torch.tensor(SPECIAL).view(2, 5))
+_add(
+    "extremes_with_nan", lambda x: (x.amax(1), x.amin(1)), lambda: torch.tensor(SPECIAL).view(2, 5)
+)
 _add(
     "softmax_with_infinities",
     _softmax,
@@ -300,20 +302,41 @@ _add("output_is_the_input", lambda x: (x, x + 1), _randn(3, 5))
 _add("output_is_a_view", lambda x: x.view(5, 3), _randn(3, 5))
 _add("constant_output", lambda x: (torch.ones(2, 3), x + torch.full((3,), 2.0)), _randn(2, 3))
 _add("unused_input", lambda x, y: x + 1, _randn(3), _randn(4))
-_add("a_value_used_by_many", lambda x: (lambda e: (e.sum(1), e + 1, e.T * e.T))(x.exp()), _randn(3, 5))
+_add(
+    "a_value_used_by_many",
+    lambda x: (lambda e: (e.sum(1), e + 1, e.T * e.T))(x.exp()),
+    _randn(3, 5),
+)
 
 # --------------------------------------------------------------------------- once wrong, or easily so
 
 _add("signed_zeros", lambda x: 1 / torch.where(x > 0, 0.0, -0.0) + torch.tensor(-0.0), _randn(3, 5))
 _add("negative_zero_result", lambda x: (torch.full((3,), -0.0) * x.abs(), x * 0.0), _randn(3))
-_add("zero_plus_negative_zero", lambda x: (x + 0.0, x - 0.0, x * 1.0, x * -1.0, x + (-0.0)), _special())
+_add(
+    "zero_plus_negative_zero",
+    lambda x: (x + 0.0, x - 0.0, x * 1.0, x * -1.0, x + (-0.0)),
+    _special(),
+)
 _add("nan_is_not_itself", lambda x: (x == x, x != x, x - x, x / x), _special())
 _add("square_transposed", lambda a, b: (a * 2).T @ b + a, _randn(5, 5), _randn(5, 5))
-_add("cat_of_computed", lambda a, b: torch.cat([a.exp(), (b * 2).flip(0)], 0), _randn(2, 3), _randn(5, 3))
-_add("strange_bool_arithmetic", lambda x: (x * 2, x + x, x.float() - 0.5), lambda: torch.rand(7) > 0.5)
+_add(
+    "cat_of_computed",
+    lambda a, b: torch.cat([a.exp(), (b * 2).flip(0)], 0),
+    _randn(2, 3),
+    _randn(5, 3),
+)
+_add(
+    "strange_bool_arithmetic",
+    lambda x: (x * 2, x + x, x.float() - 0.5),
+    lambda: torch.rand(7) > 0.5,
+)
 _add("flip_of_reshape", lambda x: x.reshape(6, 5).flip(0).reshape(2, 3, 5)[:, 1:] * 2, _randn(5, 6))
 _add("sum_keeps_half", lambda x: x.sum(1), _randn(3, 300, dtype=torch.float16))
-_add("minimum_of_ints", lambda a, b: torch.minimum(a, b) + torch.maximum(a, b), *[_integers(1, -2, 3)] * 2)
+_add(
+    "minimum_of_ints",
+    lambda a, b: torch.minimum(a, b) + torch.maximum(a, b),
+    *[_integers(1, -2, 3)] * 2,
+)
 _add("nan_extremes_double", lambda x: x.amax(1), lambda: torch.tensor(SPECIAL).double().view(2, 5))
 _add("known_condition", lambda a, b: torch.cat([a, b]).exp()[:3] * 2, _randn(3), _randn(4))
 _add("cat_of_slices", lambda a, b: torch.cat([torch.cat([a, b])[:5], a]), _randn(3), _randn(4))

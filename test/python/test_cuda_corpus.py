@@ -1,4 +1,4 @@
-"""The CUDA text of the corpus: it compiles without spills, and a committed file shows what a change alters."""
+"""The CUDA text of the corpus: it compiles without spills, and a committed file shows what changed."""
 
 import hashlib
 import os
@@ -33,9 +33,7 @@ def sources() -> dict[tuple[str, str], str]:
 
 
 def digests() -> dict[tuple[str, str], str]:
-    return {
-        key: hashlib.sha256(text.encode()).hexdigest()[:12] for key, text in sources().items()
-    }
+    return {key: hashlib.sha256(text.encode()).hexdigest()[:12] for key, text in sources().items()}
 
 
 def committed() -> dict[tuple[str, str], str]:
@@ -51,7 +49,8 @@ def test_the_text_of_every_kernel_is_the_committed_one() -> None:
         DIGESTS.write_text(HEADER + "".join(rows))
     before = committed()
     changed = [
-        f"{program}: {kernel}: " + ("new" if key not in before else "gone" if key not in now else "altered")
+        f"{program}: {kernel}: "
+        + ("new" if key not in before else "gone" if key not in now else "altered")
         for key in sorted(now.keys() | before.keys())
         if now.get(key) != before.get(key)
         for program, kernel in [key]

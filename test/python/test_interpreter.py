@@ -48,7 +48,8 @@ def test_bfloat16_rounds_to_nearest_and_ties_to_even() -> None:
     rounded = round_to_bfloat16(ties.astype(np.float32))
     np.testing.assert_array_equal(rounded[:3], [1.0, 1 + 2**-6, 1 + 2**-7])
     assert np.isinf(round_to_bfloat16(np.float32([3.4e38]))[0])
-    assert np.isnan(rounded[4]) and np.signbit(rounded[5])
+    assert np.isnan(rounded[4])
+    assert np.signbit(rounded[5])
 
 
 def test_float64_is_rounded_to_bfloat16_once() -> None:
@@ -166,9 +167,7 @@ def test_slices_of_a_launch_compute_the_same(name: str, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(execute(module, inputs)[0], expected)
 
 
-@pytest.mark.parametrize(
-    ("index", "times"), [("0", r"\[0, 4\]"), ("%i floordiv 2", r"\[0, 2\]")]
-)
+@pytest.mark.parametrize(("index", "times"), [("0", r"\[0, 4\]"), ("%i floordiv 2", r"\[0, 2\]")])
 def test_every_element_is_stored_exactly_once(index: str, times: str) -> None:
     text = loops(f"""
 loop.for %i = 0 to 4 {{
@@ -264,7 +263,7 @@ def test_a_stage_out_of_bounds_is_reported() -> None:
         %v = loop.load %xs[%t] : memref<8xf32, "shared">
         loop.store %v, %out[%t] : memref<8xf32>""",
     )
-    with pytest.raises(ProgramError, match="'tile.stage' copies out of bounds"):
+    with pytest.raises(ProgramError, match=r"'tile\.stage' copies out of bounds"):
         run(text, X)
 
 

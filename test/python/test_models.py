@@ -5,14 +5,14 @@ import torch
 
 pytest.importorskip("transformers")
 
-from stages import assert_stages_agree  # noqa: E402
+from stages import assert_stages_agree
 
-import deplo  # noqa: E402
-from deplo.analysis.cost import longest_reduction  # noqa: E402
-from deplo.analysis.targets import get_target  # noqa: E402
-from deplo.frontend.sources import load_source  # noqa: E402
-from deplo.program import Program  # noqa: E402
-from deplo.tools.judge import float64_reference, judge  # noqa: E402
+import deplo
+from deplo.analysis.cost import longest_reduction
+from deplo.analysis.targets import get_target
+from deplo.frontend.sources import load_source
+from deplo.program import Program
+from deplo.tools.judge import float64_reference, judge
 
 CONFIGS = {
     "llama": "hidden_size=64,intermediate_size=176,num_attention_heads=4,num_key_value_heads=2",

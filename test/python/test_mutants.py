@@ -13,8 +13,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from programs import compiled, make
 from ir_programs import TILE_PROGRAMS, make_context, parse
+from programs import compiled, make
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -157,30 +157,39 @@ MUTANTS = {
         *MATERIALIZE, "(count - 1)", "(count - 2)", ("staged",)
     ),
     "slab indices swapped": Mutant(
-        *MATERIALIZE, "StoreOp(value.result, slab, local, operands)",
+        *MATERIALIZE,
+        "StoreOp(value.result, slab, local, operands)",
         "StoreOp(value.result, slab, local[::-1], operands)",
         ("staged_transposed",),
     ),
     "block axes swapped": Mutant(
-        *MATERIALIZE, "delinearize(D0, extents), strict", "delinearize(D0, extents)[::-1], strict",
+        *MATERIALIZE,
+        "delinearize(D0, extents), strict",
+        "delinearize(D0, extents)[::-1], strict",
         ("two_block_axes",),
     ),
     "reduction starts from the identity of another combiner": Mutant(
-        *LOOPS, "identity(combiner, element)", "identity(Combiner.ADD, element)",
+        *LOOPS,
+        "identity(combiner, element)",
+        "identity(Combiner.ADD, element)",
         ("two_block_axes",),
     ),
     "maximum folds as minimum": Mutant(
         *LOOPS, "MAX: arith.MaximumfOp", "MAX: arith.MinimumfOp", ("where_amax",)
     ),
     "loop one iteration short": Mutant(
-        *LOOPS, "constants.get(op.static_extent)", "constants.get(op.static_extent - 1)",
+        *LOOPS,
+        "constants.get(op.static_extent)",
+        "constants.get(op.static_extent - 1)",
         ("exp_of_sum",),
     ),
     "an index at the extent passes the check": Mutant(
         *LOOPS, 'wide, limit, "ult"', 'wide, limit, "ugt"', ("embedding",)
     ),
     "strides swapped": Mutant(
-        *CUDA, "op.map.data.results, memref.get_shape()", "op.map.data.results, memref.get_shape()[::-1]",
+        *CUDA,
+        "op.map.data.results, memref.get_shape()",
+        "op.map.data.results, memref.get_shape()[::-1]",
         ("cat_transposed",),
     ),
     "a negative index is divided as C++ does": Mutant(
@@ -199,16 +208,22 @@ MUTANTS = {
         *SCALARS, 'binary(builder, "|", wins, is_nan)', "wins", ("nan_extremes_double",)
     ),
     "true becomes -1": Mutant(
-        *SCALARS, "if not signed and not is_bool(value.type):", "if is_bool(value.type):\n"
+        *SCALARS,
+        "if not signed and not is_bool(value.type):",
+        "if is_bool(value.type):\n"
         '        value = _insert(builder, UnaryOp("-", cast(builder, value, target)))\n    if False:',
         ("sum_of_bools",),
     ),
     "a reduction one contribution short": Mutant(
-        *LIFT, "ForOp(extent, Region(block), combiners", "ForOp(extent - 1, Region(block), combiners",
+        *LIFT,
+        "ForOp(extent, Region(block), combiners",
+        "ForOp(extent - 1, Region(block), combiners",
         ("exp_of_sum",),
     ),
     "a dropped cast": Mutant(
-        *LIFT, "return emit_cast(nest.builder, value,", "return value if 1 else (nest.builder, value,",
+        *LIFT,
+        "return emit_cast(nest.builder, value,",
+        "return value if 1 else (nest.builder, value,",
         ("softmax_bf16",),
     ),
     "a piece is read without its condition": Mutant(
@@ -218,23 +233,31 @@ MUTANTS = {
         *LIFT, "then, otherwise = regions", "otherwise, then = regions", ("pad",)
     ),
     "a bool that is extended with its sign": Mutant(
-        *SCALAR_CODE, "arith.UIToFPOp if is_bool(source)", "arith.SIToFPOp if is_bool(source)",
+        *SCALAR_CODE,
+        "arith.UIToFPOp if is_bool(source)",
+        "arith.SIToFPOp if is_bool(source)",
         ("mean_of_bools_as_float",),
     ),
     "hoisted past the guard": Mutant(
         *MERGE, "or isinstance(parent, scf.IfOp)", "", ("cat_of_computed",)
     ),
     "axes of the producer swapped": Mutant(
-        *MERGE, "load.map.data.results[axis]", "load.map.data.results[::-1][axis]",
+        *MERGE,
+        "load.map.data.results[axis]",
+        "load.map.data.results[::-1][axis]",
         ("square_transposed",),
     ),
     "the wrong arm of a known condition": Mutant(
-        *MERGE, "self.known[op.result] = not open_", "self.known[op.result] = bool(open_)",
+        *MERGE,
+        "self.known[op.result] = not open_",
+        "self.known[op.result] = bool(open_)",
         ("known_condition",),
     ),
     "different loads taken for one": Mutant(
-        *DEDUP, "tuple(sorted(op.properties.items(), key=lambda item: item[0])),\n"
-        "        tuple(op.attributes.items()),", "tuple(op.attributes.items()),",
+        *DEDUP,
+        "tuple(sorted(op.properties.items(), key=lambda item: item[0])),\n"
+        "        tuple(op.attributes.items()),",
+        "tuple(op.attributes.items()),",
         ("differences",),
     ),
     "ragged tail without its guard": Mutant(
@@ -244,15 +267,22 @@ MUTANTS = {
         *BLOCKIFY, "(split.extent - 1)", "split.extent", ("longer_than_a_block",)
     ),
     "ragged tail left out": Mutant(
-        *BLOCKIFY, "blocks=-(-extent // left), threads=left", "blocks=extent // left, threads=left",
+        *BLOCKIFY,
+        "blocks=-(-extent // left), threads=left",
+        "blocks=extent // left, threads=left",
         ("longer_than_a_block",),
     ),
     "serial elements overlap": Mutant(
-        *BLOCKIFY, "split.threads * split.serial if level", "split.threads if level", ("tanh_gelu",),
+        *BLOCKIFY,
+        "split.threads * split.serial if level",
+        "split.threads if level",
+        ("tanh_gelu",),
         "cpu",
     ),
     "composition forgets the outer map": Mutant(
-        *COMPOSE, "substitute(e, piece.exprs, self.ranges) for e in p.exprs", "e for e in p.exprs",
+        *COMPOSE,
+        "substitute(e, piece.exprs, self.ranges) for e in p.exprs",
+        "e for e in p.exprs",
         ("permute_slice_flip",),
     ),
     "composition forgets the outer condition": Mutant(
@@ -268,21 +298,29 @@ MUTANTS = {
         *LAYOUT, "(e.shape[axis] - 1)", "e.shape[axis]", ("permute_slice_flip",)
     ),
     "native: strides swapped": Mutant(
-        *ACCESSES, "linearize(exprs, shape)", "linearize(exprs, shape[::-1])", ("cat_transposed",), "cpu"
+        *ACCESSES,
+        "linearize(exprs, shape)",
+        "linearize(exprs, shape[::-1])",
+        ("cat_transposed",),
+        "cpu",
     ),
-    "native: < for <=": Mutant(
-        *ACCESSES, '"sge", zero', '"sgt", zero', ("pad",), "cpu"
-    ),
+    "native: < for <=": Mutant(*ACCESSES, '"sge", zero', '"sgt", zero', ("pad",), "cpu"),
     "native: the second condition is forgotten": Mutant(
         *ACCESSES, "for each in tests[1:]", "for each in tests[2:]", ("pad",), "cpu"
     ),
     "native: a negative index is divided towards zero": Mutant(
-        *ACCESSES, "constant(self.builder, 1 - divisor)", "constant(self.builder, 0)",
-        ("negative_dividend",), "cpu",
+        *ACCESSES,
+        "constant(self.builder, 1 - divisor)",
+        "constant(self.builder, 0)",
+        ("negative_dividend",),
+        "cpu",
     ),
     "native: a negative remainder": Mutant(
-        *ACCESSES, "self._negative(rest), raised, rest", "self._negative(rest), rest, rest",
-        ("negative_dividend",), "cpu",
+        *ACCESSES,
+        "self._negative(rest), raised, rest",
+        "self._negative(rest), rest, rest",
+        ("negative_dividend",),
+        "cpu",
     ),
 }
 
@@ -302,7 +340,10 @@ def test_a_mutant_is_caught(name: str) -> None:
     assert caught, f"{name}: survives on {', '.join(mutant.programs)}"
 
 
-ROADS = sorted({(p, m.target) for m in MUTANTS.values() for p in m.programs} | {(p, "sm_90a") for p in TILE_PROGRAMS})
+ROADS = sorted(
+    {(p, m.target) for m in MUTANTS.values() for p in m.programs}
+    | {(p, "sm_90a") for p in TILE_PROGRAMS}
+)
 
 
 @pytest.mark.parametrize(("program", "target"), ROADS)
