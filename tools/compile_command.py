@@ -41,6 +41,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", choices=list(TARGETS), help=f"machine to compile for ({DEFAULT_CUDA_TARGET})"
     )
+    parser.add_argument(
+        "--stop-after", metavar="PASS", help="print the program as this pass leaves it"
+    )
     parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
     parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
@@ -97,6 +100,21 @@ def choose(options: argparse.Namespace) -> tuple[Target, str]:
     return target, options.ir or ("cuda" if target.is_gpu else "llvm")
 
 
+def segments_to(
+    stage: str, target: Target, stop_after: str | None
+) -> list[tuple[str, tuple[ModulePass, ...]]]:
+    """The segments that lead to a stage, cut off after a pass if one is named. Raises UsageError."""
+    segments = passes_to(stage, target)
+    if stop_after is None:
+        return segments
+    for position, (room, passes) in enumerate(segments):
+        names = [each.name for each in passes]
+        if stop_after in names:
+            return [*segments[:position], (room, passes[: names.index(stop_after) + 1])]
+    known = ", ".join(each.name for _, passes in segments for each in passes)
+    raise UsageError(f"no pass '{stop_after}' on the way to {stage}; there are {known}")
+
+
 def lower(
     captured: Captured, target: Target, stage: str, options: argparse.Namespace
 ) -> tuple[ModuleOp, list[Decision]]:
@@ -108,7 +126,7 @@ def lower(
     with recording() as decisions:
         if tree is not None:
             tree.begin(module)
-        for room, passes in passes_to(stage, target):
+        for room, passes in segments_to(stage, target, options.stop_after):
             instruments: list[Instrument] = [timing] if options.timing else []
             if options.verbose > 1:
                 letter = ROOM_LETTERS.get(room, "n")
@@ -145,7 +163,8 @@ class _Continued(Instrument):
 def main(options: argparse.Namespace) -> int:
     """Compile and print."""
     target, stage = choose(options)
-    passes_to(stage, target)  # a wrong combination is told before the work of capturing
+    # A wrong combination is told before the work of capturing.
+    segments_to(stage, target, options.stop_after)
     if options.dump_dir:
         with _writing(options.dump_dir):
             options.dump_dir.mkdir(parents=True, exist_ok=True)
@@ -161,7 +180,8 @@ def main(options: argparse.Namespace) -> int:
         text = json.dumps(Program(captured, target).report(), indent=2) + "\n"
     else:
         module, decisions = lower(captured, target, stage, options)
-        text = cuda_source(module) if stage == "cuda" else f"{module!s}\n"
+        whole = stage == "cuda" and options.stop_after in (None, "lower-to-cuda")
+        text = cuda_source(module) if whole else f"{module!s}\n"
         if options.dump_dir:
             _dump_kernels(module, stage, options.dump_dir)
         if options.verbose:

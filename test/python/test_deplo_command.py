@@ -328,3 +328,13 @@ def test_help_is_0_and_names_the_commands(run):
     assert (code, err) == (0, "")
     assert "compile" in out
     assert "run" in out
+
+
+def test_stop_after_cuts_the_road_and_names_its_passes(run):
+    code = "F.softmax(torch.randn(4, 8), dim=-1)"
+    lifted = run("compile", "-c", code, "--stop-after", "lift-to-loops")[1]
+    fused = run("compile", "-c", code, "--stop-after", "fuse-loops")[1]
+    assert lifted.count("loop.kernel") > fused.count("loop.kernel") == 1
+    code, out, err = run("compile", "-c", EXP, "--stop-after", "fuse")
+    assert (code, out) == (2, "")
+    assert "no pass 'fuse'" in err and "fuse-loops" in err
