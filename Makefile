@@ -9,7 +9,7 @@ JOBS   ?= 2
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test lit pytest check clean
+.PHONY: run test test-ops lit pytest check clean
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
@@ -24,6 +24,13 @@ lit: $(STAMP)
 
 pytest: $(STAMP)
 	$(BIN)/python -m pytest
+
+# All of PyTorch's operator database; docs/coverage.md is written from what this finds. About an hour.
+test-ops: $(STAMP)
+	@status=0; for dtype in float32 bfloat16 float16 int64 bool; do \
+	  $(BIN)/python test/python/opinfo.py --dtype $$dtype --samples $$([ $$dtype = float32 ] && echo 8 || echo 2) \
+	    --write test/python/opinfo.json || status=1; \
+	done; $(BIN)/python -m deplo.tools.generate_coverage || status=1; exit $$status
 
 check: $(STAMP)
 	$(BIN)/ruff check .

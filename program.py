@@ -139,7 +139,7 @@ class Program:
     def ir(self, stage: str) -> str:
         """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
         module = self.stage(stage)
-        return cuda_source(module) if stage == "cuda" else f"{module}\n"
+        return cuda_source(module) if stage == "cuda" else f"{module!s}\n"
 
     @cached_property
     def executable(self) -> CpuProgram | CudaProgram:

@@ -39,6 +39,10 @@ UNKNOWN: Range = (-(1 << 62), 1 << 62)
 """The range of an index that nothing is known of."""
 
 
+_UNSIGNED_LESS = 6
+"""The number of `ult` in `arith.cmpi`."""
+
+
 def extent_range(extent: int) -> Range:
     """The range of a counter from 0 to `extent`; a loop that never runs counts as running once."""
     return (0, max(extent - 1, 0))
@@ -99,6 +103,8 @@ def value_range(value: SSAValue) -> Range:
             return extent_range(extent.value.data)
         case IndexOp() | cuda.IndexOp() as op:
             return bounds(op.map.data.results[0], operand_ranges(op.operands_))
+        case arith.IndexCastOp(input=value):
+            return _selected_range(value)
         case kernel.BlockIdOp() | cuda.BlockIdxOp() as op:
             return _launch_range(op, threads=False)
         case kernel.ThreadIdOp() | cuda.ThreadIdxOp() as op:
@@ -122,6 +128,20 @@ def _scf_range(loop: scf.ForOp) -> Range:
     bounds_ = [_constant_index(v) for v in (loop.lb, loop.ub)]
     low, high = bounds_
     return UNKNOWN if low is None or high is None else (low, max(high - 1, low))
+
+
+def _selected_range(value: SSAValue) -> Range:
+    """The range of `x if x <u n else 0`, which `loop.checked_index` becomes."""
+    select = value.owner
+    if not isinstance(select, arith.SelectOp) or _constant_index(select.rhs) != 0:
+        return UNKNOWN
+    compare = select.cond.owner
+    if not isinstance(compare, arith.CmpiOp) or compare.lhs is not select.lhs:
+        return UNKNOWN
+    limit = _constant_index(compare.rhs)
+    if limit is None or limit < 0 or compare.predicate.value.data != _UNSIGNED_LESS:
+        return UNKNOWN
+    return extent_range(limit)
 
 
 def _constant_index(value: SSAValue) -> int | None:
@@ -316,7 +336,9 @@ def _binary(kind: AffineBinaryOpKind, lhs: AffineExpr, divisor: int) -> AffineEx
 
 def _build(terms: Mapping[AffineExpr, int], constant: int) -> AffineExpr:
     expr = ZERO
-    for atom, coefficient in sorted(terms.items(), key=lambda t: (t[1] < 0, -abs(t[1]), _order(t[0]))):
+    for atom, coefficient in sorted(
+        terms.items(), key=lambda t: (t[1] < 0, -abs(t[1]), _order(t[0]))
+    ):
         expr = expr + atom * coefficient
     return expr + constant
 

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IntegerType,
     Signedness,
+    f64,
     i1,
 )
 from xdsl.dialects.utils import EnumAttribute
@@ -91,6 +92,7 @@ class Function(StrEnum):
     MIN = "min"
     POW = "pow"
     ATAN2 = "atan2"
+    COPYSIGN = "copysign"
     NEG = "neg"
     ABS = "abs"
     EXP = "exp"
@@ -105,6 +107,15 @@ class Function(StrEnum):
     COS = "cos"
     TAN = "tan"
     TANH = "tanh"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
+    SINH = "sinh"
+    COSH = "cosh"
+    ASINH = "asinh"
+    ACOSH = "acosh"
+    ATANH = "atanh"
+    LOG10 = "log10"
     ERF = "erf"
     FLOOR = "floor"
     CEIL = "ceil"
@@ -114,6 +125,8 @@ class Function(StrEnum):
     OR = "or"
     XOR = "xor"
     NOT = "not"
+    SHL = "shl"
+    SHR = "shr"
     EQ = "eq"
     NE = "ne"
     LT = "lt"
@@ -137,7 +150,10 @@ class Signature:
     meaning: str = ""
 
 
-_UNARY_FLOAT = "exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tan tanh erf floor ceil trunc"
+_UNARY_FLOAT = (
+    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan tanh asin acos atan sinh cosh asinh acosh"
+    " atanh erf floor ceil trunc"
+)
 
 FUNCTIONS: dict[Function, Signature] = {
     Function.ADD: Signature(2, "fi"),
@@ -147,11 +163,14 @@ FUNCTIONS: dict[Function, Signature] = {
     Function.FLOORDIV: Signature(2, "i", meaning="quotient rounded towards minus infinity"),
     Function.TRUNCDIV: Signature(2, "i", meaning="quotient rounded towards zero"),
     Function.REMAINDER: Signature(2, "i", meaning="x - floordiv(x, y) * y, the sign of y"),
-    Function.FMOD: Signature(2, "i", meaning="x - truncdiv(x, y) * y, the sign of x"),
+    Function.FMOD: Signature(
+        2, "if", meaning="x - trunc(x / y) * y, exact, with the sign of x; of floats, f32 only"
+    ),
     Function.MAX: Signature(2, "fib", meaning="NaN if either operand is NaN"),
     Function.MIN: Signature(2, "fib", meaning="NaN if either operand is NaN"),
     Function.POW: Signature(2, "f"),
     Function.ATAN2: Signature(2, "f"),
+    Function.COPYSIGN: Signature(2, "f", meaning="the first operand with the second's sign"),
     Function.NEG: Signature(1, "fi"),
     Function.ABS: Signature(1, "fi"),
     Function.ROUND: Signature(1, "f", meaning="to nearest, ties to even"),
@@ -159,6 +178,8 @@ FUNCTIONS: dict[Function, Signature] = {
     Function.OR: Signature(2, "ib"),
     Function.XOR: Signature(2, "ib"),
     Function.NOT: Signature(1, "ib"),
+    Function.SHL: Signature(2, "i", meaning="x * 2**y; 0 unless y is within the width"),
+    Function.SHR: Signature(2, "i", meaning="x / 2**y rounded down; 0 or -1 beyond the width"),
     Function.EQ: Signature(2, "fib", predicate=True),
     Function.NE: Signature(2, "fib", predicate=True, meaning="true if either operand is NaN"),
     Function.LT: Signature(2, "fib", predicate=True),
@@ -197,6 +218,8 @@ def infer_result(function: Function, elements: list[Attribute]) -> Attribute:
         listed = ", ".join(str(e) for e in values)
         raise VerifyException(f"{function} needs operands of one element type, got {listed}")
     kind = element_kind(values[0])
+    if function is Function.FMOD and values[0] == f64:
+        raise VerifyException("fmod is not defined on f64")
     if kind not in signature.kinds:
         hint = "; cast to f32 first" if kind == "h" else ""
         raise VerifyException(f"{function} is not defined on {values[0]}{hint}")

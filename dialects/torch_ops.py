@@ -52,6 +52,14 @@ from .torch_shapes import (
     UnsqueezeShapeOp,
     ViewShapeOp,
 )
+from .torch_window_shapes import (
+    AdaptivePoolShapeOp,
+    ConvolutionShapeOp,
+    DiagonalShapeOp,
+    Pool3dShapeOp,
+    PoolShapeOp,
+    UnfoldShapeOp,
+)
 
 
 @irdl_op_definition
@@ -814,6 +822,20 @@ class BitwiseXorOp(PointwiseOp):
 
 
 @irdl_op_definition
+class BitwiseXorScalarOp(PointwiseOp):
+    """`aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor`"""
+
+    name = "torch.bitwise_xor_scalar"
+    ATEN: ClassVar[str] = "bitwise_xor.Scalar"
+
+    input = operand_def(TensorType)
+    other = prop_def(SCALAR)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class BitwiseNotOp(PointwiseOp):
     """`aten::bitwise_not(Tensor self) -> Tensor`"""
 
@@ -821,6 +843,207 @@ class BitwiseNotOp(PointwiseOp):
     ATEN: ClassVar[str] = "bitwise_not.default"
 
     input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class BitwiseLeftShiftOp(PointwiseOp):
+    """`aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor`"""
+
+    name = "torch.bitwise_left_shift"
+    ATEN: ClassVar[str] = "bitwise_left_shift.Tensor"
+
+    input = operand_def(TensorType)
+    other = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class BitwiseRightShiftOp(PointwiseOp):
+    """`aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor`"""
+
+    name = "torch.bitwise_right_shift"
+    ATEN: ClassVar[str] = "bitwise_right_shift.Tensor"
+
+    input = operand_def(TensorType)
+    other = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AsinOp(PointwiseOp):
+    """`aten::asin(Tensor self) -> Tensor`"""
+
+    name = "torch.asin"
+    ATEN: ClassVar[str] = "asin.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AcosOp(PointwiseOp):
+    """`aten::acos(Tensor self) -> Tensor`"""
+
+    name = "torch.acos"
+    ATEN: ClassVar[str] = "acos.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AtanOp(PointwiseOp):
+    """`aten::atan(Tensor self) -> Tensor`"""
+
+    name = "torch.atan"
+    ATEN: ClassVar[str] = "atan.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class Atan2Op(PointwiseOp):
+    """`aten::atan2(Tensor self, Tensor other) -> Tensor`"""
+
+    name = "torch.atan2"
+    ATEN: ClassVar[str] = "atan2.default"
+
+    input = operand_def(TensorType)
+    other = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SinhOp(PointwiseOp):
+    """`aten::sinh(Tensor self) -> Tensor`"""
+
+    name = "torch.sinh"
+    ATEN: ClassVar[str] = "sinh.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CoshOp(PointwiseOp):
+    """`aten::cosh(Tensor self) -> Tensor`"""
+
+    name = "torch.cosh"
+    ATEN: ClassVar[str] = "cosh.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AsinhOp(PointwiseOp):
+    """`aten::asinh(Tensor self) -> Tensor`"""
+
+    name = "torch.asinh"
+    ATEN: ClassVar[str] = "asinh.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AcoshOp(PointwiseOp):
+    """`aten::acosh(Tensor self) -> Tensor`"""
+
+    name = "torch.acosh"
+    ATEN: ClassVar[str] = "acosh.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AtanhOp(PointwiseOp):
+    """`aten::atanh(Tensor self) -> Tensor`"""
+
+    name = "torch.atanh"
+    ATEN: ClassVar[str] = "atanh.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class Log10Op(PointwiseOp):
+    """`aten::log10(Tensor self) -> Tensor`"""
+
+    name = "torch.log10"
+    ATEN: ClassVar[str] = "log10.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class FmaxOp(PointwiseOp):
+    """`aten::fmax(Tensor self, Tensor other) -> Tensor`"""
+
+    name = "torch.fmax"
+    ATEN: ClassVar[str] = "fmax.default"
+
+    input = operand_def(TensorType)
+    other = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class FminOp(PointwiseOp):
+    """`aten::fmin(Tensor self, Tensor other) -> Tensor`"""
+
+    name = "torch.fmin"
+    ATEN: ClassVar[str] = "fmin.default"
+
+    input = operand_def(TensorType)
+    other = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CopysignOp(PointwiseOp):
+    """`aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor`"""
+
+    name = "torch.copysign"
+    ATEN: ClassVar[str] = "copysign.Tensor"
+
+    input = operand_def(TensorType)
+    other = operand_def(TensorType)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -1089,6 +1312,19 @@ class IsinfOp(PredicateOp):
 
     name = "torch.isinf"
     ATEN: ClassVar[str] = "isinf.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SignbitOp(PredicateOp):
+    """`aten::signbit(Tensor self) -> Tensor`"""
+
+    name = "torch.signbit"
+    ATEN: ClassVar[str] = "signbit.default"
 
     input = operand_def(TensorType)
     result = result_def(TensorType)
@@ -1434,6 +1670,76 @@ class VarOp(ReductionOp):
 
 
 @irdl_op_definition
+class MaxDimOp(ReductionOp):
+    """`aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor
+    indices)`"""
+
+    name = "torch.max_dim"
+    ATEN: ClassVar[str] = "max.dim"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MinDimOp(ReductionOp):
+    """`aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor
+    indices)`"""
+
+    name = "torch.min_dim"
+    ATEN: ClassVar[str] = "min.dim"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class VarMeanOp(ReductionOp):
+    """`aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool
+    keepdim=False) -> (Tensor, Tensor)`"""
+
+    name = "torch.var_mean"
+    ATEN: ClassVar[str] = "var_mean.correction"
+
+    input = operand_def(TensorType)
+    dim = opt_prop_def(INTS)
+    correction = opt_prop_def(SCALAR)
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class LinalgVectorNormOp(ReductionOp):
+    """`aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *,
+    ScalarType? dtype=None) -> Tensor`"""
+
+    name = "torch.linalg_vector_norm"
+    ATEN: ClassVar[str] = "linalg_vector_norm.default"
+
+    input = operand_def(TensorType)
+    ord = prop_def(SCALAR, default_value=argument_attr(2))
+    dim = opt_prop_def(INTS)
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    dtype = opt_prop_def(DTYPE)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class ViewOp(ViewShapeOp):
     """`aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)`"""
 
@@ -1739,6 +2045,70 @@ class CumsumOp(SameShapeOp):
 
 
 @irdl_op_definition
+class CumprodOp(SameShapeOp):
+    """`aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor`"""
+
+    name = "torch.cumprod"
+    ATEN: ClassVar[str] = "cumprod.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    dtype = opt_prop_def(DTYPE)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CopyOp(SameShapeOp):
+    """`aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor`
+
+    Not represented: non_blocking.
+    """
+
+    name = "torch.copy"
+    ATEN: ClassVar[str] = "copy.default"
+
+    input = operand_def(TensorType)
+    src = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class DiagonalOp(DiagonalShapeOp):
+    """`aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)`"""
+
+    name = "torch.diagonal"
+    ATEN: ClassVar[str] = "diagonal.default"
+
+    input = operand_def(TensorType)
+    offset = prop_def(INT, default_value=argument_attr(0))
+    dim1 = prop_def(INT, default_value=argument_attr(0))
+    dim2 = prop_def(INT, default_value=argument_attr(1))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class UnfoldOp(UnfoldShapeOp):
+    """`aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)`"""
+
+    name = "torch.unfold"
+    ATEN: ClassVar[str] = "unfold.default"
+
+    input = operand_def(TensorType)
+    dimension = prop_def(INT)
+    size = prop_def(INT)
+    step = prop_def(INT)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class SoftmaxOp(SameShapeOp):
     """`aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor`"""
 
@@ -1952,6 +2322,237 @@ class NativeLayerNormOp(NormShapeOp):
 
 
 @irdl_op_definition
+class NativeGroupNormOp(SameShapeOp):
+    """`aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C,
+    SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)`"""
+
+    name = "torch.native_group_norm"
+    ATEN: ClassVar[str] = "native_group_norm.default"
+
+    input = operand_def(TensorType)
+    weight = opt_operand_def(TensorType)
+    bias = opt_operand_def(TensorType)
+    N = prop_def(INT)
+    C = prop_def(INT)
+    HxW = prop_def(INT)
+    group = prop_def(INT)
+    eps = prop_def(FLOAT)
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+    result2 = result_def(TensorType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class InternalNativeBatchNormLegitNoTrainingOp(SameShapeOp):
+    """`aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias,
+    Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor,
+    Tensor)`"""
+
+    name = "torch._native_batch_norm_legit_no_training"
+    ATEN: ClassVar[str] = "_native_batch_norm_legit_no_training.default"
+
+    input = operand_def(TensorType)
+    weight = opt_operand_def(TensorType)
+    bias = opt_operand_def(TensorType)
+    running_mean = operand_def(TensorType)
+    running_var = operand_def(TensorType)
+    momentum = prop_def(FLOAT)
+    eps = prop_def(FLOAT)
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+    result2 = result_def(TensorType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class InternalNativeBatchNormLegitOp(SameShapeOp):
+    """`aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool
+    training, float momentum, float eps) -> (Tensor, Tensor, Tensor)`"""
+
+    name = "torch._native_batch_norm_legit"
+    ATEN: ClassVar[str] = "_native_batch_norm_legit.no_stats"
+
+    input = operand_def(TensorType)
+    weight = opt_operand_def(TensorType)
+    bias = opt_operand_def(TensorType)
+    training = prop_def(BOOL)
+    momentum = prop_def(FLOAT)
+    eps = prop_def(FLOAT)
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+    result2 = result_def(TensorType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ConvolutionOp(ConvolutionShapeOp):
+    """`aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[]
+    padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) ->
+    Tensor`"""
+
+    name = "torch.convolution"
+    ATEN: ClassVar[str] = "convolution.default"
+
+    input = operand_def(TensorType)
+    weight = operand_def(TensorType)
+    bias = opt_operand_def(TensorType)
+    stride = prop_def(INTS)
+    padding = prop_def(INTS)
+    dilation = prop_def(INTS)
+    transposed = prop_def(BOOL)
+    output_padding = prop_def(INTS)
+    groups = prop_def(INT)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AvgPool2dOp(PoolShapeOp):
+    """`aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool
+    ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor`"""
+
+    name = "torch.avg_pool2d"
+    ATEN: ClassVar[str] = "avg_pool2d.default"
+
+    input = operand_def(TensorType)
+    kernel_size = prop_def(INTS)
+    stride = prop_def(INTS, default_value=argument_attr([]))
+    padding = prop_def(INTS, default_value=argument_attr([0, 0]))
+    ceil_mode = prop_def(BOOL, default_value=argument_attr(False))
+    count_include_pad = prop_def(BOOL, default_value=argument_attr(True))
+    divisor_override = opt_prop_def(INT)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MaxPool2dWithIndicesOp(PoolShapeOp):
+    """`aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2]
+    padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)`"""
+
+    name = "torch.max_pool2d_with_indices"
+    ATEN: ClassVar[str] = "max_pool2d_with_indices.default"
+
+    input = operand_def(TensorType)
+    kernel_size = prop_def(INTS)
+    stride = prop_def(INTS, default_value=argument_attr([]))
+    padding = prop_def(INTS, default_value=argument_attr([0, 0]))
+    dilation = prop_def(INTS, default_value=argument_attr([1, 1]))
+    ceil_mode = prop_def(BOOL, default_value=argument_attr(False))
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AvgPool3dOp(Pool3dShapeOp):
+    """`aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool
+    ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor`"""
+
+    name = "torch.avg_pool3d"
+    ATEN: ClassVar[str] = "avg_pool3d.default"
+
+    input = operand_def(TensorType)
+    kernel_size = prop_def(INTS)
+    stride = prop_def(INTS, default_value=argument_attr([]))
+    padding = prop_def(INTS, default_value=argument_attr([0, 0, 0]))
+    ceil_mode = prop_def(BOOL, default_value=argument_attr(False))
+    count_include_pad = prop_def(BOOL, default_value=argument_attr(True))
+    divisor_override = opt_prop_def(INT)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MaxPool3dWithIndicesOp(Pool3dShapeOp):
+    """`aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3]
+    padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)`"""
+
+    name = "torch.max_pool3d_with_indices"
+    ATEN: ClassVar[str] = "max_pool3d_with_indices.default"
+
+    input = operand_def(TensorType)
+    kernel_size = prop_def(INTS)
+    stride = prop_def(INTS, default_value=argument_attr([]))
+    padding = prop_def(INTS, default_value=argument_attr([0, 0, 0]))
+    dilation = prop_def(INTS, default_value=argument_attr([1, 1, 1]))
+    ceil_mode = prop_def(BOOL, default_value=argument_attr(False))
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class InternalAdaptiveAvgPool2dOp(AdaptivePoolShapeOp):
+    """`aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor`"""
+
+    name = "torch._adaptive_avg_pool2d"
+    ATEN: ClassVar[str] = "_adaptive_avg_pool2d.default"
+
+    input = operand_def(TensorType)
+    output_size = prop_def(INTS)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class InternalAdaptiveAvgPool3dOp(AdaptivePoolShapeOp):
+    """`aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor`"""
+
+    name = "torch._adaptive_avg_pool3d"
+    ATEN: ClassVar[str] = "_adaptive_avg_pool3d.default"
+
+    input = operand_def(TensorType)
+    output_size = prop_def(INTS)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AdaptiveMaxPool2dOp(AdaptivePoolShapeOp):
+    """`aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)`"""
+
+    name = "torch.adaptive_max_pool2d"
+    ATEN: ClassVar[str] = "adaptive_max_pool2d.default"
+
+    input = operand_def(TensorType)
+    output_size = prop_def(INTS)
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AdaptiveMaxPool3dOp(AdaptivePoolShapeOp):
+    """`aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)`"""
+
+    name = "torch.adaptive_max_pool3d"
+    ATEN: ClassVar[str] = "adaptive_max_pool3d.default"
+
+    input = operand_def(TensorType)
+    output_size = prop_def(INTS)
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class ScaledDotProductAttentionOp(AttentionShapeOp):
     """`aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor?
     attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool
@@ -2137,6 +2738,43 @@ class ScalarTensorOp(SizedOp):
 
 
 @irdl_op_definition
+class EmptyOp(SizedOp):
+    """`aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None,
+    Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+
+    Not represented: layout, device, pin_memory, memory_format.
+    """
+
+    name = "torch.empty"
+    ATEN: ClassVar[str] = "empty.memory_format"
+
+    size = prop_def(INTS)
+    dtype = opt_prop_def(DTYPE)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class EmptyPermutedOp(SizedOp):
+    """`aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None,
+    Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`
+
+    Not represented: layout, device, pin_memory.
+    """
+
+    name = "torch.empty_permuted"
+    ATEN: ClassVar[str] = "empty_permuted.default"
+
+    size = prop_def(INTS)
+    physical_layout = prop_def(INTS)
+    dtype = opt_prop_def(DTYPE)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class FullLikeOp(SameShapeOp):
     """`aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout?
     layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) ->
@@ -2248,7 +2886,23 @@ TORCH_OPS: list[type[TorchOp]] = [
     BitwiseOrOp,
     BitwiseOrScalarOp,
     BitwiseXorOp,
+    BitwiseXorScalarOp,
     BitwiseNotOp,
+    BitwiseLeftShiftOp,
+    BitwiseRightShiftOp,
+    AsinOp,
+    AcosOp,
+    AtanOp,
+    Atan2Op,
+    SinhOp,
+    CoshOp,
+    AsinhOp,
+    AcoshOp,
+    AtanhOp,
+    Log10Op,
+    FmaxOp,
+    FminOp,
+    CopysignOp,
     WhereOp,
     InternalToCopyOp,
     CloneOp,
@@ -2268,6 +2922,7 @@ TORCH_OPS: list[type[TorchOp]] = [
     GeScalarOp,
     IsnanOp,
     IsinfOp,
+    SignbitOp,
     LogicalNotOp,
     LogicalAndOp,
     LogicalOrOp,
@@ -2291,6 +2946,10 @@ TORCH_OPS: list[type[TorchOp]] = [
     ArgmaxOp,
     ArgminOp,
     VarOp,
+    MaxDimOp,
+    MinDimOp,
+    VarMeanOp,
+    LinalgVectorNormOp,
     ViewOp,
     InternalUnsafeViewOp,
     PermuteOp,
@@ -2312,6 +2971,10 @@ TORCH_OPS: list[type[TorchOp]] = [
     TrilOp,
     TriuOp,
     CumsumOp,
+    CumprodOp,
+    CopyOp,
+    DiagonalOp,
+    UnfoldOp,
     SoftmaxOp,
     InternalSoftmaxOp,
     LogSoftmaxOp,
@@ -2325,6 +2988,18 @@ TORCH_OPS: list[type[TorchOp]] = [
     RmsNormOp,
     LayerNormOp,
     NativeLayerNormOp,
+    NativeGroupNormOp,
+    InternalNativeBatchNormLegitNoTrainingOp,
+    InternalNativeBatchNormLegitOp,
+    ConvolutionOp,
+    AvgPool2dOp,
+    MaxPool2dWithIndicesOp,
+    AvgPool3dOp,
+    MaxPool3dWithIndicesOp,
+    InternalAdaptiveAvgPool2dOp,
+    InternalAdaptiveAvgPool3dOp,
+    AdaptiveMaxPool2dOp,
+    AdaptiveMaxPool3dOp,
     ScaledDotProductAttentionOp,
     EmbeddingOp,
     GatherOp,
@@ -2335,6 +3010,8 @@ TORCH_OPS: list[type[TorchOp]] = [
     ZerosOp,
     OnesOp,
     ScalarTensorOp,
+    EmptyOp,
+    EmptyPermutedOp,
     FullLikeOp,
     ZerosLikeOp,
     OnesLikeOp,

@@ -449,10 +449,11 @@ class IndexSelectShapeOp(TorchOp):
     def result_shape(self) -> Shape | None:
         source, index = self.operand_shapes()
         _verify_indices(self.operands[1])
-        if not source or len(index) != 1:
-            raise VerifyException("needs an axis and a 1-d list of indices")
         axis = normalize_axis(self.integer("dim"), len(source))
-        return (*source[:axis], index[0], *source[axis + 1 :])
+        count = index[0] if index else 1
+        if len(index) > 1 or (not source and count != 1):
+            raise VerifyException(f"a list of indices {list(index)} does not fit {list(source)}")
+        return (*source[:axis], count, *source[axis + 1 :]) if source else ()
 
 
 class IndexShapeOp(TorchOp):

@@ -6,6 +6,7 @@ Each checks that its arguments give the extents of its first result, and answers
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.utils.exceptions import VerifyException
 
@@ -81,7 +82,7 @@ class ConvolutionShapeOp(TorchOp):
 class PoolShapeOp(TorchOp):
     """Folds each window of the last axes to one element."""
 
-    AXES = 2
+    AXES: ClassVar[int] = 2
     """How many of the last axes are pooled."""
 
     def slides(self) -> list[Slide]:
@@ -101,12 +102,12 @@ class PoolShapeOp(TorchOp):
     def result_shape(self) -> Shape | None:
         source = self.operand_shapes()[0]
         if len(source) not in (self.AXES + 1, self.AXES + 2):
-            raise VerifyException(f"pools the last {self.AXES} axes after 1 or 2, got {list(source)}")
+            raise VerifyException(
+                f"pools the last {self.AXES} axes after 1 or 2, got {list(source)}"
+            )
         slides = self.slides()
         lead = len(source) - self.AXES
-        extents = [
-            self._windows(n, slide) for n, slide in zip(source[lead:], slides, strict=True)
-        ]
+        extents = [self._windows(n, slide) for n, slide in zip(source[lead:], slides, strict=True)]
         if any(n < 1 for n in extents):
             raise VerifyException("the kernel is larger than the padded input")
         return (*source[:lead], *extents)
@@ -124,7 +125,7 @@ class PoolShapeOp(TorchOp):
 class Pool3dShapeOp(PoolShapeOp):
     """Folds each window of the last three axes to one element."""
 
-    AXES = 3
+    AXES: ClassVar[int] = 3
 
 
 class AdaptivePoolShapeOp(TorchOp):

@@ -15,7 +15,7 @@ import types
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -23,9 +23,10 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.torch import OPS_BY_ATEN
 from ..errors import DeploError, UnsupportedOpError, UsageError
+from .decompositions import decompositions
 from .importer import Importer
+from .python_values import Inputs, close_over, with_closed_over
 from .unsupported import SourceLine, is_internal
 
 Source = Literal["input", "parameter", "buffer", "constant"]
@@ -100,6 +101,8 @@ class Captured:
                 flat.append(output.value)
             else:
                 flat.append((results if output.source == "result" else arguments)[output.index])
+        if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
+            return torch.Size(flat)
         return pytree.tree_unflatten(flat, self.out_spec)
 
 
@@ -121,18 +124,43 @@ def capture(
         )
     if any(isinstance(value, torch.Tensor) and value.is_nested for value in args):
         raise UnsupportedOpError("nested tensors are not supported")
-    exported = _export(program, tuple(args), dict(kwargs or {}))
-    return _import(exported, tuple(kwargs or {}))
+    inputs = close_over(args, kwargs or {})
+    if not isinstance(program, torch.nn.Module):
+        module: torch.nn.Module = _FunctionModule(with_closed_over(program, inputs.closed_over))
+    elif inputs.closed_over:
+        module = _ClosedOver(program, inputs.closed_over)
+    else:
+        module = program
+    exported = _export(module, inputs)
+    captured = _import(exported, tuple(kwargs or {}))
+    return _as_called(captured, module, args, kwargs or {}, inputs)
 
 
-def _export(
-    program: torch.nn.Module | Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> torch.export.ExportedProgram:
-    module = program if isinstance(program, torch.nn.Module) else _FunctionModule(program)
+def _as_called(
+    captured: Captured,
+    module: torch.nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    inputs: Inputs,
+) -> Captured:
+    """`captured`, with the structure of the inputs and outputs that the caller sees."""
+    out_spec = module.out_spec if isinstance(module, _FunctionModule) else None
+    if out_spec is None or out_spec.num_leaves != captured.out_spec.num_leaves:
+        out_spec = captured.out_spec
+    return replace(
+        captured,
+        in_spec=pytree.tree_structure((tuple(args), dict(kwargs))),
+        out_spec=out_spec,
+        constants=captured.constants | dict(inputs.closed_over),
+    )
+
+
+def _export(module: torch.nn.Module, inputs: Inputs) -> torch.export.ExportedProgram:
+    args, kwargs = inputs.args, inputs.kwargs
     try:
         with torch.no_grad(), _quiet():
             exported = torch.export.export(module, args, kwargs, strict=False)
-            return exported.run_decompositions(_decompositions())
+            return exported.run_decompositions(decompositions())
     except Exception as error:
         if isinstance(error, DeploError):
             raise
@@ -180,22 +208,30 @@ def _failure(what: str, error: Exception) -> str:
     return "\n".join(lines if "DataDependent" in type(error).__name__ else lines[:-1])
 
 
-def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """PyTorch's decompositions to Core ATen, less those of operators that the dialect has."""
-    table = dict(torch.export.default_decompositions().items())
-    return {op: rule for op, rule in table.items() if _contract_name(op) not in OPS_BY_ATEN}
-
-
-def _contract_name(op: Any) -> str:
-    return f"{op._schema.name.removeprefix('aten::')}.{op._overloadname}"
-
-
 class _FunctionModule(torch.nn.Module):
-    """A plain function as a module, under the function's own signature."""
+    """A plain function as a module, under the function's own signature.
+
+    Keeps the structure of what the function returned: export's forgets types such as torch.Size.
+    """
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__()
         self.forward = _named_forward(function)
+        self.out_spec: pytree.TreeSpec | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = super().__call__(*args, **kwargs)
+        self.out_spec = pytree.tree_structure(result)
+        return result
+
+
+class _ClosedOver(torch.nn.Module):
+    """A module some of whose inputs are constants that export does not see."""
+
+    def __init__(self, module: torch.nn.Module, closed_over: Mapping[int, object]):
+        super().__init__()
+        self.module = module
+        self.forward = with_closed_over(module.forward, closed_over)
 
 
 def _named_forward(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -139,7 +139,7 @@ def _direct_call(expression: ast.expr, namespace: dict[str, Any]) -> Loaded | No
     """
     if not isinstance(expression, ast.Call) or not isinstance(expression.func, ast.Name):
         return None
-    callee = namespace.get(expression.func.id)
+    callee: Any = namespace.get(expression.func.id)
     own = isinstance(callee, types.FunctionType) and callee.__code__.co_filename == FILE
     values = [*expression.args, *(keyword.value for keyword in expression.keywords)]
     if not (own or isinstance(callee, torch.nn.Module)):

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
@@ -110,6 +111,11 @@ class Importer:
         tensors = [self._tensor(node, tensor) for tensor in arguments.tensors]
         op = op_class.build_op(tensors, arguments.properties, types)
         op.location = location_of(node)
+        try:
+            op.verify()
+        except VerifyException as error:  # PyTorch allows what the dialect does not
+            self.unsupported.add(node, str(error))
+            return
         self._block.add_op(op)
         self._values[node] = list(op.results)
         for result in op.results:

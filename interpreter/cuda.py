@@ -175,12 +175,16 @@ class CudaMachine(SimtMachine):
     ) -> None:
         dims = [self.values[v] for v in operands]
         for dividend in (d for expr in exprs for d in _dividends(expr)):
-            if np.any((evaluate_index(dividend, dims) < 0) & self.mask):
+            if np.any((self._fits(op, evaluate_index(dividend, dims)) < 0) & self.mask):
                 raise self.fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
 
     def test(self, op: loop.TestOp | cuda.TestOp) -> None:
         """Whether all of some conditions hold."""
-        self._check_dividends(op, [c.lhs for c in op.set.data.constraints], op.operands_)
+        exprs = [c.lhs for c in op.set.data.constraints]
+        self._check_dividends(op, exprs, op.operands_)
+        dims = [self.values[v] for v in op.operands_]
+        for expr in exprs:
+            self._fits(op, evaluate_index(expr, dims))
         super().test(op)
 
     def _index_expr(self, op: cuda.IndexOp) -> Array:
@@ -206,7 +210,9 @@ class CudaMachine(SimtMachine):
         result = _OPERATORS[operator](a, b)
         if operator in "+-*" and result.dtype.name in ("int32", "int64"):
             if np.any(_overflows(operator, a, b, result) & self.mask):
-                raise self.fault(op, f"overflows in a signed {operator}, which C++ leaves undefined")
+                raise self.fault(
+                    op, f"overflows in a signed {operator}, which C++ leaves undefined"
+                )
         return result
 
     def _call(self, op: cuda.CallOp) -> Array:

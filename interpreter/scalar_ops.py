@@ -82,6 +82,15 @@ _UNARY: dict[type[Operation], Callable[[Array], Array]] = {
     math.CosOp: np.cos,
     math.TanOp: np.tan,
     math.TanhOp: np.tanh,
+    math.AsinOp: np.arcsin,
+    math.AcosOp: np.arccos,
+    math.AtanOp: np.arctan,
+    math.SinhOp: np.sinh,
+    math.CoshOp: np.cosh,
+    math.AsinhOp: np.arcsinh,
+    math.AcoshOp: np.arccosh,
+    math.AtanhOp: np.arctanh,
+    math.Log10Op: np.log10,
     math.ErfOp: erf,
     math.FloorOp: np.floor,
     math.CeilOp: np.ceil,
@@ -110,6 +119,8 @@ _BINARY: dict[type[Operation], Callable[[Array, Array], Array]] = {
     arith.AndIOp: np.bitwise_and,
     arith.OrIOp: np.bitwise_or,
     arith.XOrIOp: np.bitwise_xor,
+    arith.ShLIOp: np.left_shift,
+    arith.ShRSIOp: np.right_shift,
 }
 
 _CASTS = (
@@ -181,10 +192,7 @@ def evaluate(op: Operation, args: list[Array]) -> Array | None:
             case arith.CmpfOp():
                 return _compare_floats(op.predicate.value.data, args[0], args[1])
             case arith.UIToFPOp() | arith.ExtUIOp():
-                values = args[0]
-                if values.dtype != np.bool_:
-                    values = values.view(np.dtype(f"u{values.dtype.itemsize}"))
-                return convert(values, op.results[0].type)
+                return convert(_unsigned(args[0]), op.results[0].type)
             case math.FmaOp():
                 wide = [a.astype(np.float64) for a in args]
                 return (wide[0] * wide[1] + wide[2]).astype(args[0].dtype)
@@ -198,8 +206,28 @@ def evaluate(op: Operation, args: list[Array]) -> Array | None:
                 return None
 
 
+def _unsigned(a: Array) -> Array:
+    return a if a.dtype == np.bool_ else a.view(np.dtype(f"u{a.dtype.itemsize}"))
+
+
 def _remainder(a: Array, b: Array) -> Array:
     return (a - _floordiv(a, b) * b).astype(a.dtype)
+
+
+def _fmod(a: Array, b: Array) -> Array:
+    return np.fmod(a, b) if a.dtype.kind == "f" else _truncrem(a, b)
+
+
+def _shift_left(a: Array, b: Array) -> Array:
+    width = a.dtype.itemsize * 8
+    inside = (b >= 0) & (b < width)
+    return np.where(inside, np.left_shift(a, np.where(inside, b, 0)), 0).astype(a.dtype)
+
+
+def _shift_right(a: Array, b: Array) -> Array:
+    width = a.dtype.itemsize * 8
+    inside = (b >= 0) & (b < width)
+    return np.right_shift(a, np.where(inside, b, width - 1)).astype(a.dtype)
 
 
 def _not(a: Array) -> Array:
@@ -214,11 +242,12 @@ FUNCTION_OPS: dict[Function, Callable[..., Array]] = {
     Function.FLOORDIV: _floordiv,
     Function.TRUNCDIV: _truncdiv,
     Function.REMAINDER: _remainder,
-    Function.FMOD: _truncrem,
+    Function.FMOD: _fmod,
     Function.MAX: _maximum,
     Function.MIN: _minimum,
     Function.POW: np.power,
     Function.ATAN2: np.arctan2,
+    Function.COPYSIGN: np.copysign,
     Function.NEG: np.negative,
     Function.ABS: np.abs,
     Function.EXP: np.exp,
@@ -233,6 +262,15 @@ FUNCTION_OPS: dict[Function, Callable[..., Array]] = {
     Function.COS: np.cos,
     Function.TAN: np.tan,
     Function.TANH: np.tanh,
+    Function.ASIN: np.arcsin,
+    Function.ACOS: np.arccos,
+    Function.ATAN: np.arctan,
+    Function.SINH: np.sinh,
+    Function.COSH: np.cosh,
+    Function.ASINH: np.arcsinh,
+    Function.ACOSH: np.arccosh,
+    Function.ATANH: np.arctanh,
+    Function.LOG10: np.log10,
     Function.ERF: erf,
     Function.FLOOR: np.floor,
     Function.CEIL: np.ceil,
@@ -242,6 +280,8 @@ FUNCTION_OPS: dict[Function, Callable[..., Array]] = {
     Function.OR: np.bitwise_or,
     Function.XOR: np.bitwise_xor,
     Function.NOT: _not,
+    Function.SHL: _shift_left,
+    Function.SHR: _shift_right,
     Function.EQ: np.equal,
     Function.NE: np.not_equal,
     Function.LT: np.less,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,21 @@ PointwiseOp     log1p.default sqrt.default rsqrt.default reciprocal.default sin.
 PointwiseOp     tan.default tanh.default erf.default sigmoid.default relu.default silu.default
 PointwiseOp     gelu.default leaky_relu.default hardtanh.default elu.default
 PointwiseOp     bitwise_and.Tensor bitwise_and.Scalar bitwise_or.Tensor bitwise_or.Scalar
-PointwiseOp     bitwise_xor.Tensor bitwise_not.default
+PointwiseOp     bitwise_xor.Tensor bitwise_xor.Scalar bitwise_not.default
+PointwiseOp     bitwise_left_shift.Tensor bitwise_right_shift.Tensor
+PointwiseOp     asin.default acos.default atan.default atan2.default sinh.default cosh.default
+PointwiseOp     asinh.default acosh.default atanh.default log10.default
+PointwiseOp     fmax.default fmin.default copysign.Tensor
 PointwiseOp     where.self
 PointwiseOp     _to_copy.default clone.default alias.default lift_fresh_copy.default
 PredicateOp     eq.Tensor eq.Scalar ne.Tensor ne.Scalar lt.Tensor lt.Scalar le.Tensor le.Scalar
 PredicateOp     gt.Tensor gt.Scalar ge.Tensor ge.Scalar isnan.default isinf.default
+PredicateOp     signbit.default
 PredicateOp     logical_not.default logical_and.default logical_or.default logical_xor.default
 ReductionOp     sum.dim_IntList sum.default mean.dim mean.default amax.default amin.default
 ReductionOp     prod.dim_int prod.default any.dim any.dims any.default all.dim all.dims all.default
 ReductionOp     max.default min.default argmax.default argmin.default var.correction
+ReductionOp     max.dim min.dim var_mean.correction linalg_vector_norm.default
 ViewShapeOp     view.default _unsafe_view.default
 PermuteShapeOp  permute.default
 TransposeShapeOp transpose.int t.default
@@ -53,17 +60,28 @@ SplitShapeOp    split_with_sizes.default
 RepeatShapeOp   repeat.default
 PadShapeOp      constant_pad_nd.default
 SameShapeOp     flip.default tril.default triu.default cumsum.default
+SameShapeOp     cumprod.default copy.default
+DiagonalShapeOp diagonal.default
+UnfoldShapeOp   unfold.default
 SameShapeOp     softmax.int _softmax.default log_softmax.int _log_softmax.default
 LinearShapeOp   linear.default
 MatmulShapeOp   matmul.default
 MatrixShapeOp   mm.default bmm.default addmm.default baddbmm.default
 NormShapeOp     rms_norm.default layer_norm.default native_layer_norm.default
+SameShapeOp     native_group_norm.default _native_batch_norm_legit_no_training.default
+SameShapeOp     _native_batch_norm_legit.no_stats
+ConvolutionShapeOp convolution.default
+PoolShapeOp     avg_pool2d.default max_pool2d_with_indices.default
+Pool3dShapeOp   avg_pool3d.default max_pool3d_with_indices.default
+AdaptivePoolShapeOp _adaptive_avg_pool2d.default _adaptive_avg_pool3d.default
+AdaptivePoolShapeOp adaptive_max_pool2d.default adaptive_max_pool3d.default
 AttentionShapeOp scaled_dot_product_attention.default
 EmbeddingShapeOp embedding.default
 GatherShapeOp   gather.default
 IndexSelectShapeOp index_select.default
 ArangeShapeOp   arange.start_step arange.default
 SizedOp         full.default zeros.default ones.default scalar_tensor.default
+SizedOp         empty.memory_format empty_permuted.default
 SameShapeOp     full_like.default zeros_like.default ones_like.default
 """
 """Family (a base class in `torch_shapes.py`) and overloads, one group a line."""
@@ -124,7 +142,20 @@ from .torch_base import BOOL, DTYPE, FLOAT, INT, INTS, SCALAR, STR, TorchOp, arg
 from .torch_shapes import (
 {families}
 )
+from .torch_window_shapes import (
+{windows}
+)
 '''
+
+WINDOW_FAMILIES = {
+    "AdaptivePoolShapeOp",
+    "ConvolutionShapeOp",
+    "DiagonalShapeOp",
+    "Pool3dShapeOp",
+    "PoolShapeOp",
+    "UnfoldShapeOp",
+}
+"""The families that stand in `torch_window_shapes.py`; the others are in `torch_shapes.py`."""
 
 
 def contract() -> list[tuple[str, str]]:
@@ -220,15 +251,21 @@ def _wrapped(text: str, last: str) -> list[str]:
     return ["    " + lines[0].lstrip(), *lines[1:]]
 
 
+def _listed(names: Iterable[str]) -> str:
+    return "\n".join(f"    {name}," for name in sorted(names))
+
+
 def generate() -> str:
     """The text of the generated file."""
     import torch
 
     entries = contract()
     names = op_names([overload for overload, _ in entries])
-    families = sorted({family for _, family in entries})
+    families = {family for _, family in entries}
+    plain, windows = families - WINDOW_FAMILIES, families & WINDOW_FAMILIES
     version = ".".join(torch.__version__.split("+")[0].split(".")[:2])
-    parts = [HEADER.format(version=version, families="\n".join(f"    {f}," for f in families))]
+    header = HEADER.format(version=version, families=_listed(plain), windows=_listed(windows))
+    parts = [header]
     for overload, family in entries:
         parts.append("\n".join(op_class(overload, family, names[overload])) + "\n")
     classes = [class_name(names[overload]) for overload, _ in entries]

@@ -40,11 +40,13 @@ _BINARY: dict[type[Operation], str] = {
     arith.AndIOp: "&",
     arith.OrIOp: "|",
     arith.XOrIOp: "^",
+    arith.ShRSIOp: ">>",
 }
 _WRAPPING: dict[type[Operation], str] = {
     arith.AddiOp: "+",
     arith.SubiOp: "-",
     arith.MuliOp: "*",
+    arith.ShLIOp: "<<",
 }
 _CALLS: dict[type[Operation], str] = {
     math.AbsFOp: "fabs",
@@ -60,6 +62,15 @@ _CALLS: dict[type[Operation], str] = {
     math.CosOp: "cos",
     math.TanOp: "tan",
     math.TanhOp: "tanh",
+    math.AsinOp: "asin",
+    math.AcosOp: "acos",
+    math.AtanOp: "atan",
+    math.SinhOp: "sinh",
+    math.CoshOp: "cosh",
+    math.AsinhOp: "asinh",
+    math.AcoshOp: "acosh",
+    math.AtanhOp: "atanh",
+    math.Log10Op: "log10",
     math.ErfOp: "erf",
     math.FloorOp: "floor",
     math.CeilOp: "ceil",

@@ -89,8 +89,25 @@ def nonnegative(expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:
     return moved if expr.kind is AffineBinaryOpKind.Mod else moved + -shift
 
 
-def _index_width(function: kernel.FuncOp) -> IntegerType:
-    """`i32` if every address and index of the kernel is proven below 2^31, else `i64`."""
+def magnitude(expr: AffineExpr, ranges: Sequence[Range]) -> int:
+    """No part of `expr` exceeds this in absolute value, in whatever order its sums are computed."""
+    match expr:
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
+            return magnitude(lhs, ranges) + magnitude(rhs, ranges)
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul, lhs=lhs, rhs=rhs):
+            return magnitude(lhs, ranges) * magnitude(rhs, ranges)
+        case AffineBinaryOpExpr(lhs=lhs, rhs=rhs):
+            return max(magnitude(lhs, ranges), magnitude(rhs, ranges))
+        case _:
+            low, high = bounds(expr, ranges)
+            return max(-low, high)
+
+
+def _index_width(function: kernel.FuncOp, largest: int) -> IntegerType:
+    """`i32` if every address and index of the kernel is proven below 2^31, else `i64`.
+
+    `largest` bounds its index expressions.
+    """
     limit = 1 << 31
     sizes = [
         prod(v.type.get_shape())
@@ -98,23 +115,24 @@ def _index_width(function: kernel.FuncOp) -> IntegerType:
         for v in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
         if isinstance(v.type, MemRefType)
     ]
-    numbers = [function.blocks.value.data, function.threads.value.data]
+    numbers = [largest, function.blocks.value.data, function.threads.value.data]
     for op in function.walk():
-        if isinstance(op, loop.IndexOp):
-            low, high = bounds(op.map.data.results[0], operand_ranges(op.operands_))
-            numbers += [high, -low]
-        elif isinstance(op, arith.ConstantOp) and isinstance(op.result.type, IndexType):
+        if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, IndexType):
             assert isinstance(op.value, IntegerAttr)
             numbers.append(abs(op.value.value.data))
-    return i32 if max([*sizes, *numbers], default=0) < limit else i64
+    return i32 if max([*sizes, *numbers]) < limit else i64
 
 
 @dataclass
 class _Lowering:
-    """Translates one kernel; `values` maps its SSA values to those of the C++ function."""
+    """Translates one kernel.
+
+    `values` maps its SSA values to those of the C++ function, `largest` bounds its index expressions.
+    """
 
     builder: Builder
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    largest: int = 0
 
     def block(self, block: Block, target: Block, assign: Sequence[SSAValue] = ()) -> None:
         """Translate a block's operations to the end of `target`; its yields assign to variables."""
@@ -176,6 +194,12 @@ class _Lowering:
             result.name_hint = old.name_hint
             self.values[old] = result
 
+    def index(self, expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:
+        """An index expression as C++ computes it."""
+        expr = nonnegative(expr, ranges)
+        self.largest = max(self.largest, magnitude(expr, ranges))
+        return expr
+
     def offset(self, op: loop.LoadOp | loop.StoreOp) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
         """The pointer, flat offset and operands of an access."""
         memref = op.memref.type
@@ -183,7 +207,7 @@ class _Lowering:
         ranges = operand_ranges(op.indices)
         flat = simplify(linearize(op.map.data.results, memref.get_shape()), ranges)
         operands = [self.values[v] for v in op.indices]
-        return self.values[op.memref], nonnegative(flat, ranges), operands
+        return self.values[op.memref], self.index(flat, ranges), operands
 
 
 def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
@@ -244,12 +268,12 @@ def _lower_store(state: _Lowering, op: loop.StoreOp) -> None:
 
 
 def _lower_index(state: _Lowering, op: loop.IndexOp) -> None:
-    expr = nonnegative(op.map.data.results[0], operand_ranges(op.operands_))
+    expr = state.index(op.map.data.results[0], operand_ranges(op.operands_))
     state.simple(op, cuda.IndexOp(expr, [state.values[v] for v in op.operands_]))
 
 
 def _lower_test(state: _Lowering, op: loop.TestOp) -> None:
-    exprs = [nonnegative(e, operand_ranges(op.operands_)) for e in op.exprs]
+    exprs = [state.index(e, operand_ranges(op.operands_)) for e in op.exprs]
     state.simple(op, cuda.TestOp(exprs, [state.values[v] for v in op.operands_]))
 
 
@@ -303,15 +327,15 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
         new = entry.insert_arg(pointer, len(entry.args))
         new.name_hint = argument.name_hint
         state.values[argument] = new
+    state.block(function.body.block, entry)
     result = cuda.FuncOp(
         name,
         Region(entry),
         function.blocks.value.data,
         function.threads.value.data,
-        _index_width(function),
+        _index_width(function, state.largest),
     )
     result.location = function.location
-    state.block(function.body.block, entry)
     return result
 
 

@@ -222,7 +222,8 @@ def _number_axes(
 
 def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     """The device function of a kernel; takes the kernel's body apart."""
-    blocks, threads = launch.num_blocks, max(launch.num_threads, 1)
+    threads = launch.num_threads or 1
+    blocks = launch.num_blocks if launch.num_threads else 0
     limit = TARGETS["sm_80"].max_blocks
     if blocks > limit:
         raise DeploError(f"@{name}: {blocks} blocks exceed the {limit} a grid can have")

@@ -90,17 +90,19 @@ def merge(kernels: Sequence[KernelOp]) -> KernelOp:
 
 def _interleave(target: Block, source: Block, values: dict[SSAValue, SSAValue]) -> None:
     """Copy the statements of `source`, level by level, into the same levels of `target`."""
-    inner = next((o for o in target.ops if isinstance(o, ForOp) and not o.res), None)
+    loops = [o for o in target.ops if isinstance(o, ForOp) and not o.res]
     end = target.last_op if isinstance(target.last_op, YieldOp) else None
+    anchor = loops[0] if loops else end
+    same = iter(loops)
     for op in source.ops:
         if isinstance(op, YieldOp):
             continue
-        if isinstance(op, ForOp) and not op.res and inner is not None:
-            values[op.induction_var] = inner.induction_var
-            _interleave(inner.body.block, op.body.block, values)
+        if isinstance(op, ForOp) and not op.res:
+            loop = next(same)
+            values[op.induction_var] = loop.induction_var
+            _interleave(loop.body.block, op.body.block, values)
             continue
         copy = op.clone(value_mapper=values)
-        anchor = inner or end
         if anchor is None:
             target.add_op(copy)
         else:

@@ -44,6 +44,8 @@ class Chain:
             return "has several outputs"
         if any(isinstance(o, AssertOp | CheckedIndexOp) for o in kernel.walk()):
             return "checks indices from data"
+        if sum(isinstance(o, StoreOp) for o in kernel.walk()) > 1:
+            return "stores in several places"
         levels: list[list[Operation]] = []
         counters: list[SSAValue] = []
         block = kernel.body.block
@@ -173,10 +175,11 @@ class _Cloner:
         exprs, space = self.index(op.exprs, list(op.operands_))
         ranges = operand_ranges(space)
         open_ = [e for e in exprs if not always_holds(e, ranges)]
-        if not open_ or any(never_holds(e, ranges) for e in open_):
+        chooses = all(isinstance(use.operation, scf.IfOp) for use in op.result.uses)
+        if chooses and (not open_ or any(never_holds(e, ranges) for e in open_)):
             self.known[op.result] = not open_
             return []
-        return [self._finish(op, TestOp(open_, space))]
+        return [self._finish(op, TestOp(open_ or exprs, space))]
 
     def _inline(self, op: scf.IfOp, region: Region) -> list[Operation]:
         cloned: list[Operation] = []

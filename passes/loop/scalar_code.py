@@ -187,9 +187,7 @@ def _emit_shift(
     if function is Function.SHR:
         return _insert(builder, arith.ShRSIOp(value, safe))
     shifted = _insert(builder, arith.ShLIOp(value, safe))
-    return _insert(
-        builder, arith.SelectOp(inside, shifted, emit_constant(builder, 0, value.type))
-    )
+    return _insert(builder, arith.SelectOp(inside, shifted, emit_constant(builder, 0, value.type)))
 
 
 def _emit_division(

@@ -83,6 +83,9 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     longest = max(sweep.static_extent or 0 for sweep in sweeps)
     if longest < WARP:
         return f"the longest sweep has {longest} iterations, fewer than the {WARP} lanes of a warp"
+    between = [op for op in launch.body.block.ops if not isinstance(op, ForOp | StoreOp)]
+    if any(isinstance(inner, StoreOp) for op in between for inner in op.walk()):
+        return "it stores under a condition between the sweeps"
     if is_contraction(launch):
         return "a contraction: its operands depend on different axes of the launch"
     return None

@@ -34,7 +34,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.targets import Target, get_target
 from ...dialects.loop import ForOp, KernelOp, LoadOp
-from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block
@@ -88,6 +88,8 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         return "on a GPU the operands must be staged first"
     if launch.schedule is not None or launch.extents(Level.BLOCK):
         return "the launch is partitioned already"
+    if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
+        return "its threads already work together"
     if any(isinstance(op, ForOp) and not op.res for op in launch.body.block.ops):
         return "the body has a sweep that stores"
     axes = tile_axes(launch)

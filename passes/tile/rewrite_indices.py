@@ -10,7 +10,10 @@ from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 
 
 def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list[SSAValue]) -> None:
-    """Rewrite the index expressions of `op` from old counters to new ones, in place."""
+    """Rewrite the index expressions of `op` from old counters to new ones, in place.
+
+    An operation that reads an old counter as a value gets a `loop.index` to read.
+    """
     match op:
         case LoadOp() | StoreOp():
             exprs, operands = op.map.data.results, list(op.indices)
@@ -19,6 +22,7 @@ def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list
         case TestOp():
             exprs, operands = op.exprs, list(op.operands_)
         case _:
+            _rewrite_operands(op, old, counters)
             return
     if not any(value in old for value in operands):
         return
@@ -44,3 +48,17 @@ def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list
         mine.replace_all_uses_with(theirs)
     op.detach()
     op.erase()
+
+
+def _rewrite_operands(
+    op: Operation, old: dict[SSAValue, AffineExpr], counters: list[SSAValue]
+) -> None:
+    for position, value in enumerate(op.operands):
+        if value not in old:
+            continue
+        index = IndexOp(simplify(old[value], operand_ranges(counters)), counters)
+        index.location = op.location
+        index.result.name_hint = value.name_hint
+        assert op.parent is not None
+        op.parent.insert_op_before(index, op)
+        op.operands[position] = index.result

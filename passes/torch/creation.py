@@ -40,6 +40,8 @@ RULES: dict[type[TorchOp], Rule] = {
     t.ZerosOp: lambda e, op: _filled(e, 0),
     t.ZerosLikeOp: lambda e, op: _filled(e, 0),
     t.OnesOp: lambda e, op: _filled(e, 1),
+    t.EmptyOp: lambda e, op: _filled(e, 0),  # any value will do
+    t.EmptyPermutedOp: lambda e, op: _filled(e, 0),
     t.OnesLikeOp: lambda e, op: _filled(e, 1),
 }
 """The rule for each operation."""

@@ -29,7 +29,17 @@ from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
 from ...errors import UnsupportedOpError
-from . import creation, elementwise, indexing, layout, linear_algebra, neural, reductions
+from . import (
+    creation,
+    elementwise,
+    indexing,
+    layout,
+    linear_algebra,
+    neural,
+    normalization,
+    reductions,
+    windows,
+)
 from .lowering import Lowering, Refusal, Rule
 
 RULES: dict[type[TorchOp], Rule] = {
@@ -38,6 +48,8 @@ RULES: dict[type[TorchOp], Rule] = {
     **layout.RULES,
     **linear_algebra.RULES,
     **neural.RULES,
+    **normalization.RULES,
+    **windows.RULES,
     **indexing.RULES,
     **creation.RULES,
 }

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from ...dialects import torch_ops as t
@@ -70,9 +71,88 @@ def _divide(e: Lowering, op: Any) -> SSAValue:
     if not is_float(e.element):
         return e.apply(Function.TRUNCDIV if mode == "trunc" else Function.FLOORDIV, left, right)
     if mode == "floor":
-        # floor(left / right) is wrong where the quotient rounds up to an integer
-        raise Refusal("rounding_mode = 'floor' on floats")
+        return _floor_divide(e, left, right)
     return e.apply(Function.TRUNC, e.apply(Function.DIV, left, right))
+
+
+def _float_modulus(e: Lowering, left: SSAValue, right: SSAValue) -> SSAValue:
+    """The exact remainder with the sign of `left`."""
+    if e.element == f64:
+        raise Refusal("the remainder of f64 values, which deplo cannot give exactly")
+    return e.apply(Function.FMOD, left, right)
+
+
+def _float_remainder(e: Lowering, left: SSAValue, right: SSAValue) -> SSAValue:
+    """The remainder with the sign of `right`: `right` is added to one of the other sign."""
+    modulus = _float_modulus(e, left, right)
+    negative = (e.with_number(Function.LT, v, 0.0) for v in (modulus, right))
+    differ = e.apply(Function.NE, *negative)
+    nonzero = e.with_number(Function.NE, modulus, 0.0)
+    moved = e.apply(Function.AND, differ, nonzero)
+    return e.select(moved, e.apply(Function.ADD, modulus, right), modulus)
+
+
+def _floor_divide(e: Lowering, left: SSAValue, right: SSAValue) -> SSAValue:
+    """floor(left / right) of floats, as PyTorch and Python find it: from the exact remainder.
+
+    The floor of the rounded quotient is wrong where that rounds up to an integer.
+    """
+    modulus = _float_modulus(e, left, right)
+    quotient = e.apply(Function.DIV, e.apply(Function.SUB, left, modulus), right)
+    negative = (e.with_number(Function.LT, v, 0.0) for v in (modulus, right))
+    differ = e.apply(Function.NE, *negative)
+    nonzero = e.with_number(Function.NE, modulus, 0.0)
+    below = e.with_number(Function.SUB, quotient, 1.0)
+    quotient = e.select(e.apply(Function.AND, differ, nonzero), below, quotient)
+    floor = e.apply(Function.FLOOR, quotient)
+    above = e.with_number(Function.GT, e.apply(Function.SUB, quotient, floor), 0.5)
+    rounded = e.select(above, e.with_number(Function.ADD, floor, 1.0), floor)
+    exact = e.apply(Function.DIV, left, right)
+    zero = e.apply(Function.COPYSIGN, e.fill_like(exact, 0.0), exact)
+    result = e.select(e.with_number(Function.NE, quotient, 0.0), rounded, zero)
+    return e.select(e.with_number(Function.EQ, right, 0.0), exact, result)
+
+
+def _modulo(
+    on_floats: Callable[[Lowering, SSAValue, SSAValue], SSAValue], on_integers: Function
+) -> Rule:
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        left, right = e.argument(op.input), e.argument(op.other)
+        if is_float(e.element):
+            return on_floats(e, left, right)
+        return e.apply(on_integers, left, right)
+
+    return rule
+
+
+def _larger_number(function: Function) -> Rule:
+    """The extremum; where one operand is NaN, the other."""
+
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        left, right = e.argument(op.input), e.argument(op.other)
+        both = e.apply(function, left, right)
+        if not is_float(e.element):
+            return both
+        left_is_nan, right_is_nan = (e.apply(Function.NE, v, v) for v in (left, right))
+        return e.select(left_is_nan, right, e.select(right_is_nan, left, both))
+
+    return rule
+
+
+def _sign_bit(e: Lowering, op: t.SignbitOp) -> SSAValue:
+    """Whether the sign is negative, of -0.0 and NaN too."""
+    element = compute_element(element_of(op.input))
+    if is_bool(element):
+        return e.constant(False, e.result_element, e.shape)
+    value = e.argument(op.input, element)
+    if is_float(element):
+        value = e.apply(Function.COPYSIGN, e.fill_like(value, 1.0), value)
+    return e.with_number(Function.LT, value, 0)
+
+
+def _copied(e: Lowering, op: t.CopyOp) -> SSAValue:
+    """The source in the type and shape of what it is copied to."""
+    return e.broadcast(e.cast(op.src, e.result_element), e.shape)
 
 
 def _power(e: Lowering, op: Any) -> SSAValue:
@@ -265,6 +345,15 @@ _UNARY_FLOAT: Sequence[tuple[type[TorchOp], Function]] = (
     (t.CosOp, Function.COS),
     (t.TanOp, Function.TAN),
     (t.TanhOp, Function.TANH),
+    (t.AsinOp, Function.ASIN),
+    (t.AcosOp, Function.ACOS),
+    (t.AtanOp, Function.ATAN),
+    (t.SinhOp, Function.SINH),
+    (t.CoshOp, Function.COSH),
+    (t.AsinhOp, Function.ASINH),
+    (t.AcoshOp, Function.ACOSH),
+    (t.AtanhOp, Function.ATANH),
+    (t.Log10Op, Function.LOG10),
     (t.ErfOp, Function.ERF),
     (t.NegOp, Function.NEG),
     (t.AbsOp, Function.ABS),
@@ -299,10 +388,18 @@ RULES: dict[type[TorchOp], Rule] = {
     t.DivScalarOp: _divide,
     t.DivTensorModeOp: _divide,
     t.DivScalarModeOp: _divide,
-    t.RemainderOp: _binary(Function.REMAINDER),
-    t.RemainderScalarOp: _binary(Function.REMAINDER),
-    t.FmodOp: _binary(Function.FMOD),
-    t.FmodScalarOp: _binary(Function.FMOD),
+    t.RemainderOp: _modulo(_float_remainder, Function.REMAINDER),
+    t.RemainderScalarOp: _modulo(_float_remainder, Function.REMAINDER),
+    t.FmodOp: _modulo(_float_modulus, Function.FMOD),
+    t.FmodScalarOp: _modulo(_float_modulus, Function.FMOD),
+    t.Atan2Op: _binary(Function.ATAN2),
+    t.CopysignOp: _binary(Function.COPYSIGN),
+    t.FmaxOp: _larger_number(Function.MAX),
+    t.FminOp: _larger_number(Function.MIN),
+    t.SignbitOp: _sign_bit,
+    t.BitwiseLeftShiftOp: _binary(Function.SHL),
+    t.BitwiseRightShiftOp: _binary(Function.SHR),
+    t.CopyOp: _copied,
     t.PowOp: _power,
     t.PowTensorTensorOp: _power,
     t.PowScalarOp: _power,
@@ -324,6 +421,7 @@ RULES: dict[type[TorchOp], Rule] = {
     t.BitwiseOrOp: _binary(Function.OR),
     t.BitwiseOrScalarOp: _binary(Function.OR),
     t.BitwiseXorOp: _binary(Function.XOR),
+    t.BitwiseXorScalarOp: _binary(Function.XOR),
     t.EqOp: _compare(Function.EQ),
     t.EqScalarOp: _compare(Function.EQ),
     t.NeOp: _compare(Function.NE),

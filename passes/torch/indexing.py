@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
-from ...dialects.scalars import Combiner, Function
+from ...dialects.scalars import Combiner, Function, identity, is_bool
 from ...dialects.torch import IndexOp
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
-from .lowering import Lowering, Refusal, Rule, dims, shape_of
+from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
 
-LONGEST_CUMSUM = 4096
+LONGEST_RUN = 4096
 """A running sum is one sum per position, so its work grows with the square of the axis."""
 
 
@@ -75,23 +76,43 @@ def _index(e: Lowering, op: IndexOp) -> SSAValue:
 
 
 def _index_select(e: Lowering, op: t.IndexSelectOp) -> SSAValue:
+    """A 0-d input or index counts as one of extent 1."""
+    index = e.cast(op.index, i64)
+    if not shape_of(op.index):
+        index = e.reshape(index, (1,))
+    if not shape_of(op.input):
+        return e.reshape(e.gather(e.reshape(op.input, (1,)), index, 0), e.shape)
     axis = normalize_axis(op.integer("dim"), len(e.shape))
-    return e.gather(op.input, e.cast(op.index, i64), axis)
+    return e.gather(op.input, index, axis)
 
 
 def _embedding(e: Lowering, op: t.EmbeddingOp) -> SSAValue:
     return e.gather(op.weight, op.indices, 0)
 
 
-def _cumsum(e: Lowering, op: t.CumsumOp) -> SSAValue:
-    """At each position the sum of what is at or before it."""
-    value = e.cast(op.input, e.element)
+def _running(combiner: Combiner) -> Rule:
+    """At each position the fold of what is at or before it."""
+
+    def rule(e: Lowering, op: Any) -> SSAValue:
+        return _fold_until(e, op, combiner)
+
+    return rule
+
+
+def _fold_until(e: Lowering, op: Any, combiner: Combiner) -> SSAValue:
+    if is_bool(e.element):
+        raise Refusal("a running sum or product of bools as bools")
+    value = op.input
+    if compute_element(element_of(value)) != e.element:
+        value = e.cast(value, e.result_element)  # as `dtype` asks, before the fold
+    value = e.cast(value, e.element)
     if not e.shape:
         return value
     rank, axis = len(e.shape), normalize_axis(op.integer("dim"), len(e.shape))
     extent = e.shape[axis]
-    if extent > LONGEST_CUMSUM:
-        raise Refusal(f"a running sum of {extent} elements, more than {LONGEST_CUMSUM}")
+    if extent > LONGEST_RUN:
+        kind = "sum" if combiner is Combiner.ADD else "product"
+        raise Refusal(f"a running {kind} of {extent} elements, more than {LONGEST_RUN}")
     here, before = dims(rank + 1)[axis], AffineExpr.dimension(rank)
     index = dims(rank)
     index[axis] = before
@@ -100,17 +121,18 @@ def _cumsum(e: Lowering, op: t.CumsumOp) -> SSAValue:
         [index],
         (*e.shape, extent),
         conditions=[[here + before * -1]],
-        fill=0,
+        fill=identity(combiner, e.element),
         suffix="until",
     )
-    return e.squeeze(e.reduce(Combiner.ADD, spread, [rank]), [rank])
+    return e.squeeze(e.reduce(combiner, spread, [rank]), [rank])
 
 
 RULES: dict[type[TorchOp], Rule] = {
     t.GatherOp: _gather,
     t.IndexSelectOp: _index_select,
     t.EmbeddingOp: _embedding,
-    t.CumsumOp: _cumsum,
+    t.CumsumOp: _running(Combiner.ADD),
+    t.CumprodOp: _running(Combiner.MUL),
     IndexOp: _index,
 }
 """The rule for each operation."""

@@ -128,6 +128,25 @@ def _triangle(e: Lowering, op: Any, sign: int) -> SSAValue:
     )
 
 
+def _diagonal(e: Lowering, op: t.DiagonalOp) -> SSAValue:
+    offset, (row, column) = op.integer("offset"), op.axes()
+    place = dims(len(e.shape))[-1]
+    index = dims(len(e.shape))[:-1]
+    for axis in sorted((row, column)):
+        start = -min(offset, 0) if axis == row else max(offset, 0)
+        index.insert(axis, place + start)
+    return e.index_map([op.input], [index], e.shape, suffix="diagonal")
+
+
+def _unfold(e: Lowering, op: t.UnfoldOp) -> SSAValue:
+    if not shape_of(op.input):
+        return e.reshape(op.input, e.shape)
+    axis = normalize_axis(op.integer("dimension"), len(e.shape) - 1)
+    *index, within = dims(len(e.shape))
+    index[axis] = index[axis] * op.integer("step") + within
+    return e.index_map([op.input], [index], e.shape, suffix="unfold")
+
+
 RULES: dict[type[TorchOp], Rule] = {
     t.ViewOp: _view,
     t.InternalUnsafeViewOp: _view,
@@ -147,6 +166,8 @@ RULES: dict[type[TorchOp], Rule] = {
     t.CatOp: _cat,
     t.StackOp: _stack,
     t.SplitWithSizesOp: _split,
+    t.DiagonalOp: _diagonal,
+    t.UnfoldOp: _unfold,
     t.TrilOp: lambda e, op: _triangle(e, op, sign=-1),
     t.TriuOp: lambda e, op: _triangle(e, op, sign=1),
 }

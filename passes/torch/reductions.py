@@ -5,6 +5,7 @@ torch.mean %x {dim = [1]}  ->  reduce add over [1], divided by the count, axis 1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -67,15 +68,39 @@ def _mean(e: Lowering, op: ReductionOp) -> SSAValue:
     return _dropped(e, mean_over(e, _cast_first(e, op), op.reduced_axes()))
 
 
-def _variance(e: Lowering, op: t.VarOp) -> SSAValue:
+def _variance_and_mean(e: Lowering, op: Any) -> list[SSAValue]:
     """Squared distances from the mean, summed, over count - correction (at least 0)."""
     axes = op.reduced_axes()
     value = e.cast(op.input, e.element)
     correction = op.optional_number("correction")
     divisor = _count(value, axes) - (1 if correction is None else correction)
-    _, distance = centered(e, value, axes)
+    mean, distance = centered(e, value, axes)
     total = squares_over(e, distance, axes)
-    return _dropped(e, e.with_number(Function.DIV, total, float(max(divisor, 0))))
+    variance = e.with_number(Function.DIV, total, float(max(divisor, 0)))
+    return [_dropped(e, variance), _dropped(e, mean)]
+
+
+def _variance(e: Lowering, op: t.VarOp) -> SSAValue:
+    return _variance_and_mean(e, op)[0]
+
+
+def _vector_norm(e: Lowering, op: t.LinalgVectorNormOp) -> SSAValue:
+    """(sum |x|^p)^(1/p); for p = 0 the number of elements that are not 0."""
+    axes, order = op.reduced_axes(), float(op.number("ord"))
+    size = e.apply(Function.ABS, _cast_first(e, op))
+    if math.isinf(order):
+        _refuse_empty(size, axes)
+        combiner = Combiner.MAX if order > 0 else Combiner.MIN
+        return _dropped(e, e.reduce(combiner, size, axes))
+    if order == 0:
+        counted = e.cast(e.with_number(Function.NE, size, 0), e.element)
+        return _dropped(e, e.reduce(Combiner.ADD, counted, axes))
+    if order == 1:
+        return _dropped(e, e.reduce(Combiner.ADD, size, axes))
+    if order == 2:
+        return e.apply(Function.SQRT, _dropped(e, squares_over(e, size, axes)))
+    total = e.reduce(Combiner.ADD, e.with_number(Function.POW, size, order), axes)
+    return _dropped(e, e.with_number(Function.POW, total, 1 / order))
 
 
 def extremum_over(
@@ -105,9 +130,7 @@ def _position(combiner: Combiner) -> Rule:
     """The first position of the extremum; of the first NaN, if there is one."""
 
     def rule(e: Lowering, op: ReductionOp) -> SSAValue:
-        source = op.operands[0]
-        element = element_of(source)
-        value = e.cast(source, i64 if is_bool(element) else compute_element(element))
+        value = _comparable(e, op.operands[0])
         flat = "dim" not in op.properties
         if flat:
             value = e.reshape(value, (prod(shape_of(value)),))
@@ -115,14 +138,41 @@ def _position(combiner: Combiner) -> Rule:
         _refuse_empty(value, axes)
         if not axes:
             return e.constant(0, e.element, e.shape)
-        shape = shape_of(value)
-        extremum = e.broadcast(e.reduce(combiner, value, axes), shape)
-        found = e.apply(Function.EQ, value, extremum)
-        if is_float(element):
-            found = e.apply(Function.OR, found, e.apply(Function.NE, value, value))
-        index = e.iota(axes[0], i64, shape)
-        never = e.fill_like(index, shape[axes[0]])
-        return _dropped(e, e.reduce(Combiner.MIN, e.select(found, index, never), axes))
+        extremum = e.reduce(combiner, value, axes)
+        return _dropped(e, _first_position(e, value, extremum, axes[0]))
+
+    return rule
+
+
+def _comparable(e: Lowering, source: SSAValue) -> SSAValue:
+    """`source` in a type that has an order: bools as integers, half types as f32."""
+    element = element_of(source)
+    return e.cast(source, i64 if is_bool(element) else compute_element(element))
+
+
+def _first_position(e: Lowering, value: SSAValue, extremum: SSAValue, axis: int) -> SSAValue:
+    """Where along `axis`, which stays, `extremum` stands first; NaN equals NaN here."""
+    shape = shape_of(value)
+    found = e.apply(Function.EQ, value, e.broadcast(extremum, shape))
+    if is_float(element_of(value)):
+        found = e.apply(Function.OR, found, e.apply(Function.NE, value, value))
+    index = e.iota(axis, i64, shape)
+    never = e.fill_like(index, shape[axis])
+    return e.reduce(Combiner.MIN, e.select(found, index, never), [axis])
+
+
+def _extremum_and_position(combiner: Combiner) -> Rule:
+    """The extremum along one axis and its first position."""
+
+    def rule(e: Lowering, op: ReductionOp) -> list[SSAValue]:
+        axes = op.reduced_axes()
+        value = _comparable(e, op.operands[0])
+        _refuse_empty(value, axes)
+        if not axes:
+            return [op.operands[0], e.constant(0, i64, e.shape)]
+        extremum = e.reduce(combiner, value, axes)
+        position = _first_position(e, value, extremum, axes[0])
+        return [_dropped(e, extremum), _dropped(e, position)]
 
     return rule
 
@@ -149,6 +199,10 @@ RULES: dict[type[TorchOp], Rule] = {
     **{op: make(combiner) for make, combiner, ops in _ROWS for op in ops},
     t.MeanOp: _mean,
     t.MeanDefaultOp: _mean,
+    t.MaxDimOp: _extremum_and_position(Combiner.MAX),
+    t.MinDimOp: _extremum_and_position(Combiner.MIN),
     t.VarOp: _variance,
+    t.VarMeanOp: _variance_and_mean,
+    t.LinalgVectorNormOp: _vector_norm,
 }
 """The rule for each reduction."""

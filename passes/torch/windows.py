@@ -24,7 +24,9 @@ from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
 # --------------------------------------------------------------------------- convolution
 
 
-def _read(slide: Slide, out: AffineExpr, k: AffineExpr, extent: int) -> tuple[AffineExpr, list[AffineExpr]]:
+def _read(
+    slide: Slide, out: AffineExpr, k: AffineExpr, extent: int
+) -> tuple[AffineExpr, list[AffineExpr]]:
     """The input position of a convolution's window, and what must be at least zero to be inside."""
     position = out * slide.stride + k * slide.dilation + -slide.padding
     guards: list[AffineExpr] = [position, position * -1 + (extent - 1)]
@@ -93,9 +95,7 @@ def _guarded(
     """`value[index]` where all `guards` are at least zero, else `fill`."""
     if not guards:
         return e.index_map([value], [index], shape, suffix="window")
-    return e.index_map(
-        [value], [index], shape, conditions=[guards], fill=fill, suffix="window"
-    )
+    return e.index_map([value], [index], shape, conditions=[guards], fill=fill, suffix="window")
 
 
 # --------------------------------------------------------------------------- pooling
@@ -124,9 +124,7 @@ def _adaptive(extent: int, count: int, out: AffineExpr, k: AffineExpr) -> Window
         return Window(extent // count, out * (extent // count) + k, ())
     position = (out * extent) // count + k
     end = (out * extent + (extent + count - 1)) // count
-    width = max(
-        -(-(o + 1) * extent // count) - o * extent // count for o in range(count)
-    )
+    width = max(-(-(o + 1) * extent // count) - o * extent // count for o in range(count))
     return Window(width, position, (end + position * -1 + -1,))
 
 
@@ -151,10 +149,7 @@ def _windows(e: Lowering, op: Any) -> list[Window]:
 
 def _spread(e: Lowering, value: SSAValue, windows: Sequence[Window], fill: float) -> SSAValue:
     """Each window's elements along axes of their own, after those of the result."""
-    lead = len(e.shape) - len(windows)
-    index = [*dims(len(e.shape))[len(e.shape) - lead - len(windows) : lead]]
-    index += [w.position for w in windows]
-    index = index[len(index) - len(shape_of(value)) :]
+    index = [*dims(len(e.shape) - len(windows)), *(w.position for w in windows)]
     guards = [guard for w in windows for guard in w.guards]
     return _guarded(e, value, index, guards, (*e.shape, *(w.width for w in windows)), fill)
 
@@ -206,14 +201,10 @@ def _count(e: Lowering, op: Any, windows: Sequence[Window]) -> SSAValue | int:
     lead = len(e.shape) - len(windows)
     source = (1,) * lead + shape_of(op.input)[lead:]
     ones = e.constant(1.0, e.element, source)
-    rank = len(e.shape)
-    index = [AffineExpr.constant(0)] * lead + [w.position for w in windows]
+    index = [*[AffineExpr.constant(0)] * lead, *(w.position for w in windows)]
     guards = [guard for w in windows for guard in w.guards]
     shape = (*e.shape, *(w.width for w in windows))
-    spread = e.index_map(
-        [ones], [index], shape, conditions=[guards], fill=0, suffix="inside"
-    )
-    assert len(shape) == rank + len(windows)
+    spread = _guarded(e, ones, index, guards, shape, fill=0)
     return _folded(e, Combiner.ADD, spread)
 
 
@@ -262,9 +253,7 @@ def _position(
     places = _guarded(e, number, index, guards, shape, count)
     wide = e.index_map([largest], [dims(len(shape))[: lead + len(windows)]], shape, suffix="bc")
     found = e.apply(Function.EQ, spread, wide)
-    first = _folded(
-        e, Combiner.MIN, e.select(found, places, e.fill_like(places, count))
-    )
+    first = _folded(e, Combiner.MIN, e.select(found, places, e.fill_like(places, count)))
     if not is_float(element_of(spread)):
         return first
     is_nan = e.apply(Function.NE, spread, spread)

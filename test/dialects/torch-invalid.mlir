@@ -442,7 +442,7 @@ func.func @gather_rank(%a: tensor<3x4xf32>, %b: tensor<2xi64>) {
 // -----
 
 func.func @index_select_rank(%a: tensor<3x4xf32>, %b: tensor<2x1xi64>) {
-  // expected-error@+1 {{needs an axis and a 1-d list of indices}}
+  // expected-error@+1 {{a list of indices [2, 1] does not fit [3, 4]}}
   %0 = torch.index_select %a, %b {dim = 1} : (tensor<3x4xf32>, tensor<2x1xi64>) -> tensor<3x2xf32>
   func.return
 }
@@ -460,5 +460,101 @@ func.func @index_axes(%a: tensor<3x4xf32>, %b: tensor<2xi64>) {
 func.func @index_element(%a: tensor<3x4xf32>, %b: tensor<3xi1>) {
   // expected-error@+1 {{indices must be integers}}
   %0 = torch.index %a, [%b] : (tensor<3x4xf32>, tensor<3xi1>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @convolution_stride(%x: tensor<1x4x8xf32>, %w: tensor<2x4x3xf32>) {
+  // expected-error@+1 {{stride and dilation must be positive}}
+  %0 = torch.convolution %x, %w, none {stride = [0], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1} : (tensor<1x4x8xf32>, tensor<2x4x3xf32>) -> tensor<1x2x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @convolution_list(%x: tensor<1x4x8xf32>, %w: tensor<2x4x3xf32>) {
+  // expected-error@+1 {{stride [1, 1, 1] must have 1 or 1 values}}
+  %0 = torch.convolution %x, %w, none {stride = [1, 1, 1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1} : (tensor<1x4x8xf32>, tensor<2x4x3xf32>) -> tensor<1x2x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @convolution_rank(%x: tensor<4x8xf32>, %w: tensor<2x4x3xf32>) {
+  // expected-error@+1 {{input [4, 8] does not fit weight [2, 4, 3]}}
+  %0 = torch.convolution %x, %w, none {stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1} : (tensor<4x8xf32>, tensor<2x4x3xf32>) -> tensor<1x2x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @convolution_groups(%x: tensor<1x4x8xf32>, %w: tensor<2x4x3xf32>) {
+  // expected-error@+1 {{4 channels in 2 groups do not fit weight [2, 4, 3]}}
+  %0 = torch.convolution %x, %w, none {stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 2} : (tensor<1x4x8xf32>, tensor<2x4x3xf32>) -> tensor<1x2x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @convolution_kernel(%x: tensor<1x4x1xf32>, %w: tensor<2x4x3xf32>) {
+  // expected-error@+1 {{the kernel is larger than the padded input}}
+  %0 = torch.convolution %x, %w, none {stride = [1], padding = [0], dilation = [1], transposed = false, output_padding = [0], groups = 1} : (tensor<1x4x1xf32>, tensor<2x4x3xf32>) -> tensor<1x2x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @pool_kernel(%x: tensor<1x4x4xf32>) {
+  // expected-error@+1 {{kernel_size, stride and dilation must be positive}}
+  %0 = torch.avg_pool2d %x {kernel_size = [0, 2]} : (tensor<1x4x4xf32>) -> tensor<1x2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @pool_padding(%x: tensor<1x4x4xf32>) {
+  // expected-error@+1 {{padding must be at most half of kernel_size}}
+  %0 = torch.avg_pool2d %x {kernel_size = [2, 2], padding = [2, 2]} : (tensor<1x4x4xf32>) -> tensor<1x2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @pool_rank(%x: tensor<4x4xf32>) {
+  // expected-error@+1 {{pools the last 2 axes after 1 or 2, got [4, 4]}}
+  %0 = torch.avg_pool2d %x {kernel_size = [2, 2]} : (tensor<4x4xf32>) -> tensor<1x2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @pool_extent(%x: tensor<1x4x4xf32>) {
+  // expected-error@+1 {{the kernel is larger than the padded input}}
+  %0 = torch.avg_pool2d %x {kernel_size = [5, 5]} : (tensor<1x4x4xf32>) -> tensor<1x2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @adaptive_pool(%x: tensor<1x4x4xf32>) {
+  // expected-error@+1 {{[1, 4, 4] is not pooled to [-1, 2]}}
+  %0 = torch._adaptive_avg_pool2d %x {output_size = [-1, 2]} : (tensor<1x4x4xf32>) -> tensor<1x4x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @unfold_step(%x: tensor<1x4x4xf32>) {
+  // expected-error@+1 {{windows of 2 every 0 do not fit extent 4}}
+  %0 = torch.unfold %x {dimension = 1, size = 2, step = 0} : (tensor<1x4x4xf32>) -> tensor<1x3x4x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @diagonal_axes(%x: tensor<1x4x4xf32>) {
+  // expected-error@+1 {{dim1 and dim2 are both axis 1}}
+  %0 = torch.diagonal %x {dim1 = 1, dim2 = -2} : (tensor<1x4x4xf32>) -> tensor<1x4xf32>
   func.return
 }

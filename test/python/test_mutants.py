@@ -196,7 +196,7 @@ MUTANTS = {
         *CUDA, "shift = -(low // rhs.value)", "shift = 0", ("negative_dividend",)
     ),
     "32-bit indices where they do not fit": Mutant(
-        *CUDA, "default=0) < limit", "default=0) < limit * limit", ("huge_index",)
+        *CUDA, "*numbers]) < limit", "*numbers]) < limit * limit", ("huge_index",)
     ),
     "sums of integers are not computed unsigned": Mutant(
         *SCALARS, "a.type.width.data < 32", "a.type.width.data <= 64", ("int32_wraps",)

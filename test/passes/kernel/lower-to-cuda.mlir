@@ -163,6 +163,50 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 
 // -----
 
+// What an index is made of must fit too, though the address is small.
+// CHECK-LABEL: cuda.func @intermediate
+// CHECK-SAME:    index(i64)
+// CHECK:         cuda.load %in[(%i * 100000) mod 7]
+kernel.func @intermediate(%in: memref<7xf32>, %out: memref<30000xf32>) blocks(30000) threads(1) {
+  %i = kernel.block_id
+  %v = loop.load %in[(%i * 100000) mod 7] : memref<7xf32>
+  loop.store %v, %out[%i] : memref<30000xf32>
+}
+
+// -----
+
+// So must the parts of conditions.
+// CHECK-LABEL: cuda.func @condition
+// CHECK-SAME:    index(i64)
+kernel.func @condition(%out: memref<30000xf32>) blocks(30000) threads(1) {
+  %zero = arith.constant 0.0 : f32
+  %i = kernel.block_id
+  %t = loop.test [(%i * 100000) mod 7 >= 3]
+  scf.if %t {
+    loop.store %zero, %out[%i] : memref<30000xf32>
+  }
+}
+
+// -----
+
+// An index from data that was checked is as small as its extent, and never negative.
+// CHECK-LABEL: cuda.func @checked
+// CHECK-SAME:    index(i32)
+// CHECK:         cuda.load %in[%row floordiv 3]
+kernel.func @checked(%id: memref<1xi64>, %in: memref<2xf32>, %out: memref<1xf32>) blocks(1) threads(1) {
+  %v = loop.load %id[0] : memref<1xi64>
+  %limit = arith.constant 6 : i64
+  %inside = arith.cmpi ult, %v, %limit : i64
+  kernel.assert %inside, "index out of range"
+  %zero = arith.constant 0 : i64
+  %safe = arith.select %inside, %v, %zero : i64
+  %row = arith.index_cast %safe : i64 to index
+  %e = loop.load %in[%row floordiv 3] : memref<2xf32>
+  loop.store %e, %out[0] : memref<1xf32>
+}
+
+// -----
+
 // Declined: nothing to lower.
 // REMARK: remark: lower-to-cuda: main: declined: there is no kernel.func to lower
 func.func @main(%x: memref<4xf32>) -> memref<4xf32> {

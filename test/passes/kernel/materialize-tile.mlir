@@ -145,3 +145,18 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %x : tensor<4xf32>
 }
+
+// -----
+
+// No threads are no blocks.
+// CHECK-LABEL: kernel.func @nothing({{.+}}) blocks(0) threads(1)
+func.func @main(%x: tensor<4x0xf32>) -> tensor<4x0xf32> {
+  %y = loop.kernel @nothing(%x) : (tensor<4x0xf32>) -> tensor<4x0xf32> {
+  ^bb0(%in: memref<4x0xf32>, %out: memref<4x0xf32>):
+    tile.launch (%i = 4 : block, %j = 0 : thread) {
+      %v = loop.load %in[%i, %j] : memref<4x0xf32>
+      loop.store %v, %out[%i, %j] : memref<4x0xf32>
+    }
+  }
+  func.return %y : tensor<4x0xf32>
+}

@@ -107,3 +107,53 @@ func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %y = tensor_ir.elementwise sub(%x, %b) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
   func.return %y : tensor<8x64xf32>
 }
+
+// -----
+
+// A condition that is known after the merge, but read as a value, stays an operation.
+// CHECK-LABEL: func.func @main(%x: tensor<8xf32>)
+// CHECK:         %[[t:.+]] = loop.test
+// CHECK:         arith.select %[[t]]
+// CHECK-NOT:     loop.kernel
+func.func @main(%x: tensor<8xf32>) -> tensor<3xf32> {
+  %y = loop.kernel @producer(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+    loop.for %i = 0 to 8 {
+      %v = loop.load %in[%i] : memref<8xf32>
+      %n = arith.negf %v : f32
+      %t = loop.test [%i >= 4]
+      %w = arith.select %t, %n, %v : f32
+      loop.store %w, %out[%i] : memref<8xf32>
+    }
+  }
+  %z = loop.kernel @consumer(%y) : (tensor<8xf32>) -> tensor<3xf32> {
+  ^bb0(%in: memref<8xf32>, %out: memref<3xf32>):
+    loop.for %i = 0 to 3 {
+      %v = loop.load %in[%i + 5] : memref<8xf32>
+      loop.store %v, %out[%i] : memref<3xf32>
+    }
+  }
+  func.return %z : tensor<3xf32>
+}
+
+// -----
+
+// Declined: no one store stands for the whole output.
+// REMARK-DAG: remark: fuse-loops: by_hand: declined: not merged into copy: stores in several places
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = loop.kernel @by_hand(%x) : (tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%in: memref<2xf32>, %out: memref<2xf32>):
+    %b = loop.load %in[1] : memref<2xf32>
+    loop.store %b, %out[1] : memref<2xf32>
+    %a = loop.load %in[0] : memref<2xf32>
+    loop.store %a, %out[0] : memref<2xf32>
+  }
+  %z = loop.kernel @copy(%y) : (tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%in: memref<2xf32>, %out: memref<2xf32>):
+    loop.for %i = 0 to 2 {
+      %v = loop.load %in[%i] : memref<2xf32>
+      loop.store %v, %out[%i] : memref<2xf32>
+    }
+  }
+  func.return %z : tensor<2xf32>
+}

@@ -43,3 +43,38 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %i: tensor<4xi64>) -> (ten
   %h = tensor_ir.gather %y[%i] along 0 : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>
   func.return %s, %t, %g, %h : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Loops that stand side by side are paired in order.
+// CHECK-LABEL: func.func @main
+// CHECK:         loop.for %i = 0 to 4 {
+// CHECK-COUNT-2:   memref<4xf32>
+// CHECK:         loop.for %j = 0 to 7 {
+// CHECK-COUNT-2:   memref<7xf32>
+// CHECK-NOT:     loop.for
+func.func @main(%x: tensor<4xf32>, %a: tensor<7xf32>, %b: tensor<7xf32>) -> (tensor<4xf32>, tensor<7xf32>, tensor<4xf32>, tensor<7xf32>) {
+  %0, %1 = loop.kernel @first(%x, %a) : (tensor<4xf32>, tensor<7xf32>) -> (tensor<4xf32>, tensor<7xf32>) {
+  ^bb0(%u: memref<4xf32>, %v: memref<7xf32>, %o: memref<4xf32>, %r: memref<7xf32>):
+    loop.for %i = 0 to 4 {
+      %c = loop.load %u[%i] : memref<4xf32>
+      loop.store %c, %o[%i] : memref<4xf32>
+    }
+    loop.for %j = 0 to 7 {
+      %d = loop.load %v[%j] : memref<7xf32>
+      loop.store %d, %r[%j] : memref<7xf32>
+    }
+  }
+  %2, %3 = loop.kernel @second(%x, %b) : (tensor<4xf32>, tensor<7xf32>) -> (tensor<4xf32>, tensor<7xf32>) {
+  ^bb0(%u: memref<4xf32>, %v: memref<7xf32>, %o: memref<4xf32>, %r: memref<7xf32>):
+    loop.for %i = 0 to 4 {
+      %c = loop.load %u[%i] : memref<4xf32>
+      loop.store %c, %o[%i] : memref<4xf32>
+    }
+    loop.for %j = 0 to 7 {
+      %d = loop.load %v[%j] : memref<7xf32>
+      loop.store %d, %r[%j] : memref<7xf32>
+    }
+  }
+  func.return %0, %1, %2, %3 : tensor<4xf32>, tensor<7xf32>, tensor<4xf32>, tensor<7xf32>
+}

@@ -103,3 +103,20 @@ func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
   }
   func.return %y : tensor<1024x1024xf32>
 }
+
+// -----
+
+// A counter that is read as a value becomes a `loop.index`.
+// CHECK-LABEL: loop.kernel @positions
+// CHECK:         %[[i:.+]] = loop.index[%i_block * 256 + %i_thread]
+// CHECK-NEXT:    arith.index_cast %[[i]] : index to i64
+func.func @main() -> tensor<500xi64> {
+  %y = loop.kernel @positions() : () -> tensor<500xi64> {
+  ^bb0(%out: memref<500xi64>):
+    tile.launch (%i = 500 : thread) {
+      %v = arith.index_cast %i : index to i64
+      loop.store %v, %out[%i] : memref<500xi64>
+    }
+  }
+  func.return %y : tensor<500xi64>
+}

@@ -119,3 +119,49 @@ func.func @main(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<8xf32>, ten
   }
   func.return %0, %1, %2, %3, %4 : tensor<64x64xf32>, tensor<8xf32>, tensor<64x64xf32>, tensor<32xf32>, tensor<64xf32>
 }
+
+// -----
+
+// A counter that is read as a value becomes a `loop.index`.
+// CHECK-LABEL: loop.kernel @weighted
+// CHECK:         %[[k:.+]] = loop.index[%k * 32 + %lane]
+// CHECK-NEXT:    arith.index_cast %[[k]] : index to i64
+func.func @main(%x: tensor<3x128xi64>) -> tensor<3xi64> {
+  %y = loop.kernel @weighted(%x) : (tensor<3x128xi64>) -> tensor<3xi64> {
+  ^bb0(%in: memref<3x128xi64>, %out: memref<3xi64>):
+    tile.launch (%i = 3 : thread) {
+      %s = loop.for %k = 0 to 128 reduce(add) -> i64 {
+        %v = loop.load %in[%i, %k] : memref<3x128xi64>
+        %w = arith.index_cast %k : index to i64
+        %p = arith.muli %v, %w : i64
+        loop.yield %p : i64
+      }
+      loop.store %s, %out[%i] : memref<3xi64>
+    }
+  }
+  func.return %y : tensor<3xi64>
+}
+
+// -----
+
+// Declined: threads would store one element together.
+// REMARK: remark: cooperative-reduce: guarded: declined: it stores under a condition between the sweeps
+func.func @main(%x: tensor<3x100xf32>) -> tensor<3xf32> {
+  %y = loop.kernel @guarded(%x) : (tensor<3x100xf32>) -> tensor<3xf32> {
+  ^bb0(%in: memref<3x100xf32>, %out: memref<3xf32>):
+    tile.launch (%i = 3 : thread) {
+      %s = loop.for %k = 0 to 100 reduce(max) -> f32 {
+        %v = loop.load %in[%i, %k] : memref<3x100xf32>
+        loop.yield %v : f32
+      }
+      %t = loop.test [%i >= 1]
+      scf.if %t {
+        loop.store %s, %out[%i] : memref<3xf32>
+      } else {
+        %n = arith.negf %s : f32
+        loop.store %n, %out[%i] : memref<3xf32>
+      }
+    }
+  }
+  func.return %y : tensor<3xf32>
+}

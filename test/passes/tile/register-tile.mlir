@@ -126,3 +126,46 @@ func.func @main(%x: tensor<5x8xf32>, %w: tensor<7x8xf32>) -> (tensor<5x7xf32>, t
   }
   func.return %0, %1, %2, %3 : tensor<5x7xf32>, tensor<5xf32>, tensor<5x8xf32>, tensor<5xf32>
 }
+
+// -----
+
+// A counter that is read as a value is another one for each element of the tile.
+// CHECK-LABEL: loop.kernel @weighted
+// CHECK:         %[[i:.+]] = loop.index[%i * 2 + 1]
+// CHECK:         arith.index_cast %[[i]] : index to i64
+func.func @main(%x: tensor<2x3xi64>, %w: tensor<2x3xi64>) -> tensor<2x2xi64> {
+  %y = loop.kernel @weighted(%x, %w) : (tensor<2x3xi64>, tensor<2x3xi64>) -> tensor<2x2xi64> {
+  ^bb0(%x: memref<2x3xi64>, %w: memref<2x3xi64>, %out: memref<2x2xi64>):
+    tile.launch (%i = 2 : thread, %j = 2 : thread) {
+      %s = loop.for %k = 0 to 3 reduce(add) -> i64 {
+        %p = loop.load %x[%i, %k] : memref<2x3xi64>
+        %q = loop.load %w[%j, %k] : memref<2x3xi64>
+        %r = arith.muli %p, %q : i64
+        %v = arith.index_cast %i : index to i64
+        %t = arith.muli %r, %v : i64
+        loop.yield %t : i64
+      }
+      loop.store %s, %out[%i, %j] : memref<2x2xi64>
+    }
+  }
+  func.return %y : tensor<2x2xi64>
+}
+
+// -----
+
+// Declined: the threads fold each other's values.
+// REMARK: remark: register-tile: together: declined: its threads already work together
+func.func @main(%x: tensor<4x32xf32>) -> tensor<32xf32> {
+  %y = loop.kernel @together(%x) : (tensor<4x32xf32>) -> tensor<32xf32> {
+  ^bb0(%in: memref<4x32xf32>, %out: memref<32xf32>):
+    tile.launch (%t = 32 : thread) {
+      %s = loop.for %k = 0 to 4 reduce(add) -> f32 {
+        %v = loop.load %in[%k, %t] : memref<4x32xf32>
+        %m = tile.combine max %v over(%t) : f32
+        loop.yield %m : f32
+      }
+      loop.store %s, %out[%t] : memref<32xf32>
+    }
+  }
+  func.return %y : tensor<32xf32>
+}

@@ -2,15 +2,15 @@
 // RUN: not deplo-opt %s --pass-pipeline=decompose-torch 2>&1 | FileCheck %s
 
 // CHECK: error: {{.*}}these operations cannot be lowered to Tensor IR:
-func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32>, %q: tensor<2x4xf32>, %e: tensor<0xf32>) {
-  // CHECK-NEXT: torch.div_scalar_mode: rounding_mode = 'floor' on floats
-  %0 = torch.div_scalar_mode %f {other = 2.0 : f64, rounding_mode = "floor"} : (tensor<4xf32>) -> tensor<4xf32>
+func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32>, %q: tensor<2x4xf32>, %e: tensor<0xf32>, %w: tensor<4xf64>, %p: tensor<1x4x4xi64>) {
+  // CHECK-NEXT: torch.div_scalar_mode: the remainder of f64 values, which deplo cannot give exactly
+  %0 = torch.div_scalar_mode %w {other = 2.0 : f64, rounding_mode = "floor"} : (tensor<4xf64>) -> tensor<4xf64>
   // CHECK-NEXT: torch.div_scalar_mode: rounding_mode = 'ceil'
   %1 = torch.div_scalar_mode %f {other = 2.0 : f64, rounding_mode = "ceil"} : (tensor<4xf32>) -> tensor<4xf32>
   // CHECK-NEXT: torch.pow: integers are only raised to a known exponent from 0 to 64
   %2 = torch.pow %x {exponent = -1} : (tensor<4xi64>) -> tensor<4xi64>
-  // CHECK-NEXT: torch.remainder_scalar: remainder is not defined on f32
-  %3 = torch.remainder_scalar %f {other = 2} : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK-NEXT: torch.avg_pool2d: an average of i64
+  %3 = torch.avg_pool2d %p {kernel_size = [2, 2]} : (tensor<1x4x4xi64>) -> tensor<1x2x2xi64>
   // CHECK-NEXT: torch.exp: dynamic extents
   %4 = torch.exp %d : (tensor<?xf32>) -> tensor<?xf32>
   // CHECK-NEXT: torch.gelu: approximate = 'fast'

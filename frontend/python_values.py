@@ -1,0 +1,57 @@
+"""Python values among a program's inputs that torch.export does not take: dtypes, devices, layouts.
+
+They are constants of the program. Export sees None in their place, and the program gets them back.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+CLOSED_OVER = (torch.dtype, torch.device, torch.memory_format, torch.layout)
+"""Types of inputs that a program is compiled for, and that export refuses."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A program's inputs as export takes them, and what was taken out."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    closed_over: Mapping[int, object] = field(default_factory=lambda: dict[int, object]())
+    """What was replaced by None, by flat position."""
+
+
+def close_over(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inputs:
+    """Replace by None what export refuses."""
+    flat, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+    closed = {i: leaf for i, leaf in enumerate(flat) if isinstance(leaf, CLOSED_OVER)}
+    if not closed:
+        return Inputs(tuple(args), dict(kwargs))
+    visible = [None if i in closed else leaf for i, leaf in enumerate(flat)]
+    new_args, new_kwargs = pytree.tree_unflatten(visible, spec)
+    return Inputs(new_args, new_kwargs, closed)
+
+
+def with_closed_over(
+    function: Callable[..., Any], closed_over: Mapping[int, object]
+) -> Callable[..., Any]:
+    """`function`, with what export does not see put back among its inputs."""
+    if not closed_over:
+        return function
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        restored = [closed_over.get(i, leaf) for i, leaf in enumerate(flat)]
+        args, kwargs = pytree.tree_unflatten(restored, spec)
+        return function(*args, **kwargs)
+
+    if isinstance(function, types.FunctionType | types.MethodType):
+        return functools.wraps(function)(forward)  # export names inputs by its parameters
+    return forward

@@ -1,0 +1,118 @@
+"""Convolution, pooling and the other operators of vision models compute what eager computes."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import deplo
+from deplo.analysis.cost import longest_reduction
+from deplo.tools.judge import float64_reference, judge
+
+torch.manual_seed(0)
+X = torch.randn(2, 4, 7, 6)
+LINE = torch.randn(2, 4, 9)
+CUBE = torch.randn(1, 4, 4, 3, 5)
+WITH_NAN = X.clone()
+WITH_NAN[0, 0, 2, 3] = WITH_NAN[0, 0, 3, 3] = math.nan
+WITH_NAN[1] = -math.inf
+
+
+def check(program, *args):
+    compiled = deplo.compile(program, args, target="cpu")
+    with torch.no_grad():
+        eager = program(*args)
+    exact = float64_reference(program, args, {})
+    reduction = longest_reduction(compiled.stage("loop"))
+    assert judge(eager, compiled(*args), exact, reduction).problem is None
+
+
+CONVOLUTIONS = {
+    "plain": (X, (6, 4, 3, 3), {}),
+    "grouped-dilated": (X, (6, 2, 3, 2), {"stride": 2, "padding": 1, "dilation": 2, "groups": 2}),
+    "depthwise": (X, (4, 1, 3, 3), {"padding": 1, "groups": 4}),
+    "1d": (LINE, (5, 4, 4), {"padding": 2}),
+    "3d": (CUBE, (3, 4, 3, 2, 2), {"padding": 1, "stride": 2}),
+    "half": (X.bfloat16(), (6, 4, 3, 3), {}),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolution(name):
+    value, shape, options = CONVOLUTIONS[name]
+    weight, bias = torch.randn(shape).to(value.dtype), torch.randn(shape[0]).to(value.dtype)
+    function = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(shape)]
+    check(lambda x, w, b: function(x, w, b, **options), value, weight, bias)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stride": 2, "padding": 1, "output_padding": 1},
+        {"stride": 3, "padding": 2, "dilation": 2, "groups": 2},
+    ],
+)
+def test_transposed_convolution(options):
+    weight = torch.randn(4, 3, 3, 3)
+    check(lambda x, w: F.conv_transpose2d(x, w, **options), X, weight)
+
+
+AVERAGES = [
+    {},
+    {"padding": 1},
+    {"padding": 1, "count_include_pad": False},
+    {"stride": 2, "ceil_mode": True, "padding": 1},
+    {"stride": 2, "ceil_mode": True, "padding": 1, "count_include_pad": False},
+    {"divisor_override": 5},
+]
+
+
+@pytest.mark.parametrize("options", AVERAGES)
+def test_average_pool(options):
+    check(lambda x: F.avg_pool2d(x, 3, **options), X)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"padding": 1}, {"stride": 2, "ceil_mode": True}, {"padding": 1, "dilation": 2}],
+)
+@pytest.mark.parametrize("value", [X, WITH_NAN])
+def test_max_pool_with_positions(options, value):
+    check(lambda x: F.max_pool2d(x, 3, return_indices=True, **options), value)
+
+
+@pytest.mark.parametrize("size", [1, (7, 3), (3, 4)])
+def test_adaptive_pool(size):
+    check(lambda x: F.adaptive_avg_pool2d(x, size), X)
+    check(lambda x: F.adaptive_max_pool2d(x, size, return_indices=True), X)
+
+
+def test_pooling_of_lines_and_cubes():
+    check(lambda x: (F.avg_pool1d(x, 3, 2, 1), F.max_pool1d(x, 3, 2, 1)), LINE)
+    check(lambda x: (F.avg_pool3d(x, 2, 1, 1), F.max_pool3d(x, 2, 1, 1)), CUBE)
+
+
+def test_normalization():
+    norm = nn.BatchNorm2d(4).eval()
+    norm.running_mean.normal_()
+    norm.running_var.uniform_(0.5, 2)
+    for module in (norm, nn.GroupNorm(2, 4), nn.InstanceNorm2d(4), nn.LocalResponseNorm(2)):
+        check(module, X)
+
+
+def test_a_small_network():
+    network = nn.Sequential(
+        nn.Conv2d(4, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, groups=8), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5),
+    ).eval()  # fmt: skip
+    check(network, X)
+
+
+def test_what_is_refused():
+    with pytest.raises(deplo.UnsupportedOpError, match="an average of i64"):
+        deplo.compile(lambda x: F.avg_pool2d(x, 2), (torch.ones(1, 4, 4, dtype=torch.int64),))
+    with pytest.raises(deplo.UnsupportedOpError, match="in place"):
+        deplo.compile(nn.BatchNorm2d(4), (X,))
