@@ -182,7 +182,9 @@ def _float_to_integer(builder: Builder, value: SSAValue, target: Attribute) -> S
 
 def _to_wider(builder: Builder, value: SSAValue, target: Attribute, *, signed: bool) -> SSAValue:
     if signed and is_bool(value.type):
-        raise DeploError("lower-to-cuda: an i1 value has no sign to extend; use arith.extui or uitofp")
+        raise DeploError(
+            "lower-to-cuda: an i1 value has no sign to extend; use arith.extui or uitofp"
+        )
     if not signed and not is_bool(value.type):
         value = cast(builder, value, _unsigned(value.type))
     return cast(builder, value, target)

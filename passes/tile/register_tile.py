@@ -82,6 +82,15 @@ def tile_extent(launch: LaunchOp, axis: int) -> int:
     return sizes[0]
 
 
+def choose_tiles(launch: LaunchOp) -> dict[int, int]:
+    """The tile along each axis that gets one; of two vectors the first becomes a small tile."""
+    axes = tile_axes(launch)
+    tiles = {axis: tile_extent(launch, axis) for axis in axes}
+    if len(axes) == 2 and all(size > MAX_TILE for size in tiles.values()):
+        tiles[axes[0]] = MAX_TILE
+    return {axis: size for axis, size in tiles.items() if size > 1}
+
+
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why a launch is not tiled, or None if it is."""
     if target.is_gpu:
@@ -171,11 +180,7 @@ class RegisterTilePass(ModulePass):
                 if reason is not None:
                     record(self.name, name, False, reason, launch)
                     continue
-                tiles = {
-                    axis: size
-                    for axis in tile_axes(launch)
-                    if (size := tile_extent(launch, axis)) > 1
-                }
+                tiles = choose_tiles(launch)
                 register_tile(launch, tiles)
                 share_in_block(launch.body.block)
                 dedup_kernel(kernel)

@@ -119,6 +119,10 @@ SCALAR_CODE = ("lift-to-loops", "loop.scalar_code")
 MERGE = ("fuse-loops", "loop.merging")
 DEDUP = ("dedup-loads", "loop.dedup_loads")
 BLOCKIFY = ("blockify-launch", "tile.blockify_launch")
+COOPERATE = ("cooperative-reduce", "tile.cooperative_reduce")
+SIBLINGS = ("merge-siblings", "loop.merge_siblings")
+SHARE = ("share-sweeps", "loop.share_sweeps")
+REGISTER = ("register-tile", "tile.register_tile")
 COMPOSE = ("compose-index-maps", "tensor_ir.compose_index_maps")
 LAYOUT = ("decompose-torch", "torch.layout")
 ACCESSES = ("convert-to-llvm", "llvm.accesses")
@@ -277,6 +281,51 @@ MUTANTS = {
         "split.threads * split.serial if level",
         "split.threads if level",
         ("tanh_gelu",),
+        "cpu",
+    ),
+    "the tail of a shared sweep without its mask": Mutant(
+        *COOPERATE, "if trips * threads != extent:", "if extent < 0:", ("sum_keeps_half",)
+    ),
+    "all lanes visit the same elements": Mutant(
+        *COOPERATE,
+        "AffineExpr.dimension(0) * threads + AffineExpr.dimension(1)",
+        "AffineExpr.dimension(0) * threads",
+        ("rms_norm",),
+    ),
+    "every thread stores the result of a row": Mutant(
+        *COOPERATE, "_store_once(op, lane)\n", "pass\n", ("sum_keeps_half",)
+    ),
+    "outputs of siblings swapped": Mutant(
+        *SIBLINGS,
+        "iter(merged.output_args)",
+        "iter(list(merged.output_args)[::-1])",
+        ("siblings",),
+    ),
+    "a sibling that reads the other's result": Mutant(
+        *SIBLINGS,
+        "position[owner] >= position[first]",
+        "position[owner] >= len(position)",
+        ("a_sum_and_a_sum_of_it",),
+    ),
+    "results of a shared sweep swapped": Mutant(
+        *SHARE,
+        "[*end.arguments, *other_end.arguments]",
+        "[*other_end.arguments, *end.arguments]",
+        ("siblings",),
+    ),
+    "a sweep runs before what it reads": Mutant(*SHARE, "late.add(op)", "pass", ("softmax",)),
+    "elements of a register tile overlap": Mutant(
+        *REGISTER,
+        "AffineExpr.dimension(axis) * size",
+        "AffineExpr.dimension(axis)",
+        ("siblings",),
+        "cpu",
+    ),
+    "a register tile beyond the extent": Mutant(
+        *REGISTER,
+        "for size in range(MAX_TILE, 0, -1) if extent % size == 0",
+        "for size in range(MAX_TILE, 0, -1)",
+        ("linear_odd",),
         "cpu",
     ),
     "composition forgets the outer map": Mutant(

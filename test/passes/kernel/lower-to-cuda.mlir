@@ -166,7 +166,7 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 // What an index is made of must fit too, though the address is small.
 // CHECK-LABEL: cuda.func @intermediate
 // CHECK-SAME:    index(i64)
-// CHECK:         cuda.load %in[(%i * 100000) mod 7]
+// CHECK:         cuda.load %in[%i * 100000 mod 7]
 kernel.func @intermediate(%in: memref<7xf32>, %out: memref<30000xf32>) blocks(30000) threads(1) {
   %i = kernel.block_id
   %v = loop.load %in[(%i * 100000) mod 7] : memref<7xf32>
