@@ -131,7 +131,7 @@ func.func @main(%x: tensor<5x8xf32>, %w: tensor<7x8xf32>) -> (tensor<5x7xf32>, t
 
 // A counter that is read as a value is another one for each element of the tile.
 // CHECK-LABEL: loop.kernel @weighted
-// CHECK:         %[[i:.+]] = loop.index[%i * 2 + 1]
+// CHECK:         %[[i:.+]] = loop.index[1]
 // CHECK:         arith.index_cast %[[i]] : index to i64
 func.func @main(%x: tensor<2x3xi64>, %w: tensor<2x3xi64>) -> tensor<2x2xi64> {
   %y = loop.kernel @weighted(%x, %w) : (tensor<2x3xi64>, tensor<2x3xi64>) -> tensor<2x2xi64> {
