@@ -139,6 +139,8 @@ func.func @main(%x: tensor<8xf32>) -> tensor<3xf32> {
 // -----
 
 // Declined: no one store stands for the whole output.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-2: loop.kernel
 // REMARK-DAG: remark: fuse-loops: by_hand: declined: not merged into copy: stores in several places
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   %y = loop.kernel @by_hand(%x) : (tensor<2xf32>) -> tensor<2xf32> {
