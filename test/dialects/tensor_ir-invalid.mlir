@@ -326,3 +326,11 @@ func.func @main(%x: tensor<4xf32>, %i: tensor<2xi64>) {
   %0 = tensor_ir.gather %x[%i] along 0 : (tensor<4xf32>, tensor<2xi64>) -> tensor<3xf32>
   func.return
 }
+
+// -----
+
+func.func @main(%x: tensor<4xf64>) {
+  // expected-error@+1 {{fmod is not defined on f64}}
+  %0 = tensor_ir.elementwise fmod(%x, %x) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+  func.return
+}
