@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import (
     DeploError,
+    FallbackWarning,
     MismatchError,
     MissingEnvironmentError,
     UnsupportedOpError,
@@ -27,6 +28,7 @@ _LAZY = {"compile": ".program", "Program": ".program", "Kernel": ".program"}
 
 __all__ = [
     "DeploError",
+    "FallbackWarning",
     "Kernel",
     "MismatchError",
     "MissingEnvironmentError",

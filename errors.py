@@ -22,6 +22,10 @@ class UnsupportedOpError(DeploError):
     """The program uses operators, arguments or dtypes that deplo does not model; lists all of them."""
 
 
+class FallbackWarning(UserWarning):
+    """Operators of a program run in PyTorch, because `fallback="eager"` allows it; lists all of them."""
+
+
 class MismatchError(DeploError):
     """A result differs from the reference by more than the judge of `docs/` allows."""
 

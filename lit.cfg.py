@@ -2,6 +2,7 @@
 
 # ruff: noqa: F821 (lit defines `config`)
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -36,3 +37,5 @@ for name in ("HOME", "DEPLO_CACHE_DIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "PY
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.substitutions += [(r"\bFileCheck\b", find_filecheck()), ("%python", sys.executable)]
+if importlib.util.find_spec("transformers"):
+    config.available_features.add("transformers")

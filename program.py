@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,13 +22,15 @@ from xdsl.dialects import get_all_dialects as get_xdsl_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from .analysis.fallbacks import fallbacks, summary
 from .analysis.plan import build_plan
 from .analysis.targets import TARGETS, Target, get_target
 from .analysis.verify import verify_module
 from .dialects import get_all_dialects
 from .dialects.cuda_printer import cuda_source, kernel_texts
-from .errors import MissingEnvironmentError, UnsupportedOpError, UsageError
+from .errors import FallbackWarning, MissingEnvironmentError, UnsupportedOpError, UsageError
 from .frontend.capture import Captured, capture
+from .frontend.importer import Fallback
 from .passes.decisions import Decision, recording
 from .passes.llvm.translate import llvm_sources
 from .passes.pipelines import make_pipeline
@@ -117,6 +120,7 @@ class Program:
                     self.compilation.seconds.append((each.name, time.perf_counter() - start))
                 verify_module(module)
         self.compilation.decisions = decisions
+        self.fallbacks = fallbacks(module)
         start = time.perf_counter()
         sources = kernel_texts(module) if target.is_gpu else llvm_sources(module)
         self.plan = Plan.from_data(build_plan(module, target.name, sources))
@@ -155,7 +159,10 @@ class Program:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program. Raises UsageError if the inputs do not fit what it was compiled for."""
-        flat = self.captured.flatten_inputs(args, kwargs)
+        return self.run_flat(self.captured.flatten_inputs(args, kwargs))
+
+    def run_flat(self, flat: Sequence[Any]) -> Any:
+        """Run the program on flattened inputs that are known to be organized as when compiled."""
         arguments = [
             self.captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index]
             for a in self.captured.arguments
@@ -172,7 +179,7 @@ class Program:
             usage = executable.usage if isinstance(executable, CudaProgram) else {}
         except MissingEnvironmentError as error:
             note = str(error)
-        steps = {step.kernel: step for step in self.plan.steps}
+        steps = {step.kernel: step for step in self.plan.launches}
         return {
             "target": self.target.name,
             "kernels": [
@@ -180,10 +187,19 @@ class Program:
                     "name": k.name,
                     "blocks": steps[k.name].blocks,
                     "threads": steps[k.name].threads,
-                    "launches": sum(step.kernel == k.name for step in self.plan.steps),
+                    "launches": sum(step.kernel == k.name for step in self.plan.launches),
                     **({} if k.name not in usage else vars(usage[k.name])),
                 }
                 for k in self.plan.kernels
+            ],
+            "calls": [
+                {
+                    "operator": f.operator,
+                    "count": len(f.where),
+                    "where": list(f.where),
+                    "reason": f.reason or None,
+                }
+                for f in self.fallbacks
             ],
             "arena_bytes": self.plan.arena_bytes,
             "decisions": [
@@ -195,7 +211,8 @@ class Program:
         }
 
 
-def _choose_target(target: str, captured: Captured) -> Target:
+def choose_target(target: str, captured: Captured) -> Target:
+    """The target of that name; `auto` is the GPU that the inputs live on, else the CPU."""
     if target != "auto":
         return get_target(target)
     devices = {argument.device for argument in captured.arguments}
@@ -219,23 +236,21 @@ def compile(
     kwargs: Mapping[str, Any] | None = None,
     *,
     target: str = "auto",
-    fallback: str = "error",
+    fallback: Fallback = "error",
     dynamic_shapes: Any = None,
     numerics: str = "default",
 ) -> Program:
     """Compile a module or function for inputs like `args` and `kwargs`, whose shapes become fixed.
 
     `target` is cpu, sm_80, sm_90a, sm_120, or auto: the GPU the inputs live on, else the CPU. A GPU's
-    code is made without one, but runs only there.
+    code is made without one, but runs only there. With `fallback="eager"`, what deplo does not model runs
+    in PyTorch, between the kernels; a FallbackWarning says which operators do.
 
     Raises UnsupportedOpError, which lists everything the program uses that deplo does not model;
     UsageError for an argument that is wrong; DeploError if the program cannot be captured.
     """
-    if fallback != "error":
-        raise UsageError(
-            f"fallback={fallback!r} is not available: unsupported operators are always an error "
-            "(fallback='error')"
-        )
+    if fallback not in ("error", "eager"):
+        raise UsageError(f"fallback is 'error' or 'eager', not {fallback!r}")
     if numerics != "default":
         raise UsageError(f"numerics={numerics!r} is not available; there is only 'default'")
     if dynamic_shapes is not None:
@@ -244,5 +259,8 @@ def compile(
         )
     if target != "auto":
         get_target(target)  # before the work of capturing
-    captured = capture(program, args, kwargs)
-    return Program(captured, _choose_target(target, captured))
+    captured = capture(program, args, kwargs, fallback=fallback)
+    compiled = Program(captured, choose_target(target, captured))
+    if (told := summary(compiled.fallbacks)) is not None:
+        warnings.warn(told, FallbackWarning, stacklevel=2)
+    return compiled

@@ -1,4 +1,4 @@
-"""The cost model of fusion: work, executions and bytes of loop kernels.
+"""The cost model of fusion: work, executions and bytes of loop kernels; operations of GPU kernels.
 
 Work is counted in units of one addition. The weights are the usual instruction counts: a division or a
 square root costs about four additions in throughput on current CPUs and GPUs, a transcendental function
@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects import arith, math, scf
+from xdsl.dialects.builtin import MemRefType, TensorType
+from xdsl.ir import Attribute, Block, Operation
 
+from ..dialects import cuda
+from ..dialects.affine import count_symbols
+from ..dialects.index_ranges import is_bounded, numbers
 from ..dialects.loop import ForOp, KernelOp
 from ..dialects.scalars import storage_bytes
+from ..dialects.sizes import DEFAULT_HINT, Extent, shape_of
 from ..dialects.tile import LaunchOp
+from .index import value_range
 
 WORK_PER_BYTE = 4.0
 
@@ -46,6 +51,13 @@ def scalar_work(op: Operation) -> float:
     return 4.0 if isinstance(op, _DIVISIONS) else 1.0
 
 
+def trips(extent: Extent) -> int:
+    """How often a loop of `extent` runs; where only a call says that, an estimate."""
+    if isinstance(extent, int):
+        return extent
+    return max(extent.evaluate([DEFAULT_HINT] * count_symbols([extent.expr])), 0)
+
+
 def executions(op: Operation) -> int:
     """How often `op` runs in one run of its kernel: the product of the enclosing trip counts."""
     count = 1
@@ -53,13 +65,40 @@ def executions(op: Operation) -> int:
     while parent is not None and not isinstance(parent, KernelOp):
         match parent:
             case ForOp():
-                count *= parent.static_extent or 0
+                count *= trips(parent.extent.data)
             case LaunchOp():
-                count *= prod(axis.extent.data for axis in parent.axes)
+                count *= prod(trips(axis.extent.data) for axis in parent.axes)
             case _:
                 pass
         parent = parent.parent_op()
     return count
+
+
+def points(block: Block) -> int:
+    """The most points that a nest of loops in a block has."""
+    most = 1
+    for op in block.ops:
+        extent = trips(op.extent.data) if isinstance(op, ForOp) else 1
+        inner = (points(b) for region in op.regions for b in region.blocks)
+        most = max(most, extent * max(inner, default=1))
+    return most
+
+
+def operations(block: Block) -> int:
+    """Operations that one thread executes in a block of a GPU's kernel, at most."""
+    total = 0
+    for op in block.ops:
+        inner = sum(operations(b) for region in op.regions for b in region.blocks)
+        total += 1 + _trips(op) * inner
+    return total
+
+
+def _trips(op: Operation) -> int:
+    """How often the body of a loop runs at most; once if that is not known, or if it is no loop."""
+    if not isinstance(op, scf.ForOp | cuda.ForOp):
+        return 1
+    low, high = numbers(value_range(op.body.block.args[0]))
+    return high - low + 1 if is_bounded(low, high) else 1
 
 
 def work(kernel: KernelOp) -> float:
@@ -67,16 +106,16 @@ def work(kernel: KernelOp) -> float:
     total = 0.0
     for op in kernel.body.walk():
         if isinstance(op, ForOp) and op.res:
-            total += executions(op) * (op.static_extent or 0) * len(op.res)
+            total += executions(op) * trips(op.extent.data) * len(op.res)
         elif cost := scalar_work(op):
             total += cost * executions(op)
     return total
 
 
 def elements(shaped: Attribute) -> int:
-    """Elements of a memref."""
-    assert isinstance(shaped, MemRefType)
-    return prod(shaped.get_shape())
+    """Elements of a memref or tensor."""
+    assert isinstance(shaped, MemRefType | TensorType)
+    return prod(trips(extent) for extent in shape_of(shaped))
 
 
 def size_bytes(shaped: Attribute) -> int:
@@ -95,10 +134,10 @@ def longest_reduction(module: Operation) -> int:
     longest = 1
     for op in module.walk():
         if isinstance(op, ForOp) and op.res:
-            count = op.static_extent or 0
+            count = trips(op.extent.data)
             parent = op.parent_op()
             while isinstance(parent, ForOp):
-                count *= (parent.static_extent or 0) if parent.res else 1
+                count *= trips(parent.extent.data) if parent.res else 1
                 parent = parent.parent_op()
             longest = max(longest, count)
     return longest

@@ -9,22 +9,39 @@
      "kernels": [{"name": "k_exp", "source": "...", "messages": [], "flops": null, "bytes": null}]}
 
 It is read off the host function: `kernel.alloc`s are its buffers (those with an offset lie in the
-arena, the others are allocated for each call), `kernel.launch`es its steps.
+arena, the others are allocated for each call), `kernel.launch`es and `kernel.call`s its steps. A call is
+
+    {"call": "aten.cat.default", "arguments": {"tensors": [{"buffer": 1}, {"buffer": 2}], "dim": 1},
+     "results": [{"buffer": 3}]}
+
+Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}` a float that JSON has not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import prod
+from collections.abc import Mapping, Sequence
+from math import isfinite, prod
 from typing import Any, cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.traits import SymbolOpInterface, SymbolTable
 
-from ..dialects.kernel import AllocOp, LaunchOp
+from ..dialects.calls import OperandAttr
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp
 from ..dialects.scalars import storage_bytes
+from ..dialects.sizes import static_extent, static_shape
+from ..dialects.torch_base import number_of
 from ..errors import DeploError
 
 VERSION = 1
@@ -65,11 +82,13 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
                 buffers.append({**_array(op.result.type), "offset": offset})
             case LaunchOp():
                 steps.append(_step(op, refs))
+            case CallOp():
+                steps.append(_call(op, refs))
             case func.ReturnOp():
                 results = [refs[value] for value in op.arguments]
             case _:
                 raise DeploError(f"{op.name} in the host function is not part of a plan")
-    names = dict.fromkeys(str(step["kernel"]) for step in steps)
+    names = dict.fromkeys(str(step["kernel"]) for step in steps if "kernel" in step)
     return {
         "version": VERSION,
         "target": target,
@@ -86,7 +105,7 @@ def _array(type: Attribute) -> dict[str, Any]:
     if not isinstance(type, MemRefType):
         raise DeploError(f"a plan holds tensors of constant shape only, got {type}")
     memref = cast(MemRefType, type)
-    return {"dtype": str(memref.element_type), "shape": list(memref.get_shape())}
+    return {"dtype": str(memref.element_type), "shape": list(static_shape(memref))}
 
 
 def _end(buffer: dict[str, Any]) -> int:
@@ -102,7 +121,7 @@ def buffer_bytes(type: Attribute) -> int:
     """The size of a buffer of memref `type`."""
     assert isinstance(type, MemRefType)
     memref = cast(MemRefType, type)
-    return prod(memref.get_shape()) * storage_bytes(memref.element_type)
+    return prod(static_shape(memref)) * storage_bytes(memref.element_type)
 
 
 def _argument(main: func.FuncOp, index: int) -> dict[str, Any]:
@@ -120,9 +139,38 @@ def _step(op: LaunchOp, refs: Mapping[SSAValue, Ref]) -> dict[str, Any]:
     return {
         "kernel": op.kernel.root_reference.data,
         "arguments": [refs[value] for value in op.arguments],
-        "blocks": op.blocks.value.data,
+        "blocks": static_extent(op.blocks.data),
         "threads": op.threads.value.data,
     }
+
+
+def _call(op: CallOp, refs: Mapping[SSAValue, Ref]) -> dict[str, Any]:
+    return {
+        "call": op.callee.data,
+        "arguments": call_data(op.call_arguments, [refs[value] for value in op.inputs]),
+        "results": [refs[value] for value in op.outputs],
+    }
+
+
+def call_data(value: Attribute, operands: Sequence[Ref]) -> Any:
+    """An argument of a call as JSON data, each operand as the reference given for it."""
+    match value:
+        case DictionaryAttr():
+            return {name: call_data(item, operands) for name, item in value.data.items()}
+        case ArrayAttr():
+            return [call_data(item, operands) for item in value]
+        case OperandAttr():
+            return operands[value.position.data]
+        case UnitAttr():
+            return None
+        case StringAttr():
+            return value.data
+        case IntegerAttr() | FloatAttr():
+            number = number_of(value)
+            finite = not isinstance(number, float) or isfinite(number)
+            return number if finite else {"float": str(number)}
+        case _:
+            return {"dtype": str(value)}
 
 
 def _kernel(module: ModuleOp, name: str, sources: Mapping[str, str]) -> dict[str, Any]:

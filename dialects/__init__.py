@@ -1,4 +1,4 @@
-"""The six languages of deplo, registered lazily: a module is imported when its first op is met."""
+"""The dialects of deplo: six languages, and `sym` for sizes. A module is imported when first met."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib import import_module
 from xdsl.ir import Dialect
 
 _DIALECTS = {
+    "sym": ".sizes:Sym",
     "torch": ".torch:Torch",
     "tensor_ir": ".tensor_ir:TensorIR",
     "loop": ".loop:Loop",

@@ -84,7 +84,8 @@ from .cuda_values import (
     ThreadIdxOp,
     UnaryOp,
 )
-from .kernel import parse_geometry, verify_geometry
+from .kernel import parse_geometry, print_geometry, verify_geometry
+from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 
 # --------------------------------------------------------------------------- functions
 
@@ -97,7 +98,7 @@ class FuncOp(IRDLOperation):
 
     sym_name = prop_def(SymbolNameConstraint())
     function_type = prop_def(FunctionType)
-    blocks = prop_def(IntegerAttr.constr(i64))
+    blocks = prop_def(ExtentAttr)
     threads = prop_def(IntegerAttr.constr(i64))
     index_type = prop_def(IntegerType)
     body = region_def("single_block")
@@ -105,13 +106,13 @@ class FuncOp(IRDLOperation):
     traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
 
     def __init__(
-        self, sym_name: str, body: Region, blocks: int, threads: int, index_type: IntegerType
+        self, sym_name: str, body: Region, blocks: Extent, threads: int, index_type: IntegerType
     ):
         super().__init__(
             properties={
                 "sym_name": StringAttr(sym_name),
                 "function_type": FunctionType.from_lists(list(body.block.arg_types), []),
-                "blocks": IntegerAttr(blocks, i64),
+                "blocks": ExtentAttr(blocks),
                 "threads": IntegerAttr(threads, i64),
                 "index_type": index_type,
             },
@@ -119,7 +120,7 @@ class FuncOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        verify_geometry(self.blocks.value.data, self.threads.value.data)
+        verify_geometry(self.blocks.data, self.threads.value.data)
         if self.index_type not in (i32, i64):
             raise VerifyException(f"index arithmetic is in i32 or i64, got {self.index_type}")
         if not IDENTIFIER.fullmatch(self.sym_name.data):
@@ -135,8 +136,8 @@ class FuncOp(IRDLOperation):
         printer.print_symbol_name(self.sym_name.data)
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
-        geometry = f"blocks({self.blocks.value.data}) threads({self.threads.value.data})"
-        printer.print_string(f" {geometry} index({self.index_type}) ")
+        print_geometry(printer, self.blocks.data, self.threads.value.data)
+        printer.print_string(f" index({self.index_type}) ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes, print_keyword=True)
 
@@ -208,16 +209,16 @@ class ForOp(IRDLOperation):
 
     name = "cuda.for"
 
-    extent = prop_def(IntegerAttr.constr(i64))
+    extent = prop_def(ExtentAttr)
     unroll = opt_prop_def(UnitAttr)
     body = region_def("single_block")
 
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
-    def __init__(self, extent: int, body: Region, *, unroll: bool = False):
+    def __init__(self, extent: Extent, body: Region, *, unroll: bool = False):
         super().__init__(
             properties={
-                "extent": IntegerAttr(extent, i64),
+                "extent": ExtentAttr(extent),
                 "unroll": UnitAttr() if unroll else None,
             },
             regions=[body],
@@ -229,15 +230,17 @@ class ForOp(IRDLOperation):
         return self.body.block.args[0]
 
     def verify_(self) -> None:
-        if self.extent.value.data < 0:
-            raise VerifyException(f"extent must not be negative, got {self.extent.value.data}")
+        extent = self.extent.data
+        if isinstance(extent, int) and extent < 0:
+            raise VerifyException(f"extent must not be negative, got {extent}")
         if tuple(self.body.block.arg_types) != (INDEX,):
             raise VerifyException("body must take exactly the loop counter, an index")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_block_argument(self.induction_var, print_type=False)
-        printer.print_string(f" = 0 to {self.extent.value.data}")
+        printer.print_string(" = 0 to ")
+        print_extent(printer, self.extent.data)
         printer.print_string(" unroll " if self.unroll is not None else " ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes, print_keyword=True)
@@ -250,7 +253,7 @@ class ForOp(IRDLOperation):
         if parser.parse_integer(allow_boolean=False) != 0:
             parser.raise_error("loops count from 0; put the offset into the index", pos)
         parser.parse_keyword("to")
-        extent = parser.parse_integer(allow_boolean=False)
+        extent = parse_extent(parser)
         unroll = parser.parse_optional_keyword("unroll") is not None
         body = parser.parse_region((counter,))
         attributes = parser.parse_optional_attr_dict_with_keyword()

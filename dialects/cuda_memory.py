@@ -44,7 +44,7 @@ from xdsl.utils.exceptions import VerifyException
 from .cuda_values import (
     PointerType,
 )
-from .index import AffineIndex, normalize_operands, verify_operand_count
+from .index import AffineIndex, affine_map, normalize_operands, verify_operand_count
 from .kernel import WARP
 
 
@@ -57,11 +57,11 @@ def _offset(
     offset: AffineExpr, operands: Sequence[SSAValue]
 ) -> tuple[AffineMapAttr, list[SSAValue]]:
     exprs, operands = normalize_operands([offset], operands)
-    return AffineMapAttr(AffineMap(len(operands), 0, exprs)), operands
+    return AffineMapAttr(affine_map(len(operands), exprs)), operands
 
 
 def _verify_offset(index_map: AffineMap, operands: Sequence[SSAValue]) -> None:
-    verify_operand_count(index_map.num_dims, index_map.num_symbols, operands)
+    verify_operand_count(index_map, operands)
     if len(index_map.results) != 1:
         raise VerifyException(f"an address is one flat offset, got {len(index_map.results)}")
 

@@ -33,7 +33,8 @@ from xdsl.utils.target import Target
 from ..errors import DeploError
 from . import cuda
 from .cuda_values import RESERVED
-from .index import print_condition, print_index_expr
+from .index_text import print_condition, print_index_expr
+from .sizes import Extent, print_extent
 
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
 _UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
@@ -149,6 +150,12 @@ class CudaPrinter(BasePrinter):
         )
         return text.cpp()
 
+    def extent(self, extent: Extent) -> str:
+        """The C++ text of an extent."""
+        text = _Text()
+        print_extent(text, extent)
+        return text.cpp()
+
     @singledispatchmethod
     def print(self, op: Operation) -> None:
         """Print one operation; host code and other dialects have no CUDA text."""
@@ -163,7 +170,7 @@ class CudaPrinter(BasePrinter):
             f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args
         )
         threads = op.threads.value.data
-        self.line(f"// <<<{op.blocks.value.data}, {threads}>>>")
+        self.line(f"// <<<{op.blocks.data}, {threads}>>>")
         self.line(f'extern "C" __global__ void __launch_bounds__({threads}) {op.sym_name.data}(')
         self.line(f"    {arguments})")
         self.line("{")
@@ -273,7 +280,7 @@ class CudaPrinter(BasePrinter):
         k = self.name(op.induction_var)
         if op.unroll is not None:
             self.line("#pragma unroll")
-        extent = op.extent.value.data
+        extent = self.extent(op.extent.data)
         self.line(f"for ({self.index_type} {k} = 0; {k} < {extent}; ++{k}) {{")
         self.body(op.body.block)
         self.line("}")
@@ -344,5 +351,7 @@ class CudaTarget(Target):
             if not isinstance(op, cuda.FuncOp | func.FuncOp):
                 raise DeploError(f"'{op.name}' has no CUDA form; run `lower-to-cuda` first")
             if isinstance(op, func.FuncOp) and op.sym_name.data != "main":
-                raise DeploError(f"@{op.sym_name.data} is not a kernel; only @main may be a func.func")
+                raise DeploError(
+                    f"@{op.sym_name.data} is not a kernel; only @main may be a func.func"
+                )
         output.write(cuda_source(module))

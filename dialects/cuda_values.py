@@ -25,7 +25,7 @@ from xdsl.ir import (
     SSAValue,
     TypeAttribute,
 )
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -45,7 +45,14 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from .index import AffineIndex, Conditions, condition, normalize_operands, verify_operand_count
+from .index import (
+    AffineIndex,
+    Conditions,
+    affine_map,
+    condition,
+    normalize_operands,
+    verify_operand_count,
+)
 from .scalars import verify_element
 from .syntax import parse_scalar, print_scalar, resolve_scalar, scalar_attr
 
@@ -225,12 +232,12 @@ class IndexOp(IRDLOperation):
         exprs, operands = normalize_operands([expr], operands)
         super().__init__(
             operands=[operands],
-            properties={"map": AffineMapAttr(AffineMap(len(operands), 0, exprs))},
+            properties={"map": AffineMapAttr(affine_map(len(operands), exprs))},
             result_types=[INDEX],
         )
 
     def verify_(self) -> None:
-        verify_operand_count(self.map.data.num_dims, self.map.data.num_symbols, self.operands_)
+        verify_operand_count(self.map.data, self.operands_)
         if len(self.map.data.results) != 1:
             raise VerifyException(f"expected one expression, got {len(self.map.data.results)}")
 
@@ -258,7 +265,7 @@ class TestOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        verify_operand_count(self.set.data.num_dims, self.set.data.num_symbols, self.operands_)
+        verify_operand_count(self.set.data, self.operands_)
         if not self.set.data.constraints:
             raise VerifyException("needs at least one condition")
 

@@ -17,14 +17,12 @@ from xdsl.dialects.builtin import (
     AffineSetAttr,
     ArrayAttr,
     FloatAttr,
-    IndexType,
     IntegerAttr,
     TensorType,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
@@ -38,24 +36,23 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .index import (
-    condition,
+from .index import affine_map, condition, verify_symbols
+from .index_text import (
     parse_constraint,
     parse_index_expr,
     print_condition,
     print_index_expr,
+    symbol_of,
 )
+from .sizes import Extent, shape_of, tensor_of
 from .syntax import (
     Scalar,
     parse_scalar,
     parse_signature,
-    parse_sizes,
     print_scalar,
     print_signature,
-    print_sizes,
     resolve_scalar,
     tensor_type,
-    verify_sizes,
 )
 
 
@@ -77,24 +74,21 @@ class IndexMapOp(IRDLOperation):
     name = "tensor_ir.index_map"
 
     sources = var_operand_def(TensorType)
-    sizes = var_operand_def(IndexType)
     maps = prop_def(ArrayAttr[AffineMapAttr])
     conditions = prop_def(ArrayAttr[AffineSetAttr])
     fill = opt_prop_def(IntegerAttr | FloatAttr)
     result = result_def(TensorType)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 
     def __init__(
         self,
         sources: Sequence[SSAValue],
         maps: Sequence[AffineMap],
-        shape: Sequence[int],
+        shape: Sequence[Extent],
         *,
         conditions: Sequence[AffineSet] | None = None,
         fill: Scalar | None = None,
-        sizes: Sequence[SSAValue] = (),
     ):
         if conditions is None:
             conditions = [condition(len(shape), ())] * len(sources)
@@ -104,14 +98,14 @@ class IndexMapOp(IRDLOperation):
             "fill": fill,
         }
         super().__init__(
-            operands=[sources, sizes],
+            operands=[sources],
             properties=properties,
-            result_types=[TensorType(tensor_type(sources[0]).element_type, shape)],
+            result_types=[tensor_of(tensor_type(sources[0]).element_type, shape)],
         )
 
     def verify_(self) -> None:
         result = tensor_type(self.result)
-        verify_sizes(result, self.sizes)
+        shape_of(result)
         if not self.sources:
             raise VerifyException("needs at least one source")
         if not len(self.sources) == len(self.maps) == len(self.conditions):
@@ -134,12 +128,13 @@ class IndexMapOp(IRDLOperation):
     def _verify_source(self, source: TensorType, index_map: AffineMap, guard: AffineSet) -> None:
         result = tensor_type(self.result)
         rank = result.get_num_dims()
+        shape_of(source)
         if source.element_type != result.element_type:
             raise VerifyException(
                 f"source holds {source.element_type}, result {result.element_type}"
             )
-        if index_map.num_symbols or guard.num_symbols:
-            raise VerifyException("maps and conditions have dims only")
+        verify_symbols(index_map)
+        verify_symbols(guard)
         if index_map.num_dims != rank or guard.num_dims != rank:
             raise VerifyException(f"maps and conditions must have {rank} dims, one per result axis")
         if len(index_map.results) != source.get_num_dims():
@@ -168,13 +163,15 @@ class IndexMapOp(IRDLOperation):
         if self.fill is not None:
             printer.print_string(" else ")
             print_scalar(printer, self.fill)
-        print_sizes(printer, self.sizes)
         printer.print_op_attributes(self.attributes)
         print_signature(printer, self.sources, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> IndexMapOp:
+        pos = parser.pos
         names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_identifier)
+        if taken := [name for name in names if symbol_of(name) is not None]:
+            parser.raise_error(f"{taken[0]} names a size; name the axis otherwise", pos)
         rank = len(names)
 
         def dim() -> AffineExpr | None:
@@ -201,17 +198,16 @@ class IndexMapOp(IRDLOperation):
                 while parser.parse_optional_keyword("and"):
                     constraints.append(parse_constraint(parser, dim))
             sources.append(operand)
-            operands.append((operand, AffineMap(rank, 0, tuple(exprs))))
+            operands.append((operand, affine_map(rank, exprs)))
             conditions.append(condition(rank, constraints))
             if not parser.parse_optional_keyword("else"):
                 break
-        sizes = parse_sizes(parser)
         attributes = parser.parse_optional_attr_dict()
         pos = parser.pos
         types, result = parse_signature(parser)
         fill_attr = None if fill is None else resolve_scalar(parser, *fill, result.element_type)
         op = cls.build(
-            operands=[parser.resolve_operands(sources, types, pos), sizes],
+            operands=[parser.resolve_operands(sources, types, pos)],
             properties={
                 "maps": ArrayAttr([AffineMapAttr(m) for _, m in operands]),
                 "conditions": ArrayAttr([AffineSetAttr(c) for c in conditions]),

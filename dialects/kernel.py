@@ -14,8 +14,8 @@
     }
 
 Memory is read and written by `loop.load` and `loop.store`, whose index expressions stay affine. Each
-kernel runs on a one-dimensional grid of one-dimensional blocks. The host side is here too: allocation
-and launches, in order. On the CPU a kernel is a `func.func` that runs a range of blocks.
+kernel runs on a one-dimensional grid of one-dimensional blocks. The host side is here too: allocation,
+launches and calls of PyTorch, in order. On the CPU a kernel is a `func.func` that runs a range of blocks.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
+    DictionaryAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
@@ -37,6 +38,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Dialect, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
+    AttrSizedOperandSegments,
     IRDLOperation,
     VarConstraint,
     irdl_op_definition,
@@ -61,7 +63,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .calls import OPAQUE, parse_call, print_call, verify_call
 from .scalars import storage_bytes, verify_element
+from .sizes import Extent, ExtentAttr, parse_extent, print_extent, static_shape
 from .tile import MAX_THREADS, SHARED
 
 WARP = 32
@@ -73,20 +77,26 @@ MAX_STATIC_SHARED_BYTES = 48 * 1024
 INDEX = IndexType()
 
 
-def parse_geometry(parser: Parser) -> tuple[int, int]:
+def parse_geometry(parser: Parser) -> tuple[Extent, int]:
     """Parse `blocks(B) threads(T)`."""
-    values: list[int] = []
-    for keyword in ("blocks", "threads"):
-        parser.parse_keyword(keyword)
-        parser.parse_punctuation("(")
-        values.append(parser.parse_integer(allow_boolean=False))
-        parser.parse_punctuation(")")
-    return values[0], values[1]
+    parser.parse_keyword("blocks")
+    with parser.in_parens():
+        blocks = parse_extent(parser)
+    parser.parse_keyword("threads")
+    with parser.in_parens():
+        return blocks, parser.parse_integer(allow_boolean=False)
 
 
-def verify_geometry(blocks: int, threads: int) -> None:
+def print_geometry(printer: Printer, blocks: Extent, threads: int) -> None:
+    """Print what `parse_geometry` parses."""
+    printer.print_string(" blocks(")
+    print_extent(printer, blocks)
+    printer.print_string(f") threads({threads})")
+
+
+def verify_geometry(blocks: Extent, threads: int) -> None:
     """Raise unless a GPU could launch such a grid."""
-    if blocks < 0:
+    if isinstance(blocks, int) and blocks < 0:
         raise VerifyException(f"blocks must not be negative, got {blocks}")
     if not 1 <= threads <= MAX_THREADS:
         raise VerifyException(f"threads must be between 1 and {MAX_THREADS}, got {threads}")
@@ -100,25 +110,25 @@ class FuncOp(IRDLOperation):
 
     sym_name = prop_def(SymbolNameConstraint())
     function_type = prop_def(FunctionType)
-    blocks = prop_def(IntegerAttr.constr(i64))
+    blocks = prop_def(ExtentAttr)
     threads = prop_def(IntegerAttr.constr(i64))
     body = region_def("single_block")
 
     traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
 
-    def __init__(self, sym_name: str, body: Region, blocks: int, threads: int):
+    def __init__(self, sym_name: str, body: Region, blocks: Extent, threads: int):
         super().__init__(
             properties={
                 "sym_name": StringAttr(sym_name),
                 "function_type": FunctionType.from_lists(list(body.block.arg_types), []),
-                "blocks": IntegerAttr(blocks, i64),
+                "blocks": ExtentAttr(blocks),
                 "threads": IntegerAttr(threads, i64),
             },
             regions=[body],
         )
 
     def verify_(self) -> None:
-        verify_geometry(self.blocks.value.data, self.threads.value.data)
+        verify_geometry(self.blocks.data, self.threads.value.data)
         if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
             raise VerifyException("the body's arguments differ from the function type")
         if self.function_type.outputs.data:
@@ -132,9 +142,8 @@ class FuncOp(IRDLOperation):
         printer.print_symbol_name(self.sym_name.data)
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
-        printer.print_string(
-            f" blocks({self.blocks.value.data}) threads({self.threads.value.data}) "
-        )
+        print_geometry(printer, self.blocks.data, self.threads.value.data)
+        printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes, print_keyword=True)
 
@@ -201,7 +210,7 @@ class SharedOp(IRDLOperation):
         if shared.memory_space != SHARED:
             raise VerifyException('must be in memory space "shared"')
         size = storage_bytes(shared.element_type)
-        for extent in shared.get_shape():
+        for extent in static_shape(shared):
             size *= extent
         if not 0 < size <= MAX_STATIC_SHARED_BYTES:
             raise VerifyException(
@@ -303,23 +312,23 @@ class LaunchOp(IRDLOperation):
 
     kernel = prop_def(SymbolRefAttr)
     arguments = var_operand_def()
-    blocks = prop_def(IntegerAttr.constr(i64))
+    blocks = prop_def(ExtentAttr)
     threads = prop_def(IntegerAttr.constr(i64))
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, kernel: str, arguments: Sequence[SSAValue], blocks: int, threads: int):
+    def __init__(self, kernel: str, arguments: Sequence[SSAValue], blocks: Extent, threads: int):
         super().__init__(
             operands=[arguments],
             properties={
                 "kernel": SymbolRefAttr(kernel),
-                "blocks": IntegerAttr(blocks, i64),
+                "blocks": ExtentAttr(blocks),
                 "threads": IntegerAttr(threads, i64),
             },
         )
 
     def verify_(self) -> None:
-        verify_geometry(self.blocks.value.data, self.threads.value.data)
+        verify_geometry(self.blocks.data, self.threads.value.data)
         if self.kernel.nested_references.data:
             raise VerifyException("launches kernels of the same module only")
 
@@ -327,9 +336,7 @@ class LaunchOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_attribute(self.kernel)
         printer.print_operands(self.arguments)
-        printer.print_string(
-            f" blocks({self.blocks.value.data}) threads({self.threads.value.data})"
-        )
+        print_geometry(printer, self.blocks.data, self.threads.value.data)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_list(self.arguments.types, printer.print_attribute)
@@ -353,6 +360,79 @@ class LaunchOp(IRDLOperation):
         return op
 
 
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """Let PyTorch run an operator on buffers, and copy what it gives into others.
+
+    ```
+    kernel.call "aten.linalg_eigh.default"(input = %x, UPLO = "L") into(%u, %s)
+      : memref<4x4xf32>, memref<4x4xf32>, memref<4xf32>
+    ```
+    """
+
+    name = "kernel.call"
+
+    callee = prop_def(StringAttr)
+    call_arguments = prop_def(DictionaryAttr, prop_name="arguments")
+    inputs = var_operand_def(MemRefType)
+    outputs = var_operand_def(MemRefType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        callee: str,
+        arguments: DictionaryAttr,
+        inputs: Sequence[SSAValue],
+        outputs: Sequence[SSAValue],
+    ):
+        super().__init__(
+            operands=[inputs, outputs],
+            properties={"callee": StringAttr(callee), "arguments": arguments},
+        )
+
+    def verify_(self) -> None:
+        verify_call(self.callee.data, self.call_arguments, len(self.inputs))
+        for value in self.operands:
+            assert isinstance(value.type, MemRefType)
+            if value.type.element_type not in OPAQUE:
+                verify_element(value.type.element_type)
+
+    def print(self, printer: Printer) -> None:
+        print_call(printer, self.callee.data, self.call_arguments, self.inputs)
+        printer.print_string(" into")
+        printer.print_operands(self.outputs)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_list(self.operand_types, printer.print_attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CallOp:
+        callee, arguments, inputs = parse_call(parser)
+        parser.parse_keyword("into")
+        outputs = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        pos = parser.pos
+        types: list[Attribute] = list(
+            parser.parse_optional_undelimited_comma_separated_list(
+                parser.parse_optional_type, parser.parse_type
+            )
+            or ()
+        )
+        if len(types) != len(inputs) + len(outputs):
+            parser.raise_error(
+                f"{len(inputs) + len(outputs)} buffers need as many types, got {len(types)}", pos
+            )
+        values = parser.resolve_operands([*inputs, *outputs], types, pos)
+        op = cls(callee, arguments, values[: len(inputs)], values[len(inputs) :])
+        op.attributes |= attributes.data if attributes else {}
+        return op
+
+
 Kernel = Dialect(
     "kernel",
     [
@@ -365,6 +445,7 @@ Kernel = Dialect(
         AssertOp,
         AllocOp,
         LaunchOp,
+        CallOp,
     ],
     [],
 )

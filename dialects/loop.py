@@ -14,7 +14,7 @@
 
 A kernel takes and gives tensors, so kernels are values at graph level. Inside, arguments are the inputs
 and then the outputs; loads read inputs only and every element of every output is stored exactly once.
-Loops count from 0 to an extent, which is a constant or an SSA `index` value.
+Loops count from 0 to an extent: a number, or an expression over the program's dynamic sizes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import (
     ArrayAttr,
     FunctionType,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
     StringAttr,
     SymbolNameConstraint,
     TensorType,
@@ -45,8 +42,6 @@ from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     lazy_traits_def,
-    opt_operand_def,
-    opt_prop_def,
     prop_def,
     region_def,
     traits_def,
@@ -69,6 +64,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .loop_access import INDEX, AssertOp, CheckedIndexOp, IndexOp, LoadOp, StoreOp, TestOp
 from .scalars import Combiner, CombinerAttr, verify_combiner, verify_element
+from .sizes import Extent, ExtentAttr, memref_of, parse_extent, print_extent, shape_of
 
 
 @irdl_op_definition
@@ -88,14 +84,13 @@ class ForOp(IRDLOperation):
     one combiner per result; with no iterations it gives the combiners' identities.
     ```
     loop.for %i = 0 to 32 { ... }
-    %s, %m = loop.for %k = 0 to %n reduce(add, max) -> f32, f32 { ... loop.yield %a, %b : f32, f32 }
+    %s, %m = loop.for %k = 0 to s0 reduce(add, max) -> f32, f32 { ... loop.yield %a, %b : f32, f32 }
     ```
     """
 
     name = "loop.for"
 
-    extent = opt_prop_def(IntegerAttr.constr(INDEX))
-    dynamic_extent = opt_operand_def(IndexType)
+    extent = prop_def(ExtentAttr)
     combiners = prop_def(ArrayAttr[CombinerAttr])
     res = var_result_def()
     body = region_def("single_block")
@@ -104,20 +99,17 @@ class ForOp(IRDLOperation):
 
     def __init__(
         self,
-        extent: int | SSAValue,
+        extent: Extent,
         body: Region,
         *,
         combiners: Sequence[Combiner] = (),
         result_types: Sequence[Attribute] = (),
     ):
-        static = isinstance(extent, int)
-        properties: dict[str, Attribute | None] = {
-            "extent": IntegerAttr(extent, INDEX) if static else None,
-            "combiners": ArrayAttr([CombinerAttr(c) for c in combiners]),
-        }
         super().__init__(
-            operands=[None if static else extent],
-            properties=properties,
+            properties={
+                "extent": ExtentAttr(extent),
+                "combiners": ArrayAttr([CombinerAttr(c) for c in combiners]),
+            },
             result_types=[result_types],
             regions=[body],
         )
@@ -132,7 +124,7 @@ class ForOp(IRDLOperation):
     @property
     def static_extent(self) -> int | None:
         """The number of iterations if it is constant."""
-        return None if self.extent is None else self.extent.value.data
+        return self.extent.data if isinstance(self.extent.data, int) else None
 
     @property
     def yielded(self) -> Sequence[SSAValue]:
@@ -142,8 +134,6 @@ class ForOp(IRDLOperation):
         return terminator.arguments
 
     def verify_(self) -> None:
-        if (self.extent is None) == (self.dynamic_extent is None):
-            raise VerifyException("needs either a constant or an SSA extent")
         if self.static_extent is not None and self.static_extent < 0:
             raise VerifyException(f"extent must not be negative, got {self.static_extent}")
         if tuple(self.body.block.arg_types) != (INDEX,):
@@ -161,10 +151,7 @@ class ForOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_block_argument(self.induction_var, print_type=False)
         printer.print_string(" = 0 to ")
-        if self.dynamic_extent is not None:
-            printer.print_ssa_value(self.dynamic_extent)
-        else:
-            printer.print_string(str(self.static_extent))
+        print_extent(printer, self.extent.data)
         if self.res:
             printer.print_string(" reduce")
             with printer.in_parens():
@@ -185,9 +172,7 @@ class ForOp(IRDLOperation):
         if parser.parse_integer(allow_boolean=False) != 0:
             parser.raise_error("loops count from 0; put the offset into the index", pos)
         parser.parse_keyword("to")
-        extent: int | SSAValue | None = parser.parse_optional_operand(INDEX)
-        if extent is None:
-            extent = parser.parse_integer(allow_boolean=False)
+        extent = parse_extent(parser)
         combiners: list[Combiner] = []
         result_types: list[Attribute] = []
         if parser.parse_optional_keyword("reduce"):
@@ -208,7 +193,7 @@ class ForOp(IRDLOperation):
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """One kernel: tensors (and `index` sizes) in, tensors out; see the dialect's example."""
+    """One kernel: tensors in, tensors out; see the dialect's example."""
 
     name = "loop.kernel"
 
@@ -240,7 +225,7 @@ class KernelOp(IRDLOperation):
     def buffer_type(type: Attribute) -> Attribute:
         """The type of the body's argument for an input or output of `type`."""
         if isinstance(type, TensorType):
-            return MemRefType(type.element_type, type.get_shape())
+            return memref_of(type.element_type, shape_of(type))
         return type
 
     @property
@@ -257,8 +242,8 @@ class KernelOp(IRDLOperation):
         if not self.outputs:
             raise VerifyException("a kernel has at least one output")
         for value in self.inputs:
-            if not isinstance(value.type, TensorType | IndexType):
-                raise VerifyException(f"inputs are tensors or index values, got {value.type}")
+            if not isinstance(value.type, TensorType):
+                raise VerifyException(f"inputs are tensors, got {value.type}")
         types = [*self.inputs.types, *self.outputs.types]
         for t in types:
             if isinstance(t, TensorType):

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     AffineSetAttr,
     IndexType,
-    IntegerAttr,
     IntegerType,
     MemRefType,
     StringAttr,
@@ -25,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import (
     SSAValue,
 )
-from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -47,12 +46,15 @@ from xdsl.utils.exceptions import VerifyException
 from .index import (
     AffineIndex,
     Conditions,
+    ExtentText,
+    affine_map,
     condition,
     condition_exprs,
     normalize_operands,
     verify_access,
     verify_operand_count,
 )
+from .sizes import Extent, ExtentAttr
 
 INDEX = IndexType()
 
@@ -61,7 +63,7 @@ def _access(
     exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
 ) -> tuple[AffineMapAttr, list[SSAValue]]:
     exprs, operands = normalize_operands(exprs, operands)
-    return AffineMapAttr(AffineMap(len(operands), 0, exprs)), operands
+    return AffineMapAttr(affine_map(len(operands), exprs)), operands
 
 
 @irdl_op_definition
@@ -146,7 +148,7 @@ class IndexOp(IRDLOperation):
         super().__init__(operands=[operands], properties={"map": map_attr}, result_types=[INDEX])
 
     def verify_(self) -> None:
-        verify_operand_count(self.map.data.num_dims, self.map.data.num_symbols, self.operands_)
+        verify_operand_count(self.map.data, self.operands_)
         if len(self.map.data.results) != 1:
             raise VerifyException(f"expected one expression, got {len(self.map.data.results)}")
 
@@ -179,9 +181,8 @@ class TestOp(IRDLOperation):
         return condition_exprs(self.set.data)
 
     def verify_(self) -> None:
-        affine_set: AffineSet = self.set.data
-        verify_operand_count(affine_set.num_dims, affine_set.num_symbols, self.operands_)
-        if not affine_set.constraints:
+        verify_operand_count(self.set.data, self.operands_)
+        if not self.set.data.constraints:
             raise VerifyException("needs at least one condition")
 
 
@@ -195,16 +196,17 @@ class CheckedIndexOp(IRDLOperation):
     name = "loop.checked_index"
 
     value = operand_def(IntegerType)
-    extent = prop_def(IntegerAttr.constr(INDEX))
+    extent = prop_def(ExtentAttr)
     result = result_def(IndexType())
 
     # Not Pure: the check must stay even if the index is not used.
-    assembly_format = "$value `below` $extent attr-dict `:` type($value)"
+    custom_directives = (ExtentText,)
+    assembly_format = "$value `below` custom<ExtentText>($extent) attr-dict `:` type($value)"
 
-    def __init__(self, value: SSAValue, extent: int):
+    def __init__(self, value: SSAValue, extent: Extent):
         super().__init__(
             operands=[value],
-            properties={"extent": IntegerAttr(extent, INDEX)},
+            properties={"extent": ExtentAttr(extent)},
             result_types=[INDEX],
         )
 

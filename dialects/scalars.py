@@ -251,6 +251,28 @@ class CombinerAttr(EnumAttribute[Combiner], SpacedOpaqueSyntaxAttribute):
     name = "tensor_ir.combiner"
 
 
+class Update(StrEnum):
+    """How a scatter changes an element: by the last value written there, or by the fold of all."""
+
+    REPLACE = "replace"
+    ADD = "add"
+    MUL = "mul"
+    MAX = "max"
+    MIN = "min"
+
+    @property
+    def combiner(self) -> Combiner | None:
+        """What folds the values; None for `replace`."""
+        return None if self is Update.REPLACE else Combiner(self.value)
+
+
+@irdl_attr_definition
+class UpdateAttr(EnumAttribute[Update], SpacedOpaqueSyntaxAttribute):
+    """Names an update: `#tensor_ir<update replace>`."""
+
+    name = "tensor_ir.update"
+
+
 def verify_combiner(combiner: Combiner, element: Attribute) -> None:
     """Raise unless `combiner` folds values of `element`; f16 and bf16 accumulate in f32."""
     kind = element_kind(element)

@@ -1,4 +1,4 @@
-"""Fragments of text form that several dialects share: sizes, scalars, tensor signatures."""
+"""Fragments of text form that several dialects share: scalars and tensor signatures."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import struct
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     AnyFloat,
     Float64Type,
     FloatAttr,
-    IndexType,
     IntegerAttr,
     IntegerType,
     TensorType,
@@ -37,28 +35,6 @@ def scalar_attr(value: float | bool, element: Attribute) -> Scalar:
         return IntegerAttr(int(value), element)
     assert isinstance(element, AnyFloat)
     return FloatAttr(float(value), element)
-
-
-def verify_sizes(result: TensorType, sizes: Sequence[SSAValue]) -> None:
-    dynamic = sum(extent == DYNAMIC_INDEX for extent in result.get_shape())
-    if dynamic != len(sizes):
-        raise VerifyException(f"{result} has {dynamic} dynamic extents, got {len(sizes)} sizes")
-
-
-def parse_sizes(parser: Parser) -> list[SSAValue]:
-    if not parser.parse_optional_keyword("sizes"):
-        return []
-    return list(
-        parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, lambda: parser.parse_operand(IndexType())
-        )
-    )
-
-
-def print_sizes(printer: Printer, sizes: Sequence[SSAValue]) -> None:
-    if sizes:
-        printer.print_string(" sizes")
-        printer.print_operands(sizes)
 
 
 def parse_tensor_type(parser: Parser) -> TensorType:

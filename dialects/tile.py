@@ -27,7 +27,6 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     IndexType,
-    IntAttr,
     IntegerAttr,
     MemRefType,
     StringAttr,
@@ -44,7 +43,7 @@ from xdsl.ir import (
     SpacedOpaqueSyntaxAttribute,
     SSAValue,
 )
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -72,8 +71,9 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from .index import AffineIndex, normalize_operands, verify_access
+from .index import AffineIndex, affine_map, normalize_operands, verify_access
 from .scalars import Combiner, CombinerAttr, verify_combiner
+from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 
 SHARED = StringAttr("shared")
 """The memory space of a block's scratchpad."""
@@ -103,24 +103,26 @@ class AxisAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
 
     name = "tile.axis"
 
-    extent: IntAttr
+    extent: ExtentAttr
     level: LevelAttr
 
-    def __init__(self, extent: int, level: Level):
-        super().__init__(IntAttr(extent), LevelAttr(level))
+    def __init__(self, extent: Extent, level: Level):
+        super().__init__(ExtentAttr(extent), LevelAttr(level))
 
     def verify(self) -> None:
-        if self.extent.data < 0:
-            raise VerifyException(f"axis extent must not be negative, got {self.extent.data}")
+        extent = self.extent.data
+        if isinstance(extent, int) and extent < 0:
+            raise VerifyException(f"axis extent must not be negative, got {extent}")
 
     def print_parameters(self, printer: Printer) -> None:
-        printer.print_string(f"{self.extent.data} : {self.level.data}")
+        print_extent(printer, self.extent.data)
+        printer.print_string(f" : {self.level.data}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        extent = parser.parse_integer(allow_boolean=False)
+        extent = parse_extent(parser)
         parser.parse_punctuation(":")
-        return (IntAttr(extent), LevelAttr(parser.parse_str_enum(Level)))
+        return (ExtentAttr(extent), LevelAttr(parser.parse_str_enum(Level)))
 
 
 @dataclass(frozen=True)
@@ -210,33 +212,36 @@ class LaunchOp(IRDLOperation):
             return self.axes.data[value.index]
         return None
 
-    def extents(self, level: Level) -> list[int]:
+    def extents(self, level: Level) -> list[Extent]:
         """Extents of the axes bound to `level`, in order."""
         return [a.extent.data for a in self.axes if a.level.data is level]
 
     @property
-    def num_blocks(self) -> int:
+    def num_blocks(self) -> Extent:
         """Blocks of the grid."""
         return prod(self.extents(Level.BLOCK))
 
     @property
-    def num_threads(self) -> int:
-        """Threads of a block."""
+    def num_threads(self) -> Extent:
+        """Threads of a block; a number once the launch has a schedule."""
         return prod(self.extents(Level.THREAD))
 
     def verify_(self) -> None:
         args = self.body.block.args
         if len(args) != len(self.axes) or any(not isinstance(a.type, IndexType) for a in args):
             raise VerifyException(f"body must take one index per axis, {len(self.axes)} in all")
-        if self.schedule is not None and self.num_threads > MAX_THREADS:
-            raise VerifyException(
-                f"{self.num_threads} threads exceed the {MAX_THREADS} a block can hold"
-            )
-        threads = None if self.schedule is None else self.schedule.get("threads")
-        if threads is not None and threads != self.num_threads:
-            raise VerifyException(
-                f"schedule says {threads} threads, the axes have {self.num_threads}"
-            )
+        if self.schedule is not None:
+            self._verify_threads(self.schedule)
+
+    def _verify_threads(self, schedule: ScheduleAttr) -> None:
+        threads = self.num_threads
+        if not isinstance(threads, int):
+            raise VerifyException(f"the number of threads must be constant, got {threads}")
+        if threads > MAX_THREADS:
+            raise VerifyException(f"{threads} threads exceed the {MAX_THREADS} a block can hold")
+        said = schedule.get("threads")
+        if said is not None and said != threads:
+            raise VerifyException(f"schedule says {said} threads, the axes have {threads}")
 
     def print(self, printer: Printer) -> None:
         def print_axis(pair: tuple[BlockArgument, AxisAttr]) -> None:
@@ -317,7 +322,7 @@ class StageOp(IRDLOperation):
         slab = MemRefType(source.type.element_type, shape, memory_space=SHARED)
         super().__init__(
             operands=[source, operands],
-            properties={"map": AffineMapAttr(AffineMap(len(operands), 0, exprs))},
+            properties={"map": AffineMapAttr(affine_map(len(operands), exprs))},
             result_types=[slab],
         )
 

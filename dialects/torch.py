@@ -10,31 +10,24 @@ they share is in `torch_base.py`, their text form in `torch_syntax.py`, their ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Dialect
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
-    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
     var_operand_def,
-    var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 
-from .scalars import verify_element
-from .syntax import tensor_type
-from .torch_base import INT, TorchOp, argument_attr
+from .calls import TensorCallOp
+from .torch_base import BOOL, INT, TorchOp, argument_attr
 from .torch_ops import TORCH_OPS
+from .torch_scatter_shapes import IndexPutShapeOp
 from .torch_shapes import IndexShapeOp
 
 
@@ -60,7 +53,31 @@ class IndexOp(IndexShapeOp):
     traits = traits_def(Pure())
 
 
-ALL_OPS: list[type[TorchOp]] = [*TORCH_OPS, IndexOp]
+@irdl_op_definition
+class IndexPutOp(IndexPutShapeOp):
+    """`aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor`
+
+    Not generated, for the same reason as `torch.index`.
+    ```
+    %y = torch.index_put %x, [%i, %j], %v {dim = 1, accumulate = true}
+      : (tensor<2x8x9xf32>, tensor<4x1xi64>, tensor<3xi64>, tensor<2x4x3xf32>) -> tensor<2x8x9xf32>
+    ```
+    """
+
+    name = "torch.index_put"
+    ATEN: ClassVar[str] = "index_put.default"
+
+    input = operand_def(TensorType)
+    indices = var_operand_def(TensorType)
+    values = operand_def(TensorType)
+    dim = prop_def(INT, default_value=argument_attr(0))
+    accumulate = prop_def(BOOL, default_value=argument_attr(False))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+ALL_OPS: list[type[TorchOp]] = [*TORCH_OPS, IndexOp, IndexPutOp]
 """Every operation that stands for an ATen overload."""
 
 OPS_BY_ATEN: dict[str, type[TorchOp]] = {op.ATEN: op for op in ALL_OPS}
@@ -68,77 +85,16 @@ OPS_BY_ATEN: dict[str, type[TorchOp]] = {op.ATEN: op for op in ALL_OPS}
 
 
 @irdl_op_definition
-class CallOp(IRDLOperation):
-    """The explicit escape: PyTorch itself runs the operator. Assumed to have effects.
+class CallOp(TensorCallOp):
+    """The explicit escape: PyTorch itself runs the operator.
 
-    Tensor operands are in schema order; `arguments` holds what is not a tensor.
     ```
-    %u, %s = torch.call "aten.foo.default"(%x) {full = false}
+    %u, %s = torch.call "aten.linalg_eigh.default"(input = %x, UPLO = "L")
       : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
     ```
     """
 
     name = "torch.call"
-
-    callee = prop_def(StringAttr)
-    arguments = opt_prop_def(DictionaryAttr)
-    inputs = var_operand_def(TensorType)
-    outputs = var_result_def(TensorType)
-
-    def __init__(
-        self,
-        callee: str,
-        inputs: Sequence[SSAValue],
-        result_types: Sequence[Attribute],
-        arguments: DictionaryAttr | None = None,
-    ):
-        super().__init__(
-            operands=[inputs],
-            properties={"callee": StringAttr(callee), "arguments": arguments},
-            result_types=[list(result_types)],
-        )
-
-    def verify_(self) -> None:
-        if self.callee.data.count(".") < 2:
-            raise VerifyException(
-                f"callee must read namespace.operator.overload, got {self.callee.data!r}"
-            )
-        for value in (*self.operands, *self.results):
-            verify_element(tensor_type(value).element_type)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.callee)
-        printer.print_operands(self.inputs)
-        if self.arguments is not None and self.arguments.data:
-            printer.print_string(" ")
-            printer.print_attr_dict(self.arguments.data)
-        if self.attributes:
-            printer.print_string(" attributes ")
-            printer.print_attr_dict(self.attributes)
-        printer.print_string(" : ")
-        printer.print_function_type(self.operand_types, self.result_types)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> CallOp:
-        callee = parser.parse_str_literal()
-        names = parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, parser.parse_unresolved_operand
-        )
-        arguments = parser.parse_optional_attr_dict()
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        pos = parser.pos
-        signature = parser.parse_function_type()
-        inputs = parser.resolve_operands(names, signature.inputs.data, pos)
-        op = CallOp(
-            callee,
-            inputs,
-            signature.outputs.data,
-            DictionaryAttr(arguments) if arguments else None,
-        )
-        op.attributes |= attributes.data if attributes else {}
-        return op
 
 
 Torch = Dialect("torch", [*ALL_OPS, CallOp], [])

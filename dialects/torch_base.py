@@ -19,7 +19,6 @@ from typing import ClassVar, Self, TypeAlias
 
 from typing_extensions import TypeVar
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     DenseArrayBase,
     Float64Type,
     FloatAttr,
@@ -43,6 +42,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import is_element, verify_element
+from .sizes import Extent, UndecidedSize, shape_of
 from .syntax import tensor_type
 from .torch_syntax import (
     TensorArgument,
@@ -54,7 +54,7 @@ from .torch_syntax import (
 )
 
 ScalarValue: TypeAlias = bool | int | float
-Shape: TypeAlias = tuple[int, ...]
+Shape: TypeAlias = tuple[Extent, ...]
 _AttributeT = TypeVar("_AttributeT", bound=Attribute)
 
 # --------------------------------------------------------------------------- kinds of arguments
@@ -194,23 +194,25 @@ class TorchOp(IRDLOperation):
 
     def operand_shapes(self) -> list[Shape]:
         """The extents of each tensor operand that is present."""
-        return [tensor_type(v).get_shape() for v in self.operands]
+        return [shape_of(tensor_type(v)) for v in self.operands]
 
     def result_shape(self) -> Shape | None:
         """The extents that the arguments give the first result; None leaves them unchecked.
 
-        Asked only when no extent is dynamic. Raises VerifyException for arguments that do not fit.
+        Raises VerifyException for arguments that do not fit, and UndecidedSize where sizes decide that.
         """
         return None
 
     def verify_(self) -> None:
         for value in (*self.operands, *self.results):
             verify_element(tensor_type(value).element_type)
-        shapes = [tensor_type(v).get_shape() for v in (*self.operands, *self.results)]
-        if not self.results or any(DYNAMIC_INDEX in shape for shape in shapes):
+        if not self.results:
             return
-        expected = self.result_shape()
-        got = tensor_type(self.results[0]).get_shape()
+        try:
+            expected = self.result_shape()
+        except UndecidedSize as error:
+            raise VerifyException(str(error)) from error
+        got = shape_of(tensor_type(self.results[0]))
         if expected is not None and expected != got:
             raise VerifyException(
                 f"its arguments give a result of shape {list(expected)}, not {list(got)}"

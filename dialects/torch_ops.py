@@ -23,6 +23,13 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from .torch_base import BOOL, DTYPE, FLOAT, INT, INTS, SCALAR, STR, TorchOp, argument_attr
+from .torch_scatter_shapes import (
+    DiagonalScatterShapeOp,
+    IndexReduceShapeOp,
+    MaskedScatterShapeOp,
+    ScatterShapeOp,
+    StridedShapeOp,
+)
 from .torch_shapes import (
     ArangeShapeOp,
     AttentionShapeOp,
@@ -51,6 +58,11 @@ from .torch_shapes import (
     TransposeShapeOp,
     UnsqueezeShapeOp,
     ViewShapeOp,
+)
+from .torch_sort_shapes import (
+    OrderShapeOp,
+    SearchShapeOp,
+    SortShapeOp,
 )
 from .torch_window_shapes import (
     AdaptivePoolShapeOp,
@@ -2612,6 +2624,159 @@ class GatherOp(GatherShapeOp):
 
 
 @irdl_op_definition
+class ScatterOp(ScatterShapeOp):
+    """`aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor`"""
+
+    name = "torch.scatter"
+    ATEN: ClassVar[str] = "scatter.src"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    index = operand_def(TensorType)
+    src = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ScatterValueOp(ScatterShapeOp):
+    """`aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor`"""
+
+    name = "torch.scatter_value"
+    ATEN: ClassVar[str] = "scatter.value"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    index = operand_def(TensorType)
+    value = prop_def(SCALAR)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ScatterAddOp(ScatterShapeOp):
+    """`aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor`"""
+
+    name = "torch.scatter_add"
+    ATEN: ClassVar[str] = "scatter_add.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    index = operand_def(TensorType)
+    src = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ScatterReduceOp(ScatterShapeOp):
+    """`aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool
+    include_self=True) -> Tensor`"""
+
+    name = "torch.scatter_reduce"
+    ATEN: ClassVar[str] = "scatter_reduce.two"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    index = operand_def(TensorType)
+    src = operand_def(TensorType)
+    reduce = prop_def(STR)
+    include_self = prop_def(BOOL, default_value=argument_attr(True))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class IndexReduceOp(IndexReduceShapeOp):
+    """`aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool
+    include_self=True) -> Tensor`"""
+
+    name = "torch.index_reduce"
+    ATEN: ClassVar[str] = "index_reduce.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    index = operand_def(TensorType)
+    source = operand_def(TensorType)
+    reduce = prop_def(STR)
+    include_self = prop_def(BOOL, default_value=argument_attr(True))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MaskedScatterOp(MaskedScatterShapeOp):
+    """`aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor`"""
+
+    name = "torch.masked_scatter"
+    ATEN: ClassVar[str] = "masked_scatter.default"
+
+    input = operand_def(TensorType)
+    mask = operand_def(TensorType)
+    source = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class DiagonalScatterOp(DiagonalScatterShapeOp):
+    """`aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) ->
+    Tensor`"""
+
+    name = "torch.diagonal_scatter"
+    ATEN: ClassVar[str] = "diagonal_scatter.default"
+
+    input = operand_def(TensorType)
+    src = operand_def(TensorType)
+    offset = prop_def(INT, default_value=argument_attr(0))
+    dim1 = prop_def(INT, default_value=argument_attr(0))
+    dim2 = prop_def(INT, default_value=argument_attr(1))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AsStridedOp(StridedShapeOp):
+    """`aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt?
+    storage_offset=None) -> Tensor(a)`"""
+
+    name = "torch.as_strided"
+    ATEN: ClassVar[str] = "as_strided.default"
+
+    input = operand_def(TensorType)
+    size = prop_def(INTS)
+    stride = prop_def(INTS)
+    storage_offset = opt_prop_def(INT)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AsStridedCopyOp(StridedShapeOp):
+    """`aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt?
+    storage_offset=None) -> Tensor`"""
+
+    name = "torch.as_strided_copy"
+    ATEN: ClassVar[str] = "as_strided_copy.default"
+
+    input = operand_def(TensorType)
+    size = prop_def(INTS)
+    stride = prop_def(INTS)
+    storage_offset = opt_prop_def(INT)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class IndexSelectOp(IndexSelectShapeOp):
     """`aten::index_select(Tensor self, int dim, Tensor index) -> Tensor`"""
 
@@ -2621,6 +2786,254 @@ class IndexSelectOp(IndexSelectShapeOp):
     input = operand_def(TensorType)
     dim = prop_def(INT)
     index = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SortOp(SortShapeOp):
+    """`aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor
+    indices)`"""
+
+    name = "torch.sort"
+    ATEN: ClassVar[str] = "sort.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT, default_value=argument_attr(-1))
+    descending = prop_def(BOOL, default_value=argument_attr(False))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SortStableOp(SortShapeOp):
+    """`aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) ->
+    (Tensor values, Tensor indices)`"""
+
+    name = "torch.sort_stable"
+    ATEN: ClassVar[str] = "sort.stable"
+
+    input = operand_def(TensorType)
+    stable = opt_prop_def(BOOL)
+    dim = prop_def(INT, default_value=argument_attr(-1))
+    descending = prop_def(BOOL, default_value=argument_attr(False))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class TopkOp(SortShapeOp):
+    """`aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) ->
+    (Tensor values, Tensor indices)`"""
+
+    name = "torch.topk"
+    ATEN: ClassVar[str] = "topk.default"
+
+    input = operand_def(TensorType)
+    k = prop_def(INT)
+    dim = prop_def(INT, default_value=argument_attr(-1))
+    largest = prop_def(BOOL, default_value=argument_attr(True))
+    sorted = prop_def(BOOL, default_value=argument_attr(True))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class KthvalueOp(OrderShapeOp):
+    """`aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values,
+    Tensor indices)`"""
+
+    name = "torch.kthvalue"
+    ATEN: ClassVar[str] = "kthvalue.default"
+
+    input = operand_def(TensorType)
+    k = prop_def(INT)
+    dim = prop_def(INT, default_value=argument_attr(-1))
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MedianOp(OrderShapeOp):
+    """`aten::median(Tensor self) -> Tensor`"""
+
+    name = "torch.median"
+    ATEN: ClassVar[str] = "median.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MedianDimOp(OrderShapeOp):
+    """`aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor
+    indices)`"""
+
+    name = "torch.median_dim"
+    ATEN: ClassVar[str] = "median.dim"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class NanmedianOp(OrderShapeOp):
+    """`aten::nanmedian(Tensor self) -> Tensor`"""
+
+    name = "torch.nanmedian"
+    ATEN: ClassVar[str] = "nanmedian.default"
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class NanmedianDimOp(OrderShapeOp):
+    """`aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor
+    indices)`"""
+
+    name = "torch.nanmedian_dim"
+    ATEN: ClassVar[str] = "nanmedian.dim"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CummaxOp(SortShapeOp):
+    """`aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)`"""
+
+    name = "torch.cummax"
+    ATEN: ClassVar[str] = "cummax.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CumminOp(SortShapeOp):
+    """`aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)`"""
+
+    name = "torch.cummin"
+    ATEN: ClassVar[str] = "cummin.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class LogcumsumexpOp(SameShapeOp):
+    """`aten::logcumsumexp(Tensor self, int dim) -> Tensor`"""
+
+    name = "torch.logcumsumexp"
+    ATEN: ClassVar[str] = "logcumsumexp.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SearchsortedOp(SearchShapeOp):
+    """`aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool
+    right=False, str? side=None, Tensor? sorter=None) -> Tensor`"""
+
+    name = "torch.searchsorted"
+    ATEN: ClassVar[str] = "searchsorted.Tensor"
+
+    sorted_sequence = operand_def(TensorType)
+    input = operand_def(TensorType)
+    out_int32 = prop_def(BOOL, default_value=argument_attr(False))
+    right = prop_def(BOOL, default_value=argument_attr(False))
+    side = opt_prop_def(STR)
+    sorter = opt_operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class SearchsortedScalarOp(SearchShapeOp):
+    """`aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool
+    right=False, str? side=None, Tensor? sorter=None) -> Tensor`"""
+
+    name = "torch.searchsorted_scalar"
+    ATEN: ClassVar[str] = "searchsorted.Scalar"
+
+    sorted_sequence = operand_def(TensorType)
+    input = prop_def(SCALAR)
+    out_int32 = prop_def(BOOL, default_value=argument_attr(False))
+    right = prop_def(BOOL, default_value=argument_attr(False))
+    side = opt_prop_def(STR)
+    sorter = opt_operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class BucketizeOp(SearchShapeOp):
+    """`aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool
+    right=False) -> Tensor`"""
+
+    name = "torch.bucketize"
+    ATEN: ClassVar[str] = "bucketize.Tensor"
+
+    input = operand_def(TensorType)
+    boundaries = operand_def(TensorType)
+    out_int32 = prop_def(BOOL, default_value=argument_attr(False))
+    right = prop_def(BOOL, default_value=argument_attr(False))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class BucketizeScalarOp(SearchShapeOp):
+    """`aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool
+    right=False) -> Tensor`"""
+
+    name = "torch.bucketize_scalar"
+    ATEN: ClassVar[str] = "bucketize.Scalar"
+
+    input = prop_def(SCALAR)
+    boundaries = operand_def(TensorType)
+    out_int32 = prop_def(BOOL, default_value=argument_attr(False))
+    right = prop_def(BOOL, default_value=argument_attr(False))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -3003,7 +3416,31 @@ TORCH_OPS: list[type[TorchOp]] = [
     ScaledDotProductAttentionOp,
     EmbeddingOp,
     GatherOp,
+    ScatterOp,
+    ScatterValueOp,
+    ScatterAddOp,
+    ScatterReduceOp,
+    IndexReduceOp,
+    MaskedScatterOp,
+    DiagonalScatterOp,
+    AsStridedOp,
+    AsStridedCopyOp,
     IndexSelectOp,
+    SortOp,
+    SortStableOp,
+    TopkOp,
+    KthvalueOp,
+    MedianOp,
+    MedianDimOp,
+    NanmedianOp,
+    NanmedianDimOp,
+    CummaxOp,
+    CumminOp,
+    LogcumsumexpOp,
+    SearchsortedOp,
+    SearchsortedScalarOp,
+    BucketizeOp,
+    BucketizeScalarOp,
     ArangeOp,
     ArangeDefaultOp,
     FullOp,

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import is_bool, is_integer
+from .sizes import Extent, shape_of
 from .syntax import tensor_type
 from .torch_base import Shape, TorchOp
 
@@ -24,7 +25,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     """The extents that PyTorch's broadcasting gives; raises VerifyException if there are none."""
     rank = max((len(shape) for shape in shapes), default=0)
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    result: list[int] = []
+    result: list[Extent] = []
     for extents in zip(*padded, strict=True):
         wide = {extent for extent in extents if extent != 1}
         if len(wide) > 1:
@@ -58,7 +59,7 @@ def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     return normal
 
 
-def slice_bounds(extent: int, start: int | None, end: int | None) -> tuple[int, int]:
+def slice_bounds(extent: Extent, start: int | None, end: int | None) -> tuple[Extent, Extent]:
     """Where PyTorch's slice of an axis starts and ends, after wrapping and clamping."""
     low = 0 if start is None else start + extent if start < 0 else start
     high = extent if end is None else end + extent if end < 0 else end
@@ -180,7 +181,7 @@ class TransposeShapeOp(PermuteShapeOp):
 class SliceShapeOp(TorchOp):
     """Takes every `step`-th position of one axis."""
 
-    def bounds(self) -> tuple[int, int, int, int]:
+    def bounds(self) -> tuple[int, Extent, Extent, int]:
         """The axis, where the slice starts, where it ends, and its step."""
         shape = self.operand_shapes()[0]
         if not shape:
@@ -201,7 +202,7 @@ class SliceShapeOp(TorchOp):
 class SelectShapeOp(TorchOp):
     """Takes one position of an axis and drops the axis."""
 
-    def position(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, Extent]:
         """The axis and the position taken."""
         shape = self.operand_shapes()[0]
         if not shape:
@@ -210,7 +211,7 @@ class SelectShapeOp(TorchOp):
         index, extent = self.integer("index"), shape[axis]
         if not -extent <= index < extent:
             raise VerifyException(f"index {index} is outside axis {axis} of extent {extent}")
-        return axis, index % extent
+        return axis, index + extent if index < 0 else index
 
     def result_shape(self) -> Shape | None:
         axis, _ = self.position()
@@ -295,7 +296,7 @@ class SplitShapeOp(TorchOp):
         if not shape or sum(sizes) != shape[axis] or any(n < 0 for n in sizes):
             raise VerifyException(f"sizes {list(sizes)} do not cut axis {axis} of {list(shape)}")
         expected = [(*shape[:axis], n, *shape[axis + 1 :]) for n in sizes]
-        if expected != [tensor_type(r).get_shape() for r in self.results]:
+        if expected != [shape_of(tensor_type(r)) for r in self.results]:
             raise VerifyException(f"results must have shapes {[list(s) for s in expected]}")
         return expected[0]
 
@@ -403,7 +404,7 @@ class AttentionShapeOp(TorchOp):
         if not self.flag("enable_gqa"):
             return (*broadcast_shapes(query[:-2], key[:-2], value[:-2]), query[-2], value[-1])
         heads = [s[-3] if len(s) > 2 else 0 for s in (query, key, value)]
-        if 0 in heads or heads[1] != heads[2] or heads[0] % heads[1]:
+        if 0 in heads or heads[1] != heads[2] or heads[0] % heads[1] != 0:
             raise VerifyException(f"{heads[0]} query heads do not share {heads[1]} key heads")
         batch = broadcast_shapes(query[:-3], key[:-3], value[:-3])
         return (*batch, heads[0], query[-2], value[-1])
@@ -416,14 +417,15 @@ class EmbeddingShapeOp(TorchOp):
         weight, indices = self.operand_shapes()
         if len(weight) != 2:
             raise VerifyException(f"weight must have 2 axes, got {len(weight)}")
-        _verify_indices(self.operands[1])
+        verify_indices(self.operands[1])
         return (*indices, weight[1])
 
 
 # --------------------------------------------------------------------------- indexing
 
 
-def _verify_indices(*indices: SSAValue) -> None:
+def verify_indices(*indices: SSAValue) -> None:
+    """Raise unless each is a tensor of integers."""
     if not all(is_integer(tensor_type(value).element_type) for value in indices):
         raise VerifyException("indices must be integers")
 
@@ -433,10 +435,12 @@ class GatherShapeOp(TorchOp):
 
     def result_shape(self) -> Shape | None:
         source, index = self.operand_shapes()
-        _verify_indices(self.operands[1])
+        verify_indices(self.operands[1])
         axis = normalize_axis(self.integer("dim"), len(source))
-        fits = len(source) == len(index) and all(
-            m <= n for i, (m, n) in enumerate(zip(index, source, strict=True)) if i != axis
+        # A 0-d input or index counts as one of extent 1.
+        extents, wanted = source or (1,), index or (1,)
+        fits = len(extents) == len(wanted) and all(
+            m <= n for i, (m, n) in enumerate(zip(wanted, extents, strict=True)) if i != axis
         )
         if not fits:
             raise VerifyException(f"index {list(index)} does not fit {list(source)}")
@@ -448,7 +452,7 @@ class IndexSelectShapeOp(TorchOp):
 
     def result_shape(self) -> Shape | None:
         source, index = self.operand_shapes()
-        _verify_indices(self.operands[1])
+        verify_indices(self.operands[1])
         axis = normalize_axis(self.integer("dim"), len(source))
         count = index[0] if index else 1
         if len(index) > 1 or (not source and count != 1):
@@ -461,7 +465,7 @@ class IndexShapeOp(TorchOp):
 
     def result_shape(self) -> Shape | None:
         source, *indices = self.operand_shapes()
-        _verify_indices(*self.operands[1:])
+        verify_indices(*self.operands[1:])
         first, last = self.integer("dim"), self.integer("dim") + len(indices)
         if not indices or first < 0 or last > len(source):
             raise VerifyException(

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from xdsl.utils.exceptions import VerifyException
 
+from .sizes import Extent
 from .syntax import tensor_type
 from .torch_base import Shape, TorchOp
 from .torch_shapes import normalize_axis
@@ -19,13 +20,13 @@ from .torch_shapes import normalize_axis
 class Slide:
     """How a window slides along one axis: window `o` starts at `o * stride - padding`."""
 
-    kernel: int
+    kernel: Extent
     stride: int
     padding: int
     dilation: int
 
     @property
-    def span(self) -> int:
+    def span(self) -> Extent:
         """The distance from the first to one past the last position of a window."""
         return self.dilation * (self.kernel - 1) + 1
 
@@ -70,7 +71,7 @@ class ConvolutionShapeOp(TorchOp):
                 (n + 2 * s.padding - s.span) // s.stride + 1
                 for n, s in zip(source[2:], slides, strict=True)
             ]
-        if not fits or source[1] % groups or channels % groups:
+        if not fits or source[1] % groups != 0 or channels % groups != 0:
             raise VerifyException(
                 f"{source[1]} channels in {groups} groups do not fit weight {list(weight)}"
             )
@@ -112,7 +113,7 @@ class PoolShapeOp(TorchOp):
             raise VerifyException("the kernel is larger than the padded input")
         return (*source[:lead], *extents)
 
-    def _windows(self, extent: int, slide: Slide) -> int:
+    def _windows(self, extent: Extent, slide: Slide) -> Extent:
         """The number of windows; `ceil_mode` adds one that starts inside and ends outside."""
         free = extent + 2 * slide.padding - slide.span
         if not self.flag("ceil_mode"):

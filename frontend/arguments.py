@@ -32,6 +32,9 @@ class Arguments:
 NO_END = 2**63 - 1
 """The end of a slice that has none."""
 
+BY_STRIDES = ("as_strided.default", "as_strided_copy.default")
+"""Overloads that read the memory of their argument, and so mean the same only if it is contiguous."""
+
 NUMBER = (bool, int, float)
 _NUMBER_NAMES = ("other", "exponent")
 
@@ -72,11 +75,19 @@ def overload_name(node: torch.fx.Node) -> str:
     return f"{operator}.{overload}"
 
 
+def is_plain(node: Any) -> bool:
+    """Whether PyTorch holds the value of `node` in row-major order from the start of its memory."""
+    value = node.meta["val"]
+    return value.is_contiguous() and value.storage_offset() == 0
+
+
 def read_arguments(node: torch.fx.Node, op_class: type[TorchOp]) -> Arguments:
     """The arguments of an ATen call, to make an `op_class` of.
 
     Raises Refused for a value that cannot be expressed.
     """
+    if op_class.ATEN in BY_STRIDES and not is_plain(node.args[0]):
+        raise Refused("a tensor that is not contiguous memory of its own")
     arguments = Arguments([], {})
     known = op_class.get_irdl_definition().properties
     for argument, value in bound_arguments(node):

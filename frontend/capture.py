@@ -24,9 +24,11 @@ from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
 from ..errors import DeploError, UnsupportedOpError, UsageError
-from .decompositions import decompositions
-from .importer import Importer
+from .decompose import decompose
+from .importer import Fallback, Importer, has_effect
 from .python_values import Inputs, close_over, with_closed_over
+from .random_numbers import check_all_kept, number_of_draws
+from .recurrent import RecurrentWhole
 from .unsupported import SourceLine, is_internal
 
 Source = Literal["input", "parameter", "buffer", "constant"]
@@ -70,6 +72,8 @@ class Captured:
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
     keyword_order: tuple[str, ...]
+    reads_memory: bool = False
+    """Whether the program reads tensors by strides, so that it holds for contiguous inputs only."""
 
     def flatten_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The inputs of a call in the order of `flat_index`.
@@ -91,6 +95,8 @@ class Captured:
                     f"input {position} is {flat[position]!r}, but the program was compiled for "
                     f"{expected!r}; compile it again for the new value"
                 )
+        if self.reads_memory:
+            _check_contiguous(flat)
         return flat
 
     def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
@@ -106,15 +112,28 @@ class Captured:
         return pytree.tree_unflatten(flat, self.out_spec)
 
 
+def _check_contiguous(flat: Sequence[Any]) -> None:
+    for position, value in enumerate(flat):
+        if not isinstance(value, torch.Tensor):
+            continue
+        if not value.is_contiguous() or value.storage_offset():
+            raise UsageError(
+                f"input {position} must be contiguous memory of its own, because the program reads memory "
+                "by strides (as_strided); pass a clone"
+            )
+
+
 def capture(
     program: torch.nn.Module | Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    fallback: Fallback = "error",
 ) -> Captured:
     """Capture `program` as it runs on `args` and `kwargs`, whose shapes become fixed.
 
-    A module is captured in the mode it is in: call `.eval()` first for inference. Raises
+    A module is captured in the mode it is in: call `.eval()` first for inference. With
+    `fallback="eager"` an operator that is not supported becomes a call of PyTorch. Raises
     UnsupportedOpError, which lists every operator, argument and dtype that is not supported, and
     DeploError if torch.export cannot follow the program.
     """
@@ -131,8 +150,8 @@ def capture(
         module = _ClosedOver(program, inputs.closed_over)
     else:
         module = program
-    exported = _export(module, inputs)
-    captured = _import(exported, tuple(kwargs or {}))
+    exported = _export(module, inputs, fallback)
+    captured = _import(exported, tuple(kwargs or {}), fallback)
     return _as_called(captured, module, args, kwargs or {}, inputs)
 
 
@@ -155,12 +174,19 @@ def _as_called(
     )
 
 
-def _export(module: torch.nn.Module, inputs: Inputs) -> torch.export.ExportedProgram:
+def _export(
+    module: torch.nn.Module, inputs: Inputs, fallback: Fallback
+) -> torch.export.ExportedProgram:
     args, kwargs = inputs.args, inputs.kwargs
     try:
-        with torch.no_grad(), _quiet():
+        with torch.no_grad(), _quiet(), RecurrentWhole():
             exported = torch.export.export(module, args, kwargs, strict=False)
-            return exported.run_decompositions(decompositions())
+        drawn = number_of_draws(exported)
+        with torch.no_grad(), _quiet():
+            decomposed = decompose(exported)
+        if fallback == "eager":
+            check_all_kept(drawn, decomposed)
+        return decomposed
     except Exception as error:
         if isinstance(error, DeploError):
             raise
@@ -270,10 +296,12 @@ _SOURCES: dict[InputKind, Source] = {
 }
 
 
-def _import(exported: torch.export.ExportedProgram, keyword_order: tuple[str, ...]) -> Captured:
+def _import(
+    exported: torch.export.ExportedProgram, keyword_order: tuple[str, ...], fallback: Fallback
+) -> Captured:
     _refuse_mutation(exported)
-    exported.graph.eliminate_dead_code()
-    importer = Importer()
+    exported.graph.eliminate_dead_code(has_effect)
+    importer = Importer(fallback)
     arguments, constants = _add_arguments(exported, importer)
     for node in exported.graph.nodes:
         if node.op == "call_function":
@@ -292,6 +320,7 @@ def _import(exported: torch.export.ExportedProgram, keyword_order: tuple[str, ..
         in_spec=spec.in_spec,
         out_spec=spec.out_spec,
         keyword_order=keyword_order,
+        reads_memory=importer.reads_memory,
     )
 
 
@@ -301,6 +330,10 @@ def _refuse_mutation(exported: torch.export.ExportedProgram) -> None:
         for spec in exported.graph_signature.output_specs
         if spec.kind is not OutputKind.USER_OUTPUT
     ]
+    if any(spec.kind is OutputKind.TOKEN for spec in exported.graph_signature.output_specs):
+        raise UnsupportedOpError(
+            "this program calls an operator that has effects besides its results, which is not supported"
+        )
     if changed:
         raise UnsupportedOpError(
             f"this program changes its {' and its '.join(changed)} in place, which is not supported: "

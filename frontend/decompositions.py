@@ -5,7 +5,7 @@ The table is that of torch.export, less what the dialect has, plus a few that ex
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -58,14 +58,139 @@ def _addbmm(
     return torch.addmm(value, rows, columns, beta=beta, alpha=alpha)
 
 
+def _rrelu(
+    value: torch.Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: torch.Generator | None = None,
+) -> Any:
+    """The mean slope where it is not random; else it stays whole, to draw the numbers that eager draws."""
+    if training:
+        return NotImplemented
+    return torch.nn.functional.leaky_relu(value, (lower + upper) / 2)
+
+
+def _rrelu_with_noise(
+    value: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: torch.Generator | None = None,
+) -> Any:
+    return _rrelu(value, lower, upper, training, generator)
+
+
+KEPT_WHOLE = (
+    aten.bernoulli.default,  # its decomposition draws other numbers
+    *(getattr(rnn, form) for rnn in (aten.lstm, aten.gru) for form in ("input", "data")),
+    *(getattr(rnn, form) for rnn in (aten.rnn_tanh, aten.rnn_relu) for form in ("input", "data")),
+    aten.inverse.default,
+    aten.linalg_cholesky.default,
+    aten.linalg_inv.default,
+    aten.linalg_ldl_factor.default,
+    aten.linalg_lu_factor.default,
+    aten.linalg_solve.default,
+)
+"""Operators whose decomposition does not help: that of a recurrent network is a copy of it per time step,
+and those of linear algebra check for failure by an effect."""
+
+
+def _scatter_reduce(
+    value: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, reduce: str
+) -> torch.Tensor:
+    """The older form, which folds into what is there."""
+    folds = {"add": "sum", "multiply": "prod"}
+    return aten.scatter_reduce(value, dim, index, source, folds[reduce])
+
+
+def _scatter_number_reduce(
+    value: torch.Tensor, dim: int, index: torch.Tensor, number: float, *, reduce: str
+) -> torch.Tensor:
+    source = torch.full(index.shape, number, dtype=value.dtype, device=value.device)
+    return _scatter_reduce(value, dim, index, source, reduce=reduce)
+
+
+def _put(
+    value: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False
+) -> torch.Tensor:
+    """Writes at row-major positions."""
+    flat = value.reshape(-1)
+    indices = [index.reshape(-1)]
+    return aten.index_put(flat, indices, source.reshape(-1), accumulate).reshape(value.shape)
+
+
+def _eye(rows: int, columns: int | None = None, *, dtype: Any = None, **where: Any) -> torch.Tensor:
+    columns = rows if columns is None else columns
+    where.pop("layout", None)
+    row, column = (torch.arange(n, device=where.get("device")) for n in (rows, columns))
+    return (row.unsqueeze(-1) == column).to(dtype or torch.get_default_dtype())
+
+
+def _is_mask(index: torch.Tensor | None) -> bool:
+    return index is not None and index.dtype in (torch.bool, torch.uint8)
+
+
+def _apart(indices: Sequence[torch.Tensor | None]) -> list[int] | None:
+    """The indexed axes and then the others, unless the indexed ones are next to each other."""
+    given = [i for i, index in enumerate(indices) if index is not None]
+    if not given or given[-1] - given[0] + 1 == len(given):
+        return None
+    return given
+
+
+def _index(value: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> Any:
+    """With indexed axes that are apart, what is indexed comes first."""
+    given = _apart(indices)
+    if given is None or any(map(_is_mask, indices)):
+        return NotImplemented
+    order = given + [i for i in range(value.ndim) if i not in given]
+    return aten.index(value.permute(order), [indices[i] for i in given])
+
+
+def _index_put(
+    value: torch.Tensor,
+    indices: Sequence[torch.Tensor | None],
+    written: torch.Tensor,
+    accumulate: bool = False,
+) -> Any:
+    """One value where a mask holds is a choice; indexed axes that are apart are brought together."""
+    masks = [i for i, index in enumerate(indices) if _is_mask(index)]
+    if masks:
+        given = [i for i, index in enumerate(indices) if index is not None]
+        if given != masks or len(masks) > 1 or written.numel() != 1:
+            return NotImplemented
+        mask = indices[masks[0]]
+        assert mask is not None
+        rest = value.ndim - masks[0] - mask.ndim
+        mask = mask.bool().reshape((*mask.shape, *[1] * rest))
+        one = written.reshape(())
+        return torch.where(mask, value + one if accumulate else one, value)
+    if (given := _apart(indices)) is None:
+        return NotImplemented
+    order = given + [i for i in range(value.ndim) if i not in given]
+    moved = aten.index_put(value.permute(order), [indices[i] for i in given], written, accumulate)
+    return moved.permute([order.index(i) for i in range(value.ndim)])
+
+
 OWN: dict[Any, Callable[..., Any]] = {
     aten.__lshift__.Tensor: _shift(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Tensor: _shift(aten.bitwise_right_shift.Tensor),
     aten.__lshift__.Scalar: _shift_by_number(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Scalar: _shift_by_number(aten.bitwise_right_shift.Tensor),
     aten.addbmm.default: _addbmm,
+    aten.eye.default: _eye,
+    aten.eye.m: _eye,
+    aten.index.Tensor: _index,
+    aten.index_put.default: _index_put,
+    aten.put.default: _put,
+    aten.rrelu.default: _rrelu,
+    aten.rrelu_with_noise.default: _rrelu_with_noise,
+    aten.scatter.reduce: _scatter_reduce,
+    aten.scatter.value_reduce: _scatter_number_reduce,
 }
-"""Operators that PyTorch has no decomposition of."""
+"""Operators that PyTorch has no decomposition of, or not this one. A rule may leave a call as it is."""
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
@@ -73,8 +198,15 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions().items())
     table |= get_decompositions(list(KEPT_BY_EXPORT))
     table |= OWN
-    return {op: rule for op, rule in table.items() if _contract_name(op) not in OPS_BY_ATEN}
+    return {op: rule for op, rule in table.items() if not is_kept(op)}
 
 
-def _contract_name(op: Any) -> str:
-    return f"{op._schema.name.removeprefix('aten::')}.{op._overloadname}"
+def is_kept(op: Any) -> bool:
+    """Whether an operator stays as it is: the dialect has it, or its decomposition does not help."""
+    name = f"{op._schema.name.removeprefix('aten::')}.{op._overloadname}"
+    return op in KEPT_WHOLE or (name in OPS_BY_ATEN and op not in OWN)
+
+
+def is_mutable(op: Any) -> bool:
+    """Whether an operator changes one of its arguments."""
+    return op._schema.is_mutable

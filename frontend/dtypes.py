@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 import torch
-from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i1, i8, i16, i32, i64
+from xdsl.dialects.builtin import (
+    ComplexType,
+    IntegerType,
+    Signedness,
+    TensorType,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute
 
 ELEMENTS: dict[torch.dtype, Attribute] = {
@@ -17,15 +31,28 @@ ELEMENTS: dict[torch.dtype, Attribute] = {
     torch.int32: i32,
     torch.int64: i64,
 }
-"""The element type for each dtype that the IR can express. Unsigned and complex ones are not among them."""
+"""The element type for each dtype that deplo computes with."""
 
-DTYPES: dict[Attribute, torch.dtype] = {element: dtype for dtype, element in ELEMENTS.items()}
+OPAQUE_ELEMENTS: dict[torch.dtype, Attribute] = {
+    torch.complex64: ComplexType(f32),
+    torch.complex128: ComplexType(f64),
+    torch.uint8: IntegerType(8, Signedness.UNSIGNED),
+}
+"""The element type for each dtype that only calls of PyTorch read and make."""
+
+DTYPES: dict[Attribute, torch.dtype] = {
+    element: dtype for dtype, element in (ELEMENTS | OPAQUE_ELEMENTS).items()
+}
 """The dtype for each element type."""
 
 
-def tensor_type_of(value: torch.Tensor) -> TensorType:
-    """The IR type of a tensor; raises KeyError if its dtype has none, TypeError if its shape is dynamic."""
+def tensor_type_of(value: torch.Tensor, *, opaque: bool = False) -> TensorType:
+    """The IR type of a tensor, with `opaque` also one that only calls know.
+
+    Raises KeyError if its dtype has none, TypeError if its shape is dynamic.
+    """
     shape = tuple(value.shape)
     if not all(type(extent) is int for extent in shape):
         raise TypeError(f"dynamic shape {list(shape)}")
-    return TensorType(ELEMENTS[value.dtype], shape)
+    elements = ELEMENTS | OPAQUE_ELEMENTS if opaque else ELEMENTS
+    return TensorType(elements[value.dtype], shape)

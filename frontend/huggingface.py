@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import os
+import re
 from typing import Any
 
 import torch
@@ -46,6 +47,9 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Architecture and configuration of known models, from their published config.json."""
 
+IMAGE_SIZE = 224
+"""Rows and columns of an image where the configuration names no size."""
+
 LAYER_VOCABULARY = 1024
 """Rows of the embedding table when only a layer is asked for: the table is not part of the program."""
 
@@ -53,7 +57,9 @@ Loaded = tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]
 
 
 def program_of_architecture(name: str, *, config: str, layer: int | None, seq_len: int) -> Loaded:
-    """A model, or one layer of it, in evaluation mode, and inputs of one sequence of `seq_len` tokens.
+    """A model, or one layer of it, in evaluation mode, and one input: `seq_len` tokens, or an image.
+
+    Of a model that encodes and decodes, the encoder is meant.
 
     Raises UsageError for an unknown name or setting, MissingEnvironmentError without transformers.
     """
@@ -70,16 +76,35 @@ def program_of_architecture(name: str, *, config: str, layer: int | None, seq_le
     architecture, settings = PRESETS.get(name, (name, {}))
     settings = settings | _settings(config)
     built = _configuration(transformers, name, architecture, settings, layer)
-    tokens = torch.randint(0, built.vocab_size, (1, seq_len))
+    model = _model(transformers, built, whole=layer is None)
+    inputs = _inputs(name, model, built, seq_len)
     if layer is None:
-        return _Logits(_model(transformers, built, whole=True)), (), {"input_ids": tokens}
-    return _layer(_model(transformers, built, whole=False), built, layer, tokens)
+        return _FirstOutput(model), (), inputs
+    return _layer(model, built, layer, inputs)
+
+
+def _inputs(name: str, model: Any, config: Any, seq_len: int) -> dict[str, torch.Tensor]:
+    """One input of the kind the model takes: a sequence of tokens, an image, or a spectrogram."""
+    match model.main_input_name:
+        case "input_ids":
+            return {"input_ids": torch.randint(0, config.vocab_size, (1, seq_len))}
+        case "pixel_values":
+            size = getattr(config, "image_size", IMAGE_SIZE)
+            height, width = size if isinstance(size, list | tuple) else (size, size)
+            return {"pixel_values": torch.randn(1, config.num_channels, height, width)}
+        case "input_features" if hasattr(config, "max_source_positions"):
+            frames = 2 * config.max_source_positions  # the first convolution halves them
+            return {"input_features": torch.randn(1, config.num_mel_bins, frames)}
+        case other:
+            raise UsageError(
+                f"hf:{name} takes {other}; deplo makes up tokens, images and speech only"
+            )
 
 
 def _settings(text: str) -> dict[str, Any]:
     """`k=v,…` with Python literals or plain words as values."""
     settings: dict[str, Any] = {}
-    for item in filter(None, text.split(",")):
+    for item in filter(None, re.split(r",(?![^\[(]*[\])])", text)):  # no comma inside brackets
         key, separator, value = item.partition("=")
         if not separator:
             raise UsageError(f"--config takes name=value,…; got {item!r}")
@@ -129,20 +154,23 @@ def _model(transformers: Any, config: Any, whole: bool) -> Any:
     kinds: dict[str, Any] = {
         "AutoModelForMaskedLM": names.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
         "AutoModelForCausalLM": names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        "AutoModelForImageClassification": names.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES,
     }
-    kind = next(
-        (k for k, known in kinds.items() if whole and config.model_type in known), "AutoModel"
-    )
+    if not whole or config.is_encoder_decoder:
+        kinds = {}
+    kind = next((k for k, known in kinds.items() if config.model_type in known), "AutoModel")
     try:
-        model = getattr(transformers, kind).from_config(config, attn_implementation="sdpa")
+        model = getattr(transformers, kind).from_config(config)
     except Exception as error:
         raise UsageError(
             f"transformers cannot build {config.model_type}: {type(error).__name__}: {error}"
         ) from error
+    if config.is_encoder_decoder:
+        model = model.get_encoder()
     return model.eval()
 
 
-class _Logits(torch.nn.Module):
+class _FirstOutput(torch.nn.Module):
     """A model whose result is its first output alone."""
 
     def __init__(self, model: torch.nn.Module):
@@ -150,15 +178,17 @@ class _Logits(torch.nn.Module):
         self.model = model
         self.eval()
 
-    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-        return self.model(input_ids=input_ids, return_dict=False)[0]
+    def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
+        return self.model(**inputs, return_dict=False)[0]
 
 
 class _Captured(Exception):
     """Stops a model's forward pass once a layer's inputs are known."""
 
 
-def _layer(model: torch.nn.Module, config: Any, layer: int, tokens: torch.Tensor) -> Loaded:
+def _layer(
+    model: torch.nn.Module, config: Any, layer: int, inputs: dict[str, torch.Tensor]
+) -> Loaded:
     """Layer `layer` on the inputs that the model gives it: hidden states, rotary tables, masks."""
     layers = [
         module
@@ -177,7 +207,7 @@ def _layer(model: torch.nn.Module, config: Any, layer: int, tokens: torch.Tensor
     hook = program.register_forward_pre_hook(stop, with_kwargs=True)
     try:
         with torch.no_grad():
-            model(input_ids=tokens)
+            model(**inputs)
     except _Captured:
         pass
     finally:

@@ -6,14 +6,15 @@ becomes
 
     %exp = torch.exp %x : (tensor<4xf32>) -> tensor<4xf32> loc("model.py":3:1)
 
-Only what is listed in the dialect is imported. What is not is collected, and reported all at once.
+Only what is listed in the dialect is imported. What is not is collected and reported all at once, or with
+`fallback="eager"` becomes a `torch.call`, which says why.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import torch
 from xdsl.dialects.builtin import (
@@ -28,40 +29,62 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ..dialects.calls import FALLBACK, OPAQUE, REASON
+from ..dialects.syntax import tensor_type
 from ..dialects.torch import OPS_BY_ATEN
-from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
+from ..dialects.torch_base import ScalarValue, argument_attr
 from ..dialects.torch_ops import ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
-from .arguments import Refused, overload_name, read_arguments
-from .dtypes import ELEMENTS, tensor_type_of
+from .arguments import BY_STRIDES, Refused, overload_name, read_arguments
+from .calls import read_call
+from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
 from .unsupported import OpOverload, Unsupported, location_of
 
 aten = torch.ops.aten
 
+Fallback = Literal["error", "eager"]
+"""What becomes of an operator that deplo does not support: an error, or a call of PyTorch."""
+
 DROPPED = {aten._assert_tensor_metadata.default}
 """Assertions about shapes and dtypes, which export has checked."""
 
-OF_COMPLEX_NUMBERS = {aten.view_as_real.default, aten.view_as_complex.default, aten._conj.default}
-"""Other views of complex numbers, which PyTorch puts between the operators that the user called."""
+ADDED_BY_PYTORCH = {
+    aten.view_as_real.default,
+    aten.view_as_complex.default,
+    aten._conj.default,
+    aten._linalg_check_errors.default,
+}
+"""What PyTorch puts between the operators that the user called: other views of complex numbers, checks."""
+
+
+def has_effect(node: torch.fx.Node) -> bool:
+    """Whether a node does something besides giving its results: draws random numbers, or checks."""
+    return node.target == aten._linalg_check_errors.default or node.is_impure()
 
 
 class Importer:
     """Builds `@main` from a graph whose placeholders are its arguments."""
 
-    def __init__(self) -> None:
-        self.unsupported = Unsupported()
+    def __init__(self, fallback: Fallback = "error") -> None:
+        self.fallback: Fallback = fallback
+        self.unsupported = Unsupported(offers_fallback=fallback == "error")
         self._values: dict[torch.fx.Node, list[SSAValue]] = {}
         self._block = Block()
         self._attributes: list[DictionaryAttr] = []
+        self.reads_memory = False
+        """Whether an operator imported reads its argument by strides."""
 
     def add_argument(
         self, node: torch.fx.Node, value: torch.Tensor, name: str, attributes: dict[str, str]
     ) -> None:
         """Make `node` an argument of `@main`; `attributes` say where its tensor comes from."""
-        if (type := self._type(node, value)) is None:
+        try:
+            type = self._type(value, crosses=True)
+        except Refused as reason:
+            self.unsupported.add(node, str(reason))
             return
         argument = self._block.insert_arg(type, len(self._block.args))
         argument.name_hint = name
@@ -82,44 +105,85 @@ class Importer:
                 self._values[node][0].name_hint = node.name
             return
         known = all(n in self._values for n in node.all_input_nodes)
-        if node.target in OF_COMPLEX_NUMBERS and not known:
-            return  # the cause, what made the complex numbers, is noted
+        if node.target in ADDED_BY_PYTORCH and not known:
+            return  # the cause, the operator before it, is noted
+        # A call on values that could not be imported has its own cause reported already.
+        if self.fallback == "eager" and not known:
+            return
+        try:
+            self._add_op(node)
+        except Refused as reason:
+            if self.fallback == "eager":
+                self._add_eager_call(node, str(reason))
+            else:
+                self.unsupported.add(node, str(reason))
+
+    def _add_op(self, node: torch.fx.Node) -> None:
+        """Import a call as an operation of the dialect. Raises Refused, without words if there is none."""
         target: Any = node.target
         if not isinstance(target, OpOverload) or target.namespace != "aten":
-            self.unsupported.add(node)
-            return
+            raise Refused
         op_class = OPS_BY_ATEN.get(overload_name(node))
         if op_class is None:
-            self.unsupported.add(node)
-            return
-        self._add_op(node, op_class)
-
-    def _add_op(self, node: torch.fx.Node, op_class: type[TorchOp]) -> None:
-        try:
-            arguments = read_arguments(node, op_class)
-        except Refused as refused:
-            self.unsupported.add(node, str(refused))
-            return
-        # A call on values that could not be imported has its own cause reported already.
+            raise Refused
+        arguments = read_arguments(node, op_class)
         if any(n not in self._values for n in node.all_input_nodes):
             return
-        value: Any = node.meta["val"]
-        results = list(value) if isinstance(value, (list, tuple)) else [value]
-        types = [t for result in results if (t := self._type(node, result)) is not None]
-        if len(types) < len(results):
-            return
-        tensors = [self._tensor(node, tensor) for tensor in arguments.tensors]
-        op = op_class.build_op(tensors, arguments.properties, types)
+        for value in (n.meta.get("val") for n in node.all_input_nodes):
+            if isinstance(value, torch.Tensor) and value.dtype in OPAQUE_ELEMENTS:
+                raise Refused(f"a tensor of {str(value.dtype).removeprefix('torch.')}")
+        types = self._result_types(node)
+        known = self._block.last_op
+        op = op_class.build_op(
+            [self._tensor(node, tensor) for tensor in arguments.tensors],
+            arguments.properties,
+            types,
+        )
         op.location = location_of(node)
         try:
             op.verify()
         except VerifyException as error:  # PyTorch allows what the dialect does not
-            self.unsupported.add(node, str(error))
+            self._erase_after(known)
+            raise Refused(str(error)) from None
+        self.reads_memory |= op_class.ATEN in BY_STRIDES
+        self._append(op, node)
+
+    def _add_eager_call(self, node: torch.fx.Node, reason: str) -> None:
+        """Import a call as one that PyTorch runs, or note why it cannot be."""
+        if not isinstance(node.target, OpOverload):
+            self.unsupported.add(node, reason)
             return
+        try:
+            types = self._result_types(node)
+            op = read_call(node, lambda n: self._values[n][0], types)
+            op.verify()
+        except (Refused, VerifyException) as error:
+            what = f"cannot run in PyTorch either: {error}"
+            self.unsupported.add(node, f"{reason}; {what}" if reason else what)
+            return
+        op.location = location_of(node)
+        if reason:
+            op.attributes[REASON] = StringAttr(reason)
+        self._append(op, node)
+
+    def _append(self, op: Operation, node: torch.fx.Node) -> None:
         self._block.add_op(op)
         self._values[node] = list(op.results)
         for result in op.results:
             result.name_hint = node.name
+
+    def _erase_after(self, last: Operation | None) -> None:
+        """Erase what was built after `last`."""
+        while (op := self._block.last_op) is not None and op is not last:
+            op.detach()
+            op.erase()
+
+    def _result_types(self, node: torch.fx.Node) -> list[TensorType]:
+        """The types of a call's results. Raises Refused."""
+        value: Any = node.meta["val"]
+        if not isinstance(value, (list, tuple)):
+            value = () if value is None else (value,)
+        return [self._type(result) for result in cast(Sequence[Any], value)]
 
     def _tensor(self, node: torch.fx.Node, tensor: Any) -> TensorArgument:
         match tensor:
@@ -146,23 +210,25 @@ class Importer:
         self._block.add_op(op)
         return op.result
 
-    def _type(self, node: torch.fx.Node, value: Any) -> TensorType | None:
+    def _type(self, value: Any, *, crosses: bool = False) -> TensorType:
+        """The type of a value; one that `crosses` between the program and its caller is no opaque one."""
         if not isinstance(value, torch.Tensor):
-            self.unsupported.add(node, f"gives a {type(value).__name__}, not a tensor")
-            return None
+            raise Refused(f"gives a {type(value).__name__}, not a tensor")
         if value.layout is not torch.strided:
-            self.unsupported.add(node, f"layout {value.layout}")
-            return None
+            raise Refused(f"layout {value.layout}")
         try:
-            return tensor_type_of(value)
+            return tensor_type_of(value, opaque=self.fallback == "eager" and not crosses)
         except KeyError:
-            self.unsupported.add(node, f"dtype {str(value.dtype).removeprefix('torch.')}")
+            raise Refused(f"dtype {str(value.dtype).removeprefix('torch.')}") from None
         except TypeError as error:
-            self.unsupported.add(node, str(error))
-        return None
+            raise Refused(str(error)) from None
 
     def finish(self, outputs: Sequence[torch.fx.Node]) -> ModuleOp:
         """The module whose `@main` returns `outputs`. Raises UnsupportedOpError if anything was noted."""
+        for node in outputs:
+            if node in self._values and tensor_type(self._values[node][0]).element_type in OPAQUE:
+                dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+                self.unsupported.add(node, f"gives {dtype} as a result of the program")
         self.unsupported.raise_if_any()
         values = [self._values[node][0] for node in outputs]
         self._block.add_op(ReturnOp(*values))
@@ -171,5 +237,7 @@ class Importer:
         if any(attributes.data for attributes in self._attributes):
             function.arg_attrs = ArrayAttr(self._attributes)
         module = ModuleOp([function])
+        if self.fallback == "eager":
+            module.attributes[FALLBACK] = StringAttr("eager")
         module.verify()
         return module

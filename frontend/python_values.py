@@ -1,4 +1,4 @@
-"""Python values among a program's inputs that torch.export does not take: dtypes, devices, layouts.
+"""Python values among a program's inputs that torch.export does not take: dtypes, devices, slices.
 
 They are constants of the program. Export sees None in their place, and the program gets them back.
 """
@@ -14,7 +14,14 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-CLOSED_OVER = (torch.dtype, torch.device, torch.memory_format, torch.layout)
+CLOSED_OVER = (
+    torch.dtype,
+    torch.device,
+    torch.memory_format,
+    torch.layout,
+    slice,
+    types.EllipsisType,
+)
 """Types of inputs that a program is compiled for, and that export refuses."""
 
 

@@ -12,6 +12,7 @@ import torch
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr, UnknownLoc
 
 from ..errors import UnsupportedOpError
+from .recurrent import ATEN_NAMES
 
 OpOverload: Any = type(torch.ops.aten.add.Tensor)
 """The class of ATen overloads, such as `torch.ops.aten.add.Tensor`."""
@@ -67,6 +68,8 @@ def _short(file: str) -> str:
 def operator_name(node: torch.fx.Node) -> str:
     """The operator of `node`, and the function the user called if its name differs."""
     target: Any = node.target
+    if target in ATEN_NAMES:
+        return ATEN_NAMES[target]
     name = (
         str(target) if isinstance(target, OpOverload) else getattr(target, "__name__", str(target))
     )
@@ -79,6 +82,8 @@ def operator_name(node: torch.fx.Node) -> str:
 class Unsupported:
     """What cannot be expressed, with the lines it comes from."""
 
+    offers_fallback: bool = True
+    """Whether running it in PyTorch is still a way out."""
     found: dict[str, list[SourceLine | None]] = field(
         default_factory=lambda: dict[str, list[SourceLine | None]]()
     )
@@ -102,7 +107,12 @@ class Unsupported:
         for what, where in self.found.items():
             lines.append(f"  {what}, {_count(len(where), 'time')}")
             lines += [f"    {line}" for line in dict.fromkeys(where) if line is not None]
-        lines.append("Rewrite these lines, or leave them out of the function that is compiled.")
+        lines.append(
+            "Rewrite these lines, leave them out of the function that is compiled, or let PyTorch run "
+            "what it can (fallback='eager')."
+            if self.offers_fallback
+            else "Rewrite these lines, or leave them out of the function that is compiled."
+        )
         raise UnsupportedOpError("\n".join(lines))
 
 

@@ -6,12 +6,15 @@ runs `@main` of a module at the tensor, loop, tile, kernel or CUDA level. `rando
 adversarial inputs for a module, and `compare` judges two results.
 """
 
-from .execute import compare, execute, random_inputs
+from .compare import compare
+from .execute import execute, random_inputs
+from .history import History
 from .numpy_types import numpy_dtype, round_to_bfloat16
 from .scalar_ops import NotExecutable
 from .tensor_ir import ProgramError
 
 __all__ = [
+    "History",
     "NotExecutable",
     "ProgramError",
     "compare",

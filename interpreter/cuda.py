@@ -7,7 +7,7 @@ sum or product must not overflow, and an index that is divided must not be negat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from ..dialects import cuda, loop
+from ..dialects.sizes import static_extent
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype
 from .scalar_ops import erf
 from .simt import SimtMachine
@@ -122,10 +123,12 @@ def _divide(operator: str, a: Array, b: Array) -> Array:
 
 
 class CudaMachine(SimtMachine):
-    """Executes a `cuda.func` on a grid."""
+    """Executes a `cuda.func` on blocks of a grid."""
 
-    def __init__(self, function: cuda.FuncOp):
-        super().__init__(function.blocks.value.data, function.threads.value.data)
+    def __init__(
+        self, function: cuda.FuncOp, blocks: Array, only: Container[Operation] | None = None
+    ):
+        super().__init__(blocks, function.threads.value.data, only)
         self.narrow = function.index_type == i32
         self.handlers |= {
             cuda.ThreadIdxOp: self._set(lambda op: self.thread_id),
@@ -166,8 +169,9 @@ class CudaMachine(SimtMachine):
 
     def _fits(self, op: Operation, index: Array) -> Array:
         limit = 1 << 31
-        if self.narrow and np.any(((index < -limit) | (index >= limit)) & self.mask):
-            raise self.fault(op, "overflows: its index does not fit int")
+        if self.narrow and (index.min() < -limit or index.max() >= limit):
+            if np.any(((index < -limit) | (index >= limit)) & self.mask):
+                raise self.fault(op, "overflows: its index does not fit int")
         return index
 
     def _check_dividends(
@@ -244,7 +248,7 @@ class CudaMachine(SimtMachine):
         memory = self.memories[op.pointer]
         self._check_dividends(op, op.map.data.results, op.offset)
         flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
-        self.store(op, memory, self._fits(op, flat), self.values[op.value])
+        self.store(op, memory, self._fits(op, flat), op.value)
 
     def _shared_array(self, op: cuda.SharedOp) -> None:
         pointer = op.result.type
@@ -263,7 +267,7 @@ class CudaMachine(SimtMachine):
         self.values[op.variable] = new if whole else np.where(self.mask, new, old)
 
     def _counted(self, op: cuda.ForOp) -> None:
-        for index in range(op.extent.value.data):
+        for index in range(static_extent(op.extent.data)):
             self.values[op.induction_var] = np.asarray(index, np.int64)
             self.run(op.body.block)
 

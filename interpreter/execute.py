@@ -1,31 +1,37 @@
-"""Execute a module's `@main` on arrays, whatever IR it is in, and judge results."""
+"""Execute a module's `@main` on arrays, whatever IR it is in; inputs to do so."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
     IntegerType,
     MemRefType,
     ModuleOp,
     TensorType,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import SymbolTable
 
-from ..dialects import cuda
-from ..dialects.kernel import AllocOp, LaunchOp
+from ..analysis.sizes import instantiate, sizes_of, solve_sizes, types_at
+from ..dialects.calls import TensorCallOp
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp
 from ..dialects.loop import KernelOp
-from .cuda import CudaMachine
+from ..dialects.sizes import static_shape
+from .arena import Arena
+from .history import History
+from .launches import launch
 from .loop import evaluate_kernel
 from .numpy_types import Array, convert, numpy_dtype
 from .poison import poisoned
+from .product import Value, as_array
 from .scalar_ops import NotExecutable
-from .simt import SimtMachine, find_kernel, run_on
-from .tensor_ir import evaluate_tensor_op
+from .simt import find_kernel
+from .tensor_ir import ProgramError, evaluate_tensor_op
+from .views import MAX_ELEMENTS, TooWide, require
 
 
 def main_function(module: ModuleOp) -> func.FuncOp:
@@ -36,42 +42,106 @@ def main_function(module: ModuleOp) -> func.FuncOp:
     raise NotExecutable("the module has no function @main")
 
 
-def execute(module: ModuleOp, inputs: Sequence[Array]) -> list[Array]:
+Call: TypeAlias = Callable[[TensorCallOp | CallOp, Sequence[Array]], Sequence[Array]]
+"""Runs an operator of PyTorch on arrays. Raises ProgramError where it fails."""
+
+
+def _no_call(op: TensorCallOp | CallOp, inputs: Sequence[Array]) -> Sequence[Array]:
+    raise NotExecutable(f"PyTorch runs {op.callee.data}")
+
+
+def execute(
+    module: ModuleOp,
+    inputs: Sequence[Array],
+    history: History | None = None,
+    call: Call = _no_call,
+) -> list[Array]:
     """The results of `@main` on `inputs`, arrays as `numpy_types` describes.
 
+    `history`, of the same inputs at an earlier stage, lets large launches execute a sample of their blocks;
+    `call` runs operators of PyTorch.
     Raises NotExecutable where an operation has no interpreter, ProgramError where the program fails.
     """
-    main = main_function(module)
-    block = main.body.block
-    values: dict[SSAValue, Array] = {
-        # Kernels store through their arguments, so the caller's arrays are not handed out.
-        argument: np.array(value)
-        for argument, value in zip(block.args, inputs, strict=True)
-    }
+    history = history or History()
+    history.begin()
+    module = _at_sizes(module, inputs)
+    # Kernels store through their arguments, so the caller's arrays are not handed out.
+    arguments = [np.array(value) for value in inputs]
+    try:
+        results = _run(module, main_function(module), arguments, history, call)
+    except ProgramError as error:
+        history.end(error)
+        raise
+    history.end()
+    return [np.array(as_array(value, MAX_ELEMENTS)) for value in results]
+
+
+def _at_sizes(module: ModuleOp, inputs: Sequence[Array]) -> ModuleOp:
+    """The module with numbers in place of its dynamic sizes, which the inputs' shapes say."""
+    types = main_function(module).function_type.inputs.data
+    shapes = [value.shape for value in inputs]
+    symbols = solve_sizes(types, shapes)
+    return instantiate(module, symbols) if symbols else module
+
+
+def _run(
+    module: ModuleOp,
+    function: func.FuncOp,
+    arguments: Sequence[Value],
+    history: History,
+    call: Call,
+) -> list[Value]:
+    block = function.body.block
+    arena = Arena(function)
+    values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:
+        operands = [values[v] for v in op.operands]
         match op:
             case func.ReturnOp():
-                return [values[v] for v in op.arguments]
+                return operands
+            case func.CallOp():
+                callee = SymbolTable.lookup_symbol(module, op.callee)
+                assert isinstance(callee, func.FuncOp)
+                results = _run(module, callee, operands, history, call)
+            case LaunchOp():
+                device = find_kernel(module, op)
+                arena.launch(op, device)
+                launch(device, [as_array(value, MAX_ELEMENTS) for value in operands], history)
+                results = []
+            case TensorCallOp():
+                results = call(op, [as_array(value, MAX_ELEMENTS) for value in operands])
+            case CallOp():
+                made = call(op, [as_array(values[v], MAX_ELEMENTS) for v in op.inputs])
+                values.update(zip(op.outputs, made, strict=True))
+                results = []
+            case _:
+                results = _evaluate(op, operands, history)
+        values.update(zip(op.results, results, strict=True))
+    raise NotExecutable(f"@{function.sym_name.data} has no return")
+
+
+def _evaluate(op: Operation, operands: Sequence[Value], history: History) -> Sequence[Value]:
+    """The results of an operation that is no launch."""
+    try:
+        match op:
             case KernelOp():
-                outputs = evaluate_kernel(op, [values[v] for v in op.inputs])
-                values.update(zip(op.outputs, outputs, strict=True))
+                outputs = evaluate_kernel(op, operands)
+                history.add(outputs)
+                return outputs
             case AllocOp():
                 memref = op.result.type
                 assert isinstance(memref, MemRefType)
-                values[op.result] = poisoned(memref.element_type, memref.get_shape())
-            case LaunchOp():
-                function = find_kernel(module, op)
-                if isinstance(function, cuda.FuncOp):
-                    machine = CudaMachine(function)
-                else:
-                    machine = SimtMachine(op.blocks.value.data, op.threads.value.data)
-                run_on(machine, function, [values[v] for v in op.arguments])
+                shape = static_shape(memref)
+                require(shape, MAX_ELEMENTS)
+                return [poisoned(memref.element_type, shape)]
             case _:
-                result = evaluate_tensor_op(op, [values[v] for v in op.operands])
-                if result is None:
+                results = evaluate_tensor_op(op, operands)
+                if results is None:
                     raise NotExecutable(f"'{op.name}' in @main")
-                values[op.results[0]] = result
-    raise NotExecutable("@main has no return")
+                return results
+    except TooWide as error:
+        name = f"@{op.sym_name.data}" if isinstance(op, KernelOp) else f"'{op.name}'"
+        raise NotExecutable(f"{name}: {error}") from error
 
 
 # --------------------------------------------------------------------------- inputs
@@ -84,9 +154,7 @@ ill-conditioned that another order of summation is another result."""
 def _random_array(type: Attribute, rng: np.random.Generator, adversarial: bool) -> Array:
     if not isinstance(type, TensorType | MemRefType):
         raise NotExecutable(f"no random input of type {type}")
-    shape, element = type.get_shape(), type.element_type
-    if any(extent < 0 for extent in shape):
-        raise NotExecutable(f"no random input of dynamic type {type}")
+    shape, element = static_shape(type), type.element_type
     if isinstance(element, IntegerType):
         if element.width.data == 1:
             return rng.integers(0, 2, shape).astype(np.bool_)
@@ -100,49 +168,31 @@ def _random_array(type: Attribute, rng: np.random.Generator, adversarial: bool) 
 
 
 def random_inputs(module: ModuleOp, seed: int = 0) -> list[list[Array]]:
-    """Sets of inputs for `@main`: an ordinary one, then one with special values."""
-    main = main_function(module)
+    """Sets of inputs for `@main`: an ordinary one, then one with special values.
+
+    Where there are dynamic sizes, the first set has the sizes of the hints, the second has primes, and a
+    third, ordinary one has the smallest sizes.
+    """
+    types = main_function(module).function_type.inputs.data
     rng = np.random.default_rng(seed)
+    choices = random_sizes(module, rng)
     return [
-        [_random_array(t, rng, adversarial) for t in main.body.block.arg_types]
-        for adversarial in (False, True)
+        [_random_array(t, rng, adversarial) for t in types_at(types, sizes)]
+        for sizes, adversarial in zip(choices, (False, True, False), strict=False)
     ]
 
 
-# --------------------------------------------------------------------------- judging
-
-RELATIVE_TOLERANCE = {8: 1e-10, 4: 2e-5, 2: 2e-3}
-"""By bytes of the float type. Reductions may re-associate between stages and functions such as `exp` may
-differ by a few units in the last place, so a stage is compared with the one above to this tolerance,
-relative to the element and to the root mean square of the result."""
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
 
 
-def compare(expected: Array, actual: Array, element: Attribute | None = None) -> str | None:
-    """What differs between two results of one output, or None if they agree.
-
-    Shapes, dtypes, integers, bools, NaN and infinities must be equal.
-    """
-    if expected.shape != actual.shape:
-        return f"shape {actual.shape} instead of {expected.shape}"
-    if expected.dtype != actual.dtype:
-        return f"dtype {actual.dtype} instead of {expected.dtype}"
-    if expected.dtype.kind != "f":
-        wrong = expected != actual
-    else:
-        size = 2 if isinstance(element, BFloat16Type | Float16Type) else expected.dtype.itemsize
-        tolerance = 1e-2 if isinstance(element, BFloat16Type) else RELATIVE_TOLERANCE[size]
-        a, b = expected.astype(np.float64), actual.astype(np.float64)
-        finite = np.isfinite(a) & np.isfinite(b)
-        scale = np.sqrt(np.mean(np.square(a[finite]))) if finite.any() else 0.0
-        with np.errstate(invalid="ignore"):
-            close = np.abs(a - b) <= tolerance * (np.abs(a) + scale)
-            same = (a == b) | (np.isnan(a) & np.isnan(b))
-        wrong = ~(same | (finite & close))
-    count = int(np.count_nonzero(wrong))
-    if not count:
-        return None
-    where = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return (
-        f"{count} of {wrong.size} elements differ; the first at {list(where)}: "
-        f"{actual[where]!r} instead of {expected[where]!r}"
-    )
+def random_sizes(module: ModuleOp, rng: np.random.Generator) -> list[list[int]]:
+    """Choices of the program's sizes: the hints, primes at random, the smallest; or twice none."""
+    sizes = sizes_of(main_function(module))
+    if not sizes:
+        return [[], []]
+    primes = [int(p) for p in rng.choice(PRIMES, len(sizes))]
+    return [
+        [size.hint.data for size in sizes],
+        [min(max(p, s.minimum.data), s.largest) for p, s in zip(primes, sizes, strict=True)],
+        [size.minimum.data for size in sizes],
+    ]

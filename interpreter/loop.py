@@ -3,19 +3,24 @@
 A value defined under n open loops is an array of n axes (of extent 1 where it does not vary). A free loop
 or a launch axis opens an axis; a reduce loop folds its axis away; `tile.combine` folds a launch axis and
 keeps it; `tile.stage` copies. Every element of every output must be stored exactly once.
-Large nests are cut into slices of a loop so that no array exceeds `MAX_LANES` elements.
+
+A kernel is first evaluated as a whole, where what is read by linear indices is a view and a sum of
+products is a product of matrices. If that needs an array of more than `MAX_LANES` elements, the kernel is
+evaluated in slices: outer loops run a part of their range at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cache
+from math import prod
 
 import numpy as np
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
+from ..analysis.cost import points
 from ..dialects.loop import (
     AssertOp,
     CheckedIndexOp,
@@ -27,33 +32,34 @@ from ..dialects.loop import (
     TestOp,
     YieldOp,
 )
-from ..dialects.scalars import identity
+from ..dialects.scalars import Combiner, identity
+from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
+from .memory import Buffer, Output
 from .numpy_types import Array, numpy_dtype
-from .poison import poisoned
+from .product import Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
 from .tensor_ir import ProgramError, evaluate_index
+from .views import MAX_ELEMENTS, Place, TooWide, linear_terms, require
 
 MAX_LANES = 1 << 22
 
 
-@dataclass
-class Buffer:
-    """Memory of a kernel: `data` has `lanes` leading axes, one per open loop, if it is a scratchpad."""
-
-    data: Array
-    lanes: int = 0
-    stores: Array | None = None
-
-
 class LoopMachine:
-    """Executes the body of one `loop.kernel`."""
+    """Executes the body of one `loop.kernel`, as a whole or in slices.
 
-    def __init__(self) -> None:
-        self.values: dict[SSAValue, Array] = {}
+    Raises TooWide if it is to be executed as a whole and needs more than `MAX_LANES` elements at a time.
+    """
+
+    def __init__(self, *, sliced: bool) -> None:
+        self.sliced = sliced
+        self.values: dict[SSAValue, Value] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
+        self.outputs: dict[SSAValue, Output] = {}
         self.counters: list[Array] = []
+        self.axes: dict[SSAValue, int] = {}
         self.mask: Array = np.asarray(True)
+        self._points = cache(points)
 
     # ------------------------------------------------------------------ lanes
 
@@ -64,30 +70,52 @@ class LoopMachine:
 
     def get(self, value: SSAValue) -> Array:
         """The value with one axis per open loop."""
-        return self._align(self.values[value])
+        held = self.values[value]
+        if isinstance(held, Product):
+            held = as_array(held, self._limit)
+            self.values[value] = held
+        return self._align(held)
+
+    def _get_all(self, values: Sequence[SSAValue]) -> list[Array]:
+        """Values that one operation works on."""
+        arrays = [self.get(value) for value in values]
+        self._require(np.broadcast_shapes(*(array.shape for array in arrays)))
+        return arrays
+
+    @property
+    def _limit(self) -> int:
+        """Most elements of an array; slices are small enough by themselves."""
+        return MAX_ELEMENTS if self.sliced else MAX_LANES
+
+    def _require(self, shape: Sequence[int]) -> None:
+        require(shape, self._limit)
 
     def _align(self, array: Array) -> Array:
         return array.reshape(array.shape + (1,) * (len(self.counters) - array.ndim))
 
     def _full(self, array: Array) -> Array:
+        self._require(self.shape)
         return np.broadcast_to(self._align(array), self.shape)
 
     def _open(self, counter: Array, value: SSAValue) -> None:
+        self.axes[value] = len(self.counters)
         self.counters.append(counter)
         self.values[value] = counter.reshape((1,) * (len(self.counters) - 1) + (-1,))
 
-    def _slices(self, extent: int) -> list[Array]:
-        lanes = max(int(np.prod(self.shape)), 1)
-        step = max(MAX_LANES // lanes, 1)
-        return [np.arange(i, min(i + step, extent)) for i in range(0, extent, step)]
+    def _slices(self, extent: int, inner: int) -> list[Array]:
+        """The parts of a loop's range that run at a time, if there are `inner` points inside of it."""
+        step = extent
+        if self.sliced:
+            step = max(MAX_LANES // max(prod(self.shape) * inner, 1), 1)
+        return [np.arange(i, min(i + step, extent)) for i in range(0, extent, max(step, 1))]
 
     # ------------------------------------------------------------------ control flow
 
-    def run(self, block: Block) -> Sequence[Array]:
+    def run(self, block: Block) -> Sequence[SSAValue]:
         """Execute the operations of a block; gives what its terminator yields."""
         for op in block.ops:
             if isinstance(op, YieldOp | scf.YieldOp):
-                return [self._align(self.get(v)) for v in op.operands]
+                return op.operands
             self.execute(op)
         return ()
 
@@ -100,17 +128,8 @@ class LoopMachine:
                 self._launch(op)
             case scf.IfOp():
                 self._if(op)
-            case LoadOp():
-                self.values[op.result] = self._load(op)
             case StoreOp():
                 self._store(op)
-            case IndexOp():
-                dims = [self.get(v) for v in op.operands_]
-                self.values[op.result] = evaluate_index(op.map.data.results[0], dims)
-            case TestOp():
-                dims = [self.get(v) for v in op.operands_]
-                holds = [evaluate_index(e, dims) >= 0 for e in op.exprs]
-                self.values[op.result] = np.logical_and.reduce(np.broadcast_arrays(*holds))
             case CheckedIndexOp() | AssertOp():
                 self._check(op)
             case StageOp():
@@ -118,44 +137,76 @@ class LoopMachine:
             case CombineOp():
                 self._combine(op)
             case _:
-                result = evaluate(op, [self.get(v) for v in op.operands])
+                self.values[op.results[0]] = self._compute(op)
+
+    def _compute(self, op: Operation) -> Value:
+        """The result of an operation that has no effect."""
+        match op:
+            case LoadOp():
+                return self._load(op)
+            case IndexOp():
+                return evaluate_index(op.map.data.results[0], self._get_all(op.operands_))
+            case TestOp():
+                dims = self._get_all(op.operands_)
+                holds = [evaluate_index(e, dims) >= 0 for e in op.exprs]
+                return np.logical_and.reduce(np.broadcast_arrays(*holds))
+            case arith.MulfOp():
+                return multiply(self.get(op.lhs), self.get(op.rhs), self._limit)
+            case _:
+                result = evaluate(op, self._get_all(op.operands))
                 if result is None:
                     raise NotExecutable(f"'{op.name}'")
-                self.values[op.results[0]] = result
+                return result
 
     def _for(self, op: ForOp) -> None:
-        if op.static_extent is None:
-            raise NotExecutable("'loop.for' with a dynamic extent")
-        totals: list[Array] = []
+        combiners = [attribute.data for attribute in op.combiners]
+        totals: list[Value] = []
         depth = len(self.counters)
-        for counter in self._slices(op.static_extent):
+        for counter in self._slices(static_extent(op.extent.data), self._points(op.body.block)):
             self._open(counter, op.induction_var)
             outer_mask, self.mask = self.mask, self._align(self.mask)
-            parts = [self._full(value) for value in self.run(op.body.block)]
+            yielded = self.run(op.body.block)
+            parts = [self._fold(c, v) for c, v in zip(combiners, yielded, strict=True)]
             self.mask = outer_mask
             self.counters.pop()
-            for i, (part, combiner) in enumerate(zip(parts, op.combiners, strict=True)):
-                folded = fold(combiner.data, part, depth, keepdims=False, empty=0)
-                if len(totals) <= i:
-                    totals.append(folded)
-                else:
-                    with np.errstate(all="ignore"):
-                        totals[i] = COMBINER_OPS[combiner.data](totals[i], folded)
-        for i, (result, combiner) in enumerate(zip(op.res, op.combiners, strict=True)):
-            empty = identity(combiner.data, result.type)
-            self.values[result] = (
-                totals[i] if totals else np.full((1,) * depth, empty, numpy_dtype(result.type))
-            )
+            if totals:
+                parts = [
+                    COMBINER_OPS[c](as_array(total, MAX_ELEMENTS), as_array(part, MAX_ELEMENTS))
+                    for c, total, part in zip(combiners, totals, parts, strict=True)
+                ]
+            totals = parts
+        if not totals:
+            totals = [
+                np.full((1,) * depth, identity(c, r.type), numpy_dtype(r.type))
+                for c, r in zip(combiners, op.res, strict=True)
+            ]
+        self.values.update(zip(op.res, totals, strict=True))
+
+    def _fold(self, combiner: Combiner, value: SSAValue) -> Value:
+        """Fold what the iterations of the innermost open loop contribute."""
+        depth, extent = len(self.counters), self.shape[-1]
+        held = self.values[value]
+        if combiner is Combiner.ADD and isinstance(held, Product):
+            return held.align(depth).sum_last(extent)
+        array = self.get(value)
+        shape = (*array.shape[:-1], extent)
+        self._require(shape)
+        whole = np.broadcast_to(array, shape)
+        return fold(combiner, whole, depth - 1, keepdims=False, empty=0)
 
     def _launch(self, op: LaunchOp) -> None:
+        extents = [static_extent(axis.extent.data) for axis in op.axes]
+        inside = self._points(op.body.block)
+
         def nest(position: int) -> None:
             if position == len(op.axes):
                 self.run(op.body.block)
                 return
-            extent = op.axes.data[position].extent.data
+            extent = extents[position]
             # A combine needs its whole axis at once, so only block axes are cut into slices.
-            block = op.axes.data[position].level.data == "block"
-            slices = self._slices(extent) if block else [np.arange(extent)] if extent else []
+            slices = [np.arange(extent)] if extent else []
+            if op.axes.data[position].level.data == "block":
+                slices = self._slices(extent, prod(extents[position + 1 :]) * inside)
             for counter in slices:
                 self._open(counter, op.body.block.args[position])
                 nest(position + 1)
@@ -165,24 +216,46 @@ class LoopMachine:
 
     def _if(self, op: scf.IfOp) -> None:
         condition = self._align(self.get(op.cond))
-        outer = self.mask
-        results: list[Sequence[Array]] = []
+        outer = self._align(self.mask)
+        self._require(np.broadcast_shapes(outer.shape, condition.shape))
+        results: list[list[Array]] = []
         for region, taken in ((op.true_region, condition), (op.false_region, ~condition)):
-            self.mask = self._align(outer) & taken
-            results.append(self.run(region.block) if region.blocks else ())
+            self.mask = outer & taken
+            yielded = self.run(region.block) if region.blocks else ()
+            results.append([self.get(value) for value in yielded])
         self.mask = outer
         for result, yes, no in zip(op.output, *results, strict=True):
+            self._require(np.broadcast_shapes(condition.shape, yes.shape, no.shape))
             self.values[result] = np.where(condition, yes, no)
 
     # ------------------------------------------------------------------ memory
 
-    def _indices(self, op: LoadOp | StoreOp, buffer: Buffer) -> tuple[Array, ...]:
-        """Index arrays of one access, checked against the buffer's extents where the mask is set."""
-        dims = [self.get(v) for v in op.indices]
+    def _place(self, op: LoadOp | StoreOp, shape: Sequence[int]) -> Place | None:
+        """Where an access goes if it is linear in the counters and inside of memory of `shape`."""
+        if not all(value in self.axes for value in op.indices):
+            return None
+        base: list[int] = []
+        steps: list[tuple[int, ...]] = []
+        for expr in op.map.data.results:
+            terms = linear_terms(expr, len(op.indices))
+            if terms is None:
+                return None
+            row, first = [0] * len(self.counters), terms[1]
+            for factor, value in zip(terms[0], op.indices, strict=True):
+                axis = self.axes[value]
+                row[axis] += factor
+                first += factor * int(self.counters[axis][0]) if self.counters[axis].size else 0
+            base.append(first)
+            steps.append(tuple(row))
+        place = Place(tuple(base), tuple(steps), self.shape)
+        return place if place.inside(shape) else None
+
+    def _indices(self, op: LoadOp | StoreOp, shape: Sequence[int]) -> tuple[Array, ...]:
+        """Index arrays of one access, checked against the extents of memory where the mask is set."""
+        dims = self._get_all(op.indices)
         indices: list[Array] = []
-        for axis, expr in enumerate(op.map.data.results):
+        for axis, (expr, extent) in enumerate(zip(op.map.data.results, shape, strict=True)):
             index = self._align(evaluate_index(expr, dims))
-            extent = buffer.data.shape[buffer.lanes + axis]
             wrong = ((index < 0) | (index >= extent)) & self._align(self.mask)
             if np.any(wrong):
                 bad = np.broadcast_to(index, wrong.shape)[wrong]
@@ -203,61 +276,82 @@ class LoopMachine:
             for axis in range(buffer.lanes)
         )
 
-    def _load(self, op: LoadOp) -> Array:
+    def _load(self, op: LoadOp) -> Value:
         buffer = self.buffers[op.memref]
-        indices = self._indices(op, buffer)
+        if not buffer.lanes and (place := self._place(op, buffer.shape)) is not None:
+            return buffer.view(place)
+        indices = self._indices(op, buffer.shape)
         if 0 in buffer.data.shape:  # only reached where no lane is active
-            return np.zeros((1,) * len(self.counters), buffer.data.dtype)
-        result = buffer.data[(*self._lane_indices(buffer), *indices)]
+            memref = op.memref.type
+            assert isinstance(memref, MemRefType)
+            return np.zeros((1,) * len(self.counters), numpy_dtype(memref.element_type))
+        result = buffer.elements()[(*self._lane_indices(buffer), *indices)]
         return self._align(np.asarray(result))
 
     def _store(self, op: StoreOp) -> None:
-        buffer = self.buffers[op.memref]
-        assert buffer.stores is not None
-        indices = self._indices(op, buffer)
+        output = self.outputs[op.memref]
+        place = self._place(op, output.shape) if np.all(self.mask) else None
+        if place is not None and output.data is None:
+            axes = place.counter_of_axis(output.shape)
+            if axes is not None:
+                output.put_all(self._unsummed(op.value), axes)
+                return
+        data, stores = output.open()
+        if place is not None and place.distinct(data):
+            place.of(data, writeable=True)[...] = self.get(op.value)
+            place.of(stores, writeable=True)[...] += 1
+            return
         active = self._full(self.mask)
-        shape = buffer.data.shape
         where: Array = np.zeros((), np.int64)
-        for index, extent in zip(indices, shape, strict=True):
+        for index, extent in zip(self._indices(op, output.shape), output.shape, strict=True):
             where = where * extent + index
         where = np.broadcast_to(where, self.shape)[active]
-        buffer.data.reshape(-1)[where] = self._full(self.get(op.value))[active]
-        np.add.at(buffer.stores.reshape(-1), where, 1)
+        data.reshape(-1)[where] = self._full(self.get(op.value))[active]
+        np.add.at(stores.reshape(-1), where, 1)
+
+    def _unsummed(self, value: SSAValue) -> Value:
+        """A value with one axis per open loop, and a product still not multiplied out."""
+        held = self.values[value]
+        if isinstance(held, Product) and not held.summed:
+            return held.align(len(self.counters))
+        return self.get(value)
 
     def _check(self, op: CheckedIndexOp | AssertOp) -> None:
         value = self.get(op.operands[0])
         active = self._align(self.mask)
+        self._require(np.broadcast_shapes(value.shape, active.shape))
         if isinstance(op, AssertOp):
             if np.any(~value & active):
                 raise ProgramError(op.message.data)
             return
-        extent = op.extent.value.data
+        extent = static_extent(op.extent.data)
         wrong = ((value < 0) | (value >= extent)) & active
         if np.any(wrong):
             raise ProgramError(f"index out of range: not below {extent}")
         self.values[op.result] = np.clip(value.astype(np.int64), 0, max(extent - 1, 0))
 
     def _stage(self, op: StageOp) -> None:
-        source = self.buffers[op.source]
+        source = self.buffers[op.source].elements()
         slab = op.slab.type
         assert isinstance(slab, MemRefType)
+        self._require((*self.shape, *static_shape(slab)))
         dims = [self.get(v) for v in op.origin]
         depth, rank = len(self.counters), slab.get_num_dims()
         indices: list[Array] = []
-        skipped = source.data.ndim - rank
+        skipped = source.ndim - rank
         for axis, expr in enumerate(op.map.data.results):
             index = self._align(evaluate_index(expr, dims))
             index = index.reshape(index.shape + (1,) * rank)
             if axis >= skipped:
                 own = axis - skipped
-                counter = np.arange(slab.get_shape()[own])
+                counter = np.arange(static_shape(slab)[own])
                 index = index + counter.reshape(
                     (1,) * (depth + own) + (-1,) + (1,) * (rank - own - 1)
                 )
-            if np.any((index < 0) | (index >= source.data.shape[axis])):
+            if np.any((index < 0) | (index >= source.shape[axis])):
                 raise ProgramError(f"{op.location}: 'tile.stage' copies out of bounds")
             indices.append(index)
-        self.buffers[op.slab] = Buffer(np.asarray(source.data[tuple(indices)]), lanes=depth)
+        self.buffers[op.slab] = Buffer(np.asarray(source[tuple(indices)]), lanes=depth)
 
     def _combine(self, op: CombineOp) -> None:
         values = self._full(self.get(op.value))
@@ -271,28 +365,31 @@ class LoopMachine:
         self.values[op.result] = values
 
 
-def evaluate_kernel(op: KernelOp, args: Sequence[Array]) -> list[Array]:
-    """The outputs of a `loop.kernel` on arrays; raises ProgramError if an element is not stored once."""
-    machine = LoopMachine()
+def evaluate_kernel(op: KernelOp, args: Sequence[Value]) -> list[Value]:
+    """The outputs of a `loop.kernel`; raises ProgramError if an element is not stored once."""
+    try:
+        return _evaluate(op, args, LoopMachine(sliced=False))
+    except TooWide:
+        return _evaluate(op, args, LoopMachine(sliced=True))
+
+
+def _evaluate(op: KernelOp, args: Sequence[Value], machine: LoopMachine) -> list[Value]:
     for argument, value in zip(op.input_args, args, strict=True):
         if isinstance(argument.type, MemRefType):
             machine.buffers[argument] = Buffer(value)
         else:
-            machine.values[argument] = np.asarray(value)
-    outputs: list[Buffer] = []
+            machine.values[argument] = value
     for argument in op.output_args:
         assert isinstance(argument.type, MemRefType)
-        shape = argument.type.get_shape()
-        buffer = Buffer(
-            poisoned(argument.type.element_type, shape), stores=np.zeros(shape, np.int32)
-        )
-        machine.buffers[argument] = buffer
-        outputs.append(buffer)
-    machine.run(op.body.block)
-    for position, buffer in enumerate(outputs):
-        if buffer.stores is not None and np.any(buffer.stores != 1):
-            counts = sorted(set(buffer.stores.ravel().tolist()) - {1})
+        machine.outputs[argument] = Output(argument.type.element_type, static_shape(argument.type))
+    with np.errstate(all="ignore"):
+        machine.run(op.body.block)
+    results: list[Value] = []
+    for position, output in enumerate(machine.outputs.values()):
+        if counts := output.wrong_counts():
             raise ProgramError(
                 f"@{op.sym_name.data}: elements of output #{position} are stored {counts} times"
             )
-    return [buffer.data for buffer in outputs]
+        assert output.data is not None
+        results.append(output.data)
+    return results

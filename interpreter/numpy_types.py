@@ -1,7 +1,8 @@
 """How the interpreters hold IR values in numpy.
 
-f16, f32, f64, the integers and bool are numpy's own. numpy has no bf16: its values are held as float32
-arrays that contain only numbers bf16 can represent, and `round_to_bfloat16` makes them.
+f16, f32, f64, the integers, bool and what only calls of PyTorch use are numpy's own. numpy has no bf16: its
+values are held as float32 arrays that contain only numbers bf16 can represent, and `round_to_bfloat16`
+makes them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    ComplexType,
     Float16Type,
     Float32Type,
     Float64Type,
     IndexType,
     IntegerType,
+    Signedness,
 )
 from xdsl.ir import Attribute
 
@@ -36,8 +39,12 @@ def numpy_dtype(element: Attribute) -> np.dtype[Any]:
             return np.dtype(np.float64)
         case IndexType():
             return np.dtype(np.int64)
+        case IntegerType(signedness=signedness) if signedness.data is Signedness.UNSIGNED:
+            return np.dtype(np.uint8)
         case IntegerType():
             return np.dtype(_INTEGERS[element.width.data])
+        case ComplexType(element_type=part):
+            return np.result_type(numpy_dtype(part), np.complex64)
         case _:
             raise TypeError(f"no numpy dtype for {element}")
 

@@ -13,5 +13,5 @@ from .numpy_types import Array, numpy_dtype
 def poisoned(element: Attribute, shape: Sequence[int]) -> Array:
     """An array of NaN, or of a number unlikely to be right where there is no NaN."""
     dtype = numpy_dtype(element)
-    value = np.nan if dtype.kind == "f" else (True if dtype == np.bool_ else 113)
+    value = np.nan if dtype.kind in "fc" else (True if dtype == np.bool_ else 113)
     return np.full(shape, value, dtype)

@@ -199,7 +199,9 @@ def evaluate(op: Operation, args: list[Array]) -> Array | None:
             case arith.TruncIOp() if numpy_dtype(op.results[0].type) == np.bool_:
                 return (args[0] & 1).astype(np.bool_)
             case arith.SIToFPOp() | arith.ExtSIOp() if args[0].dtype == np.bool_:
-                return convert(-args[0].astype(np.int8), op.results[0].type)  # an i1 that is set is -1
+                return convert(
+                    -args[0].astype(np.int8), op.results[0].type
+                )  # an i1 that is set is -1
             case _ if isinstance(op, _CASTS):
                 return convert(args[0], op.results[0].type)
             case _:

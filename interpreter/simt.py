@@ -7,12 +7,15 @@ threads. The machine reports, with the location of the operation:
   or two threads of a grid do so in global memory, where no barrier helps;
 * a *divergent barrier* or *shuffle*: not all threads of a block, or of a warp, take part;
 * an access *out of bounds*, and a read of shared memory that nobody has *initialised*.
+
+It can also run some of the blocks only, and only the operations that decide where a kernel stores
+(`launches.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -22,8 +25,10 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
+from ..dialects.sizes import static_shape
 from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate
@@ -38,32 +43,43 @@ class MachineFault(ProgramError):
 
 @dataclass
 class Memory:
-    """A flat array with who touched each element; shared memory has a leading axis of blocks."""
+    """A flat array with who touched each element; shared memory has a leading axis of blocks.
+
+    `writer` and `reader` are None for memory that the kernel never stores to: it cannot race.
+    """
 
     data: Array
     shared: bool
     name: str
-    writer: Array = field(init=False)
-    reader: Array = field(init=False)
+    writer: Array | None = None
+    reader: Array | None = None
     initialised: Array | None = None
 
-    def __post_init__(self) -> None:
+    def watch(self) -> None:
+        """Note from now on who touches what."""
         self.writer = np.full(self.data.shape, NOBODY, np.int64)
         self.reader = np.full(self.data.shape, NOBODY, np.int64)
 
     def forget(self, blocks: Array) -> None:
         """A barrier passed in some blocks: what happened before it cannot race any more."""
-        self.writer[blocks] = NOBODY
-        self.reader[blocks] = NOBODY
+        for touched in (self.writer, self.reader):
+            if touched is not None:
+                touched[blocks] = NOBODY
 
 
 class SimtMachine:
-    """Executes one kernel on a grid; subclassed for the `cuda` dialect."""
+    """Executes one kernel on blocks of a grid, given by their numbers; subclassed for `cuda`.
 
-    def __init__(self, blocks: int, threads: int):
-        self.shape = (blocks, threads)
-        self.block_id = np.arange(blocks, dtype=np.int64)[:, None]
+    `only` are the operations to execute, all of them if it is None; with it, stores leave a mark in the
+    memory but no value.
+    """
+
+    def __init__(self, blocks: Array, threads: int, only: Container[Operation] | None = None):
+        self.shape = (len(blocks), threads)
+        self.block_id = blocks.astype(np.int64)[:, None]
         self.thread_id = np.arange(threads, dtype=np.int64)[None, :]
+        self.slot = np.arange(len(blocks), dtype=np.int64)[:, None]
+        self.only = only
         self.mask: Array = np.ones((1, 1), bool)
         self.values: dict[SSAValue, Array] = {}
         self.memories: dict[SSAValue, Memory] = {}
@@ -89,7 +105,8 @@ class SimtMachine:
         for op in block.ops:
             if isinstance(op, scf.YieldOp):
                 return op.arguments
-            self.execute(op)
+            if self.only is None or op in self.only:
+                self.execute(op)
         return ()
 
     def execute(self, op: Operation) -> None:
@@ -139,12 +156,13 @@ class SimtMachine:
     def _shared(self, op: kernel.SharedOp) -> None:
         memref = op.result.type
         assert isinstance(memref, MemRefType)
-        self.allocate_shared(op.result, prod(memref.get_shape()), memref.element_type)
+        self.allocate_shared(op.result, prod(static_shape(memref)), memref.element_type)
 
     def allocate_shared(self, value: SSAValue, count: int, element: Attribute) -> None:
         """Shared memory of every block, holding nothing yet."""
         shape = (self.shape[0], count)
         memory = Memory(poisoned(element, shape), True, value.name_hint or "shared")
+        memory.watch()
         memory.initialised = np.zeros(shape, bool)
         self.memories[value] = memory
 
@@ -186,15 +204,17 @@ class SimtMachine:
         flat: Array = np.zeros((1, 1), np.int64)
         for axis, (expr, extent) in enumerate(zip(exprs, shape, strict=True)):
             index = evaluate_index(expr, dims)
-            wrong = ((index < 0) | (index >= extent)) & self.mask
-            if np.any(wrong):
-                bad = np.broadcast_to(index, wrong.shape)[wrong]
-                raise self.fault(
-                    op,
-                    f"is out of bounds: index {bad.min()}..{bad.max()} of axis {axis}, whose extent "
-                    f"is {extent}",
-                )
-            flat = flat * extent + np.clip(index, 0, max(extent - 1, 0))
+            if index.min() < 0 or index.max() >= extent:
+                wrong = ((index < 0) | (index >= extent)) & self.mask
+                if np.any(wrong):
+                    bad = np.broadcast_to(index, wrong.shape)[wrong]
+                    raise self.fault(
+                        op,
+                        f"is out of bounds: index {bad.min()}..{bad.max()} of axis {axis}, whose "
+                        f"extent is {extent}",
+                    )
+                index = np.clip(index, 0, max(extent - 1, 0))
+            flat = flat * extent + index
         return flat
 
     def _lanes(self, memory: Memory, flat: Array) -> tuple[Array, Array, tuple[Array, ...]]:
@@ -203,11 +223,13 @@ class SimtMachine:
         numbers = (self.block_id * self.shape[1] + self.thread_id)[active]
         where = self.full(flat)[active]
         if memory.shared:
-            return active, numbers, (self.full(self.block_id)[active], where)
+            return active, numbers, (self.full(self.slot)[active], where)
         return active, numbers, (where,)
 
     def load(self, op: Operation, memory: Memory, flat: Array) -> Array:
         """Read one element per active thread."""
+        if memory.writer is None or memory.reader is None:
+            return memory.data[flat] if memory.data.size else np.zeros((1, 1), memory.data.dtype)
         active, numbers, where = self._lanes(memory, flat)
         result = np.zeros(self.shape, memory.data.dtype)
         if not numbers.size:
@@ -224,8 +246,10 @@ class SimtMachine:
         result[active] = memory.data[where]
         return result
 
-    def store(self, op: Operation, memory: Memory, flat: Array, value: Array) -> None:
+    def store(self, op: Operation, memory: Memory, flat: Array, value: SSAValue) -> None:
         """Write one element per active thread."""
+        assert memory.writer is not None
+        assert memory.reader is not None
         active, numbers, where = self._lanes(memory, flat)
         if not numbers.size:
             return
@@ -239,24 +263,28 @@ class SimtMachine:
             raise self.fault(op, f"races: two threads write one element of {memory.name}")
         if memory.initialised is not None:
             memory.initialised[where] = True
-        memory.data[where] = self.full(value)[active]
+        if self.only is None:
+            memory.data[where] = self.full(self.values[value])[active]
 
     def _load(self, op: loop.LoadOp) -> None:
         memref = op.memref.type
         assert isinstance(memref, MemRefType)
-        flat = self.offsets(op, op.map.data.results, op.indices, memref.get_shape())
+        flat = self.offsets(op, op.map.data.results, op.indices, static_shape(memref))
         self.values[op.result] = self.load(op, self.memories[op.memref], flat)
 
     def _store(self, op: loop.StoreOp) -> None:
         memref = op.memref.type
         assert isinstance(memref, MemRefType)
-        flat = self.offsets(op, op.map.data.results, op.indices, memref.get_shape())
-        self.store(op, self.memories[op.memref], flat, self.values[op.value])
+        flat = self.offsets(op, op.map.data.results, op.indices, static_shape(memref))
+        self.store(op, self.memories[op.memref], flat, op.value)
 
     # ------------------------------------------------------------------ control flow
 
     def _for(self, op: scf.ForOp) -> None:
         low, high, step = (self.values[v] for v in (op.lb, op.ub, op.step))
+        if low.size == high.size == step.size == 1:
+            self._uniform_for(op, range(int(low.item()), int(high.item()), int(step.item())))
+            return
         counter, *arguments = op.body.block.args
         carried = [self.values[v] for v in op.iter_args]
         outer = self.mask
@@ -272,6 +300,16 @@ class SimtMachine:
             carried = [np.where(active, n, c) for n, c in zip(new, carried, strict=True)]
             index = index + step
         self.mask = outer
+        self.values.update(zip(op.res, carried, strict=True))
+
+    def _uniform_for(self, op: scf.ForOp, counters: range) -> None:
+        """A loop that all threads run equally often."""
+        counter, *arguments = op.body.block.args
+        carried = [self.values[v] for v in op.iter_args]
+        for index in counters:
+            self.values[counter] = np.asarray(index, np.int64)
+            self.values.update(zip(arguments, carried, strict=True))
+            carried = [self.values[v] for v in self.run(op.body.block)]
         self.values.update(zip(op.res, carried, strict=True))
 
     def branches(self, condition: Array, bodies: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -298,7 +336,7 @@ class SimtMachine:
                 self.values[result] = taken[i]
 
 
-def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> kernel.FuncOp | cuda.FuncOp:
+def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> KernelFunc:
     """The kernel that a launch names."""
     name = launch.kernel.root_reference.data
     for op in module.body.block.ops:
@@ -307,17 +345,13 @@ def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> kernel.FuncOp | cu
     raise NotExecutable(f"@{name} is not a kernel.func or cuda.func of the module")
 
 
-def run_on(
-    machine: SimtMachine, function: kernel.FuncOp | cuda.FuncOp, args: Sequence[Array]
-) -> None:
-    """Run a kernel whose arguments are arrays; it writes to those it stores to."""
-    memories: list[Memory] = []
+def memories_of(function: KernelFunc, args: Sequence[Array]) -> dict[SSAValue, Memory]:
+    """The memory that each argument of a kernel stands for; those it stores to are watched."""
+    stored = stored_arguments(function)
+    memories: dict[SSAValue, Memory] = {}
     for argument, value in zip(function.body.block.args, args, strict=True):
         memory = Memory(value.reshape(-1), False, argument.name_hint or f"#{argument.index}")
-        machine.memories[argument] = memory
-        memories.append(memory)
-    if 0 not in machine.shape:
-        machine.run(function.body.block)
-    for value, memory in zip(args, memories, strict=True):
-        if not np.shares_memory(value, memory.data):
-            value[...] = memory.data.reshape(value.shape)
+        if argument in stored:
+            memory.watch()
+        memories[argument] = memory
+    return memories

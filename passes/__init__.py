@@ -11,12 +11,16 @@ from importlib import import_module
 from xdsl.passes import ModulePass
 
 PASSES = {
+    "outline-repeats": ".torch.outline_repeats:OutlineRepeatsPass",
     "decompose-torch": ".torch.decompose_torch:DecomposeTorchPass",
+    "expand-scatter": ".tensor_ir.expand_scatter:ExpandScatterPass",
+    "expand-sort": ".tensor_ir.expand_sort:ExpandSortPass",
     "compose-index-maps": ".tensor_ir.compose_index_maps:ComposeIndexMapsPass",
     "lift-to-loops": ".loop.lift_to_loops:LiftToLoopsPass",
     "fuse-loops": ".loop.fuse_loops:FuseLoopsPass",
     "merge-siblings": ".loop.merge_siblings:MergeSiblingsPass",
     "share-sweeps": ".loop.share_sweeps:ShareSweepsPass",
+    "hoist-invariants": ".loop.hoist_invariants:HoistInvariantsPass",
     "dedup-loads": ".loop.dedup_loads:DedupLoadsPass",
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "tileify": ".tile.tileify:TileifyPass",
@@ -24,6 +28,7 @@ PASSES = {
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
+    "inline-calls": ".kernel.inline_calls:InlineCallsPass",
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",
     "lower-tile-to-scf": ".llvm.lower_tile_to_scf:LowerTileToScfPass",

@@ -14,7 +14,8 @@ becomes
       func.return %y : memref<4xf32>
     }
 
-Kernels that differ in name only become one function, launched several times.
+Kernels that differ in name only become one function, launched several times. A `tensor_ir.call` becomes a
+buffer for each result, and a `kernel.call` that fills them.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from ..dialects.kernel import AllocOp
+from ..analysis.equivalence import equivalent
+from ..dialects.calls import TensorCallOp
+from ..dialects.kernel import AllocOp, CallOp
 from ..dialects.kernel import LaunchOp as HostLaunchOp
 from ..dialects.loop import KernelOp
+from ..dialects.sizes import memref_of, shape_of
 from ..dialects.tile import LaunchOp
 from ..errors import DeploError
 
@@ -40,7 +44,7 @@ class Device:
     """A kernel lowered for its device."""
 
     function: Operation
-    """The function that runs it; the module's next op before `main`."""
+    """The function that runs it; it stands in front of the host function."""
     blocks: int
     threads: int
 
@@ -57,36 +61,51 @@ def lower_host(module: ModuleOp, build: BuildDevice) -> None:
 
     Raises DeploError for a kernel that is not one `tile.launch` and for any other op on tensors.
     """
-    taken = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
-    for op in list(module.ops):
-        if isinstance(op, func.FuncOp) and op.body.blocks:
-            _lower_function(op, _Devices(op, taken, build))
+    functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
+    devices = _Devices({function.sym_name.data for function in functions}, build)
+    for function in functions:
+        if function.body.blocks:
+            _lower_function(function, devices)
+
+
+class _Code:
+    """What a kernel does, whatever it is called on; a copy, for the kernel may be taken apart."""
+
+    def __init__(self, op: KernelOp):
+        self.attributes = dict(op.attributes)
+        self.types = (op.inputs.types, op.outputs.types)
+        self.body = op.body.clone()
+
+    def same_as(self, op: KernelOp) -> bool:
+        """Whether a kernel does this."""
+        return (
+            self.attributes == op.attributes
+            and self.types == (op.inputs.types, op.outputs.types)
+            and equivalent(self.body, op.body)
+        )
 
 
 @dataclass
 class _Devices:
     """The device functions made so far, to find a kernel that was built before."""
 
-    main: func.FuncOp
     taken: set[str]
     build: BuildDevice
-    built: list[tuple[KernelOp, Device, str]] = field(
-        default_factory=list[tuple[KernelOp, Device, str]]
-    )
+    built: list[tuple[_Code, Device, str]] = field(default_factory=list[tuple[_Code, Device, str]])
 
-    def get(self, op: KernelOp) -> tuple[Device, str]:
-        """The device function for a kernel, and its name."""
-        for known, device, name in self.built:
-            if _same_kernel(known, op):
+    def get(self, op: KernelOp, host: func.FuncOp) -> tuple[Device, str]:
+        """The device function for a kernel, and its name; a new one stands in front of `host`."""
+        for code, device, name in self.built:
+            if code.same_as(op):
                 return device, name
         name = self._fresh_name(op.sym_name.data)
-        original = op.clone()
+        code = _Code(op)
         device = self.build(op, _only_launch(op), name)
         device.function.location = op.location
-        block = self.main.parent
+        block = host.parent
         assert block is not None
-        block.insert_op_before(device.function, self.main)
-        self.built.append((original, device, name))
+        block.insert_op_before(device.function, host)
+        self.built.append((code, device, name))
         return device, name
 
     def _fresh_name(self, wanted: str) -> str:
@@ -95,15 +114,6 @@ class _Devices:
             name, suffix = f"{wanted}_{suffix}", suffix + 1
         self.taken.add(name)
         return name
-
-
-def _same_kernel(a: KernelOp, b: KernelOp) -> bool:
-    return (
-        a.attributes == b.attributes
-        and a.inputs.types == b.inputs.types
-        and a.outputs.types == b.outputs.types
-        and a.body.is_structurally_equivalent(b.body)
-    )
 
 
 def _only_launch(op: KernelOp) -> LaunchOp:
@@ -115,39 +125,64 @@ def _only_launch(op: KernelOp) -> LaunchOp:
     )
 
 
-def _lower_function(main: func.FuncOp, devices: _Devices) -> None:
-    entry = main.body.block
+def _lower_function(host: func.FuncOp, devices: _Devices) -> None:
+    entry = host.body.block
     for argument in entry.args:
         Rewriter.replace_value_with_new_type(argument, buffer_type(argument.type))
     for op in list(entry.ops):
         if isinstance(op, KernelOp):
-            _launch_kernel(op, devices)
+            _launch_kernel(op, devices, host)
+        elif isinstance(op, TensorCallOp):
+            _lower_call(op)
+        elif isinstance(op, func.CallOp):
+            for result in op.results:
+                Rewriter.replace_value_with_new_type(result, buffer_type(result.type))
         elif not isinstance(op, func.ReturnOp | arith.ConstantOp):
             _refuse_tensors(op)
-    inputs, outputs = main.function_type.inputs, main.function_type.outputs
-    main.function_type = FunctionType.from_lists(_buffer_types(inputs), _buffer_types(outputs))
+    inputs, outputs = host.function_type.inputs, host.function_type.outputs
+    host.function_type = FunctionType.from_lists(_buffer_types(inputs), _buffer_types(outputs))
 
 
-def _launch_kernel(op: KernelOp, devices: _Devices) -> None:
+def _launch_kernel(op: KernelOp, devices: _Devices, host: func.FuncOp) -> None:
     block = op.parent
     assert block is not None
     arguments: list[SSAValue] = list(op.inputs)
     outputs = list(op.outputs)
-    device, name = devices.get(op)
-    for output in outputs:
-        buffer = buffer_type(output.type)
-        assert isinstance(buffer, MemRefType)
-        alloc = AllocOp(cast(MemRefType, buffer))
-        alloc.location = op.location
-        alloc.result.name_hint = output.name_hint
-        block.insert_op_before(alloc, op)
-        output.replace_all_uses_with(alloc.result)
-        arguments.append(alloc.result)
+    device, name = devices.get(op, host)
+    arguments += _buffers(op, outputs)
     launch = HostLaunchOp(name, arguments, device.blocks, device.threads)
     launch.location = op.location
     block.insert_op_before(launch, op)
     op.detach()
     op.erase()
+
+
+def _lower_call(op: TensorCallOp) -> None:
+    block = op.parent
+    assert block is not None
+    inputs = list(op.inputs)
+    call = CallOp(op.callee.data, op.arguments, inputs, _buffers(op, list(op.outputs)))
+    call.location = op.location
+    call.attributes |= op.attributes
+    block.insert_op_before(call, op)
+    op.detach()
+    op.erase()
+
+
+def _buffers(op: Operation, results: Iterable[SSAValue]) -> list[SSAValue]:
+    """A buffer in front of `op` for each of its results, in whose place it stands from then on."""
+    assert op.parent is not None
+    buffers: list[SSAValue] = []
+    for result in results:
+        buffer = buffer_type(result.type)
+        assert isinstance(buffer, MemRefType)
+        alloc = AllocOp(cast(MemRefType, buffer))
+        alloc.location = op.location
+        alloc.result.name_hint = result.name_hint
+        op.parent.insert_op_before(alloc, op)
+        result.replace_all_uses_with(alloc.result)
+        buffers.append(alloc.result)
+    return buffers
 
 
 def _refuse_tensors(op: Operation) -> None:
@@ -168,4 +203,4 @@ def buffer_type(value: Attribute) -> Attribute:
     if not isinstance(value, TensorType):
         return value
     tensor = cast(TensorType, value)
-    return MemRefType(tensor.element_type, tensor.get_shape())
+    return memref_of(tensor.element_type, shape_of(tensor))

@@ -31,6 +31,7 @@ from ..dialects.kernel import AssertOp
 from ..dialects.loop import AssertOp as LoopAssertOp
 from ..dialects.loop import CheckedIndexOp, ForOp, LoadOp
 from ..dialects.scalars import Combiner, identity, is_bool
+from ..dialects.sizes import static_extent
 from ..dialects.syntax import scalar_attr
 
 INDEX = IndexType()
@@ -130,11 +131,7 @@ def _lower_block(
 
 def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsAttr | None) -> None:
     before = Builder(InsertPoint.before(op))
-    if op.dynamic_extent is not None:
-        extent = op.dynamic_extent
-    else:
-        assert op.static_extent is not None
-        extent = constants.get(op.static_extent)
+    extent = constants.get(static_extent(op.extent.data))
     flags = flags if _walks_contiguously(op) else None
     combiners = [combiner.data for combiner in op.combiners]
     start = [identity_constant(before, c, r.type) for c, r in zip(combiners, op.res, strict=True)]
@@ -183,7 +180,7 @@ def _fold_contributions(
 
 def _lower_checked_index(op: CheckedIndexOp) -> None:
     builder = Builder(InsertPoint.before(op))
-    extent = op.extent.value.data
+    extent = static_extent(op.extent.data)
     wide = _as_i64(builder, op.value)
     limit = builder.insert(arith.ConstantOp(IntegerAttr(extent, i64))).result
     # Read as unsigned, a negative value is above every extent.

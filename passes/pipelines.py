@@ -29,14 +29,17 @@ DEFAULT_CUDA_TARGET = "sm_90a"
 DEFAULT_CPU_TARGET = "cpu"
 
 _SEGMENTS: dict[str, tuple[str, ...]] = {
-    "torch-to-tensor": ("decompose-torch",),
+    "torch-to-tensor": ("outline-repeats", "decompose-torch"),
     "tensor-to-loop": (
+        "expand-scatter",
+        "expand-sort",
         "compose-index-maps",
         "canonicalize",
         "cse",
         "lift-to-loops",
         "fuse-loops",
         "merge-siblings",
+        "hoist-invariants",
         "share-sweeps",
         "dedup-loads",
         "name-kernels",
@@ -47,10 +50,11 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "cooperative-reduce{target=$target}",
         "blockify-launch{target=$target}",
     ),
-    "tile-to-kernel": ("materialize-tile", "assign-arena"),
+    "tile-to-kernel": ("materialize-tile", "inline-calls", "assign-arena"),
     "kernel-to-cuda": ("lower-to-cuda",),
     "tile-to-llvm": (
         "lower-tile-to-scf",
+        "inline-calls",
         "assign-arena",
         "expand-math",
         "convert-scf-to-cf",

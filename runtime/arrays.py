@@ -23,6 +23,9 @@ NUMPY_DTYPES = {
     "bf16": "uint16",
     "f32": "float32",
     "f64": "float64",
+    "ui8": "uint8",
+    "complex<f32>": "complex64",
+    "complex<f64>": "complex128",
 }
 
 TORCH_DTYPES = NUMPY_DTYPES | {"bf16": "bfloat16"}

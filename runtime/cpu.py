@@ -28,7 +28,8 @@ from .arrays import (
     check_count,
     is_torch_tensor,
 )
-from .plan import Plan, Ref, Step
+from .calls import run_call
+from .plan import CallStep, Plan, Ref, Step
 
 PARALLEL_SECONDS = 100e-6
 """A launch expected to take longer than this is worth waking the pool for (about 40 us)."""
@@ -70,8 +71,13 @@ class CpuProgram:
         for i, buffer in enumerate(self.plan.buffers):
             where = library.pointer(made[i]) if buffer.offset is None else arena + buffer.offset
             pointers[Ref("buffer", i)] = where
+        arrays = {Ref("argument", i): value for i, value in enumerate(checked)}
+        arrays |= {Ref("buffer", i): value for i, value in enumerate(made)}
         for step in self.plan.steps:
-            self._run(step, [pointers[ref] for ref in step.arguments])
+            if isinstance(step, CallStep):
+                run_call(step, arrays, "cpu")
+            else:
+                self._run(step, [pointers[ref] for ref in step.arguments])
         return tuple(
             arguments[ref.index] if ref.kind == "argument" else made[ref.index]
             for ref in self.plan.results
@@ -81,6 +87,10 @@ class CpuProgram:
         uses_torch = any(map(is_torch_tensor, arguments))
         if uses_torch or (not arguments and self._default_library == "torch"):
             return TorchLibrary("cpu")
+        if self.plan.calls:
+            raise UsageError(
+                f"this program lets PyTorch run {self.plan.calls[0].operator}: pass torch tensors"
+            )
         return NumpyLibrary()
 
     def _arena(self) -> int:

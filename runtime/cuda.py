@@ -14,8 +14,9 @@ from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError, UsageError
 from .arrays import TorchLibrary, check_count, is_torch_tensor
+from .calls import run_call
 from .nvrtc import Cubin, Usage, compile_cuda, compute_capability
-from .plan import Array, Plan, Ref, Step
+from .plan import Array, CallStep, Plan, Ref, Step
 
 MAX_BLOCKS = 2**31 - 1
 """Blocks of a one-dimensional grid (CUDA C++ Programming Guide, "Technical Specifications")."""
@@ -59,8 +60,14 @@ class CudaProgram:
                 where = library.pointer(made[i]) if buffer.offset is None else in_arena
                 pointers[Ref("buffer", i)] = where
             stream = torch.cuda.current_stream(device).cuda_stream
+            arrays = {Ref("argument", i): value for i, value in enumerate(checked)}
+            arrays |= {Ref("buffer", i): value for i, value in enumerate(made)}
             for step in self.plan.steps:
-                self._launch(step, [pointers[ref] for ref in step.arguments], device.index, stream)
+                if isinstance(step, CallStep):
+                    run_call(step, arrays, str(device))
+                else:
+                    where = [pointers[ref] for ref in step.arguments]
+                    self._launch(step, where, device.index, stream)
         return tuple(
             arguments[ref.index] if ref.kind == "argument" else made[ref.index]
             for ref in self.plan.results

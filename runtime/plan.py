@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from ..errors import DeploError
 
@@ -26,8 +26,11 @@ ITEM_BYTES = {
     "bf16": 2,
     "f32": 4,
     "f64": 8,
+    "ui8": 1,
+    "complex<f32>": 8,
+    "complex<f64>": 16,
 }
-"""Bytes of one element of each dtype."""
+"""Bytes of one element of each dtype. Only calls of PyTorch read and make the last three."""
 
 ALIGNMENT = 64
 """Alignment of the arena and of every buffer in it, a cache line."""
@@ -85,6 +88,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class CallStep:
+    """One operator that PyTorch runs.
+
+    Its arguments, by name, are numbers, strings, None, lists, references to arrays, `{"dtype": "f32"}` or
+    `{"float": "inf"}`.
+    """
+
+    operator: str
+    arguments: Mapping[str, Any]
+    results: tuple[Ref, ...]
+
+
+@dataclass(frozen=True)
 class Kernel:
     """One kernel's source, LLVM IR or CUDA C++, and the messages its checks may end with."""
 
@@ -100,7 +116,7 @@ class Plan:
     target: str
     arguments: tuple[Argument, ...]
     buffers: tuple[Buffer, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[Step | CallStep, ...]
     results: tuple[Ref, ...]
     arena_bytes: int
     kernels: tuple[Kernel, ...]
@@ -118,6 +134,16 @@ class Plan:
         _check(plan)
         return plan
 
+    @property
+    def launches(self) -> tuple[Step, ...]:
+        """The steps that launch a kernel."""
+        return tuple(step for step in self.steps if isinstance(step, Step))
+
+    @property
+    def calls(self) -> tuple[CallStep, ...]:
+        """The steps that PyTorch runs."""
+        return tuple(step for step in self.steps if isinstance(step, CallStep))
+
     def array(self, ref: Ref) -> Array:
         """The dtype and shape of what `ref` names."""
         return (self.arguments if ref.kind == "argument" else self.buffers)[ref.index].array
@@ -128,16 +154,51 @@ def _read(data: Mapping[str, Any]) -> Plan:
         target=str(data["target"]),
         arguments=tuple(Argument(a["name"], a["kind"], _array(a)) for a in data["arguments"]),
         buffers=tuple(Buffer(_array(b), b["offset"]) for b in data["buffers"]),
-        steps=tuple(
-            Step(s["kernel"], _refs(s["arguments"]), int(s["blocks"]), int(s["threads"]))
-            for s in data["steps"]
-        ),
+        steps=tuple(map(_step, data["steps"])),
         results=_refs(data["results"]),
         arena_bytes=int(data["arena_bytes"]),
         kernels=tuple(
             Kernel(k["name"], k["source"], tuple(k["messages"])) for k in data["kernels"]
         ),
     )
+
+
+def _step(data: Mapping[str, Any]) -> Step | CallStep:
+    if "call" in data:
+        return read_call(data)
+    return Step(data["kernel"], _refs(data["arguments"]), int(data["blocks"]), int(data["threads"]))
+
+
+def read_call(data: Mapping[str, Any]) -> CallStep:
+    """A call from its JSON form; raises KeyError, TypeError or ValueError if it is none."""
+    arguments = {name: _argument(value) for name, value in data["arguments"].items()}
+    return CallStep(data["call"], arguments, _refs(data["results"]))
+
+
+def _argument(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case list():
+            return [_argument(item) for item in cast(list[Any], value)]
+        case {"argument": int(index)}:
+            return Ref("argument", index)
+        case {"buffer": int(index)}:
+            return Ref("buffer", index)
+        case {"dtype": str(dtype)} if dtype in ITEM_BYTES:
+            return value
+        case {"float": "inf" | "-inf" | "nan"}:
+            return value
+        case _:
+            raise ValueError(f"a call cannot have the argument {value}")
+
+
+def _references(value: Any) -> list[Ref]:
+    """The arrays that an argument of a call names."""
+    if isinstance(value, Ref):
+        return [value]
+    items = cast(list[Any], value) if isinstance(value, list) else []
+    return [ref for item in items for ref in _references(item)]
 
 
 def _array(data: Mapping[str, Any]) -> Array:
@@ -153,12 +214,14 @@ def _refs(data: Sequence[Mapping[str, int]]) -> tuple[Ref, ...]:
 def _check(plan: Plan) -> None:
     """Raise unless every reference has something to refer to and the arena holds its buffers."""
     counts = {"argument": len(plan.arguments), "buffer": len(plan.buffers)}
-    refs = [*plan.results, *(ref for step in plan.steps for ref in step.arguments)]
+    called = [ref for step in plan.calls for ref in step.results]
+    called += [ref for step in plan.calls for ref in _references([*step.arguments.values()])]
+    refs = [*plan.results, *(ref for step in plan.launches for ref in step.arguments), *called]
     for ref in refs:
         if not 0 <= ref.index < counts.get(ref.kind, 0):
             raise DeploError(f"not a valid plan: there is no {ref.kind} {ref.index}")
     names = {kernel.name for kernel in plan.kernels}
-    for step in plan.steps:
+    for step in plan.launches:
         if step.kernel not in names:
             raise DeploError(f"not a valid plan: there is no kernel @{step.kernel}")
         if step.blocks < 0 or step.threads < 1:
@@ -169,6 +232,8 @@ def _check(plan: Plan) -> None:
         inside = 0 <= buffer.offset <= plan.arena_bytes - buffer.array.nbytes
         if not inside or buffer.offset % ALIGNMENT:
             raise DeploError(f"not a valid plan: a buffer at {buffer.offset} is not in the arena")
-    for ref in plan.results:
-        if ref.kind == "buffer" and plan.buffers[ref.index].offset is not None:
-            raise DeploError("not a valid plan: a result lies in the arena")
+    for what, listed in (("a result", plan.results), ("what a call gets or gives", called)):
+        if any(r.kind == "buffer" and plan.buffers[r.index].offset is not None for r in listed):
+            raise DeploError(f"not a valid plan: {what} lies in the arena")
+    if any(ref.kind != "buffer" for step in plan.calls for ref in step.results):
+        raise DeploError("not a valid plan: a call gives an argument")

@@ -2,30 +2,33 @@
 
 The program runs on random and adversarial inputs in the interpreter. A stage that the interpreter
 cannot run is passed over with a remark, and the next stage that runs is compared with the last one
-that ran; so a wrong result is blamed on the passes between the two.
+that ran; so a wrong result is blamed on the passes between the two. A pass that changed nothing is not
+followed by another run. Of a launch that would take too long, a sample of the blocks runs
+(`interpreter/launches.py`), which is remarked on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ContainerType, FunctionType, ModuleOp, ShapedType
+from xdsl.dialects.builtin import ContainerType, FunctionType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from .. import interpreter
+from ..analysis.cost import elements
+from ..analysis.equivalence import equivalent
 from ..errors import MismatchError
 from .instrumentation import Instrument
 
 Array: TypeAlias = npt.NDArray[Any]
-Execute: TypeAlias = Callable[[ModuleOp, Sequence[Array]], Sequence[Array]]
-"""Runs a module on inputs. Raises `interpreter.NotExecutable` for a stage it does not know, and
-`interpreter.ProgramError` where the program itself fails."""
+Execute: TypeAlias = Callable[[ModuleOp, Sequence[Array], interpreter.History], Sequence[Array]]
+"""Runs a module on inputs, given the history of earlier runs on them. Raises `interpreter.NotExecutable`
+for a stage it does not know, and `interpreter.ProgramError` where the program itself fails."""
 
 Outcome: TypeAlias = Sequence[Array] | interpreter.ProgramError
 """What one set of inputs leads to."""
@@ -40,7 +43,7 @@ class PassChecker(Instrument):
 
     `execute` may know more stages than the interpreter does (torch, native code). `inputs` are the
     input sets to run on; without them the interpreter chooses. `tell` receives a line for each
-    stage passed over and one when all is checked.
+    stage passed over and for each kernel of which a sample ran.
     """
 
     def __init__(
@@ -54,14 +57,24 @@ class PassChecker(Instrument):
         self._execute = execute
         self._given = inputs
         self._inputs: Sequence[Sequence[Array]] = ()
+        self._histories: list[interpreter.History] = []
+        self._executed: ModuleOp | None = None
         self._expected: list[Outcome] | None = None
         self._elements: Sequence[Attribute | None] = ()
         self._since: list[str] = []
         self.checked = 0
-        """How many comparisons of two stages were made."""
+        """How many stages compute what the one before does."""
+        self.unchanged = 0
+        """How many of them are the one before, unchanged."""
+
+    @property
+    def summary(self) -> str:
+        """What was found."""
+        return f"{self.checked} stages compute the same, {self.unchanged} of them unchanged"
 
     def begin(self, module: ModuleOp) -> None:
         """Run the program as it came in."""
+        self._executed = None
         self._expected = None
         self._since = []
         try:
@@ -71,10 +84,16 @@ class PassChecker(Instrument):
             self._tell(f"check-each-pass: nothing is checked: {error}")
             return
         self._elements = _result_elements(module)
+        self._histories = [interpreter.History() for _ in self._inputs]
         self._expected = self._run(module, "the input")
 
     def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
         """Run the program as `each` left it, and compare with the last time it ran."""
+        if self._executed is not None and equivalent(self._executed, module):
+            self.checked += 1
+            self.unchanged += 1
+            self._since = []
+            return
         self._since.append(each.name)
         outcomes = self._run(module, f"after {each.name}")
         if outcomes is None:
@@ -87,15 +106,20 @@ class PassChecker(Instrument):
 
     def _run(self, module: ModuleOp, stage: str) -> list[Outcome] | None:
         outcomes: list[Outcome] = []
-        for inputs in self._inputs:
+        for inputs, history in zip(self._inputs, self._histories, strict=True):
             try:
                 with np.errstate(all="ignore"):
-                    outcomes.append(self._execute(module, [array.copy() for array in inputs]))
+                    copies = [array.copy() for array in inputs]
+                    outcomes.append(self._execute(module, copies, history))
             except interpreter.ProgramError as error:
                 outcomes.append(error)
             except interpreter.NotExecutable as error:
                 self._tell(f"check-each-pass: {stage}: not executed: {error}")
                 return None
+        remarks = dict.fromkeys(remark for h in self._histories for remark in h.remarks)
+        for remark in remarks:
+            self._tell(f"check-each-pass: {stage}: {remark}")
+        self._executed = module.clone() if outcomes else None
         return outcomes or None
 
     def _compare(self, expected: list[Outcome], outcomes: list[Outcome]) -> None:
@@ -125,8 +149,11 @@ class PassChecker(Instrument):
 
 def _random_inputs(module: ModuleOp) -> Sequence[Sequence[Array]]:
     main = _main_type(module)
-    shapes = [t.get_shape() for t in main.inputs if isinstance(t, ShapedType)] if main else []
-    if sum(prod(shape) for shape in shapes) > MAX_INPUT_ELEMENTS:
+    inputs = main.inputs.data if main else ()
+    if (
+        sum(elements(t) for t in inputs if isinstance(t, TensorType | MemRefType))
+        > MAX_INPUT_ELEMENTS
+    ):
         raise interpreter.NotExecutable("the inputs are too large")
     return interpreter.random_inputs(module, SEED)
 

@@ -14,15 +14,19 @@ from typing import TextIO
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.fallbacks import Fallback, fallbacks
 from ..analysis.targets import TARGETS, Target, get_target
 from ..dialects.cuda_printer import cuda_source, kernel_texts
 from ..errors import DeploError, UsageError
 from ..frontend.capture import Captured, capture
+from ..frontend.sources import Program as Source
 from ..frontend.sources import load_source
 from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, make_context, passes_to
+from .executors import make_checker
+from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
 from .pipeline_text import pipeline_text
 
@@ -44,11 +48,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stop-after", metavar="PASS", help="print the program as this pass leaves it"
     )
+    parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
     parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
     )
     parser.add_argument("--json", action="store_true", help="print the report instead of the IR")
+    parser.add_argument(
+        "--check-each-pass",
+        action="store_true",
+        help="execute the program before and after each pass, in an interpreter, and compare",
+    )
 
 
 class Trace(Instrument):
@@ -86,9 +96,7 @@ class Trace(Instrument):
             self.stream.write(f">>> {label}\n{body}\n<<< {label}\n")
         for decision in new:
             if not decision.fired:
-                self.stream.write(
-                    f"--- {label} skipped at {decision.kernel}: {decision.reason}\n"
-                )
+                self.stream.write(f"--- {label} skipped at {decision.kernel}: {decision.reason}\n")
         if after == self.before and not any(not d.fired for d in new):
             self.stream.write(f"--- {label} skipped at main: nothing to do\n")
 
@@ -116,23 +124,24 @@ def segments_to(
 
 
 def lower(
-    captured: Captured, target: Target, stage: str, options: argparse.Namespace
+    captured: Captured, source: Source, target: Target, stage: str, options: argparse.Namespace
 ) -> tuple[ModuleOp, list[Decision]]:
-    """The module at a stage, with the tracing, timing and dumps that the options ask for."""
+    """The module at a stage, with the tracing, timing, dumps and checks that the options ask for."""
     module = captured.module.clone()
     context = make_context()
     timing = Timing(sys.stderr)
-    tree = WriteTree(options.dump_dir) if options.dump_dir else None
+    checker = make_checker(captured, source, target.name) if options.check_each_pass else None
+    whole: list[Instrument] = [WriteTree(options.dump_dir)] if options.dump_dir else []
+    whole += [checker] if checker else []
     with recording() as decisions:
-        if tree is not None:
-            tree.begin(module)
+        for instrument in whole:
+            instrument.begin(module)
         for room, passes in segments_to(stage, target, options.stop_after):
             instruments: list[Instrument] = [timing] if options.timing else []
             if options.verbose > 1:
                 letter = ROOM_LETTERS.get(room, "n")
                 instruments.append(Trace(sys.stderr, letter, decisions))
-            if tree is not None:
-                instruments.append(_Continued(tree))
+            instruments += [_Continued(instrument) for instrument in whole]
             try:
                 run_passes(context, module, passes, instruments)
             except PassFailedError as failure:
@@ -146,22 +155,26 @@ def lower(
                 raise cause from None
     if options.timing:
         timing.report()
+    if checker is not None:
+        sys.stderr.write(f"check-each-pass: {checker.summary}\n")
     return module, decisions
 
 
 class _Continued(Instrument):
-    """Writes to a tree that was begun before."""
+    """An instrument of all segments, which was begun before the first."""
 
-    def __init__(self, tree: WriteTree):
-        self.tree = tree
+    def __init__(self, instrument: Instrument):
+        self.instrument = instrument
 
     def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
-        """Write the module as `each` left it."""
-        self.tree.after_pass(each, module)
+        """Tell it what `each` did."""
+        self.instrument.after_pass(each, module)
 
 
 def main(options: argparse.Namespace) -> int:
     """Compile and print."""
+    if options.json and options.check_each_pass:
+        raise UsageError("--check-each-pass goes with printing a stage, not with --json")
     target, stage = choose(options)
     # A wrong combination is told before the work of capturing.
     segments_to(stage, target, options.stop_after)
@@ -175,11 +188,13 @@ def main(options: argparse.Namespace) -> int:
         layer=options.layer,
         seq_len=options.seq_len,
     )
-    captured = capture(source.program, source.args, source.kwargs)
+    captured = capture(source.program, source.args, source.kwargs, fallback=options.fallback)
+    if options.fallback == "eager":
+        tell_fallbacks(_fallbacks(captured, target))
     if options.json:
         text = json.dumps(Program(captured, target).report(), indent=2) + "\n"
     else:
-        module, decisions = lower(captured, target, stage, options)
+        module, decisions = lower(captured, source, target, stage, options)
         whole = stage == "cuda" and options.stop_after in (None, "lower-to-cuda")
         text = cuda_source(module) if whole else f"{module!s}\n"
         if options.dump_dir:
@@ -192,6 +207,15 @@ def main(options: argparse.Namespace) -> int:
     else:
         sys.stdout.write(text)
     return 0
+
+
+def _fallbacks(captured: Captured, target: Target) -> tuple[Fallback, ...]:
+    """The operators that PyTorch runs, whatever stage is printed."""
+    module = captured.module.clone()
+    for _, passes in passes_to("tensor", target):
+        for each in passes:
+            each.apply(make_context(), module)
+    return fallbacks(module)
 
 
 @contextmanager

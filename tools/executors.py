@@ -1,11 +1,12 @@
 """Executes the two ends of the road that the interpreters do not know: PyTorch and native code.
 
 Torch IR means what eager PyTorch computes; the LLVM stage is compiled and run. Everything between is
-the interpreters'.
+the interpreters', to whom a call of PyTorch is just that.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,16 +15,25 @@ import torch
 from torch.func import functional_call
 from torch.utils import _pytree as pytree
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.ir import Attribute
 
 from .. import interpreter
-from ..analysis.plan import build_plan
+from ..analysis.plan import build_plan, call_data
+from ..dialects.calls import TensorCallOp
+from ..dialects.kernel import CallOp
+from ..dialects.sizes import static_shape
+from ..dialects.torch import CallOp as TorchCallOp
 from ..dialects.torch_base import TorchOp
 from ..frontend.capture import Captured
+from ..frontend.dtypes import DTYPES
+from ..frontend.sources import Program as Source
 from ..passes.llvm.translate import llvm_sources
+from ..runtime.arrays import TORCH_DTYPES
+from ..runtime.calls import run_call
 from ..runtime.cpu import CpuProgram
-from ..runtime.plan import Plan
-from .check_each_pass import Array, Execute
+from ..runtime.plan import Plan, Ref, read_call
+from .check_each_pass import SEED, Array, Execute, PassChecker
 
 
 def array_of(tensor: torch.Tensor) -> Array:
@@ -42,19 +52,81 @@ def _from_bits(values: Array) -> Array:
     return (values.astype(np.uint32) << 16).view(np.float32)
 
 
+def make_checker(captured: Captured, source: Source, target: str) -> PassChecker:
+    """A checker of the passes on one captured program, which tells on stderr what it passes over."""
+    return PassChecker(
+        lambda line: print(line, file=sys.stderr),
+        execute=make_executor(captured, source.program, target),
+        inputs=_input_sets(captured, source),
+    )
+
+
+def _input_sets(captured: Captured, source: Source) -> list[list[Array]]:
+    """The program's own inputs, then adversarial ones where they are floats."""
+    flat = captured.flatten_inputs(source.args, source.kwargs)
+    own = [
+        array_of(captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index])
+        for a in captured.arguments
+    ]
+    adversarial = interpreter.random_inputs(captured.module, seed=1)[1]
+    mixed = [
+        theirs if a.flat_index is not None and a.dtype.is_floating_point else mine
+        for a, mine, theirs in zip(captured.arguments, own, adversarial, strict=True)
+    ]
+    return [own, mixed]
+
+
 def make_executor(
     captured: Captured, program: torch.nn.Module | Callable[..., Any], target: str
 ) -> Execute:
     """An executor of every stage of one captured program."""
 
-    def execute(module: ModuleOp, inputs: Sequence[Array]) -> Sequence[Array]:
-        if any(isinstance(op, TorchOp) for op in module.walk()):
-            return _run_eager(captured, program, inputs)
-        if any(isinstance(op, llvm.FuncOp) for op in module.walk()):
-            return run_native(module, target, inputs)
-        return interpreter.execute(module, inputs)
+    def execute(
+        module: ModuleOp, inputs: Sequence[Array], history: interpreter.History
+    ) -> Sequence[Array]:
+        # Random numbers come from PyTorch's generator: every stage starts with the same ones.
+        with torch.random.fork_rng():
+            torch.manual_seed(SEED)
+            if any(isinstance(op, TorchOp | TorchCallOp) for op in module.walk()):
+                return _run_eager(captured, program, inputs)
+            if any(isinstance(op, llvm.FuncOp) for op in module.walk()):
+                return run_native(module, target, inputs)
+            return interpreter.execute(module, inputs, history, run_in_pytorch)
 
     return execute
+
+
+def run_in_pytorch(op: TensorCallOp | CallOp, inputs: Sequence[Array]) -> list[Array]:
+    """What PyTorch makes of a call of any IR. Raises `interpreter.ProgramError` where it fails."""
+    given = [tensor_of(value, v.type) for value, v in zip(inputs, op.inputs, strict=True)]
+    results = op.outputs if isinstance(op, CallOp) else op.results
+    made = [_empty(value.type) for value in results]
+    arguments = op.call_arguments if isinstance(op, CallOp) else op.arguments
+    step = read_call(
+        {
+            "call": op.callee.data,
+            "arguments": call_data(arguments, [{"argument": i} for i in range(len(given))]),
+            "results": [{"buffer": i} for i in range(len(made))],
+        }
+    )
+    tensors = {Ref("argument", i): tensor for i, tensor in enumerate(given)}
+    tensors |= {Ref("buffer", i): tensor for i, tensor in enumerate(made)}
+    try:
+        run_call(step, tensors, "cpu")
+    except (RuntimeError, IndexError) as error:
+        raise interpreter.ProgramError(str(error).splitlines()[0]) from error
+    return [array_of(tensor) for tensor in made]
+
+
+def tensor_of(value: Array, type: Attribute) -> torch.Tensor:
+    """An interpreter's array as a tensor of the dtype that its IR type says."""
+    assert isinstance(type, TensorType | MemRefType)
+    return torch.from_numpy(np.array(value)).to(DTYPES[type.element_type])
+
+
+def _empty(type: Attribute) -> torch.Tensor:
+    assert isinstance(type, TensorType | MemRefType)
+    return torch.empty(static_shape(type), dtype=DTYPES[type.element_type])
 
 
 def _run_eager(
@@ -97,6 +169,8 @@ def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[A
     Raises `interpreter.ProgramError` where the program fails.
     """
     plan = Plan.from_data(build_plan(module, target, llvm_sources(module)))
+    if plan.calls:
+        return _run_native_on_tensors(plan, inputs)
     arguments = [
         _bits_of_bfloat16(value) if argument.array.dtype == "bf16" else value
         for value, argument in zip(inputs, plan.arguments, strict=True)
@@ -109,3 +183,15 @@ def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[A
         _from_bits(value) if plan.array(ref).dtype == "bf16" else value
         for value, ref in zip(results, plan.results, strict=True)
     ]
+
+
+def _run_native_on_tensors(plan: Plan, inputs: Sequence[Array]) -> list[Array]:
+    """The same for a plan that calls PyTorch, which takes tensors."""
+    arguments = [
+        torch.from_numpy(np.array(value)).to(getattr(torch, TORCH_DTYPES[a.array.dtype]))
+        for value, a in zip(inputs, plan.arguments, strict=True)
+    ]
+    try:
+        return [array_of(value) for value in CpuProgram(plan, "torch")(*arguments)]
+    except (IndexError, ZeroDivisionError, RuntimeError) as error:
+        raise interpreter.ProgramError(str(error).splitlines()[0]) from error

@@ -39,7 +39,7 @@ HEAD = """\
 
 Written by `python -m deplo.tools.generate_coverage` from the contract of the `torch` dialect and from
 `test/python/opinfo.json`; do not edit. The results are from runs of `test/python/opinfo.py` with three
-samples of each f32 entry and one of the others; bf16 is done in part, f16 not yet.
+samples of each f32 entry and one of the others; bf16 and f16 are done in part.
 
 ## By PyTorch's operator tests
 

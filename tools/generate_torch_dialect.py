@@ -78,7 +78,17 @@ AdaptivePoolShapeOp adaptive_max_pool2d.default adaptive_max_pool3d.default
 AttentionShapeOp scaled_dot_product_attention.default
 EmbeddingShapeOp embedding.default
 GatherShapeOp   gather.default
+ScatterShapeOp  scatter.src scatter.value scatter_add.default scatter_reduce.two
+IndexReduceShapeOp index_reduce.default
+MaskedScatterShapeOp masked_scatter.default
+DiagonalScatterShapeOp diagonal_scatter.default
+StridedShapeOp  as_strided.default as_strided_copy.default
 IndexSelectShapeOp index_select.default
+SortShapeOp     sort.default sort.stable topk.default
+OrderShapeOp    kthvalue.default median.default median.dim nanmedian.default nanmedian.dim
+SortShapeOp     cummax.default cummin.default
+SameShapeOp     logcumsumexp.default
+SearchShapeOp   searchsorted.Tensor searchsorted.Scalar bucketize.Tensor bucketize.Scalar
 ArangeShapeOp   arange.start_step arange.default
 SizedOp         full.default zeros.default ones.default scalar_tensor.default
 SizedOp         empty.memory_format empty_permuted.default
@@ -139,23 +149,28 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from .torch_base import BOOL, DTYPE, FLOAT, INT, INTS, SCALAR, STR, TorchOp, argument_attr
-from .torch_shapes import (
 {families}
-)
-from .torch_window_shapes import (
-{windows}
-)
 '''
 
-WINDOW_FAMILIES = {
-    "AdaptivePoolShapeOp",
-    "ConvolutionShapeOp",
-    "DiagonalShapeOp",
-    "Pool3dShapeOp",
-    "PoolShapeOp",
-    "UnfoldShapeOp",
+MODULES = {
+    "torch_scatter_shapes": {
+        "DiagonalScatterShapeOp",
+        "IndexReduceShapeOp",
+        "MaskedScatterShapeOp",
+        "ScatterShapeOp",
+        "StridedShapeOp",
+    },
+    "torch_sort_shapes": {"OrderShapeOp", "SearchShapeOp", "SortShapeOp"},
+    "torch_window_shapes": {
+        "AdaptivePoolShapeOp",
+        "ConvolutionShapeOp",
+        "DiagonalShapeOp",
+        "Pool3dShapeOp",
+        "PoolShapeOp",
+        "UnfoldShapeOp",
+    },
 }
-"""The families that stand in `torch_window_shapes.py`; the others are in `torch_shapes.py`."""
+"""The families that do not stand in `torch_shapes.py`, by the module that they stand in."""
 
 
 def contract() -> list[tuple[str, str]]:
@@ -262,9 +277,11 @@ def generate() -> str:
     entries = contract()
     names = op_names([overload for overload, _ in entries])
     families = {family for _, family in entries}
-    plain, windows = families - WINDOW_FAMILIES, families & WINDOW_FAMILIES
+    plain = families.difference(*MODULES.values())
+    imports = {"torch_shapes": plain} | {m: families & known for m, known in MODULES.items()}
+    lines = [f"from .{m} import (\n{_listed(known)}\n)" for m, known in sorted(imports.items())]
     version = ".".join(torch.__version__.split("+")[0].split(".")[:2])
-    header = HEADER.format(version=version, families=_listed(plain), windows=_listed(windows))
+    header = HEADER.format(version=version, families="\n".join(lines))
     parts = [header]
     for overload, family in entries:
         parts.append("\n".join(op_class(overload, family, names[overload])) + "\n")

@@ -45,7 +45,9 @@ def float64_reference(
     widen = _widened
     try:
         with torch.no_grad():
-            return program(*pytree.tree_map(widen, tuple(args)), **pytree.tree_map(widen, dict(kwargs)))
+            return program(
+                *pytree.tree_map(widen, tuple(args)), **pytree.tree_map(widen, dict(kwargs))
+            )
     except (RuntimeError, TypeError):  # e.g. a program that fixes a dtype of its own
         return None
 
@@ -81,9 +83,7 @@ def judge(eager: Any, result: Any, exact: Any | None, reduction: int) -> Verdict
                 eager_errors.append(_distance(theirs, reference))
     agrees = same(expected, actual, None, equal_nan=True, tol=_tolerance(expected))
     problem = None if agrees else "torch._dynamo.utils.same says the result differs from eager"
-    return Verdict(
-        problem, max(errors, default=None), max(eager_errors, default=None), difference
-    )
+    return Verdict(problem, max(errors, default=None), max(eager_errors, default=None), difference)
 
 
 def _tolerance(outputs: Sequence[Any]) -> float:

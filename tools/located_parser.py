@@ -28,10 +28,14 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, AttributeInvT, Operation, Region, SSAValue, TypeAttribute
+from xdsl.ir.affine import AffineBinaryOpKind, AffineExpr, AffineMap, AffineSet
 from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser.affine_parser import AffineParser
 from xdsl.utils.exceptions import ParseError
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Span, Token
 from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from ..dialects.affine import binary, product
 
 MAX_NESTING = 128
 """Regions, or attributes, inside one another."""
@@ -159,6 +163,14 @@ class LocatedParser(Parser):
         if self._attribute_depth > MAX_NESTING:
             self.raise_error(f"attributes are nested more than {MAX_NESTING} deep")
 
+    def parse_affine_map(self) -> AffineMap:
+        """A map whose expressions may multiply and divide by symbols."""
+        return _SemiAffineParser(self._parser_state).parse_affine_map()
+
+    def parse_affine_set(self) -> AffineSet:
+        """A set whose expressions may multiply and divide by symbols."""
+        return _SemiAffineParser(self._parser_state).parse_affine_set()
+
     def _parse_dense_literal_type(
         self,
     ) -> RankedStructure[IntegerType | IndexType | AnyFloat | ComplexType]:
@@ -199,6 +211,20 @@ class LocatedParser(Parser):
         line = bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+
+
+class _SemiAffineParser(AffineParser):
+    """xDSL's parser of affine expressions refuses products with and quotients by symbols."""
+
+    def _create_binop_expr(
+        self, lhs: AffineExpr, rhs: AffineExpr, binop: Token[MLIRTokenKind]
+    ) -> AffineExpr:
+        if binop.text == "-":
+            return lhs + product(rhs, -1)
+        kinds = {kind.get_token(): kind for kind in AffineBinaryOpKind}
+        if binop.text not in kinds:
+            raise ParseError(binop.span, f"unknown operator {binop.text}")
+        return binary(kinds[binop.text], lhs, rhs)
 
 
 def _integer_bits(type: Attribute | None) -> int:

@@ -1,7 +1,7 @@
 """From the text of `--pass-pipeline` to passes; a mistake is a `UsageError` that says the remedy.
 
-    a,b{x=1}                         xDSL's spelling
-    builtin.module(a,b{x=1})         MLIR's spelling: deplo's passes all work on the module
+a,b{x=1}                         xDSL's spelling
+builtin.module(a,b{x=1})         MLIR's spelling: deplo's passes all work on the module
 """
 
 from __future__ import annotations

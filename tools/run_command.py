@@ -7,21 +7,23 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from .. import interpreter
 from ..analysis.cost import longest_reduction
 from ..analysis.targets import TARGETS
-from ..errors import MismatchError
-from ..frontend.capture import Captured
+from ..errors import FallbackWarning, MismatchError
 from ..frontend.sources import Program as Source
 from ..frontend.sources import load_source
 from ..program import Program, compile, make_context, passes_to
-from .check_each_pass import Array, PassChecker
-from .executors import array_of, make_executor
+from ..runtime.calls import is_random
+from .check_each_pass import PassChecker
+from .executors import make_checker
+from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import timing_table
 from .judge import Verdict, float64_reference, judge
 
@@ -42,6 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="execute the program before and after each pass and compare",
     )
+    parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -55,19 +58,32 @@ def main(options: argparse.Namespace) -> int:
         seq_len=options.seq_len,
     )
     start = time.perf_counter()
-    program = compile(source.program, source.args, source.kwargs, target=options.target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)  # told below, in our own words
+        program = compile(
+            source.program,
+            source.args,
+            source.kwargs,
+            target=options.target,
+            fallback=options.fallback,
+        )
+    tell_fallbacks(program.fallbacks)
     program.executable  # noqa: B018 (compiles the kernels)
     compile_seconds = time.perf_counter() - start
-    checked = check_each_pass(program, source) if options.check_each_pass else None
+    checker = check_each_pass(program, source) if options.check_each_pass else None
     with torch.no_grad():
-        result = program(*source.args, **source.kwargs)
-        eager = source.program(*source.args, **source.kwargs)
-    exact = float64_reference(source.program, source.args, source.kwargs)
+        with _same_random_numbers():
+            result = program(*source.args, **source.kwargs)
+        with _same_random_numbers():
+            eager = source.program(*source.args, **source.kwargs)
+    exact = None
+    if not any(is_random(each.operator) for each in program.fallbacks):
+        exact = float64_reference(source.program, source.args, source.kwargs)
     verdict = judge(eager, result, exact, longest_reduction(program.stage("loop")))
     times = None if verdict.problem else _latency(program, source)
     if options.timing:
         sys.stderr.write(timing_table(program.compilation.seconds))
-    report = _report(program, source, verdict, times, compile_seconds, checked)
+    report = _report(program, source, verdict, times, compile_seconds, checker)
     text = json.dumps(report, indent=2) if options.json else _table(report)
     sys.stdout.write(text + "\n")
     if verdict.problem:
@@ -75,37 +91,25 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def check_each_pass(program: Program, source: Source) -> int:
-    """Compare what every stage computes; gives the number of comparisons. Raises MismatchError."""
-    captured = program.captured
-    module = captured.module.clone()
-    checker = PassChecker(
-        lambda line: print(line, file=sys.stderr),
-        execute=make_executor(captured, source.program, program.target.name),
-        inputs=_input_sets(captured, source),
-    )
+def check_each_pass(program: Program, source: Source) -> PassChecker:
+    """Compare what every stage computes; the checker knows how many do. Raises MismatchError."""
+    module = program.captured.module.clone()
+    checker = make_checker(program.captured, source, program.target.name)
     context = make_context()
     checker.begin(module)
     for _, passes in passes_to("cuda" if program.target.is_gpu else "llvm", program.target):
         for each in passes:
             each.apply(context, module)
             checker.after_pass(each, module)
-    return checker.checked
+    return checker
 
 
-def _input_sets(captured: Captured, source: Source) -> list[list[Array]]:
-    """The program's own inputs, then adversarial ones where they are floats."""
-    flat = captured.flatten_inputs(source.args, source.kwargs)
-    own = [
-        array_of(captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index])
-        for a in captured.arguments
-    ]
-    adversarial = interpreter.random_inputs(captured.module, seed=1)[1]
-    mixed = [
-        theirs if a.flat_index is not None and a.dtype.is_floating_point else mine
-        for a, mine, theirs in zip(captured.arguments, own, adversarial, strict=True)
-    ]
-    return [own, mixed]
+@contextmanager
+def _same_random_numbers() -> Generator[None]:
+    """PyTorch's generator starts the same each time, and is then as it was."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
 
 
 def _latency(program: Program, source: Source) -> dict[str, float]:
@@ -130,20 +134,22 @@ def _report(
     verdict: Verdict,
     times: dict[str, float] | None,
     compile_seconds: float,
-    checked: int | None,
+    checker: PassChecker | None,
 ) -> dict[str, Any]:
     return {
         "program": source.title,
         "target": program.target.name,
         "kernels": [kernel.name for kernel in program.kernels],
-        "launches": len(program.plan.steps),
+        "launches": len(program.plan.launches),
+        "calls": program.report()["calls"],
         "compile_seconds": compile_seconds,
         "latency_seconds": times,
         "agrees_with_eager": verdict.problem is None,
         "problem": verdict.problem,
         "max_difference_from_eager": verdict.difference,
         "max_error_against_float64": {"deplo": verdict.error, "eager": verdict.eager_error},
-        "passes_checked": checked,
+        "passes_checked": None if checker is None else checker.checked,
+        "passes_without_effect": None if checker is None else checker.unchanged,
     }
 
 
@@ -160,8 +166,14 @@ def _table(report: dict[str, Any]) -> str:
         f"target     {report['target']}, {len(kernels)} kernels, {launches} launches: {shown}",
         f"compiled   in {report['compile_seconds']:.2f} s",
     ]
+    if report["calls"]:
+        operators = ", ".join(call["operator"] for call in report["calls"])
+        lines.insert(2, f"PyTorch    {sum(c['count'] for c in report['calls'])} calls: {operators}")
     if report["passes_checked"] is not None:
-        lines.append(f"checked    {report['passes_checked']} stages compute the same")
+        lines.append(
+            f"checked    {report['passes_checked']} stages compute the same, "
+            f"{report['passes_without_effect']} of them unchanged"
+        )
     if (times := report["latency_seconds"]) is not None:
         lines.append(
             f"latency    deplo {1e6 * times['deplo']:.0f} us, eager {1e6 * times['eager']:.0f} us "

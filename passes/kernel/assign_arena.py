@@ -8,8 +8,8 @@
     kernel.launch @h(%b, %c) ...                         kernel.launch @h(%b, %c) ...
 
 A buffer is alive from the first launch that gets it to the last; two that are alive at once never
-overlap. Each takes the lowest free place, aligned to 64 bytes. Buffers that the program returns are not
-in the arena.
+overlap. Each takes the lowest free place, aligned to 64 bytes. Buffers that the program returns, or calls
+PyTorch with, are not in the arena.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _place_buffers(function: func.FuncOp) -> None:
         reason = f"{len(lifetimes)} buffers of {apart} bytes share {end}"
         record(AssignArenaPass.name, name, True, reason, function)
     else:
-        reason = "every buffer is returned"
+        reason = "every buffer is returned or what PyTorch is called with"
         record(AssignArenaPass.name, name, False, reason, function)
 
 

@@ -54,6 +54,7 @@ from ...analysis.index import UNKNOWN, Range, bounds, operand_ranges, simplify
 from ...dialects import cuda, kernel, loop
 from ...dialects.cuda_values import CALLS, IDENTIFIER, RESERVED
 from ...dialects.index import linearize
+from ...dialects.sizes import static_extent, static_shape
 from ...errors import DeploError
 from ..decisions import record
 from .cuda_scalars import emit_scalar
@@ -110,12 +111,12 @@ def _index_width(function: kernel.FuncOp, largest: int) -> IntegerType:
     """
     limit = 1 << 31
     sizes = [
-        prod(v.type.get_shape())
+        prod(static_shape(v.type))
         for op in (function, *function.walk())
         for v in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
         if isinstance(v.type, MemRefType)
     ]
-    numbers = [largest, function.blocks.value.data, function.threads.value.data]
+    numbers = [largest, static_extent(function.blocks.data), function.threads.value.data]
     for op in function.walk():
         if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, IndexType):
             assert isinstance(op.value, IntegerAttr)
@@ -205,7 +206,7 @@ class _Lowering:
         memref = op.memref.type
         assert isinstance(memref, MemRefType)
         ranges = operand_ranges(op.indices)
-        flat = simplify(linearize(op.map.data.results, memref.get_shape()), ranges)
+        flat = simplify(linearize(op.map.data.results, static_shape(memref)), ranges)
         operands = [self.values[v] for v in op.indices]
         return self.values[op.memref], self.index(flat, ranges), operands
 
@@ -280,7 +281,7 @@ def _lower_test(state: _Lowering, op: loop.TestOp) -> None:
 def _lower_shared(state: _Lowering, op: kernel.SharedOp) -> None:
     memref = op.result.type
     assert isinstance(memref, MemRefType)
-    state.simple(op, cuda.SharedOp(prod(memref.get_shape()), memref.element_type))
+    state.simple(op, cuda.SharedOp(prod(static_shape(memref)), memref.element_type))
 
 
 def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:
@@ -331,7 +332,7 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
     result = cuda.FuncOp(
         name,
         Region(entry),
-        function.blocks.value.data,
+        function.blocks.data,
         function.threads.value.data,
         _index_width(function, state.largest),
     )

@@ -34,6 +34,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import simplify
 from ...analysis.targets import TARGETS
+from ...dialects.affine import replace_dims
 from ...dialects.index import delinearize
 from ...dialects.kernel import (
     WARP,
@@ -45,6 +46,7 @@ from ...dialects.kernel import (
     ThreadIdOp,
 )
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
+from ...dialects.sizes import static_extent, static_shape
 from ...dialects.tile import SHARED, CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
@@ -100,7 +102,7 @@ def _lower_stage(op: StageOp, machine: _Machine) -> None:
     """Fill a slab: thread t copies elements t, t + T, t + 2T, ... of it."""
     slab_type = op.slab.type
     assert isinstance(slab_type, MemRefType)
-    shape = list(slab_type.get_shape())
+    shape = list(static_shape(slab_type))
     count, threads = prod(shape), machine.threads
     slab = machine.shared(shape, slab_type.element_type, op.slab.name_hint)
     builder = Builder(InsertPoint.before(op))
@@ -118,7 +120,7 @@ def _lower_stage(op: StageOp, machine: _Machine) -> None:
     ranges = [(0, -(-count // threads) - 1), (0, threads - 1)]
     local = [simplify(e, ranges) for e in delinearize(flat, shape)]
     dims = [AffineExpr.dimension(i + 2) for i in range(len(op.origin))]
-    index = [e.replace_dims_and_symbols(dims, ()) for e in op.map.data.results]
+    index = [replace_dims(e, dims) for e in op.map.data.results]
     skipped = len(index) - len(local)
     index = [e + local[i - skipped] if i >= skipped else e for i, e in enumerate(index)]
     value = body.insert(LoadOp(op.source, index, operands))
@@ -222,8 +224,9 @@ def _number_axes(
 
 def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     """The device function of a kernel; takes the kernel's body apart."""
-    threads = launch.num_threads or 1
-    blocks = launch.num_blocks if launch.num_threads else 0
+    threads = static_extent(launch.num_threads)
+    blocks = static_extent(launch.num_blocks) if threads else 0
+    threads = threads or 1
     limit = TARGETS["sm_80"].max_blocks
     if blocks > limit:
         raise DeploError(f"@{name}: {blocks} blocks exceed the {limit} a grid can have")
@@ -247,14 +250,20 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         op.detach()
         entry.add_op(op)
     if uses_thread:
-        machine = _Machine(function, numbers[Level.THREAD], launch.extents(Level.THREAD))
+        machine = _Machine(
+            function,
+            numbers[Level.THREAD],
+            [static_extent(n) for n in launch.extents(Level.THREAD)],
+        )
         for op in [o for o in function.walk() if isinstance(o, StageOp)]:
             _lower_stage(op, machine)
         for op in [o for o in function.walk() if isinstance(o, CombineOp)]:
             _lower_combine(op, by_level[Level.THREAD], machine)
     for level, number in numbers.items():
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
-        _number_axes(after, number, launch.extents(level), by_level[level])
+        _number_axes(
+            after, number, [static_extent(n) for n in launch.extents(level)], by_level[level]
+        )
     lower_loops(entry)
     return Device(function, blocks, threads)
 

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     BFloat16Type,
     IndexType,
     IntegerAttr,
@@ -42,6 +41,7 @@ from xdsl.ir.affine import (
 from ...analysis.index import Range, bounds, simplify
 from ...dialects.index import linearize
 from ...dialects.scalars import is_bool
+from ...dialects.sizes import static_shape
 from ...errors import DeploError
 
 POINTER = llvm.LLVMPointerType()
@@ -137,9 +137,7 @@ class IndexEmitter:
 
     def address(self, base: SSAValue, type: MemRefType, exprs: Sequence[AffineExpr]) -> SSAValue:
         """The address of element `exprs` of the row-major array at `base`."""
-        shape = type.get_shape()
-        if DYNAMIC_INDEX in shape:
-            raise DeploError(f"{type} has a dynamic extent; the CPU back end takes constants only")
+        shape = static_shape(type)
         offset = simplify(linearize(exprs, shape), self.ranges)
         element = memory_type(type.element_type)
         return self.builder.insert(

@@ -17,25 +17,36 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, YieldOp
 from ..decisions import record
 
+_COMMUTATIVE = (
+    arith.AddfOp,
+    arith.MulfOp,
+    arith.AddiOp,
+    arith.MuliOp,
+    arith.AndIOp,
+    arith.OrIOp,
+    arith.XOrIOp,
+)
 
-def _reusable(op: Operation) -> bool:
+
+def is_reusable(op: Operation) -> bool:
     """Whether a second run of `op` would give the same results."""
     if isinstance(op, LoadOp):
         # A scratchpad is filled before it is read and not written after.
         return isinstance(op.memref.type, MemRefType)
     if isinstance(op, ForOp):
-        return bool(op.res) and all(_reusable(o) or isinstance(o, YieldOp) for o in op.body.ops)
+        return bool(op.res) and all(is_reusable(o) or isinstance(o, YieldOp) for o in op.body.ops)
     if op.regions:
         return bool(op.results) and all(
-            _reusable(o) or o.next_op is None for r in op.regions for b in r.blocks for o in b.ops
+            is_reusable(o) or o.next_op is None for r in op.regions for b in r.blocks for o in b.ops
         )
     return is_side_effect_free(op)
 
@@ -46,9 +57,12 @@ def _key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
     def number(value: SSAValue) -> int:
         return numbers.setdefault(value, len(numbers))
 
+    operands = [number(v) for v in op.operands]
+    if isinstance(op, _COMMUTATIVE):
+        operands.sort()
     parts: list[Hashable] = [
         op.name,
-        tuple(number(v) for v in op.operands),
+        tuple(operands),
         tuple(sorted(op.properties.items(), key=lambda item: item[0])),
         tuple(op.attributes.items()),
         tuple(r.type for r in op.results),
@@ -94,7 +108,7 @@ class _Scope:
             for region in op.regions:
                 for inner in region.blocks:
                     self.visit(inner, known)
-            if not _reusable(op):
+            if not is_reusable(op) and not isinstance(op, CheckedIndexOp | AssertOp):
                 continue
             earlier = known.setdefault(_key(op, self.numbers), op)
             if earlier is not op:
@@ -112,7 +126,7 @@ def _erase_unused(block: Block) -> int:
         for region in op.regions:
             for inner in region.blocks:
                 erased += _erase_unused(inner)
-        if op.results and not any(r.uses for r in op.results) and _reusable(op):
+        if op.results and not any(r.uses for r in op.results) and is_reusable(op):
             op.detach()
             op.erase()
             erased += 1

@@ -11,8 +11,10 @@ binds what they depend on, so the row statistics of a norm run once per row.
 
 The cost gate: merging saves the round trip of the intermediate through memory, and costs the work that
 is then done more than once (`analysis/cost.py`). A producer that does not pay stays a kernel, with the
-numbers as the reason. Merged are producers of one output whose loops form one chain; index checks and
-reductions shared by all rows stay in a kernel of their own.
+numbers as the reason. Merged are producers of one output whose loops form one chain. A producer that
+checks indices is merged only where each of its elements is read, so that no check is lost; reductions that
+all rows share, and many rows with reductions that one thread would have to fold, stay in a kernel of their
+own.
 """
 
 from __future__ import annotations
@@ -20,24 +22,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import WORK_PER_BYTE, elements, executions, size_bytes, work
-from ...dialects.loop import (
-    AssertOp,
-    CheckedIndexOp,
-    ForOp,
-    KernelOp,
-    LoadOp,
-    YieldOp,
-)
+from ...dialects.index import ZERO
+from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.sizes import shape_of
 from ..decisions import record
 from .dedup_loads import dedup_kernel
-from .merging import Chain, merge, shallowest
+from .merging import Chain, checks, merge, shallowest
 
 PASS = "fuse-loops"
+
+MAX_SERIAL_WORK = 1 << 16
+"""Work of reductions that may become the work of a single thread, in units of one addition."""
 
 MAX_REPEATS = 4
 """How often one element may be computed in one kernel. A chain of cheap operations that is merged one by
@@ -101,13 +102,17 @@ def _decline_reason(
     result = producer.outputs[0]
     readers = {u.operation for u in result.uses}
     if any(not isinstance(reader, KernelOp) for reader in readers):
-        return "its value is a result of the program"
-    for load in loads:
-        place = shallowest(load, set(load.indices))
+        return "its value is a result of the program, or what PyTorch is called with"
+    if chain.checks and not any(_reads_all(load) for load in loads):
+        return "checks indices from data, and not all of them would be read"
+    if any(isinstance(o, ForOp) for ops in chain.levels for o in ops):
         parallel = any(isinstance(o, ForOp) and not o.res for o in consumer.body.block.ops)
-        shared = place.parent is consumer.body.block and parallel
-        if shared and any(isinstance(o, ForOp) for ops in chain.levels for o in ops):
+        places = [shallowest(load, set(load.indices)) for load in loads]
+        if parallel and any(place.parent is consumer.body.block for place in places):
             return "a reduction that all rows share is computed once, in a kernel of its own"
+        serial = work(producer)
+        if not parallel and chain.counters and serial > MAX_SERIAL_WORK:
+            return f"one thread would do what {_si(serial)}FLOP of independent rows do at once"
     count = elements(producer.output_args[0].type)
     per_element = work(producer) / max(count, 1)
     runs = _runs(loads)
@@ -123,6 +128,30 @@ def _decline_reason(
             f"{WORK_PER_BYTE:g} pays)"
         )
     return None
+
+
+def _reads_all(load: LoadOp) -> bool:
+    """Whether a load surely reads each element of its buffer: a loop of its own counts each axis."""
+    assert isinstance(load.memref.type, MemRefType)
+    extents = shape_of(load.memref.type)
+    counters: set[SSAValue] = set()
+    for axis, expr in enumerate(load.map.data.results):
+        extent = extents[axis]
+        if extent == 1 and expr == ZERO:
+            continue
+        if not isinstance(expr, AffineDimExpr):
+            return False
+        counter = load.indices[expr.position]
+        loop = counter.owner.parent_op() if isinstance(counter.owner, Block) else None
+        if not isinstance(loop, ForOp) or loop.static_extent != extent or counter in counters:
+            return False
+        counters.add(counter)
+    parent = load.parent_op()
+    while isinstance(parent, ForOp):
+        if parent.induction_var not in counters and not parent.static_extent:
+            return False
+        parent = parent.parent_op()
+    return isinstance(parent, KernelOp)
 
 
 def _runs(loads: list[LoadOp]) -> int:
@@ -144,10 +173,9 @@ def _si(number: float) -> str:
     return f"{number:.0f} "
 
 
-def _erase_unused(kernel: KernelOp) -> None:
-    """Erase a kernel whose outputs nobody reads, unless it checks something."""
-    checks = any(isinstance(o, AssertOp | CheckedIndexOp) for o in kernel.walk())
-    if not checks and not any(result.uses for result in kernel.outputs):
+def _erase_unused(kernel: KernelOp, *, merged: bool = False) -> None:
+    """Erase a kernel whose outputs nobody reads, unless it checks something that no merge checks."""
+    if (merged or not checks(kernel)) and not any(result.uses for result in kernel.outputs):
         kernel.detach()
         kernel.erase()
 
@@ -185,7 +213,7 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
                     _permute(_perfect_nest(consumer), undo)
             if reason is None:
                 merge(producer, chain, consumer, argument)
-                _erase_unused(producer)
+                _erase_unused(producer, merged=True)
                 record(PASS, name, True, f"merged into {into}", consumer)
                 continue
         declined.add(producer.outputs[0])

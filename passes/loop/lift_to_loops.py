@@ -13,7 +13,7 @@ becomes
       }
     }
 
-Needs `tensor_ir` with constant extents; leaves `loop` kernels that each store their output at its identity
+Needs `tensor_ir`; leaves `loop` kernels that each store their output at its identity
 index. Results of the program are memory of their own: one that is an argument, or is returned twice, is
 copied. Axes of extent 1 get no loop. Constants are written where they are read.
 """
@@ -32,6 +32,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...dialects.affine import replace_dims
 from ...dialects.index import ZERO, condition_exprs
 from ...dialects.loop import (
     CheckedIndexOp,
@@ -44,6 +45,7 @@ from ...dialects.loop import (
     YieldOp,
 )
 from ...dialects.scalars import Combiner
+from ...dialects.sizes import Extent, shape_of
 from ...dialects.syntax import tensor_type
 from ...dialects.tensor_ir import (
     CastOp,
@@ -54,7 +56,6 @@ from ...dialects.tensor_ir import (
     IotaOp,
     ReduceOp,
 )
-from ...errors import DeploError
 from ..decisions import record
 from .scalar_code import emit_cast, emit_constant_attr, emit_function
 
@@ -76,7 +77,7 @@ class Nest:
     counters: list[SSAValue]
     buffers: dict[SSAValue, SSAValue]
 
-    def open_free(self, extent: int, name: str) -> AffineExpr:
+    def open_free(self, extent: Extent, name: str) -> AffineExpr:
         """Open a free loop unless its extent is 1; gives the counter as an index expression."""
         if extent == 1:
             return ZERO
@@ -92,7 +93,7 @@ class Nest:
 
     def reduce(
         self,
-        extent: int,
+        extent: Extent,
         name: str,
         combiner: Combiner,
         contribution: Callable[[AffineExpr], SSAValue],
@@ -154,7 +155,7 @@ def _reduction(nest: Nest, op: ReduceOp, index: list[AffineExpr], axes: Sequence
         inner[axes[0]] = counter
         return _reduction(nest, op, inner, axes[1:])
 
-    extent = tensor_type(op.input).get_shape()[axes[0]]
+    extent = shape_of(tensor_type(op.input))[axes[0]]
     return nest.reduce(extent, axis_name(axes[0]), op.combiner.data, contribution)
 
 
@@ -163,13 +164,11 @@ def _piece(nest: Nest, op: IndexMapOp, index: Sequence[AffineExpr], position: in
     if position == len(op.sources):
         assert op.fill is not None
         return emit_constant_attr(nest.builder, op.fill)
-    exprs = [e.replace_dims_and_symbols(index, ()) for e in op.maps.data[position].data.results]
+    exprs = [replace_dims(e, index) for e in op.maps.data[position].data.results]
     conditions = condition_exprs(op.conditions.data[position].data)
     if not conditions:
         return nest.read(op.sources[position], exprs)
-    holds = nest.builder.insert(
-        TestOp([c.replace_dims_and_symbols(index, ()) for c in conditions], nest.counters)
-    )
+    holds = nest.builder.insert(TestOp([replace_dims(c, index) for c in conditions], nest.counters))
     outer = nest.builder
     regions: list[Region] = []
     for build in (
@@ -190,7 +189,7 @@ def _gathered(nest: Nest, op: GatherOp, index: Sequence[AffineExpr]) -> SSAValue
     axis = op.axis.value.data
     rank = tensor_type(op.indices).get_num_dims()
     position = nest.read(op.indices, index[axis : axis + rank])
-    extent = tensor_type(op.source).get_shape()[axis]
+    extent = shape_of(tensor_type(op.source))[axis]
     row = nest.builder.insert(CheckedIndexOp(position, extent))
     row.result.name_hint = "row"
     nest.counters.append(row.result)
@@ -207,7 +206,7 @@ def lift(op: Operation) -> KernelOp:
         argument.name_hint = value.name_hint
     buffers = dict(zip(inputs, kernel.input_args, strict=True))
     nest = Nest(Builder(InsertPoint.at_end(kernel.body.block)), [], dict(buffers))
-    shape = tensor_type(result).get_shape()
+    shape = shape_of(tensor_type(result))
     index = [nest.open_free(extent, axis_name(axis)) for axis, extent in enumerate(shape)]
     outputs = nest.counters[:]
     value = _element(nest, op, index)
@@ -225,23 +224,12 @@ def _own_results(function: func.FuncOp) -> None:
     seen: set[SSAValue] = set(function.body.block.args)
     for position, value in enumerate(returned.arguments):
         if value in seen and isinstance(value.type, TensorType):
-            shape = tensor_type(value).get_shape()
+            shape = shape_of(tensor_type(value))
             copy = IndexMapOp([value], [AffineMap.identity(len(shape))], shape)
             copy.result.name_hint = value.name_hint
             function.body.block.insert_op_before(copy, returned)
             returned.operands[position] = copy.result
         seen.add(value)
-
-
-def _check_static(op: Operation) -> None:
-    for value in (*op.operands, *op.results):
-        if isinstance(value.type, IndexType) or (
-            isinstance(value.type, TensorType) and any(n < 0 for n in value.type.get_shape())
-        ):
-            raise DeploError(
-                f"lift-to-loops: '{op.name}' at {op.location} has a dynamic extent ({value.type}); "
-                "dynamic shapes are not supported yet: compile with constant shapes"
-            )
 
 
 @dataclass(frozen=True)
@@ -254,8 +242,6 @@ class LiftToLoopsPass(ModulePass):
         for function in [o for o in op.walk() if isinstance(o, func.FuncOp) and o.body.blocks]:
             _own_results(function)
         todo = [o for o in op.walk() if isinstance(o, TENSOR_OPS)]
-        for tensor_op in todo:
-            _check_static(tensor_op)
         for tensor_op in todo:
             result = tensor_op.results[0]
             if isinstance(tensor_op, ConstantOp) and all(

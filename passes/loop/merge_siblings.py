@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import size_bytes
+from ...analysis.equivalence import equivalent
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ..decisions import record
 
@@ -58,7 +59,7 @@ def are_siblings(first: KernelOp, second: KernelOp) -> bool:
         and list(first.inputs) != list(second.inputs)
         and first.inputs.types == second.inputs.types
         and first.outputs.types == second.outputs.types
-        and first.body.is_structurally_equivalent(second.body)
+        and equivalent(first.body, second.body)
         and _shared_bytes(first, second) > 0
     )
 

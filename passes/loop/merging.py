@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from ...analysis.index import always_holds, never_holds, operand_ranges, simplify
+from ...dialects.affine import replace_dims
 from ...dialects.loop import (
     AssertOp,
     CheckedIndexOp,
@@ -28,22 +29,29 @@ from ...dialects.loop import (
 from .dedup_loads import dedup_kernel
 
 
+def checks(kernel: KernelOp) -> bool:
+    """Whether a kernel may stop the program: then all of it must run, read or not."""
+    return any(isinstance(o, AssertOp | CheckedIndexOp) for o in kernel.walk())
+
+
 @dataclass
 class Chain:
-    """A producer taken apart: the statements of each level of its one chain of free loops."""
+    """A producer taken apart: the statements of each level of its one chain of free loops.
+
+    `checks` says that it stops the program where an index from data is out of range.
+    """
 
     levels: list[list[Operation]]
     counters: list[SSAValue]
     store: StoreOp
     axis_of: dict[SSAValue, int]
+    checks: bool
 
     @classmethod
     def of(cls, kernel: KernelOp) -> Chain | str:
         """The chain of a kernel, or the reason it has none."""
         if len(kernel.outputs) != 1:
             return "has several outputs"
-        if any(isinstance(o, AssertOp | CheckedIndexOp) for o in kernel.walk()):
-            return "checks indices from data"
         if sum(isinstance(o, StoreOp) for o in kernel.walk()) > 1:
             return "stores in several places"
         levels: list[list[Operation]] = []
@@ -71,7 +79,7 @@ class Chain:
                     return "does not store at its identity index"
         if set(axis_of) != set(counters):
             return "does not store at its identity index"
-        return cls(levels, counters, store, axis_of)
+        return cls(levels, counters, store, axis_of, checks(kernel))
 
 
 # --------------------------------------------------------------------------- placing
@@ -141,7 +149,7 @@ class _Cloner:
                 dims.append(AffineExpr.dimension(len(space)))
                 space.append(self.values[value])
         ranges = operand_ranges(space)
-        return [simplify(e.replace_dims_and_symbols(dims, ()), ranges) for e in exprs], space
+        return [simplify(replace_dims(e, dims), ranges) for e in exprs], space
 
     def clone(self, op: Operation) -> list[Operation]:
         """The operations that `op` becomes."""

@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import (
-    UNKNOWN,
     Range,
     always_holds,
     extent_range,
@@ -30,7 +29,9 @@ from ...analysis.index import (
     simplify,
     substitute,
 )
+from ...dialects.affine import affine_map, product
 from ...dialects.index import condition, condition_exprs
+from ...dialects.sizes import shape_of
 from ...dialects.syntax import Scalar, tensor_type
 from ...dialects.tensor_ir import ConstantOp, IndexMapOp
 from ..decisions import record
@@ -61,9 +62,7 @@ class Layout:
             Piece(source, m.data.results, condition_exprs(c.data))
             for source, m, c in zip(op.sources, op.maps, op.conditions, strict=True)
         ]
-        shape = tensor_type(op.result).get_shape()
-        ranges = [extent_range(n) if n >= 0 else (0, UNKNOWN[1]) for n in shape]
-        return cls(pieces, op.fill, ranges)
+        return cls(pieces, op.fill, [extent_range(n) for n in shape_of(tensor_type(op.result))])
 
     def simplify(self) -> None:
         """Simplify every expression; drop conditions that always hold and pieces that never do."""
@@ -131,16 +130,11 @@ def _strongest(conditions: list[AffineExpr], ranges: list[Range]) -> list[Affine
     """The conditions without those that another one implies."""
     kept: list[AffineExpr] = []
     for c in conditions:
-        if any(always_holds(simplify(c + k * -1, ranges), ranges) for k in kept):
+        if any(always_holds(simplify(c + product(k, -1), ranges), ranges) for k in kept):
             continue
-        kept = [k for k in kept if not always_holds(simplify(k + c * -1, ranges), ranges)]
+        kept = [k for k in kept if not always_holds(simplify(k + product(c, -1), ranges), ranges)]
         kept.append(c)
     return kept
-
-
-def _dynamic(op: IndexMapOp) -> bool:
-    types = [tensor_type(v) for v in (*op.sources, op.result)]
-    return any(extent < 0 for t in types for extent in t.get_shape())
 
 
 def compose_one(op: IndexMapOp) -> None:
@@ -163,22 +157,21 @@ def compose_one(op: IndexMapOp) -> None:
         record("compose-index-maps", name, True, "changes nothing, removed", op)
         return
     if (value := layout.constant()) is not None:
-        new = ConstantOp(value.value.data, tensor_type(op.result), op.sizes)
+        new = ConstantOp(value.value.data, tensor_type(op.result))
         reason = "reads one constant value"
     else:
         rank = len(layout.ranges)
         new = IndexMapOp(
             [p.source for p in layout.pieces],
-            [AffineMap(rank, 0, tuple(p.exprs)) for p in layout.pieces],
-            tensor_type(op.result).get_shape(),
+            [affine_map(rank, p.exprs) for p in layout.pieces],
+            shape_of(tensor_type(op.result)),
             conditions=[condition(rank, p.conditions) for p in layout.pieces],
             fill=layout.fill,
-            sizes=op.sizes,
         )
         reason = "reads through the layout change before it"
         if not layout.changed:
             op.properties.update(new.properties)
-            new_operands = [*new.sources, *new.sizes]
+            new_operands = list(new.sources)
             new.erase()
             op.operands = new_operands
             return
@@ -199,10 +192,7 @@ class ComposeIndexMapsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         maps = [o for o in op.walk() if isinstance(o, IndexMapOp)]
         for index_map in maps:
-            if _dynamic(index_map):
-                record(self.name, index_map.result.name_hint or "value", False, "dynamic extents")
-            else:
-                compose_one(index_map)
+            compose_one(index_map)
         for index_map in reversed(list(o for o in op.walk() if isinstance(o, IndexMapOp))):
             if not index_map.result.uses:
                 index_map.detach()

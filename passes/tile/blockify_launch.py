@@ -30,6 +30,7 @@ from ...analysis.cost import executions
 from ...analysis.targets import Target, get_target
 from ...dialects.index import ZERO
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, ScheduleAttr, StageOp
 from ..decisions import record
 from .rewrite_indices import rewrite_index
@@ -190,7 +191,7 @@ def _has_loops(launch: LaunchOp) -> bool:
 
 def _work_per_point(launch: LaunchOp) -> int:
     """Loads and stores that one point of the launch runs, a measure of its work."""
-    points = max(prod(axis.extent.data for axis in launch.axes), 1)
+    points = max(prod(static_extent(axis.extent.data) for axis in launch.axes), 1)
     accesses = sum(executions(o) for o in launch.walk() if isinstance(o, LoadOp | StoreOp))
     return max(accesses // points, 1)
 
@@ -220,7 +221,7 @@ class BlockifyLaunchPass(ModulePass):
         if any(isinstance(o, CombineOp | StageOp) for o in launch.walk()):
             record(self.name, name, False, "its threads already work together", launch)
             return
-        extents = launch.extents(Level.THREAD)
+        extents = [static_extent(n) for n in launch.extents(Level.THREAD)]
         threads = self.threads or target.threads
         if target.is_gpu:
             splits = split_for_gpu(extents, threads)

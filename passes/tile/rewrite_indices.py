@@ -6,6 +6,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...analysis.index import operand_ranges, simplify
+from ...dialects.affine import replace_dims
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 
 
@@ -29,7 +30,7 @@ def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list
     space = [*counters, *(v for v in operands if v not in old)]
     dims = [old[v] if v in old else AffineExpr.dimension(space.index(v)) for v in operands]
     ranges = operand_ranges(space)
-    new_exprs = [simplify(e.replace_dims_and_symbols(dims, ()), ranges) for e in exprs]
+    new_exprs = [simplify(replace_dims(e, dims), ranges) for e in exprs]
     new: Operation
     match op:
         case LoadOp():

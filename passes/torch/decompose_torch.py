@@ -10,7 +10,8 @@ After:
     %mean = tensor_ir.index_map (i) -> %mean_div[i, 0] : (tensor<4x1xf32>) -> tensor<4xf32>
 
 Needs static shapes. Leaves no operation of `torch`: if one cannot be lowered, the pass raises
-UnsupportedOpError, which lists every such operation, and the module is left half done. f16 and bf16
+UnsupportedOpError, which lists every such operation, and the module is left half done; in a module with
+`deplo.fallback = "eager"` it becomes a `tensor_ir.call` instead, as each `torch.call` does. f16 and bf16
 are computed in f32 and rounded once, at the end of each operation of Torch IR.
 """
 
@@ -20,11 +21,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FileLineColLoc, ModuleOp
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from ...dialects.calls import FALLBACK
+from ...dialects.sizes import UndecidedSize
 from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
@@ -38,8 +41,12 @@ from . import (
     neural,
     normalization,
     reductions,
+    scatter,
+    search,
+    sort,
     windows,
 )
+from .fallback import lower_call, replace_by_call
 from .lowering import Lowering, Refusal, Rule
 
 RULES: dict[type[TorchOp], Rule] = {
@@ -51,6 +58,9 @@ RULES: dict[type[TorchOp], Rule] = {
     **normalization.RULES,
     **windows.RULES,
     **indexing.RULES,
+    **scatter.RULES,
+    **search.RULES,
+    **sort.RULES,
     **creation.RULES,
 }
 """How each operation of the contract is lowered."""
@@ -65,32 +75,40 @@ class DecomposeTorchPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every operation of `torch`. Raises UnsupportedOpError listing those it cannot."""
         refused: list[str] = []
+        falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
         for each in list(op.walk()):
-            try:
-                if isinstance(each, TorchOp):
-                    _lower(each)
-                elif isinstance(each, CallOp):
-                    raise Refusal(f"runs {each.callee.data} in PyTorch")
-            except (Refusal, VerifyException) as reason:
-                refused.append(f"  {_where(each)}{each.name}: {reason}")
+            if isinstance(each, CallOp):
+                lower_call(each)
+            elif isinstance(each, TorchOp) and (reason := _lower(each)) is not None:
+                if falls_back:
+                    replace_by_call(each, reason)
+                else:
+                    refused.append(f"  {_where(each)}{each.name}: {reason}")
         if refused:
             raise UnsupportedOpError(
                 "these operations cannot be lowered to Tensor IR:\n" + "\n".join(refused)
             )
 
 
-def _lower(op: TorchOp) -> None:
-    if any(DYNAMIC_INDEX in tensor_type(v).get_shape() for v in (*op.operands, *op.results)):
-        raise Refusal("dynamic extents")
+def _lower(op: TorchOp) -> str | None:
+    """Replace `op`, or say why not and leave everything as it was."""
     if not op.results:
         op.detach()
         op.erase()
-        return
-    lowering = Lowering(op)
-    values = RULES[type(op)](lowering, op)
+        return None
+    try:
+        lowering = Lowering(op)
+    except UndecidedSize as reason:
+        return str(reason)
+    try:
+        values = RULES[type(op)](lowering, op)
+    except (Refusal, VerifyException, UndecidedSize) as reason:
+        lowering.undo()
+        return str(reason)
     if isinstance(values, SSAValue):
         values = [values]
     _replace(op, _finished(lowering, op, values))
+    return None
 
 
 def _finished(lowering: Lowering, op: TorchOp, values: Sequence[SSAValue]) -> list[SSAValue]:

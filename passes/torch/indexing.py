@@ -18,6 +18,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, identity, is_bool
+from ...dialects.sizes import static_extent
 from ...dialects.torch import IndexOp
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
@@ -37,7 +38,8 @@ def _flat_index(e: Lowering, indices: Sequence[SSAValue], shape: Shape) -> SSAVa
     """The row-major position of `indices`, one per axis of `shape`; -1 if one is outside its axis."""
     flat = e.fill_like(indices[0], 0)
     inside: SSAValue | None = None
-    for index, extent in zip(indices, shape, strict=True):
+    for index, size in zip(indices, shape, strict=True):
+        extent = static_extent(size)
         flat = e.apply(Function.ADD, e.with_number(Function.MUL, flat, extent), index)
         fits = _inside(e, index, extent)
         inside = fits if inside is None else e.apply(Function.AND, inside, fits)
@@ -47,10 +49,9 @@ def _flat_index(e: Lowering, indices: Sequence[SSAValue], shape: Shape) -> SSAVa
 
 def _gather(e: Lowering, op: t.GatherOp) -> SSAValue:
     source, shape = shape_of(op.input), e.shape
-    if not source:
-        op_input = e.reshape(op.input, (1,))
-        index = e.reshape(e.cast(op.index, i64), (1,))
-        return e.reshape(e.gather(op_input, index, 0), ())
+    if len(source) < 2:
+        op_input = e.reshape(op.input, source or (1,))
+        return e.gather(op_input, e.cast(op.index, i64), 0)
     axis = normalize_axis(op.integer("dim"), len(source))
     indices = [
         e.cast(op.index, i64) if i == axis else e.iota(i, i64, shape) for i in range(len(shape))
@@ -59,19 +60,27 @@ def _gather(e: Lowering, op: t.GatherOp) -> SSAValue:
     return e.gather(flat, _flat_index(e, indices, source), 0)
 
 
-def _index(e: Lowering, op: IndexOp) -> SSAValue:
-    """Negative indices count from the end of their axis."""
-    source, first = shape_of(op.input), op.integer("dim")
-    last = first + len(op.indices)
-    shape = broadcast_shapes(*(shape_of(v) for v in op.indices))
+def joined_index(e: Lowering, values: Sequence[SSAValue], extents: Shape) -> SSAValue:
+    """The row-major position of indices that broadcast, one for each axis of `extents`.
+
+    Negative ones count from the end of their axis.
+    """
+    shape = broadcast_shapes(*(shape_of(v) for v in values))
     indices: list[SSAValue] = []
-    for value, extent in zip(op.indices, source[first:last], strict=True):
+    for value, size in zip(values, extents, strict=True):
+        extent = static_extent(size)
         index = e.broadcast(e.cast(value, i64), shape)
         from_end = e.with_number(Function.ADD, index, extent)
         below = e.with_number(Function.LT, index, 0)
         indices.append(e.select(below, from_end, index))
+    return indices[0] if len(indices) == 1 else _flat_index(e, indices, extents)
+
+
+def _index(e: Lowering, op: IndexOp) -> SSAValue:
+    source, first = shape_of(op.input), op.integer("dim")
+    last = first + len(op.indices)
     joined = (*source[:first], prod(source[first:last]), *source[last:])
-    flat = indices[0] if len(indices) == 1 else _flat_index(e, indices, source[first:last])
+    flat = joined_index(e, op.indices, source[first:last])
     return e.gather(e.reshape(op.input, joined), flat, first)
 
 
@@ -94,22 +103,23 @@ def _running(combiner: Combiner) -> Rule:
     """At each position the fold of what is at or before it."""
 
     def rule(e: Lowering, op: Any) -> SSAValue:
-        return _fold_until(e, op, combiner)
+        if is_bool(e.element):
+            raise Refusal("a running sum or product of bools as bools")
+        value = op.input
+        if compute_element(element_of(value)) != e.element:
+            value = e.cast(value, e.result_element)  # as `dtype` asks, before the fold
+        value = e.cast(value, e.element)
+        if not e.shape:
+            return value
+        return fold_until(e, value, normalize_axis(op.integer("dim"), len(e.shape)), combiner)
 
     return rule
 
 
-def _fold_until(e: Lowering, op: Any, combiner: Combiner) -> SSAValue:
-    if is_bool(e.element):
-        raise Refusal("a running sum or product of bools as bools")
-    value = op.input
-    if compute_element(element_of(value)) != e.element:
-        value = e.cast(value, e.result_element)  # as `dtype` asks, before the fold
-    value = e.cast(value, e.element)
-    if not e.shape:
-        return value
-    rank, axis = len(e.shape), normalize_axis(op.integer("dim"), len(e.shape))
-    extent = e.shape[axis]
+def fold_until(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> SSAValue:
+    """At each position of `axis` the fold of what is at or before it."""
+    shape = shape_of(value)
+    rank, extent = len(shape), shape[axis]
     if extent > LONGEST_RUN:
         kind = "sum" if combiner is Combiner.ADD else "product"
         raise Refusal(f"a running {kind} of {extent} elements, more than {LONGEST_RUN}")
@@ -119,9 +129,9 @@ def _fold_until(e: Lowering, op: Any, combiner: Combiner) -> SSAValue:
     spread = e.index_map(
         [value],
         [index],
-        (*e.shape, extent),
+        (*shape, extent),
         conditions=[[here + before * -1]],
-        fill=identity(combiner, e.element),
+        fill=identity(combiner, element_of(value)),
         suffix="until",
     )
     return e.squeeze(e.reduce(combiner, spread, [rank]), [rank])

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
+from ...dialects.sizes import static_extent
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import PermuteShapeOp, normalize_axes, normalize_axis
 from .lowering import Lowering, Rule, dims, shape_of
@@ -29,7 +30,8 @@ def _expand(e: Lowering, op: t.ExpandOp) -> SSAValue:
 
 
 def _slice(e: Lowering, op: t.SliceOp) -> SSAValue:
-    axis, start, _, step = op.bounds()
+    axis, first, _, step = op.bounds()
+    start = static_extent(first)
     index = dims(len(e.shape))
     index[axis] = index[axis] * step + start
     return e.index_map([op.input], [index], e.shape, suffix="slice")
@@ -38,7 +40,7 @@ def _slice(e: Lowering, op: t.SliceOp) -> SSAValue:
 def _select(e: Lowering, op: t.SelectOp) -> SSAValue:
     axis, position = op.position()
     index = dims(len(e.shape))
-    index.insert(axis, AffineExpr.constant(position))
+    index.insert(axis, AffineExpr.constant(static_extent(position)))
     return e.index_map([op.input], [index], e.shape, suffix="select")
 
 

@@ -8,17 +8,19 @@ operation is rounded to a half type once, at its end, as PyTorch's own kernels d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f32, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import extent_range, simplify
 from ...dialects.index import condition, delinearize, linearize
-from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, is_bool, is_float
+from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float
+from ...dialects.sizes import static_shape, tensor_of
 from ...dialects.syntax import scalar_attr, tensor_type
 from ...dialects.tensor_ir import (
     CastOp,
@@ -28,8 +30,10 @@ from ...dialects.tensor_ir import (
     IndexMapOp,
     IotaOp,
     ReduceOp,
+    ScatterOp,
+    SortOp,
 )
-from ...dialects.torch_base import ScalarValue, Shape, TorchOp, number_of
+from ...dialects.torch_base import ScalarValue, Shape, number_of
 
 
 class Refusal(Exception):
@@ -45,9 +49,9 @@ def element_of(value: SSAValue) -> Attribute:
     return tensor_type(value).element_type
 
 
-def shape_of(value: SSAValue) -> Shape:
+def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The extents of a tensor."""
-    return tensor_type(value).get_shape()
+    return static_shape(tensor_type(value))
 
 
 def compute_element(element: Attribute) -> Attribute:
@@ -61,20 +65,32 @@ def dims(rank: int) -> list[AffineExpr]:
 
 
 class Lowering:
-    """Builds the operations that replace one Torch IR operation, in front of it."""
+    """Builds the operations that replace one operation on tensors, in front of it."""
 
-    def __init__(self, op: TorchOp):
+    def __init__(self, op: Operation):
         self.op = op
         self.hint = op.results[0].name_hint or op.name.rpartition(".")[2]
         result = tensor_type(op.results[0])
         self.result_element = result.element_type
         self.element = compute_element(result.element_type)
-        self.shape = result.get_shape()
+        self.shape = static_shape(result)
         self._builder = Builder(InsertPoint.before(op))
+        self._inserted: list[Operation] = []
 
-    def _insert(self, op: Operation, suffix: str) -> SSAValue:
+    def undo(self) -> None:
+        """Erase everything that was built."""
+        for op in reversed(self._inserted):
+            op.detach()
+            op.erase()
+        self._inserted.clear()
+
+    def _place(self, op: Operation) -> None:
         op.location = self.op.location
         self._builder.insert(op)
+        self._inserted.append(op)
+
+    def _insert(self, op: Operation, suffix: str) -> SSAValue:
+        self._place(op)
         (result,) = op.results
         result.name_hint = f"{self.hint}_{suffix}"
         return result
@@ -84,12 +100,12 @@ class Lowering:
     def constant(self, value: ScalarValue, element: Attribute, shape: Shape = ()) -> SSAValue:
         """A tensor that holds `value` everywhere."""
         return self._insert(
-            ConstantOp(_wrapped(value, element), TensorType(element, shape)), "const"
+            ConstantOp(_wrapped(value, element), tensor_of(element, shape)), "const"
         )
 
     def iota(self, axis: int, element: Attribute, shape: Shape) -> SSAValue:
         """Each position's index along `axis`."""
-        return self._insert(IotaOp(axis, TensorType(element, shape)), "index")
+        return self._insert(IotaOp(axis, tensor_of(element, shape)), "index")
 
     def argument(
         self,
@@ -149,6 +165,37 @@ class Lowering:
     def gather(self, source: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
         """Slices of `source` along `axis`."""
         return self._insert(GatherOp(source, indices, axis), "gather")
+
+    def checked(self, index: SSAValue, extent: int) -> SSAValue:
+        """`index`, each of which is inside an axis of `extent`, or the program stops."""
+        return self.gather(self.iota(0, i64, (extent,)), index, 0)
+
+    def gather_along(self, source: SSAValue, position: SSAValue, axis: int) -> SSAValue:
+        """`source[p, position[p, i, q], q]` at each `[p, i, q]`; positions must be inside the axis."""
+        extents, shape = shape_of(source), shape_of(position)
+        if len(shape) == 1:
+            return self.gather(source, position, 0)
+        flat = self.fill_like(position, 0)
+        for i, extent in enumerate(extents):
+            index = position if i == axis else self.iota(i, i64, shape)
+            flat = self.apply(Function.ADD, self.with_number(Function.MUL, flat, extent), index)
+        return self.gather(self.reshape(source, (prod(extents),)), flat, 0)
+
+    def scatter(
+        self, update: Update, value: SSAValue, indices: SSAValue, updates: SSAValue, axis: int
+    ) -> SSAValue:
+        """`value`, changed along `axis`; see `tensor_ir.scatter`."""
+        return self._insert(ScatterOp(update, value, indices, updates, axis), "scatter")
+
+    def sort(
+        self, value: SSAValue, axis: int, count: int, *, descending: bool = False
+    ) -> tuple[SSAValue, SSAValue]:
+        """The first `count` values along `axis` in order, and their positions; see `tensor_ir.sort`."""
+        op = SortOp(value, axis, count, descending=descending)
+        self._place(op)
+        for result, suffix in zip(op.results, ("sorted", "order"), strict=True):
+            result.name_hint = f"{self.hint}_{suffix}"
+        return op.values, op.positions
 
     # ---- layout
 

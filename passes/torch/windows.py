@@ -17,6 +17,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
+from ...dialects.sizes import static_extent
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_window_shapes import Slide
 from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
@@ -115,7 +116,7 @@ def _sliding(slide: Slide, extent: int, count: int, out: AffineExpr, k: AffineEx
     guards: list[AffineExpr] = [position] if slide.padding else []
     if (count - 1) * slide.stride - slide.padding + slide.span > extent:
         guards.append(position * -1 + (extent - 1))
-    return Window(slide.kernel, position, tuple(guards))
+    return Window(static_extent(slide.kernel), position, tuple(guards))
 
 
 def _adaptive(extent: int, count: int, out: AffineExpr, k: AffineExpr) -> Window:
@@ -219,7 +220,7 @@ def _count_with_padding(e: Lowering, op: Any, slides: Sequence[Slide]) -> SSAVal
             e.fill_like(start, shape_of(op.input)[axis] + 2 * slide.padding),
             start,
         )
-        width = e.with_number(Function.MIN, left, slide.kernel)
+        width = e.with_number(Function.MIN, left, static_extent(slide.kernel))
         total = width if total is None else e.apply(Function.MUL, total, width)
     assert total is not None
     return e.cast(total, e.element)

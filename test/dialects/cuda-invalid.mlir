@@ -2,28 +2,28 @@
 // RUN: deplo-opt %s --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{threads must be between 1 and 1024, got 0}}
-"cuda.func"() <{sym_name = "k", function_type = () -> (), blocks = 1 : i64, threads = 0 : i64, index_type = i32}> ({
+"cuda.func"() <{sym_name = "k", function_type = () -> (), blocks = #sym.extent<1>, threads = 0 : i64, index_type = i32}> ({
 ^bb0:
 }) : () -> ()
 
 // -----
 
 // expected-error@+1 {{index arithmetic is in i32 or i64, got i16}}
-"cuda.func"() <{sym_name = "k", function_type = () -> (), blocks = 1 : i64, threads = 1 : i64, index_type = i16}> ({
+"cuda.func"() <{sym_name = "k", function_type = () -> (), blocks = #sym.extent<1>, threads = 1 : i64, index_type = i16}> ({
 ^bb0:
 }) : () -> ()
 
 // -----
 
 // expected-error@+1 {{is not a C++ identifier}}
-"cuda.func"() <{sym_name = "evil\0A}; system(1); //", function_type = () -> (), blocks = 1 : i64, threads = 1 : i64, index_type = i32}> ({
+"cuda.func"() <{sym_name = "evil\0A}; system(1); //", function_type = () -> (), blocks = #sym.extent<1>, threads = 1 : i64, index_type = i32}> ({
 ^bb0:
 }) : () -> ()
 
 // -----
 
 // expected-error@+1 {{the body's arguments differ from the function type}}
-"cuda.func"() <{sym_name = "k", function_type = (!cuda.ptr<f32>) -> (), blocks = 1 : i64, threads = 1 : i64, index_type = i32}> ({
+"cuda.func"() <{sym_name = "k", function_type = (!cuda.ptr<f32>) -> (), blocks = #sym.extent<1>, threads = 1 : i64, index_type = i32}> ({
 ^bb0:
 }) : () -> ()
 
@@ -81,7 +81,7 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) 
   %t = cuda.thread_idx
   %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
   %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
-  // expected-error@+1 {{index over 2 dims and 0 symbols does not match its 1 operands}}
+  // expected-error@+1 {{index over 2 dims does not match its 1 operands}}
   %l = "cuda.index"(%t) <{map = affine_map<(d0, d1) -> (d0)>}> : (index) -> index
 }
 
@@ -101,7 +101,7 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) 
   %t = cuda.thread_idx
   %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
   %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
-  // expected-error@+1 {{index over 2 dims and 0 symbols does not match its 1 operands}}
+  // expected-error@+1 {{index over 2 dims does not match its 1 operands}}
   %l = "cuda.test"(%t) <{set = affine_set<(d0, d1) : (d0 >= 0)>}> : (index) -> i1
 }
 
@@ -324,7 +324,7 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) 
   %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
   %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
   // expected-error@+1 {{body must take exactly the loop counter, an index}}
-  "cuda.for"() <{extent = 4 : i64}> ({
+  "cuda.for"() <{extent = #sym.extent<4>}> ({
   ^bb0:
   }) : () -> ()
 }

@@ -20,14 +20,14 @@ kernel.func @k() blocks(1) threads(2048) {
 // -----
 
 // expected-error@+1 {{the body's arguments differ from the function type}}
-"kernel.func"() <{sym_name = "k", function_type = (index) -> (), blocks = 1 : i64, threads = 1 : i64}> ({
+"kernel.func"() <{sym_name = "k", function_type = (index) -> (), blocks = #sym.extent<1>, threads = 1 : i64}> ({
 ^bb0:
 }) : () -> ()
 
 // -----
 
 // expected-error@+1 {{a kernel returns nothing; it stores to memory}}
-"kernel.func"() <{sym_name = "k", function_type = () -> index, blocks = 1 : i64, threads = 1 : i64}> ({
+"kernel.func"() <{sym_name = "k", function_type = () -> index, blocks = #sym.extent<1>, threads = 1 : i64}> ({
 ^bb0:
 }) : () -> ()
 
@@ -113,7 +113,7 @@ func.func @main() {
 
 func.func @main() {
   // expected-error@+1 {{threads must be between 1 and 1024, got 0}}
-  "kernel.launch"() <{kernel = @k, blocks = 1 : i64, threads = 0 : i64}> : () -> ()
+  "kernel.launch"() <{kernel = @k, blocks = #sym.extent<1>, threads = 0 : i64}> : () -> ()
   func.return
 }
 
@@ -121,6 +121,30 @@ func.func @main() {
 
 func.func @main() {
   // expected-error@+1 {{launches kernels of the same module only}}
-  "kernel.launch"() <{kernel = @m::@k, blocks = 1 : i64, threads = 1 : i64}> : () -> ()
+  "kernel.launch"() <{kernel = @m::@k, blocks = #sym.extent<1>, threads = 1 : i64}> : () -> ()
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<4xf32>, %y: memref<4xf32>) {
+  // expected-error@+1 {{callee must read namespace.operator.overload, got 'exp'}}
+  kernel.call "exp"(input = %x) into(%y) : memref<4xf32>, memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<4xui16>, %y: memref<4xf32>) {
+  // expected-error@+1 {{element type ui16 is not supported}}
+  kernel.call "aten.exp.default"(input = %x) into(%y) : memref<4xui16>, memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<4xf32>, %y: memref<4xf32>) {
+  // expected-error@+1 {{2 buffers need as many types, got 1}}
+  kernel.call "aten.exp.default"(input = %x) into(%y) : memref<4xf32>
   func.return
 }

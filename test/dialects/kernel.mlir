@@ -24,4 +24,10 @@ builtin.module {
     kernel.launch @k_sum(%x, %n, %y) blocks(32) threads(256) : memref<32x256xf32>, index, memref<32xf32>
     func.return %y : memref<32xf32>
   }
+  func.func @call(%x: memref<4x4xf32>, %w: memref<4xf32>, %v: memref<4x4xcomplex<f32>>) {
+    kernel.call "aten.linalg_eigh.default"(input = %x, UPLO = "L") into(%w, %v) : memref<4x4xf32>, memref<4xf32>, memref<4x4xcomplex<f32>>
+    kernel.call "aten.rand.default"(size = [4]) into(%w) attributes {deplo.reason = "a reason"} : memref<4xf32>
+    kernel.call "aten._linalg_check_errors.default"(info = %w, api_name = "linalg.inv", is_matrix = true) into() : memref<4xf32>
+    func.return
+  }
 }

@@ -36,7 +36,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
     loop.for %i = 0 to 4 {
       %v = loop.load %x[%i] : memref<4xf32>
-      // expected-error@+1 {{index over 2 dims and 0 symbols does not match its 1 operands}}
+      // expected-error@+1 {{index over 2 dims does not match its 1 operands}}
       %w = "loop.load"(%x, %i) <{map = affine_map<(d0, d1) -> (d0)>}> : (memref<4xf32>, index) -> f32
       loop.store %v, %y[%i] : memref<4xf32>
     }
@@ -96,7 +96,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
     loop.for %i = 0 to 4 {
       %v = loop.load %x[%i] : memref<4xf32>
-      // expected-error@+1 {{index over 2 dims and 0 symbols does not match its 1 operands}}
+      // expected-error@+1 {{index over 2 dims does not match its 1 operands}}
       %w = "loop.test"(%i) <{set = affine_set<(d0, d1) : (d0 >= 0)>}> : (index) -> i1
       loop.store %v, %y[%i] : memref<4xf32>
     }
@@ -171,7 +171,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
     loop.for %i = 0 to 4 {
       %v = loop.load %x[%i] : memref<4xf32>
-      // expected-error@+1 {{needs either a constant or an SSA extent}}
+      // expected-error@+1 {{property 'extent' expected in operation 'loop.for'}}
       "loop.for"() <{combiners = []}> ({
       ^bb0(%k: index):
         "loop.yield"() : () -> ()
@@ -190,7 +190,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     loop.for %i = 0 to 4 {
       %v = loop.load %x[%i] : memref<4xf32>
       // expected-error@+1 {{body must take exactly the loop counter, an index}}
-      "loop.for"() <{extent = 4 : index, combiners = []}> ({
+      "loop.for"() <{extent = #sym.extent<4>, combiners = []}> ({
         "loop.yield"() : () -> ()
       }) : () -> ()
       loop.store %v, %y[%i] : memref<4xf32>
@@ -280,7 +280,7 @@ func.func @main(%x: tensor<4xf32>) {
 // -----
 
 func.func @main(%x: tensor<4xf32>, %n: i32) -> tensor<4xf32> {
-  // expected-error@+1 {{inputs are tensors or index values, got i32}}
+  // expected-error@+1 {{inputs are tensors, got i32}}
   %y = loop.kernel @k(%n) : (i32) -> tensor<4xf32> {
   ^bb0(%n: i32, %y: memref<4xf32>):
     %v = arith.constant 0.0 : f32

@@ -6,16 +6,16 @@
 // RUN: deplo-opt %t.generic > %t.back
 // RUN: diff %t.text %t.back
 builtin.module {
-  func.func @main(%x: tensor<4x8xf32>, %n: index) -> tensor<4x1xf32> {
-    %y = loop.kernel @k_exp(%x, %n) : (tensor<4x8xf32>, index) -> tensor<4x1xf32> {
-    ^bb0(%x: memref<4x8xf32>, %n: index, %y: memref<4x1xf32>):
+  func.func @main(%x: tensor<4x8xf32>) -> tensor<4x1xf32> {
+    %y = loop.kernel @k_exp(%x) : (tensor<4x8xf32>) -> tensor<4x1xf32> {
+    ^bb0(%x: memref<4x8xf32>, %y: memref<4x1xf32>):
       loop.for %i = 0 to 4 {
-        %sum, %m = loop.for %k = 0 to %n reduce(add, max) -> f32, f32 {
+        %sum, %m = loop.for %k = 0 to 8 reduce(add, max) -> f32, f32 {
           %v = loop.load %x[%i, %k] : memref<4x8xf32>
           loop.yield %v, %v : f32, f32
         }
         %e = math.exp %sum : f32
-        %j = loop.index[%i * 8 + %n floordiv 3 mod 5]
+        %j = loop.index[%i * 8 + %i floordiv 3 mod 5]
         %t = loop.test[%i >= 4, %j < 8]
         loop.assert %t, "a message"
         %id = arith.constant 3 : i64

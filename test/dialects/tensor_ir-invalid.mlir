@@ -115,7 +115,7 @@ func.func @main(%x: tensor<4xf32>) {
 
 func.func @main() {
   // expected-error@+1 {{needs at least one source}}
-  %0 = "tensor_ir.index_map"() <{maps = [], conditions = [], operandSegmentSizes = array<i32: 0, 0>}> : () -> tensor<4xf32>
+  %0 = "tensor_ir.index_map"() <{maps = [], conditions = []}> : () -> tensor<4xf32>
   func.return
 }
 
@@ -123,7 +123,7 @@ func.func @main() {
 
 func.func @main(%x: tensor<4xf32>) {
   // expected-error@+1 {{1 sources need as many maps and conditions, got 0 and 0}}
-  %0 = "tensor_ir.index_map"(%x) <{maps = [], conditions = [], operandSegmentSizes = array<i32: 1, 0>}> : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = "tensor_ir.index_map"(%x) <{maps = [], conditions = []}> : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
 
@@ -155,7 +155,7 @@ func.func @main(%x: tensor<4xf32>) {
 
 func.func @main(%x: tensor<4xf32>) {
   // expected-error@+1 {{fill is i32, result holds f32}}
-  %0 = "tensor_ir.index_map"(%x) <{maps = [affine_map<(d0) -> (d0)>], conditions = [affine_set<(d0) : (d0 >= 0)>], fill = 0 : i32, operandSegmentSizes = array<i32: 1, 0>}> : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = "tensor_ir.index_map"(%x) <{maps = [affine_map<(d0) -> (d0)>], conditions = [affine_set<(d0) : (d0 >= 0)>], fill = 0 : i32}> : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
 
@@ -170,8 +170,8 @@ func.func @main(%x: tensor<4xf32>) {
 // -----
 
 func.func @main(%x: tensor<4xf32>) {
-  // expected-error@+1 {{maps and conditions have dims only}}
-  %0 = "tensor_ir.index_map"(%x) <{maps = [affine_map<(d0)[s0] -> (s0)>], conditions = [affine_set<(d0) : ()>], operandSegmentSizes = array<i32: 1, 0>}> : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{index declares 2 symbols, its largest makes that 1}}
+  %0 = "tensor_ir.index_map"(%x) <{maps = [affine_map<(d0)[s0, s1] -> (s0)>], conditions = [affine_set<(d0) : ()>]}> : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
 
@@ -194,7 +194,7 @@ func.func @main(%x: tensor<4xf32>) {
 // -----
 
 func.func @main(%x: tensor<4xf32>) {
-  // expected-error@+1 {{an index multiplies by constants only}}
+  // expected-error@+1 {{an index multiplies by constants and sizes only}}
   %0 = tensor_ir.index_map (i) -> %x[i * i] : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -202,7 +202,7 @@ func.func @main(%x: tensor<4xf32>) {
 // -----
 
 func.func @main(%x: tensor<4xf32>) {
-  // expected-error@+1 {{an index divides by positive constants only}}
+  // expected-error@+1 {{an index divides by positive constants and sizes only}}
   %0 = tensor_ir.index_map (i) -> %x[i floordiv 0] : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -217,9 +217,17 @@ func.func @main(%x: tensor<4xf32>) {
 
 // -----
 
-func.func @main(%x: tensor<4xf32>, %n: index) {
-  // expected-error@+1 {{tensor<4xf32> has 0 dynamic extents, got 1 sizes}}
-  %0 = tensor_ir.index_map (i) -> %x[i] sizes(%n) : (tensor<4xf32>) -> tensor<4xf32>
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{tensor<4xf32, #sym.extents<s0>> has 0 dynamic extents, #sym.extents names 1}}
+  %0 = tensor_ir.index_map (i) -> %x[i] : (tensor<4xf32>) -> tensor<4xf32, #sym.extents<s0>>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{s0 names a size; name the axis otherwise}}
+  %0 = tensor_ir.index_map (s0) -> %x[s0] : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
 
@@ -282,7 +290,7 @@ func.func @main() {
 // -----
 
 func.func @main() {
-  // expected-error@+1 {{has 1 dynamic extents, got 0 sizes}}
+  // expected-error@+1 {{tensor<?xi64> has 1 dynamic extents, #sym.extents names 0}}
   %0 = tensor_ir.iota 0 : tensor<?xi64>
   func.return
 }
@@ -329,8 +337,104 @@ func.func @main(%x: tensor<4xf32>, %i: tensor<2xi64>) {
 
 // -----
 
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{callee must read namespace.operator.overload, got 'aten.exp'}}
+  %0 = tensor_ir.call "aten.exp"(input = %x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
 func.func @main(%x: tensor<4xf64>) {
   // expected-error@+1 {{fmod is not defined on f64}}
   %0 = tensor_ir.elementwise fmod(%x, %x) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<5xf16>, %i: tensor<4xi64>, %u: tensor<4xf16>) {
+  // expected-error@+1 {{add does not fold values of f16; cast to f32 first}}
+  %0 = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<5xf16>, tensor<4xi64>, tensor<4xf16>) -> tensor<5xf16>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<5xf32>, %u: tensor<4xf32>) {
+  // expected-error@+1 {{indices must be integers, got f32}}
+  %0 = tensor_ir.scatter add %x[%u] along 0 from %u : (tensor<5xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<5x3xf32>, %i: tensor<4x1xi64>, %u: tensor<4x3xf32>) {
+  // expected-error@+1 {{axis 2 is not an axis of tensor<5x3xf32>}}
+  %0 = tensor_ir.scatter add %x[%i] along 2 from %u : (tensor<5x3xf32>, tensor<4x1xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<5x3xf32>, %i: tensor<4xi64>, %u: tensor<4x3xf32>) {
+  // expected-error@+1 {{indices and updates must have 2 axes, as tensor<5x3xf32> has}}
+  %0 = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<5x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<5x3xf32>, %i: tensor<4x1xi64>, %u: tensor<4x2xf32>) {
+  // expected-error@+1 {{expected updates tensor<4x3xf32>, got tensor<4x2xf32>}}
+  %0 = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<5x3xf32>, tensor<4x1xi64>, tensor<4x2xf32>) -> tensor<5x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<5x3xf32>, %i: tensor<1x1xi64>, %u: tensor<4x3xf32>) {
+  // expected-error@+1 {{indices tensor<1x1xi64> do not fit updates tensor<4x3xf32>}}
+  %0 = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<5x3xf32>, tensor<1x1xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<5x3xf32>, %i: tensor<4x1xi64>, %u: tensor<4x3xf32>) {
+  // expected-error@+1 {{expected result tensor<5x3xf32>, got tensor<5x4xf32>}}
+  %0 = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<5x3xf32>, tensor<4x1xi64>, tensor<4x3xf32>) -> tensor<5x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf16>) {
+  // expected-error@+1 {{lt is not defined on f16; cast to f32 first}}
+  %0, %1 = tensor_ir.sort %x along 0 : tensor<4xf16> -> (tensor<4xf16>, tensor<4xi64>)
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{axis 1 is not an axis of tensor<4xf32>}}
+  %0, %1 = tensor_ir.sort %x along 1 : tensor<4xf32> -> (tensor<4xf32>, tensor<4xi64>)
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{gives 5 of 4 values}}
+  %0, %1 = tensor_ir.sort %x along 0 : tensor<4xf32> -> (tensor<5xf32>, tensor<5xi64>)
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4x3xf32>) {
+  // expected-error@+1 {{expected tensor<2x3xf32> and tensor<2x3xi64>, got tensor<2x3xf32> and tensor<2x3xi32>}}
+  %0, %1 = tensor_ir.sort %x along 0 : tensor<4x3xf32> -> (tensor<2x3xf32>, tensor<2x3xi32>)
   func.return
 }

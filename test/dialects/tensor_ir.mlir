@@ -20,25 +20,40 @@ builtin.module {
     %2 = tensor_ir.reduce min(%i) over [0] : tensor<3xi8> -> tensor<1xi8>
     func.return
   }
-  func.func @index_map(%x: tensor<4x8xf32>, %a: tensor<4xf32>, %s: tensor<f32>, %n: index) {
+  func.func @index_map(%x: tensor<4x8xf32>, %a: tensor<4xf32>, %s: tensor<f32>) {
     %0 = tensor_ir.index_map (i, j) -> %x[j, i] : (tensor<4x8xf32>) -> tensor<8x4xf32>
     %1 = tensor_ir.index_map (i) -> %a[i] if i < 4 else %a[i - 4] : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
     %2 = tensor_ir.index_map (i) -> %a[i - 1] if i >= 1 and i < 5 else -inf : (tensor<4xf32>) -> tensor<6xf32>
     %3 = tensor_ir.index_map (i) -> %x[i floordiv 8, i mod 8] : (tensor<4x8xf32>) -> tensor<32xf32>
     %4 = tensor_ir.index_map (i, j) -> %x[3 - i, j * 2 + 1] : (tensor<4x8xf32>) -> tensor<4x4xf32>
-    %5 = tensor_ir.index_map (i) -> %s[] sizes(%n) : (tensor<f32>) -> tensor<?xf32>
+    %5 = tensor_ir.index_map (i) -> %s[] : (tensor<f32>) -> tensor<?xf32, #sym.extents<s0>>
     %6 = tensor_ir.index_map () -> %a[2] : (tensor<4xf32>) -> tensor<f32>
     func.return
   }
-  func.func @others(%x: tensor<4xf32>, %t: tensor<10x4xf32>, %ids: tensor<2x3xi64>, %n: index) {
+  func.func @others(%x: tensor<4xf32>, %t: tensor<10x4xf32>, %ids: tensor<2x3xi64>) {
     %0 = tensor_ir.constant 0.1 : tensor<4xf32>
     %1 = tensor_ir.constant nan : tensor<f64>
-    %2 = tensor_ir.constant -3 sizes(%n) : tensor<?xi64>
+    %2 = tensor_ir.constant -3 : tensor<?xi64, #sym.extents<s0 * 2>>
     %3 = tensor_ir.constant true : tensor<2xi1>
     %4 = tensor_ir.iota 1 : tensor<4x5xi64>
-    %5 = tensor_ir.iota 0 sizes(%n) : tensor<?xi32>
+    %5 = tensor_ir.iota 0 : tensor<?xi32, #sym.extents<s1>>
     %6 = tensor_ir.cast %x : tensor<4xf32> to tensor<4xf16>
     %7 = tensor_ir.gather %t[%ids] along 0 : (tensor<10x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
     func.return
+  }
+  func.func @scatter(%x: tensor<5x3xf32>, %i: tensor<4x1xi64>, %u: tensor<4x3xf32>, %b: tensor<5xi1>, %j: tensor<2xi32>, %c: tensor<2xi1>) {
+    %0 = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<5x3xf32>, tensor<4x1xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
+    %1 = tensor_ir.scatter replace %b[%j] along 0 from %c : (tensor<5xi1>, tensor<2xi32>, tensor<2xi1>) -> tensor<5xi1>
+    func.return
+  }
+  func.func @sort(%x: tensor<4x8xf32>, %b: tensor<3xi1>) {
+    %0, %1 = tensor_ir.sort %x along 1 : tensor<4x8xf32> -> (tensor<4x8xf32>, tensor<4x8xi64>)
+    %2, %3 = tensor_ir.sort %x along 0 descending : tensor<4x8xf32> -> (tensor<2x8xf32>, tensor<2x8xi64>)
+    %4, %5 = tensor_ir.sort %b along 0 {deplo.note = "kept"} : tensor<3xi1> -> (tensor<0xi1>, tensor<0xi64>)
+    func.return
+  }
+  func.func @call(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>) {
+    %0, %1 = tensor_ir.call "aten.linalg_eigh.default"(input = %x, UPLO = "L") attributes {deplo.reason = "a reason"} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
+    func.return %0, %1 : tensor<4x4xf32>, tensor<4xf32>
   }
 }

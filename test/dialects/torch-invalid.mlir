@@ -419,15 +419,47 @@ func.func @arange_step() {
 
 func.func @call_name(%a: tensor<4xf32>) {
   // expected-error@+1 {{callee must read namespace.operator.overload, got 'exp'}}
-  %0 = torch.call "exp"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = torch.call "exp"(input = %a) : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
 
 // -----
 
-func.func @call_element(%a: tensor<4xui8>) {
-  // expected-error@+1 {{element type ui8 is not supported}}
-  %0 = torch.call "aten.abs.default"(%a) : (tensor<4xui8>) -> tensor<4xui8>
+func.func @call_element(%a: tensor<4xui16>) {
+  // expected-error@+1 {{element type ui16 is not supported}}
+  %0 = torch.call "aten.abs.default"(input = %a) : (tensor<4xui16>) -> tensor<4xui16>
+  func.return
+}
+
+// -----
+
+func.func @call_argument(%a: tensor<4xf32>) {
+  // expected-error@+1 {{argument dim cannot be array<i64: 1>}}
+  %0 = torch.call "aten.sum.default"(input = %a, dim = array<i64: 1>) : (tensor<4xf32>) -> tensor<f32>
+  func.return
+}
+
+// -----
+
+func.func @call_operand(%a: tensor<4xf32>) {
+  // expected-error@+1 {{arguments must name each of its 1 operands once, in order, got [1]}}
+  %0 = "torch.call"(%a) <{callee = "aten.abs.default", arguments = {input = #tensor_ir.operand<1>}}> : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @call_twice(%a: tensor<4xf32>) {
+  // expected-error@+1 {{argument dim is given twice}}
+  %0 = torch.call "aten.sum.default"(input = %a, dim = 1, dim = 2) : (tensor<4xf32>) -> tensor<f32>
+  func.return
+}
+
+// -----
+
+func.func @call_types(%a: tensor<4xf32>) {
+  // expected-error@+1 {{1 operands need as many types, got 2}}
+  %0 = torch.call "aten.abs.default"(input = %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
 
@@ -556,5 +588,133 @@ func.func @unfold_step(%x: tensor<1x4x4xf32>) {
 func.func @diagonal_axes(%x: tensor<1x4x4xf32>) {
   // expected-error@+1 {{dim1 and dim2 are both axis 1}}
   %0 = torch.diagonal %x {dim1 = 1, dim2 = -2} : (tensor<1x4x4xf32>) -> tensor<1x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @scatter_index(%a: tensor<3x4xf32>, %b: tensor<2x5xi64>, %c: tensor<2x5xf32>) {
+  // expected-error@+1 {{index [2, 5] does not fit [2, 4]}}
+  %0 = torch.scatter %a, %b, %c {dim = 0} : (tensor<3x4xf32>, tensor<2x5xi64>, tensor<2x5xf32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @scatter_source(%a: tensor<3x4xf32>, %b: tensor<2x3xi64>, %c: tensor<1x3xf32>) {
+  // expected-error@+1 {{index [2, 3] does not fit [1, 3]}}
+  %0 = torch.scatter_add %a, %b, %c {dim = 0} : (tensor<3x4xf32>, tensor<2x3xi64>, tensor<1x3xf32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @scatter_element(%a: tensor<3xf32>, %b: tensor<2xf32>) {
+  // expected-error@+1 {{indices must be integers}}
+  %0 = torch.scatter_value %a, %b {dim = 0, value = 1} : (tensor<3xf32>, tensor<2xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @index_reduce_source(%a: tensor<3x4xf32>, %b: tensor<2xi64>, %c: tensor<3x3xf32>) {
+  // expected-error@+1 {{source [3, 3] does not fit index [2]}}
+  %0 = torch.index_reduce %a, %b, %c {dim = 1, reduce = "mean"} : (tensor<3x4xf32>, tensor<2xi64>, tensor<3x3xf32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @index_put_values(%a: tensor<3x4xf32>, %b: tensor<2xi64>, %c: tensor<3xf32>) {
+  // expected-error@+1 {{values [3] do not fit [2, 4]}}
+  %0 = torch.index_put %a, [%b], %c : (tensor<3x4xf32>, tensor<2xi64>, tensor<3xf32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @index_put_axes(%a: tensor<3xf32>, %b: tensor<2xi64>, %c: tensor<2xf32>) {
+  // expected-error@+1 {{2 indices from axis 0 do not fit [3]}}
+  %0 = torch.index_put %a, [%b, %b], %c : (tensor<3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @masked_scatter_mask(%a: tensor<3x4xf32>, %b: tensor<3xi1>, %c: tensor<7xf32>) {
+  // expected-error@+1 {{shapes [3, 4] and [3] do not broadcast}}
+  %0 = torch.masked_scatter %a, %b, %c : (tensor<3x4xf32>, tensor<3xi1>, tensor<7xf32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @diagonal_scatter_source(%a: tensor<3x4xf32>, %b: tensor<3xf32>) {
+  // expected-error@+1 {{source [3] does not fit a diagonal of [3, 4]}}
+  %0 = torch.diagonal_scatter %a, %b {offset = -1} : (tensor<3x4xf32>, tensor<3xf32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @as_strided_beyond(%a: tensor<3x4xf32>) {
+  // expected-error@+1 {{reads element 12 of a tensor of 12}}
+  %0 = torch.as_strided %a {size = [4, 2], stride = [1, 4], storage_offset = 5} : (tensor<3x4xf32>) -> tensor<4x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @as_strided_sizes(%a: tensor<3x4xf32>) {
+  // expected-error@+1 {{size [4] and stride [1, 4] do not fit}}
+  %0 = torch.as_strided %a {size = [4], stride = [1, 4]} : (tensor<3x4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @topk_k(%a: tensor<3x4xf32>) {
+  // expected-error@+1 {{k = 5 of 4 values}}
+  %0, %1 = torch.topk %a {k = 5} : (tensor<3x4xf32>) -> (tensor<3x5xf32>, tensor<3x5xi64>)
+  func.return
+}
+
+// -----
+
+func.func @sort_positions(%a: tensor<4xf32>) {
+  // expected-error@+1 {{positions must be i64 of shape [4], got tensor<4xi32>}}
+  %0, %1 = torch.sort %a : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi32>)
+  func.return
+}
+
+// -----
+
+func.func @kthvalue_k(%a: tensor<3x4xf32>) {
+  // expected-error@+1 {{k = 0 of 4 values}}
+  %0, %1 = torch.kthvalue %a {k = 0} : (tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>)
+  func.return
+}
+
+// -----
+
+func.func @median_positions(%a: tensor<3x4xf32>) {
+  // expected-error@+1 {{positions must be i64 of shape [3], got tensor<4xi64>}}
+  %0, %1 = torch.median_dim %a {dim = 1} : (tensor<3x4xf32>) -> (tensor<3xf32>, tensor<4xi64>)
+  func.return
+}
+
+// -----
+
+func.func @search_rows(%a: tensor<3x4xf32>, %b: tensor<2x5xf32>) {
+  // expected-error@+1 {{values [2, 5] do not fit sequences [3, 4]}}
+  %0 = torch.searchsorted %a, %b, none : (tensor<3x4xf32>, tensor<2x5xf32>) -> tensor<2x5xi64>
+  func.return
+}
+
+// -----
+
+func.func @search_sorter(%a: tensor<4xf32>, %b: tensor<5xf32>, %c: tensor<3xi64>) {
+  // expected-error@+1 {{a sorter must have shape [4], got tensor<3xi64>}}
+  %0 = torch.searchsorted %a, %b, %c : (tensor<4xf32>, tensor<5xf32>, tensor<3xi64>) -> tensor<5xi64>
   func.return
 }

@@ -754,13 +754,113 @@ builtin.module {
     %0 = torch.index %a, [%b, %c] {dim = 1} : (tensor<2x8x9xf32>, tensor<4x1xi64>, tensor<3xi64>) -> tensor<2x4x3xf32>
     func.return %0 : tensor<2x4x3xf32>
   }
+  func.func @sort(%a: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>) {
+    %0, %1 = torch.sort %a {dim = 0, descending = true} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
+    func.return %0, %1 : tensor<3x4xf32>, tensor<3x4xi64>
+  }
+  func.func @sort_stable(%a: tensor<f32>) -> (tensor<f32>, tensor<i64>) {
+    %0, %1 = torch.sort_stable %a {stable = true} : (tensor<f32>) -> (tensor<f32>, tensor<i64>)
+    func.return %0, %1 : tensor<f32>, tensor<i64>
+  }
+  func.func @topk(%a: tensor<3x4xbf16>) -> (tensor<3x2xbf16>, tensor<3x2xi64>) {
+    %0, %1 = torch.topk %a {k = 2, largest = false, sorted = false} : (tensor<3x4xbf16>) -> (tensor<3x2xbf16>, tensor<3x2xi64>)
+    func.return %0, %1 : tensor<3x2xbf16>, tensor<3x2xi64>
+  }
+  func.func @kthvalue(%a: tensor<3x4xi32>) -> (tensor<1x4xi32>, tensor<1x4xi64>) {
+    %0, %1 = torch.kthvalue %a {k = 3, dim = 0, keepdim = true} : (tensor<3x4xi32>) -> (tensor<1x4xi32>, tensor<1x4xi64>)
+    func.return %0, %1 : tensor<1x4xi32>, tensor<1x4xi64>
+  }
+  func.func @median(%a: tensor<3x4xf32>) -> tensor<f32> {
+    %0 = torch.median %a : (tensor<3x4xf32>) -> tensor<f32>
+    func.return %0 : tensor<f32>
+  }
+  func.func @median_dim(%a: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>) {
+    %0, %1 = torch.median_dim %a {dim = 1} : (tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>)
+    func.return %0, %1 : tensor<3xf32>, tensor<3xi64>
+  }
+  func.func @nanmedian(%a: tensor<3x4xf32>) -> tensor<f32> {
+    %0 = torch.nanmedian %a : (tensor<3x4xf32>) -> tensor<f32>
+    func.return %0 : tensor<f32>
+  }
+  func.func @nanmedian_dim(%a: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>) {
+    %0, %1 = torch.nanmedian_dim %a {dim = 1} : (tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>)
+    func.return %0, %1 : tensor<3xf32>, tensor<3xi64>
+  }
+  func.func @cummax(%a: tensor<3x4xi1>) -> (tensor<3x4xi1>, tensor<3x4xi64>) {
+    %0, %1 = torch.cummax %a {dim = 1} : (tensor<3x4xi1>) -> (tensor<3x4xi1>, tensor<3x4xi64>)
+    func.return %0, %1 : tensor<3x4xi1>, tensor<3x4xi64>
+  }
+  func.func @cummin(%a: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>) {
+    %0, %1 = torch.cummin %a {dim = 0} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
+    func.return %0, %1 : tensor<3x4xf32>, tensor<3x4xi64>
+  }
+  func.func @logcumsumexp(%a: tensor<3x4xf32>) -> tensor<3x4xf32> {
+    %0 = torch.logcumsumexp %a {dim = 0} : (tensor<3x4xf32>) -> tensor<3x4xf32>
+    func.return %0 : tensor<3x4xf32>
+  }
+  func.func @searchsorted(%a: tensor<3x4xf32>, %b: tensor<3x2xf32>, %c: tensor<3x4xi64>) -> tensor<3x2xi32> {
+    %0 = torch.searchsorted %a, %b, %c {out_int32 = true, side = "right"} : (tensor<3x4xf32>, tensor<3x2xf32>, tensor<3x4xi64>) -> tensor<3x2xi32>
+    func.return %0 : tensor<3x2xi32>
+  }
+  func.func @searchsorted_scalar(%a: tensor<4xf32>) -> tensor<i64> {
+    %0 = torch.searchsorted_scalar %a, none {input = 2.5 : f64} : (tensor<4xf32>) -> tensor<i64>
+    func.return %0 : tensor<i64>
+  }
+  func.func @bucketize(%a: tensor<3x4xf32>, %b: tensor<7xf32>) -> tensor<3x4xi64> {
+    %0 = torch.bucketize %a, %b {right = true} : (tensor<3x4xf32>, tensor<7xf32>) -> tensor<3x4xi64>
+    func.return %0 : tensor<3x4xi64>
+  }
+  func.func @bucketize_scalar(%a: tensor<4xi64>) -> tensor<i64> {
+    %0 = torch.bucketize_scalar %a {input = 3} : (tensor<4xi64>) -> tensor<i64>
+    func.return %0 : tensor<i64>
+  }
+  func.func @scatter(%a: tensor<3x4xf32>, %b: tensor<2x3xi64>, %c: tensor<2x5xf32>) -> tensor<3x4xf32> {
+    %0 = torch.scatter %a, %b, %c {dim = 0} : (tensor<3x4xf32>, tensor<2x3xi64>, tensor<2x5xf32>) -> tensor<3x4xf32>
+    func.return %0 : tensor<3x4xf32>
+  }
+  func.func @scatter_value(%a: tensor<3x4xf32>, %b: tensor<2x3xi64>) -> tensor<3x4xf32> {
+    %0 = torch.scatter_value %a, %b {dim = -1, value = 1.5 : f64} : (tensor<3x4xf32>, tensor<2x3xi64>) -> tensor<3x4xf32>
+    func.return %0 : tensor<3x4xf32>
+  }
+  func.func @scatter_add(%a: tensor<3xi8>, %b: tensor<5xi64>, %c: tensor<5xi8>) -> tensor<3xi8> {
+    %0 = torch.scatter_add %a, %b, %c {dim = 0} : (tensor<3xi8>, tensor<5xi64>, tensor<5xi8>) -> tensor<3xi8>
+    func.return %0 : tensor<3xi8>
+  }
+  func.func @scatter_reduce(%a: tensor<3xf32>, %b: tensor<5xi64>, %c: tensor<5xf32>) -> tensor<3xf32> {
+    %0 = torch.scatter_reduce %a, %b, %c {dim = 0, reduce = "amax", include_self = false} : (tensor<3xf32>, tensor<5xi64>, tensor<5xf32>) -> tensor<3xf32>
+    func.return %0 : tensor<3xf32>
+  }
+  func.func @index_reduce(%a: tensor<3x4xf32>, %b: tensor<2xi32>, %c: tensor<3x2xf32>) -> tensor<3x4xf32> {
+    %0 = torch.index_reduce %a, %b, %c {dim = 1, reduce = "mean"} : (tensor<3x4xf32>, tensor<2xi32>, tensor<3x2xf32>) -> tensor<3x4xf32>
+    func.return %0 : tensor<3x4xf32>
+  }
+  func.func @index_put(%a: tensor<2x8x9xf32>, %b: tensor<4x1xi64>, %c: tensor<3xi64>, %d: tensor<4x3xf32>) -> tensor<2x8x9xf32> {
+    %0 = torch.index_put %a, [%b, %c], %d {dim = 1, accumulate = true} : (tensor<2x8x9xf32>, tensor<4x1xi64>, tensor<3xi64>, tensor<4x3xf32>) -> tensor<2x8x9xf32>
+    func.return %0 : tensor<2x8x9xf32>
+  }
+  func.func @masked_scatter(%a: tensor<3x4xf32>, %b: tensor<4xi1>, %c: tensor<7xf32>) -> tensor<3x4xf32> {
+    %0 = torch.masked_scatter %a, %b, %c : (tensor<3x4xf32>, tensor<4xi1>, tensor<7xf32>) -> tensor<3x4xf32>
+    func.return %0 : tensor<3x4xf32>
+  }
+  func.func @diagonal_scatter(%a: tensor<3x4xf32>, %b: tensor<2xf32>) -> tensor<3x4xf32> {
+    %0 = torch.diagonal_scatter %a, %b {offset = -1} : (tensor<3x4xf32>, tensor<2xf32>) -> tensor<3x4xf32>
+    func.return %0 : tensor<3x4xf32>
+  }
+  func.func @as_strided(%a: tensor<3x4xf32>) -> tensor<4x2xf32> {
+    %0 = torch.as_strided %a {size = [4, 2], stride = [1, 4], storage_offset = 3} : (tensor<3x4xf32>) -> tensor<4x2xf32>
+    func.return %0 : tensor<4x2xf32>
+  }
+  func.func @as_strided_copy(%a: tensor<3x4xf32>) -> tensor<5xf32> {
+    %0 = torch.as_strided_copy %a {size = [5], stride = [0]} : (tensor<3x4xf32>) -> tensor<5xf32>
+    func.return %0 : tensor<5xf32>
+  }
   func.func @cumsum(%a: tensor<3x4xi1>) -> tensor<3x4xi64> {
     %0 = torch.cumsum %a {dim = -1} : (tensor<3x4xi1>) -> tensor<3x4xi64>
     func.return %0 : tensor<3x4xi64>
   }
-  func.func @dynamic(%a: tensor<?x4xf32>) -> tensor<?x4xf32> {
-    %0 = torch.softmax %a {dim = -1} : (tensor<?x4xf32>) -> tensor<?x4xf32>
-    func.return %0 : tensor<?x4xf32>
+  func.func @dynamic(%a: tensor<?x4xf32, #sym.extents<s0>>) -> tensor<?x4xf32, #sym.extents<s0>> {
+    %0 = torch.softmax %a {dim = -1} : (tensor<?x4xf32, #sym.extents<s0>>) -> tensor<?x4xf32, #sym.extents<s0>>
+    func.return %0 : tensor<?x4xf32, #sym.extents<s0>>
   }
   func.func @empty(%a: tensor<0x4xf32>) -> tensor<4xf32> {
     %0 = torch.sum %a {dim = [0]} : (tensor<0x4xf32>) -> tensor<4xf32>
@@ -775,11 +875,17 @@ builtin.module {
     func.return %0 : tensor<4x2xf32>
   }
   func.func @call(%a: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>) {
-    %0, %1 = torch.call "aten.linalg_eigh.default"(%a) {UPLO = "L"} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
+    %0, %1 = torch.call "aten.linalg_eigh.default"(input = %a, UPLO = "L") : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
     func.return %0, %1 : tensor<4x4xf32>, tensor<4xf32>
   }
+  func.func @call_arguments(%a: tensor<4xf32>, %b: tensor<2xcomplex<f32>>) {
+    %0 = torch.call "aten.index.Tensor"(input = %a, indices = [none, %a]) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xui8>
+    %1 = torch.call "my.op.out"(x = [], "a b" = [[1, -2], []], on = true, scale = -2.5 : f64, dtype = complex<f32>, top = none) : () -> tensor<2xcomplex<f64>>
+    torch.call "my.check.default"(x = %a) : (tensor<4xf32>) -> ()
+    func.return
+  }
   func.func @call_annotated(%a: tensor<4xf32>) -> tensor<4xf32> {
-    %0 = torch.call "aten.erfinv.default"(%a) attributes {deplo.note = "kept"} : (tensor<4xf32>) -> tensor<4xf32>
+    %0 = torch.call "aten.erfinv.default"(input = %a) attributes {deplo.note = "kept"} : (tensor<4xf32>) -> tensor<4xf32>
     func.return %0 : tensor<4xf32>
   }
 }

@@ -1,4 +1,8 @@
-"""What the Python tests share: running the console scripts as a user would."""
+"""What the Python tests share: running the console scripts as a user would, and how Hypothesis looks.
+
+Hypothesis tries the same examples each time, so that a commit passes or fails for good;
+`pytest --hypothesis-profile=explore` tries new ones.
+"""
 
 import resource
 import subprocess
@@ -9,6 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("repeat", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("repeat")
 
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout, which is also the package."""

@@ -1,5 +1,7 @@
 """Programs written in the IR itself: threads that work together, and indices no front end writes."""
 
+from itertools import pairwise
+
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects as get_xdsl_dialects
 from xdsl.dialects.builtin import ModuleOp
@@ -34,6 +36,25 @@ func.func @main(%x: tensor<{source}>) -> tensor<{result}> {{
     }}
   }}
   func.return %y : tensor<{result}>
+}}"""
+
+
+def chain(lengths: list[int]) -> str:
+    """A program of kernels that each read, in reverse, what the one before stored."""
+    lines: list[str] = []
+    for number, (source, result) in enumerate(pairwise(lengths)):
+        lines.append(f"""
+  %v{number + 1} = loop.kernel @k{number}(%v{number}) : (tensor<{source}xf32>) -> tensor<{result}xf32> {{
+  ^bb0(%in: memref<{source}xf32>, %out: memref<{result}xf32>):
+    tile.launch (%t = {result} : block) {{
+      %e = loop.load %in[{source - 1} - %t] : memref<{source}xf32>
+      loop.store %e, %out[%t] : memref<{result}xf32>
+    }}
+  }}""")
+    last = len(lengths) - 1
+    return f"""
+func.func @main(%v0: tensor<{lengths[0]}xf32>) -> tensor<{lengths[-1]}xf32> {{{"".join(lines)}
+  func.return %v{last} : tensor<{lengths[-1]}xf32>
 }}"""
 
 
@@ -134,6 +155,26 @@ TILE_PROGRAMS = {
         }
         loop.store %s, %out[%b, %i] : memref<2x5xf32>""",
     ),
+    # 72 blocks, of which every third has a tail.
+    "matrix_product": """
+func.func @main(%x: tensor<24x37xf32>, %w: tensor<70x37xf32>) -> tensor<24x70xf32> {
+  %y = loop.kernel @k(%x, %w) : (tensor<24x37xf32>, tensor<70x37xf32>) -> tensor<24x70xf32> {
+  ^bb0(%a: memref<24x37xf32>, %b: memref<70x37xf32>, %out: memref<24x70xf32>):
+    tile.launch (%i = 24 : block, %j = 3 : block, %t = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+      %inside = loop.test[%j * 32 + %t < 70]
+      scf.if %inside {
+        %s = loop.for %k = 0 to 37 reduce(add) -> f32 {
+          %u = loop.load %a[%i, %k] : memref<24x37xf32>
+          %v = loop.load %b[%j * 32 + %t, %k] : memref<70x37xf32>
+          %p = arith.mulf %u, %v : f32
+          loop.yield %p : f32
+        }
+        loop.store %s, %out[%i, %j * 32 + %t] : memref<24x70xf32>
+      }
+    }
+  }
+  func.return %y : tensor<24x70xf32>
+}""",
     # An index that a 32-bit integer cannot hold.
     "huge_index": kernel(
         "64xi64",
@@ -159,5 +200,7 @@ TILE_PROGRAMS = {
         %v = loop.load %in[%r, %q + 2] : memref<7x5xf32>
         loop.store %v, %out[%i, %j] : memref<14x12xf32>""",
     ),
+    # Buffers of several sizes that live from one launch to the next.
+    "chain": chain([64, 50, 40, 33, 20, 10]),
 }
 """Name -> text."""

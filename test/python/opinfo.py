@@ -52,6 +52,9 @@ UNDETERMINED = (
 )
 """Entries whose results hold whatever was in memory."""
 
+TIES = {"sort", "argsort", "msort", "topk", "kthvalue", "median", "nanmedian"}
+"""Entries whose positions PyTorch leaves open where values are equal: what stands there is compared."""
+
 SEED = 20
 """Chooses the samples' values and, with a part, which entries it holds."""
 
@@ -109,7 +112,8 @@ def try_sample(op: OpInfo, sample: SampleInput) -> tuple[str, str]:
     args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
 
     def program(*args, **kwargs):
-        return op.op(*args, **kwargs)
+        result = op.op(*args, **kwargs)
+        return values_of(op.name, result, args, kwargs) if op.name in TIES else result
 
     def inputs():
         return pytree.tree_map(clone, args), pytree.tree_map(clone, kwargs)
@@ -140,6 +144,28 @@ def try_sample(op: OpInfo, sample: SampleInput) -> tuple[str, str]:
         return "inexact", verdict.problem
     shapes = [tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in args]
     return "WRONG", f"{verdict.problem} (args {shapes}, {kwargs})".replace("\n", " ")[:400]
+
+
+def values_of(name: str, result: object, args: tuple, kwargs: dict) -> object:
+    """The result, with positions replaced by the values that stand there."""
+    source = args[0]
+    leaves = pytree.tree_leaves(result)
+    positions = [v for v in leaves if v.dtype == torch.int64 and v is not leaves[0]]
+    if name == "argsort":
+        positions = leaves
+    if not positions:
+        return result
+    if not source.ndim:
+        return source
+    place = {"topk": 2, "kthvalue": 2}.get(name, 1)
+    dim = kwargs.get("dim", args[place] if len(args) > place else -1)
+    if not isinstance(dim, int) or isinstance(dim, bool):
+        dim = -1  # argsort and sort take `stable` or `descending` there
+    (position,) = positions
+    if position.ndim < source.ndim:
+        position = position.unsqueeze(dim)
+    taken = source.gather(dim, position)
+    return taken if name == "argsort" else (leaves[0], taken)
 
 
 def as_far_as_eager(result: object, eager: object, exact: object) -> bool:

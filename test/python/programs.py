@@ -344,3 +344,76 @@ _add("cat_of_padded", lambda a, b: torch.cat([F.pad(a, (1, 1)), b]), _randn(3), 
 _add("siblings", lambda x, a, b: (x @ a, x @ b), _randn(4, 5), _randn(5, 12), _randn(5, 12))
 _add("a_sum_and_a_sum_of_it", lambda x, y: (x + y, x + (x + y)), _randn(7), _randn(7))
 _add("differences", lambda x: x[1:] - x[:-1], _randn(7))
+
+# --------------------------------------------------------------------------- writing at positions
+
+
+def _put_in_place(x: torch.Tensor, i: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    y[:, i] = v
+    y[i, 1] += 3
+    y[y > 1] = 0.5
+    return y
+
+
+_add("put_in_place", _put_in_place, _randn(5, 6), _integers(0, -1, 0, 3), _randn(5, 4))
+_add(
+    "scatter_last_wins",
+    lambda x, i, s: (x.scatter(0, i, s), x.scatter(1, i, 2.5), x.exp().scatter(0, i[:1], s)),
+    _randn(3, 4),
+    lambda: torch.tensor([[0, 2, 1], [0, 2, 0]]),
+    _randn(2, 4),
+)
+_add(
+    "scatter_folds",
+    lambda x, i, s: (
+        x.scatter_add(0, i, s),
+        *(x.scatter_reduce(0, i, s, r) for r in ("prod", "amax", "mean")),
+        x.scatter_reduce(0, i, s, "amin", include_self=False),
+    ),
+    lambda: torch.tensor(SPECIAL),
+    _integers(3, 0, 3, 4, 1, 4),
+    lambda: torch.tensor([1.0, 2.0, -5.0, -0.0, float("nan"), -0.0]),
+)
+_add(
+    "index_add_bf16",
+    lambda x, i, s: (x.index_add(1, i, s, alpha=2), x.index_copy(1, i, s)),
+    _randn(3, 5, dtype=torch.bfloat16),
+    _integers(4, 0, 4),
+    _randn(3, 3, dtype=torch.bfloat16),
+)
+_add(
+    "scatter_add_of_int8_wraps",
+    lambda x, i: x.scatter_add(0, i, x),
+    _integers(127, -128, 100, 5, dtype=torch.int8),
+    _integers(0, 1, 0, 3),
+)
+_add(
+    "masked_scatter",
+    lambda x, m, s: x.masked_scatter(m, s),
+    *(_randn(3, 5), lambda: torch.rand(5) > 0.4, _randn(15)),
+)
+_add(
+    "sort",
+    lambda x: (*x.sort(dim=0, stable=True), *x.sort(dim=1, descending=True, stable=True)),
+    lambda: torch.tensor([SPECIAL, SPECIAL[::-1], [1.0, 2.0] * 5]),
+)
+_add("topk_bf16", lambda x: x.topk(3, 1)[0], _randn(4, 7, dtype=torch.bfloat16))
+_add(
+    "middle_values",
+    lambda x: (x.median(), x.median(1)[0], x.nanmedian(0)[0], x.kthvalue(2, 1)[0]),
+    lambda: torch.tensor([SPECIAL[2:8], SPECIAL[:6]]),
+)
+_add(
+    "running_extrema",
+    lambda x: (*x.cummax(0), *x.cummin(0), x.logcumsumexp(0)),
+    lambda: torch.tensor([1.0, -2.0, 1.0, 3.0, 3.0, -float("inf"), float("nan"), 4.0]),
+)
+_BOUNDS = torch.tensor([-float("inf"), -1.0, 0.0, 0.0, 2.5])
+_add(
+    "searchsorted",
+    lambda x: (torch.bucketize(x, _BOUNDS), torch.searchsorted(_BOUNDS, x, right=True)),
+    lambda: torch.tensor(SPECIAL),
+)
+_add("diagonal_scatter", lambda x, s: x.diagonal_scatter(s, -1), _randn(4, 5), _randn(3))
+_add("as_strided", lambda x: x.exp().as_strided((3, 4), (2, 1), 1), _randn(4, 5))

@@ -9,7 +9,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import Builtin
 from xdsl.passes import ModulePass
 
-from deplo.dialects.tensor_ir import TensorIR
+from deplo.analysis.equivalence import equivalent
+from deplo.dialects.tensor_ir import ElementwiseOp, TensorIR
 from deplo.errors import MismatchError
 from deplo.interpreter import NotExecutable, ProgramError, execute
 from deplo.tools.check_each_pass import PassChecker
@@ -41,12 +42,27 @@ class ReturnTheInputPass(ModulePass):
         main.body.block.last_op.operands[0] = main.body.block.args[0]
 
 
-@pytest.fixture
-def module():
+@dataclass(frozen=True)
+class SwapOperandsPass(ModulePass):
+    name = "swap-operands"
+
+    def apply(self, ctx, op):
+        """x + y becomes y + x."""
+        for each in op.walk():
+            if isinstance(each, ElementwiseOp):
+                each.operands = each.operands[::-1]
+
+
+def parse(text):
     ctx = Context()
     for dialect in (Builtin, func.Func, TensorIR):
         ctx.load_dialect(dialect)
-    return ctx, LocatedParser(ctx, PROGRAM, "program.mlir").parse_module()
+    return ctx, LocatedParser(ctx, text, "program.mlir").parse_module()
+
+
+@pytest.fixture
+def module():
+    return parse(PROGRAM)
 
 
 def check(module, passes, **options):
@@ -57,8 +73,31 @@ def check(module, passes, **options):
 
 
 def test_passes_that_keep_the_meaning_are_checked(module):
-    checker, told = check(module, [KeepPass(), KeepPass()])
-    assert (checker.checked, told) == (2, [])
+    checker, told = check(module, [SwapOperandsPass(), SwapOperandsPass()])
+    assert (checker.checked, checker.unchanged, told) == (2, 0, [])
+
+
+def test_a_program_that_did_not_change_is_not_run_again(module):
+    calls = []
+
+    def count(program, inputs, history):
+        calls.append(program)
+        return execute(program, inputs, history)
+
+    checker, told = check(module, [KeepPass(), SwapOperandsPass(), KeepPass()], execute=count)
+    assert (checker.checked, checker.unchanged, told) == (3, 2, [])
+    assert len(calls) == 2 * 2  # two input sets, before and after the swap
+
+
+def test_a_change_of_the_type_of_a_value_is_a_change():
+    text = """
+    func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %h = tensor_ir.cast %x : tensor<2xf32> to tensor<2xf16>
+      %y = tensor_ir.cast %h : tensor<2xf16> to tensor<2xf32>
+      func.return %y : tensor<2xf32>
+    }"""
+    assert not equivalent(parse(text)[1], parse(text.replace("f16", "bf16"))[1])
+    assert equivalent(parse(text)[1], parse(text)[1])
 
 
 def test_first_wrong_pass_is_named(module):
@@ -70,11 +109,11 @@ def test_first_wrong_pass_is_named(module):
 def test_blame_spans_the_stages_that_cannot_run(module):
     calls = []
 
-    def every_other_time(program, inputs):
+    def every_other_time(program, inputs, history):
         calls.append(program)
         if len(calls) == 2:
             raise NotExecutable("no such stage")
-        return execute(program, inputs)
+        return execute(program, inputs, history)
 
     inputs = [[np.arange(4, dtype=np.float32), np.ones(4, dtype=np.float32)]]
     with pytest.raises(MismatchError, match="after pass 'return-the-input' or 'keep'"):
@@ -82,7 +121,7 @@ def test_blame_spans_the_stages_that_cannot_run(module):
 
 
 def test_a_stage_passed_over_is_told(module):
-    def never(program, inputs):
+    def never(program, inputs, history):
         raise NotExecutable("no such stage")
 
     checker, told = check(module, [KeepPass()], execute=never)
@@ -93,14 +132,14 @@ def test_a_stage_passed_over_is_told(module):
 def test_a_program_that_starts_to_fail_is_a_mismatch(module):
     calls = []
 
-    def fails_later(program, inputs):
+    def fails_later(program, inputs, history):
         calls.append(program)
         if len(calls) > 2:
             raise ProgramError("index 7 is out of range")
-        return execute(program, inputs)
+        return execute(program, inputs, history)
 
     with pytest.raises(MismatchError, match="it fails: index 7 is out of range"):
-        check(module, [KeepPass()], execute=fails_later)
+        check(module, [ReturnTheInputPass()], execute=fails_later)
 
 
 def test_the_driver_checks_each_pass(deplo_opt):

@@ -311,6 +311,33 @@ def test_presets_have_the_published_shapes():
 
 
 @pytest.mark.parametrize(
+    ("name", "config", "shape"),
+    [
+        ("resnet", "embedding_size=8,hidden_sizes=[8,16],depths=[1,1]", (1, 3, 224, 224)),
+        (
+            "vit",
+            "hidden_size=8,num_attention_heads=2,num_hidden_layers=1,image_size=32",
+            (1, 3, 32, 32),
+        ),
+        ("t5", "d_model=8,num_layers=1,d_ff=8", (1, 16)),
+        (
+            "whisper",
+            "d_model=12,encoder_layers=1,max_source_positions=10,num_mel_bins=8",
+            (1, 8, 20),
+        ),
+    ],
+)
+def test_an_architecture_gets_the_input_it_takes(
+    name: str, config: str, shape: tuple[int, ...]
+) -> None:
+    source = load_source(f"hf:{name}", config=config, seq_len=16)
+    ((value,),) = (source.kwargs.values(),)
+    assert value.shape == shape
+    with torch.no_grad():
+        assert isinstance(source.program(**source.kwargs), torch.Tensor)
+
+
+@pytest.mark.parametrize(
     ("name", "config", "message"),
     [
         ("hf:lama", "", "did you mean llama"),

@@ -6,7 +6,7 @@ the place of the original on programs for which the defect matters.
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -72,20 +72,27 @@ def _install(full: str, module: ModuleType) -> None:
     setattr(sys.modules[package], leaf, module)
 
 
-def execute_any(module: ModuleOp, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+def execute_any(
+    module: ModuleOp, inputs: Sequence[np.ndarray], history: interpreter.History
+) -> Sequence[np.ndarray]:
     """Run any stage below Torch IR; the LLVM stage as native code."""
     if any(isinstance(op, llvm.FuncOp) for op in module.walk()):
         return run_native(module, "cpu", inputs)
-    return interpreter.execute(module, inputs)
+    return interpreter.execute(module, inputs, history)
 
 
-def check(name: str, target: str, mutant: ModulePass | None) -> None:
+def check(
+    name: str,
+    target: str,
+    mutant: ModulePass | None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> None:
     """Check each pass on a program, the mutant in its place. Raises what the checks raise."""
     end = "llvm" if target == "cpu" else "cuda"
     if name in TILE_PROGRAMS:
         module = parse(TILE_PROGRAMS[name])
         passes = make_pipeline(f"tile-to-{end}", target)
-        checker = PassChecker(lambda line: None, execute=execute_any)
+        checker = PassChecker(tell, execute=execute_any)
     else:
         program, args = make(name)
         captured = compiled(name).captured
@@ -97,7 +104,7 @@ def check(name: str, target: str, mutant: ModulePass | None) -> None:
         ]
         passes = make_pipeline(f"torch-to-{end}", target)
         execute = make_executor(captured, program, target)
-        checker = PassChecker(lambda line: None, execute=execute, inputs=[values])
+        checker = PassChecker(tell, execute=execute, inputs=[values])
     if mutant is not None:
         assert mutant.name in [each.name for each in passes]
     context = make_context()
@@ -125,6 +132,7 @@ SHARE = ("share-sweeps", "loop.share_sweeps")
 REGISTER = ("register-tile", "tile.register_tile")
 COMPOSE = ("compose-index-maps", "tensor_ir.compose_index_maps")
 LAYOUT = ("decompose-torch", "torch.layout")
+ARENA = ("assign-arena", "kernel.assign_arena")
 ACCESSES = ("convert-to-llvm", "llvm.accesses")
 
 BARRIER = "builder.insert(BarrierOp())\n"
@@ -172,6 +180,12 @@ MUTANTS = {
         "delinearize(D0, extents)[::-1], strict",
         ("two_block_axes",),
     ),
+    "one block fewer": Mutant(
+        *MATERIALIZE,
+        "blocks = static_extent(launch.num_blocks) if",
+        "blocks = static_extent(launch.num_blocks) - 1 if",
+        ("matrix_product",),
+    ),
     "reduction starts from the identity of another combiner": Mutant(
         *LOOPS,
         "identity(combiner, element)",
@@ -183,8 +197,8 @@ MUTANTS = {
     ),
     "loop one iteration short": Mutant(
         *LOOPS,
-        "constants.get(op.static_extent)",
-        "constants.get(op.static_extent - 1)",
+        "constants.get(static_extent(op.extent.data))",
+        "constants.get(static_extent(op.extent.data) - 1)",
         ("exp_of_sum",),
     ),
     "an index at the extent passes the check": Mutant(
@@ -192,8 +206,8 @@ MUTANTS = {
     ),
     "strides swapped": Mutant(
         *CUDA,
-        "op.map.data.results, memref.get_shape()",
-        "op.map.data.results, memref.get_shape()[::-1]",
+        "op.map.data.results, static_shape(memref)",
+        "op.map.data.results, static_shape(memref)[::-1]",
         ("cat_transposed",),
     ),
     "a negative index is divided as C++ does": Mutant(
@@ -327,6 +341,15 @@ MUTANTS = {
         "for size in range(MAX_TILE, 0, -1)",
         ("linear_odd",),
         "cpu",
+    ),
+    "a buffer takes the place of one that its kernel reads": Mutant(
+        *ARENA,
+        "self.first <= other.last and other.first <= self.last",
+        "self.first < other.last and other.first < self.last",
+        ("chain",),
+    ),
+    "a buffer takes a place that is too small": Mutant(
+        *ARENA, "if offset + lifetime.size <= at:", "if offset <= at:", ("chain",)
     ),
     "composition forgets the outer map": Mutant(
         *COMPOSE,

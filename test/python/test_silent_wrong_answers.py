@@ -36,6 +36,12 @@ def test_casts_are_not_dropped(dtype):
     check(lambda x: x.float(), (X * 3).to(dtype))
 
 
+def test_casts_in_between_keep_their_types():
+    x = torch.randint(0, 100_000, (4, 8))
+    check(lambda x, y: (x.to(torch.int8).long(), y.to(torch.int16).long()), x, x + 1)
+    check(lambda x, y: (x.bfloat16().float().exp(), y.half().float().exp()), X, X + 1)
+
+
 def test_alpha_of_add_and_sub_is_not_dropped():
     check(lambda x, y: torch.add(x, y, alpha=2.5), X, X + 1)
     check(lambda x, y: torch.sub(x, y, alpha=3), X, X + 1)

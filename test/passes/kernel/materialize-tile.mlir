@@ -1,6 +1,7 @@
 // RUN: deplo-opt %s -p materialize-tile --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p materialize-tile --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p materialize-tile --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p materialize-tile,assign-arena --split-input-file | FileCheck %s --check-prefix=ARENA
 
 // Two block axes share the block's number; loops become scf.for; the host allocates and launches.
 // CHECK-LABEL: kernel.func @rows(%in: memref<2x4x8xf32>, %out: memref<2x4xf32>) blocks(8) threads(1) {
@@ -111,6 +112,42 @@ func.func @main(%x: tensor<4x40xf32>) -> tensor<40xf32> {
     }
   }
   func.return %y : tensor<40xf32>
+}
+
+// -----
+
+// Kernels that differ in nothing but the type of a value in between are two. Nothing is left of them that
+// would still use their buffers.
+// CHECK-LABEL: kernel.func @low
+// CHECK:         arith.trunci %{{.+}} : i64 to i8
+// CHECK-LABEL: kernel.func @middle
+// CHECK:         arith.trunci %{{.+}} : i64 to i16
+// CHECK-LABEL: func.func @main
+// CHECK:         kernel.launch @low(
+// CHECK:         kernel.launch @middle(
+// ARENA-LABEL: kernel.func @middle
+// ARENA:         kernel.alloc at 0 : memref<4xi64>
+// ARENA-NEXT:    kernel.launch @low(
+func.func @main(%x: tensor<4xi64>) -> tensor<4xi64> {
+  %a = loop.kernel @low(%x) : (tensor<4xi64>) -> tensor<4xi64> {
+  ^bb0(%in: memref<4xi64>, %out: memref<4xi64>):
+    tile.launch (%t = 4 : thread) {
+      %v = loop.load %in[%t] : memref<4xi64>
+      %n = arith.trunci %v : i64 to i8
+      %w = arith.extsi %n : i8 to i64
+      loop.store %w, %out[%t] : memref<4xi64>
+    }
+  }
+  %b = loop.kernel @middle(%a) : (tensor<4xi64>) -> tensor<4xi64> {
+  ^bb0(%in: memref<4xi64>, %out: memref<4xi64>):
+    tile.launch (%t = 4 : thread) {
+      %v = loop.load %in[%t] : memref<4xi64>
+      %n = arith.trunci %v : i64 to i16
+      %w = arith.extsi %n : i16 to i64
+      loop.store %w, %out[%t] : memref<4xi64>
+    }
+  }
+  func.return %b : tensor<4xi64>
 }
 
 // -----

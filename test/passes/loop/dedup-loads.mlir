@@ -74,3 +74,28 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   }
   func.return %y : tensor<8xf32>
 }
+
+// -----
+
+// The order of the operands of a product is no difference; that of a difference is.
+// CHECK-LABEL: loop.kernel @commutative
+// CHECK:         %[[p:.+]] = arith.mulf
+// CHECK-NEXT:    %[[d:.+]] = arith.subf %[[p]], %a
+// CHECK-NEXT:    %[[e:.+]] = arith.subf %a, %[[p]]
+// REMARK: remark: dedup-loads: commutative: removed 1 operations
+func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %z = loop.kernel @commutative(%x, %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%x: memref<8xf32>, %y: memref<8xf32>, %out: memref<8xf32>):
+    loop.for %i = 0 to 8 {
+      %a = loop.load %x[%i] : memref<8xf32>
+      %b = loop.load %y[%i] : memref<8xf32>
+      %p = arith.mulf %a, %b : f32
+      %q = arith.mulf %b, %a : f32
+      %d = arith.subf %p, %a : f32
+      %e = arith.subf %a, %q : f32
+      %f = arith.divf %d, %e : f32
+      loop.store %f, %out[%i] : memref<8xf32>
+    }
+  }
+  func.return %z : tensor<8xf32>
+}

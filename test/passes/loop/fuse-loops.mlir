@@ -79,17 +79,19 @@ func.func @main(%x: tensor<8x64xf32>, %up: tensor<256x64xf32>, %down: tensor<64x
 // -----
 
 // Declined: a result of the program has to be stored anyway; a sum over everything is not
-// recomputed by every row; a check of indices from data stays where it is.
+// recomputed by every row; a check of indices from data stays where some would not be read.
 // REMARK-DAG: remark: fuse-loops: k_e: declined: not merged into k_s: its value is a result of the program
 // REMARK-DAG: remark: fuse-loops: k_s: declined: not merged into {{.+}}: a reduction that all rows share is computed once, in a kernel of its own
-// REMARK-DAG: remark: fuse-loops: k_g: declined: not merged into k_o: checks indices from data
-func.func @main(%x: tensor<4xf32>, %ids: tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>) {
+// REMARK-DAG: remark: fuse-loops: k_g: declined: not merged into k_o: checks indices from data, and not all of them would be read
+func.func @main(%x: tensor<4xf32>, %ids: tensor<4xi64>) -> (tensor<4xf32>, tensor<2xf32>) {
   %e = tensor_ir.elementwise exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
   %s = tensor_ir.reduce add(%e) over [0] : tensor<4xf32> -> tensor<1xf32>
   %b = tensor_ir.index_map (i) -> %s[0] : (tensor<1xf32>) -> tensor<4xf32>
   %g = tensor_ir.gather %x[%ids] along 0 : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>
-  %o = tensor_ir.elementwise add(%g, %b) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  func.return %e, %o : tensor<4xf32>, tensor<4xf32>
+  %t = tensor_ir.index_map (i) -> %g[i * 2] : (tensor<4xf32>) -> tensor<2xf32>
+  %u = tensor_ir.index_map (i) -> %b[i] : (tensor<4xf32>) -> tensor<2xf32>
+  %o = tensor_ir.elementwise add(%t, %u) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %e, %o : tensor<4xf32>, tensor<2xf32>
 }
 
 // -----
@@ -158,4 +160,32 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
     }
   }
   func.return %z : tensor<2xf32>
+}
+
+// -----
+
+// A check of indices goes along where every element is read.
+// CHECK-LABEL: func.func @main(%table: tensor<9x4xf32>
+// CHECK-NEXT:    loop.kernel @k_o
+// CHECK:           loop.for %i = 0 to 3 {
+// CHECK-NEXT:        loop.for %j = 0 to 4 {
+// CHECK:               loop.checked_index %{{.+}} below 9
+// CHECK-NOT:     loop.kernel
+// REMARK: remark: fuse-loops: k_g: merged into k_o
+func.func @main(%table: tensor<9x4xf32>, %ids: tensor<3xi64>) -> tensor<3x4xf32> {
+  %g = tensor_ir.gather %table[%ids] along 0 : (tensor<9x4xf32>, tensor<3xi64>) -> tensor<3x4xf32>
+  %o = tensor_ir.elementwise exp(%g) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  func.return %o : tensor<3x4xf32>
+}
+
+// -----
+
+// Rows that can be folded at the same time are not left to one thread.
+// CHECK-LABEL: func.func @main(%x: tensor<512x512xf32>)
+// REMARK: remark: fuse-loops: k_s: declined: not merged into k_t: one thread would do what {{.+}}FLOP of independent rows do at once
+func.func @main(%x: tensor<512x512xf32>) -> tensor<1x1xf32> {
+  %s = tensor_ir.reduce add(%x) over [1] : tensor<512x512xf32> -> tensor<512x1xf32>
+  %q = tensor_ir.elementwise mul(%s, %s) : (tensor<512x1xf32>, tensor<512x1xf32>) -> tensor<512x1xf32>
+  %t = tensor_ir.reduce max(%q) over [0] : tensor<512x1xf32> -> tensor<1x1xf32>
+  func.return %t : tensor<1x1xf32>
 }

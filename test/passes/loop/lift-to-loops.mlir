@@ -83,3 +83,24 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf3
   %n = tensor_ir.elementwise neg(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %n, %x, %n : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Loops over dynamic sizes, and indices that multiply and divide by them.
+// CHECK-LABEL: func.func @main(%x: tensor<?x?x64xf32, #sym.extents<s0, s1>>, %ids: tensor<?xi64, #sym.extents<s0>>)
+// CHECK:         loop.kernel @k_sum(%x)
+// CHECK:           loop.for %i = 0 to s0 {
+// CHECK-NEXT:        loop.for %k = 0 to 64 {
+// CHECK-NEXT:          loop.for %j = 0 to s1 reduce(add) -> f32 {
+// CHECK:         loop.kernel @k_rows(%x, %ids)
+// CHECK:           loop.checked_index %{{.+}} below s0 : i64
+// CHECK:         loop.kernel @k_flat(%x)
+// CHECK:           loop.for %i = 0 to s0 * s1 {
+// CHECK-NEXT:        loop.test[%i >= s1]
+// CHECK:               loop.load %x[%i floordiv s1, %i mod s1, 0] : memref<?x?x64xf32, #sym.extents<s0, s1>>
+func.func @main(%x: tensor<?x?x64xf32, #sym.extents<s0, s1>>, %ids: tensor<?xi64, #sym.extents<s0>>) -> (tensor<?x1x64xf32, #sym.extents<s0>>, tensor<?x?x64xf32, #sym.extents<s0, s1>>, tensor<?xf32, #sym.extents<s0 * s1>>) {
+  %sum = tensor_ir.reduce add(%x) over [1] : tensor<?x?x64xf32, #sym.extents<s0, s1>> -> tensor<?x1x64xf32, #sym.extents<s0>>
+  %rows = tensor_ir.gather %x[%ids] along 0 : (tensor<?x?x64xf32, #sym.extents<s0, s1>>, tensor<?xi64, #sym.extents<s0>>) -> tensor<?x?x64xf32, #sym.extents<s0, s1>>
+  %flat = tensor_ir.index_map (i) -> %x[i floordiv s1, i mod s1, 0] if i >= s1 else 1.0 : (tensor<?x?x64xf32, #sym.extents<s0, s1>>) -> tensor<?xf32, #sym.extents<s0 * s1>>
+  func.return %sum, %rows, %flat : tensor<?x1x64xf32, #sym.extents<s0>>, tensor<?x?x64xf32, #sym.extents<s0, s1>>, tensor<?xf32, #sym.extents<s0 * s1>>
+}

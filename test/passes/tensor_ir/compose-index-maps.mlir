@@ -63,11 +63,16 @@ func.func @main(%p: tensor<4xf32>) -> tensor<10xf32> {
 
 // -----
 
-// Declined: dynamic extents.
-// CHECK-LABEL: func.func @main(%n: index, %x: tensor<?xf32>)
-// CHECK:         %t = tensor_ir.index_map (i) -> %x[i] sizes(%n)
-// REMARK: remark: compose-index-maps: t: declined: dynamic extents
-func.func @main(%n: index, %x: tensor<?xf32>) -> tensor<?xf32> {
-  %t = tensor_ir.index_map (i) -> %x[i] sizes(%n) : (tensor<?xf32>) -> tensor<?xf32>
-  func.return %t : tensor<?xf32>
+// Symbolic extents: heads are split off and merged again, which changes nothing; a flattened batch is read
+// through products and quotients of sizes.
+// CHECK-LABEL: func.func @main(%x: tensor<?x?x64xf32, #sym.extents<s0, s1>>)
+// CHECK:         %row = tensor_ir.index_map (i) -> %x[i floordiv s1, i mod s1, 0]
+// CHECK-NEXT:    func.return %x, %row
+// REMARK: remark: compose-index-maps: merged: changes nothing, removed
+func.func @main(%x: tensor<?x?x64xf32, #sym.extents<s0, s1>>) -> (tensor<?x?x64xf32, #sym.extents<s0, s1>>, tensor<?xf32, #sym.extents<s0 * s1>>) {
+  %split = tensor_ir.index_map (i, j, k, l) -> %x[i, k, j * 16 + l] : (tensor<?x?x64xf32, #sym.extents<s0, s1>>) -> tensor<?x4x?x16xf32, #sym.extents<s0, s1>>
+  %merged = tensor_ir.index_map (i, j, k) -> %split[i, k floordiv 16, j, k mod 16] : (tensor<?x4x?x16xf32, #sym.extents<s0, s1>>) -> tensor<?x?x64xf32, #sym.extents<s0, s1>>
+  %flat = tensor_ir.index_map (i, j) -> %x[(i * 64 + j) floordiv (s1 * 64), (i * 64 + j) floordiv 64 mod s1, (i * 64 + j) mod 64] : (tensor<?x?x64xf32, #sym.extents<s0, s1>>) -> tensor<?x64xf32, #sym.extents<s0 * s1>>
+  %row = tensor_ir.index_map (i) -> %flat[i, 0] : (tensor<?x64xf32, #sym.extents<s0 * s1>>) -> tensor<?xf32, #sym.extents<s0 * s1>>
+  func.return %merged, %row : tensor<?x?x64xf32, #sym.extents<s0, s1>>, tensor<?xf32, #sym.extents<s0 * s1>>
 }

@@ -1,0 +1,158 @@
+"""The dynamic sizes of a program: what they are, what a call's shapes say they are, what the program is then.
+
+    sizes = solve_sizes(types, [(2, 32)])    # [2, 32], for an argument of type tensor<?x?xf32, …<s0, s1>>
+    fixed = instantiate(module, sizes)       # the program with 2 for s0 and 32 for s1
+
+A program with dynamic sizes means what it means with numbers in their place. The interpreters execute such
+programs, so they need not know of sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    ArrayAttr,
+    DictionaryAttr,
+    MemRefType,
+    ModuleOp,
+    TensorType,
+)
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineSymExpr
+from xdsl.rewriter import Rewriter
+
+from ..dialects.affine import affine_map, condition, condition_exprs, replace_symbols
+from ..dialects.sizes import (
+    Extent,
+    ExtentAttr,
+    ExtentsAttr,
+    Size,
+    SizeAttr,
+    evaluate,
+    memref_of,
+    shape_of,
+    tensor_of,
+)
+from ..errors import DeploError
+
+
+class SizeError(DeploError):
+    """The arguments' shapes do not fit what the program says of its sizes."""
+
+
+SIZES = "sym.sizes"
+"""The attribute of `@main` that holds a `#sym.size` for each symbol."""
+
+
+def sizes_of(main: func.FuncOp) -> Sequence[SizeAttr]:
+    """What each symbol of a program stands for; where it does not say that, any size under its own name."""
+    said = main.attributes.get(SIZES)
+    if isinstance(said, ArrayAttr):
+        return [size for size in said if isinstance(size, SizeAttr)]
+    extents = [n for shape in _shapes(main.function_type.inputs) for n in shape]
+    symbols = {s for n in extents if isinstance(n, Size) for s in n.symbols}
+    return [SizeAttr(f"s{i}") for i in range(max(symbols, default=-1) + 1)]
+
+
+def _shapes(types: Iterable[Attribute]) -> list[tuple[Extent, ...]]:
+    """The extents of each type; none for what has no shape."""
+    return [shape_of(t) if isinstance(t, TensorType | MemRefType) else () for t in types]
+
+
+def solve_sizes(types: Sequence[Attribute], shapes: Sequence[Sequence[int]]) -> list[int]:
+    """The value of each symbol where arguments of `types` have `shapes`.
+
+    An extent that is a symbol defines it; the others must then agree. Raises SizeError if they do not, or
+    if nothing defines a symbol.
+    """
+    known: dict[int, int] = {}
+    pairs = [
+        (argument, axis, said, actual)
+        for argument, (extents, shape) in enumerate(zip(_shapes(types), shapes, strict=True))
+        for axis, (said, actual) in enumerate(zip(extents, shape, strict=True))
+    ]
+    for _, _, said, actual in pairs:
+        if isinstance(said, Size) and isinstance(said.expr, AffineSymExpr):
+            known.setdefault(said.expr.position, actual)
+    symbols = [known.get(i, 0) for i in range(max(known, default=-1) + 1)]
+    for argument, axis, said, actual in pairs:
+        if isinstance(said, Size) and (missing := said.symbols - set(known)):
+            raise SizeError(f"the size s{min(missing)} is the extent of no axis of an argument")
+        if (expected := evaluate(said, symbols)) != actual:
+            raise SizeError(
+                f"argument {argument}, axis {axis}: expected {said} = {expected}, got {actual}"
+            )
+    return symbols
+
+
+def instantiate(module: ModuleOp, symbols: Sequence[int]) -> ModuleOp:
+    """A copy of `module` in which symbol `i` is the number `symbols[i]`."""
+    return _Instantiation(symbols).module(module.clone())
+
+
+def types_at(types: Sequence[Attribute], symbols: Sequence[int]) -> list[Attribute]:
+    """`types` in which symbol `i` is the number `symbols[i]`."""
+    replaced = _Instantiation(symbols)
+    return [replaced.attribute(type) for type in types]
+
+
+class _Instantiation:
+    def __init__(self, symbols: Sequence[int]):
+        self._symbols = symbols
+        self._numbers = [AffineExpr.constant(n) for n in symbols]
+        self._attributes: dict[Attribute, Attribute] = {}
+
+    def module(self, module: ModuleOp) -> ModuleOp:
+        for op in module.walk():
+            for held in (op.properties, op.attributes):
+                for name, value in held.items():
+                    held[name] = self.attribute(value)
+            for value in _values(op):
+                type = self.attribute(value.type)
+                if type != value.type:
+                    Rewriter.replace_value_with_new_type(value, type)
+        return module
+
+    def attribute(self, attribute: Attribute) -> Attribute:
+        if attribute not in self._attributes:
+            self._attributes[attribute] = self._replaced(attribute)
+        return self._attributes[attribute]
+
+    def _replaced(self, attribute: Attribute) -> Attribute:
+        match attribute:
+            case TensorType(encoding=ExtentsAttr()):
+                return tensor_of(attribute.element_type, self._shape(shape_of(attribute)))
+            case MemRefType(memory_space=ExtentsAttr()):
+                return memref_of(attribute.element_type, self._shape(shape_of(attribute)))
+            case ExtentAttr(data=extent):
+                return ExtentAttr(evaluate(extent, self._symbols))
+            case AffineMapAttr(data=data):
+                return AffineMapAttr(affine_map(data.num_dims, map(self._expr, data.results)))
+            case AffineSetAttr(data=data):
+                exprs = [self._expr(e) for e in condition_exprs(data)]
+                return AffineSetAttr(condition(data.num_dims, exprs))
+            case ArrayAttr(data=data):
+                return ArrayAttr([self.attribute(each) for each in data])
+            case DictionaryAttr(data=data):
+                return DictionaryAttr({k: self.attribute(v) for k, v in data.items()})
+            case ParametrizedAttribute():
+                return attribute.new([self.attribute(p) for p in attribute.parameters])
+            case _:
+                return attribute
+
+    def _shape(self, shape: Sequence[Extent]) -> list[int]:
+        return [evaluate(extent, self._symbols) for extent in shape]
+
+    def _expr(self, expr: AffineExpr) -> AffineExpr:
+        return replace_symbols(expr, self._numbers)
+
+
+def _values(op: Operation) -> Iterator[SSAValue]:
+    blocks: list[Block] = [block for region in op.regions for block in region.blocks]
+    yield from op.results
+    for block in blocks:
+        yield from block.args

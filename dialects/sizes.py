@@ -1,0 +1,350 @@
+"""The `sym` dialect: dynamic sizes, in types and in the signature of a program.
+
+A dynamic size is a symbol, `s0`, `s1`, …, numbered over the module. An extent is a number or a `Size`, an
+expression over symbols; a type that has dynamic extents says which, in the order of its `?`:
+
+    tensor<?x?x64xf32, #sym.extents<s0, s0 * s1 + 1>>
+    memref<?x64xf32, #sym.extents<s0>>
+
+So a type says which extents are equal. `@main` says what its symbols stand for and which sizes are allowed:
+
+    func.func @main(%x: …) attributes {sym.sizes = [#sym.size<"seq", 2, 4096, hint = 32>]}
+
+A size is at least 1 and less than 2**31. The hint is the size decisions reckon with; it never changes a
+result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IntAttr,
+    MemRefType,
+    NoneAttr,
+    StringAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, Data, Dialect, ParametrizedAttribute
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineSymExpr
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.base_printer import BasePrinter
+from xdsl.utils.exceptions import VerifyException
+
+from ..errors import DeploError
+from .affine import as_expr, leaves, product, quotient, remainder
+from .index_ranges import expand, proven_nonnegative
+from .index_simplify import simplify
+from .index_text import index_text, parse_index_expr, print_index_expr
+
+MAX_SIZE = 2**31 - 1
+"""The largest size a symbol may have."""
+
+DEFAULT_HINT = 64
+"""The size that decisions reckon with where a program gives no example."""
+
+
+class UndecidedSize(DeploError):
+    """A decision depends on a size that is known only at run time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """A size known at run time: an expression over symbols in canonical form, never a constant.
+
+    Arithmetic gives a `Size`, or a number where the result is constant. Equality is of expressions: no
+    size equals a number. An ordering that holds for all symbols from 1 on is decided; any other, and any
+    use as a Python number, raises `UndecidedSize`.
+    """
+
+    expr: AffineExpr
+
+    @staticmethod
+    def symbol(position: int) -> Size:
+        """The size that symbol `position` stands for."""
+        return Size(AffineExpr.symbol(position))
+
+    def __str__(self) -> str:
+        return index_text(self.expr)
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Size) and self.expr == other.expr
+
+    def __hash__(self) -> int:
+        return hash(self.expr)
+
+    @property
+    def symbols(self) -> set[int]:
+        """The symbols it depends on."""
+        return {e.position for e in leaves(self.expr) if isinstance(e, AffineSymExpr)}
+
+    def evaluate(self, symbols: Sequence[int]) -> int:
+        """The size where symbol `i` is `symbols[i]`."""
+        return self.expr.eval((), symbols)
+
+    # ---- arithmetic
+
+    def __add__(self, other: Extent) -> Extent:
+        return extent_of(self.expr + extent_expr(other))
+
+    def __sub__(self, other: Extent) -> Extent:
+        return extent_of(self.expr + product(extent_expr(other), -1))
+
+    def __rsub__(self, other: int) -> Extent:
+        return extent_of(product(self.expr, -1) + other)
+
+    def __neg__(self) -> Extent:
+        return 0 - self
+
+    def __mul__(self, other: Extent) -> Extent:
+        return extent_of(product(self.expr, extent_expr(other)))
+
+    def __floordiv__(self, other: Extent) -> Extent:
+        return extent_of(quotient(self.expr, extent_expr(other)))
+
+    def __rfloordiv__(self, other: int) -> Extent:
+        return extent_of(quotient(as_expr(other), self.expr))
+
+    def __mod__(self, other: Extent) -> Extent:
+        return extent_of(remainder(self.expr, extent_expr(other)))
+
+    def __rmod__(self, other: int) -> Extent:
+        return extent_of(remainder(as_expr(other), self.expr))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    # ---- order
+
+    def __lt__(self, other: Extent) -> bool:
+        return _decide(self, "<", other, other - self - 1, self - other)
+
+    def __le__(self, other: Extent) -> bool:
+        return _decide(self, "<=", other, other - self, self - other - 1)
+
+    def __gt__(self, other: Extent) -> bool:
+        return _decide(self, ">", other, self - other - 1, other - self)
+
+    def __ge__(self, other: Extent) -> bool:
+        return _decide(self, ">=", other, self - other, other - self - 1)
+
+    # ---- what a size is not
+
+    def _not_a_number(self, *_: object) -> NoReturn:
+        raise UndecidedSize(f"the size {self} is known only at run time")
+
+    __bool__ = __int__ = __index__ = __float__ = __round__ = __truediv__ = __rtruediv__ = (
+        _not_a_number
+    )
+
+
+Extent: TypeAlias = int | Size
+"""How many positions an axis has."""
+
+
+def extent_of(expr: AffineExpr) -> Extent:
+    """The extent that an expression over symbols says."""
+    canonical = simplify(expr, ())
+    return canonical.value if isinstance(canonical, AffineConstantExpr) else Size(canonical)
+
+
+def extent_expr(extent: Extent) -> AffineExpr:
+    """An extent as an index expression."""
+    if isinstance(extent, Size):
+        return extent.expr
+    if not isinstance(extent, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a size is not reckoned with {extent!r}")
+    return AffineExpr.constant(extent)
+
+
+def static_extent(extent: Extent) -> int:
+    """An extent that must be a number; raises UndecidedSize if it is a size."""
+    if isinstance(extent, Size):
+        raise UndecidedSize(f"the extent {extent} is known only at run time, not supported here")
+    return extent
+
+
+def evaluate(extent: Extent, symbols: Sequence[int]) -> int:
+    """The extent where symbol `i` is `symbols[i]`."""
+    return extent.evaluate(symbols) if isinstance(extent, Size) else extent
+
+
+def _decide(left: Size, sign: str, right: Extent, holds: Extent, fails: Extent) -> bool:
+    """True if `holds` is never negative, False if `fails` is not; raises UndecidedSize otherwise."""
+    if proven_nonnegative(expand(extent_expr(holds)), ()):
+        return True
+    if proven_nonnegative(expand(extent_expr(fails)), ()):
+        return False
+    raise UndecidedSize(f"whether {left} {sign} {right} is known only at run time")
+
+
+# --------------------------------------------------------------------------- attributes
+
+
+def parse_extent(parser: AttrParser) -> Extent:
+    """Parse a number or an expression over symbols."""
+    return extent_of(parse_index_expr(parser, lambda: None))
+
+
+def print_extent(printer: BasePrinter, extent: Extent) -> None:
+    """Print what `parse_extent` parses."""
+    print_index_expr(printer, extent_expr(extent), _no_dims)
+
+
+def _no_dims(position: int) -> NoReturn:
+    raise ValueError(f"a size has no dims, got d{position}")
+
+
+@irdl_attr_definition
+class ExtentAttr(Data[Extent]):
+    """One extent: `#sym.extent<32>`, `#sym.extent<s0 * 4>`."""
+
+    name = "sym.extent"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Extent:
+        with parser.in_angle_brackets():
+            return parse_extent(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            print_extent(printer, self.data)
+
+
+@irdl_attr_definition
+class ExtentsAttr(Data[tuple[Size, ...]]):
+    """The dynamic extents of a type, one per `?`: `#sym.extents<s0, s0 * 4>`."""
+
+    name = "sym.extents"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Size, ...]:
+        def parse_size() -> Size:
+            pos = parser.pos
+            extent = parse_extent(parser)
+            if not isinstance(extent, Size):
+                parser.raise_error(f"the extent {extent} belongs into the shape", pos, parser.pos)
+            return extent
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_size))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_list(self.data, lambda size: print_extent(printer, size))
+
+
+@irdl_attr_definition
+class SizeAttr(ParametrizedAttribute):
+    """What a symbol of `@main` stands for: its name, smallest and largest value, and a hint.
+
+    `#sym.size<"seq", 2, 4096, hint = 32>`; without a largest value `#sym.size<"seq", 1, none>`.
+    """
+
+    name = "sym.size"
+
+    label: StringAttr
+    minimum: IntAttr
+    maximum: IntAttr | NoneAttr
+    hint: IntAttr
+
+    def __init__(
+        self, label: str, minimum: int = 1, maximum: int | None = None, hint: int = DEFAULT_HINT
+    ):
+        limit = NoneAttr() if maximum is None else IntAttr(maximum)
+        super().__init__(StringAttr(label), IntAttr(minimum), limit, IntAttr(hint))
+
+    @property
+    def largest(self) -> int:
+        """The largest value that is allowed."""
+        return MAX_SIZE if isinstance(self.maximum, NoneAttr) else self.maximum.data
+
+    def verify(self) -> None:
+        if not 1 <= self.minimum.data <= self.largest <= MAX_SIZE:
+            raise VerifyException(
+                f"size {self.label} must allow sizes from 1 to {MAX_SIZE}, got "
+                f"{self.minimum.data} to {self.largest}"
+            )
+        if self.hint.data < 1:
+            raise VerifyException(f"the hint of {self.label} must be positive")
+
+    def print_parameters(self, printer: Printer) -> None:
+        limit = "none" if isinstance(self.maximum, NoneAttr) else str(self.maximum.data)
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.label)
+            printer.print_string(f", {self.minimum.data}, {limit}")
+            if self.hint.data != DEFAULT_HINT:
+                printer.print_string(f", hint = {self.hint.data}")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            label = parser.parse_str_literal()
+            parser.parse_punctuation(",")
+            minimum = parser.parse_integer(allow_boolean=False)
+            parser.parse_punctuation(",")
+            maximum: Attribute = NoneAttr()
+            if not parser.parse_optional_keyword("none"):
+                maximum = IntAttr(parser.parse_integer(allow_boolean=False))
+            hint = DEFAULT_HINT
+            if parser.parse_optional_punctuation(","):
+                parser.parse_keyword("hint")
+                parser.parse_punctuation("=")
+                hint = parser.parse_integer(allow_boolean=False)
+        return StringAttr(label), IntAttr(minimum), maximum, IntAttr(hint)
+
+
+# --------------------------------------------------------------------------- types
+
+
+def shape_of(type: TensorType | MemRefType) -> tuple[Extent, ...]:
+    """The extents of a type; raises VerifyException if a `?` does not say which size it is."""
+    shape = type.get_shape()
+    encoding = type.encoding if isinstance(type, TensorType) else type.memory_space
+    dynamic = shape.count(DYNAMIC_INDEX)
+    if not dynamic and not isinstance(encoding, ExtentsAttr):
+        return shape
+    sizes = encoding.data if isinstance(encoding, ExtentsAttr) else ()
+    if len(sizes) != dynamic:
+        raise VerifyException(
+            f"{type} has {dynamic} dynamic extents, #sym.extents names {len(sizes)}"
+        )
+    named = iter(sizes)
+    return tuple(next(named) if n == DYNAMIC_INDEX else n for n in shape)
+
+
+def static_shape(type: TensorType | MemRefType) -> tuple[int, ...]:
+    """The extents of a type that has no dynamic ones; raises UndecidedSize if it has."""
+    shape = type.get_shape()
+    if DYNAMIC_INDEX in shape:
+        raise UndecidedSize(f"{type} has dynamic extents, which are not supported here")
+    return shape
+
+
+def tensor_of(element: Attribute, shape: Sequence[Extent]) -> TensorType:
+    """The tensor type of `shape`."""
+    return TensorType(element, *_dimensions(shape))
+
+
+def memref_of(element: Attribute, shape: Sequence[Extent]) -> MemRefType:
+    """The type of a buffer that holds a tensor of `shape`."""
+    extents, sizes = _dimensions(shape)
+    return MemRefType(element, extents, memory_space=sizes)
+
+
+def _dimensions(shape: Sequence[Extent]) -> tuple[list[int], Attribute]:
+    """The numbers of a type, `?` for each size, and the attribute that names the sizes."""
+    sizes = tuple(n for n in shape if isinstance(n, Size))
+    if any(isinstance(n, int) and n < 0 for n in shape):
+        raise VerifyException(f"an extent is negative: {list(shape)}")
+    extents = [DYNAMIC_INDEX if isinstance(n, Size) else n for n in shape]
+    return extents, ExtentsAttr(sizes) if sizes else NoneAttr()
+
+
+Sym = Dialect("sym", [], [ExtentAttr, ExtentsAttr, SizeAttr])

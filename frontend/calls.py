@@ -1,0 +1,103 @@
+"""Calls of PyTorch: an operator that deplo does not compute, with every argument as data.
+
+    torch.linalg.eigh(x, UPLO="U")     # as aten._linalg_eigh.default(x, "U", True)
+
+becomes
+
+    %w, %v = torch.call "aten._linalg_eigh.default"(A = %x, UPLO = "U")
+      : (tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4x4xf32>)
+
+PyTorch runs it on contiguous tensors and its results are copied, so a view is as good as any operator, but
+one that changes its arguments, or reads memory by strides, has no such form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, UnitAttr
+from xdsl.ir import Attribute, SSAValue
+
+from ..dialects.calls import OperandAttr
+from ..dialects.torch import CallOp
+from ..dialects.torch_base import argument_attr
+from .arguments import CHECKS, Refused, bound_arguments
+from .dtypes import ELEMENTS, OPAQUE_ELEMENTS
+from .recurrent import ATEN_NAMES
+
+WHERE = ("layout", "device", "pin_memory", "memory_format")
+"""Arguments that say where a result lies, and not what it holds."""
+
+BY_MEMORY = ("as_strided", "_reshape_alias", "as_strided_copy", "as_strided_scatter")
+"""Operators whose result depends on the strides of their argument, which the IR does not keep."""
+
+_OPTION = re.compile(r"[A-Za-z0-9_.]*")
+
+
+def read_call(
+    node: torch.fx.Node, value_of: Callable[[torch.fx.Node], SSAValue], types: Sequence[Attribute]
+) -> CallOp:
+    """The call that runs `node` in PyTorch; its results are of `types`.
+
+    Raises Refused if it cannot be expressed.
+    """
+    target: Any = node.target
+    schema = target._schema
+    if schema.is_mutable:
+        raise Refused("changes its arguments in place")
+    if schema.name.rpartition("::")[2] in BY_MEMORY:
+        raise Refused("reads memory by strides")
+    names = {argument.name for argument, _ in bound_arguments(node)}
+    operands: list[SSAValue] = []
+    arguments: dict[str, Attribute] = {}
+
+    def attribute(name: str, value: Any) -> Attribute:
+        if isinstance(value, torch.fx.Node):
+            operands.append(value_of(value))
+            return OperandAttr(IntAttr(len(operands) - 1))
+        if isinstance(value, (list, tuple)):
+            items = cast(Sequence[Any], value)
+            return ArrayAttr([attribute(name, item) for item in items])
+        return _plain(name, value)
+
+    for argument, value in bound_arguments(node):
+        if argument.name in WHERE:
+            CHECKS[argument.name](argument.name, value, node)
+        elif not _is_default(argument, value):
+            named_input = argument.name == "self" and "input" not in names
+            key = "input" if named_input else argument.name
+            arguments[key] = attribute(argument.name, value)
+    return CallOp(_overload(target), arguments, operands, types)
+
+
+def _overload(target: Any) -> str:
+    """`aten.add.Tensor`; the overload without a name is `default`."""
+    if target in ATEN_NAMES:
+        return ATEN_NAMES[target]
+    return f"{target.namespace}.{target._opname}.{target._overloadname}"
+
+
+def _is_default(argument: Any, value: Any) -> bool:
+    if not argument.has_default_value() or isinstance(value, torch.fx.Node):
+        return False
+    default = argument.default_value
+    return type(value) is type(default) and value == default
+
+
+def _plain(name: str, value: Any) -> Attribute:
+    """The attribute for an argument without tensors."""
+    if value is None:
+        return UnitAttr()
+    if isinstance(value, torch.dtype):
+        if (element := (ELEMENTS | OPAQUE_ELEMENTS).get(value)) is not None:
+            return element
+    elif isinstance(value, str):
+        if _OPTION.fullmatch(value):
+            return argument_attr(value)
+        raise Refused(f"{name} = {value!r}, a text that is no operator's option")
+    elif isinstance(value, (bool, float)) or (type(value) is int and -(2**63) <= value < 2**63):
+        return argument_attr(value)
+    raise Refused(f"{name} = {value}")

@@ -1,0 +1,143 @@
+"""Replaces the operators that the dialect does not have by what PyTorch decomposes them into.
+
+`ExportedProgram.run_decompositions` traces the whole program a second time. Here each operator that is not
+in the contract is traced alone, once for each way it is called, so the layers of a deep model cost one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.func import functionalize
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from .decompositions import decompositions, is_kept, is_mutable
+
+SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+Rules = dict[Any, Callable[..., Any]]
+
+
+def decompose(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """`exported` in operators of the dialect, as far as PyTorch can decompose the others.
+
+    A program that changes tensors in place, even inside of an operator, has sub-graphs or symbolic sizes is
+    left to `run_decompositions`, which makes it functional; any other is changed itself.
+    """
+    rules = decompositions()
+    calls = [node for node in exported.graph.nodes if node.op in ("call_function", "get_attr")]
+    if not all(_is_plain(node) for node in calls):
+        return exported.run_decompositions(rules)
+    traced: dict[Hashable, torch.fx.Graph] = {}
+    mode = FakeTensorMode()
+    keys = {
+        node: _call_key(node)
+        for node in calls
+        if node.target is not operator.getitem and not is_kept(node.target)
+    }
+    for node, key in keys.items():
+        if key not in traced:
+            traced[key] = _trace(node, rules, mode)
+            if any(_changes(inner) for inner in traced[key].nodes):
+                return exported.run_decompositions(rules)
+    for node, key in keys.items():
+        _splice(node, traced[key])
+    return exported
+
+
+def _changes(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, OpOverload) and is_mutable(node.target)
+
+
+def _is_plain(node: torch.fx.Node) -> bool:
+    """Whether a node is a functional call on tensors of fixed sizes."""
+    if node.target is operator.getitem:
+        return True
+    if not isinstance(node.target, OpOverload) or is_mutable(node.target):
+        return False
+    values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
+    leaves = pytree.tree_leaves((values, node.args, node.kwargs))
+    sizes = [n for leaf in leaves if isinstance(leaf, torch.Tensor) for n in leaf.shape]
+    return not any(isinstance(x, SYMBOLIC) for x in (*leaves, *sizes))
+
+
+def _values(node: torch.fx.Node) -> tuple[list[Any], pytree.TreeSpec]:
+    """The arguments of a call, flat, each input node as its fake tensor."""
+    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
+    return [x.meta["val"] if isinstance(x, torch.fx.Node) else x for x in leaves], structure
+
+
+def _call_key(node: torch.fx.Node) -> Hashable:
+    """Equal for calls that decompose alike."""
+    leaves, structure = _values(node)
+    parts = [
+        (x.dtype, tuple(x.shape), x.stride(), x.layout)
+        if isinstance(x, torch.Tensor)
+        else (type(x), x)
+        for x in leaves
+    ]
+    # An input that stands in two places is one input of the trace.
+    inputs = node.all_input_nodes
+    places = [inputs.index(x) for x in pytree.tree_leaves((node.args, node.kwargs)) if x in inputs]
+    return node.target, str(structure), repr(parts), tuple(places)
+
+
+def _trace(node: torch.fx.Node, rules: Rules, mode: FakeTensorMode) -> torch.fx.Graph:
+    """What a call does in terms of other operators: a graph over the node's inputs, in order."""
+    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
+    inputs = node.all_input_nodes
+
+    def call(*tensors: torch.Tensor) -> Any:
+        values = dict(zip(inputs, tensors, strict=True))
+        flat = [values.get(x, x) if isinstance(x, torch.fx.Node) else x for x in leaves]
+        args, kwargs = pytree.tree_unflatten(flat, structure)
+        target: Any = node.target
+        return target(*args, **kwargs)
+
+    trace = make_fx(functionalize(call, remove="mutations"), decomposition_table=rules)
+    with enable_python_dispatcher(), mode:
+        return trace(*(_fake(n.meta["val"]) for n in inputs)).graph
+
+
+def _fake(value: torch.Tensor) -> torch.Tensor:
+    """A tensor like `value`, in the current mode."""
+    return torch.empty_strided(
+        value.shape, value.stride(), dtype=value.dtype, device=value.device, layout=value.layout
+    )
+
+
+def _splice(node: torch.fx.Node, traced: torch.fx.Graph) -> None:
+    """Put a copy of `traced` in the place of `node`."""
+    graph = node.graph
+    copies: dict[torch.fx.Node, torch.fx.Node] = {}
+    inputs = iter(node.all_input_nodes)
+    with graph.inserting_before(node):
+        for inner in traced.nodes:
+            if inner.op == "placeholder":
+                copies[inner] = next(inputs)
+            elif inner.op == "output":
+                _replace(node, pytree.tree_map(lambda x: copies.get(x, x), inner.args[0]))
+            else:
+                copy = graph.node_copy(inner, copies.__getitem__)
+                copy.meta = {**node.meta, "val": inner.meta.get("val")}
+                copies[inner] = copy
+    graph.erase_node(node)
+
+
+def _replace(node: torch.fx.Node, results: torch.fx.Node | Sequence[torch.fx.Node]) -> None:
+    """Let the users of `node` read `results`."""
+    if isinstance(results, torch.fx.Node):
+        node.replace_all_uses_with(results)
+        return
+    for user in list(node.users):
+        assert user.target is operator.getitem
+        index: Any = user.args[1]
+        user.replace_all_uses_with(results[index])
+        node.graph.erase_node(user)

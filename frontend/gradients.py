@@ -1,0 +1,172 @@
+"""Decompositions of operators that only training graphs have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._decomp import get_decompositions
+
+aten = torch.ops.aten
+Tensor = torch.Tensor
+
+_BY_PYTORCH = (
+    aten._native_batch_norm_legit_functional.default,
+    aten.native_batch_norm_backward.default,
+    aten.native_group_norm_backward.default,
+    aten.native_layer_norm_backward.default,
+    aten.embedding_dense_backward.default,
+)
+
+
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The output of attention and the logsumexp of its scores, [..., queries], which backward reads."""
+    if dropout_p:
+        return NotImplemented
+    scores = _scores(query, key, is_causal, attn_mask, scale)
+    logsumexp = torch.logsumexp(scores, -1)
+    weights = torch.softmax(scores, -1).to(value.dtype)
+    return weights @ value, logsumexp
+
+
+def _scores(
+    query: Tensor, key: Tensor, is_causal: bool, attn_mask: Tensor | None, scale: float | None
+) -> Tensor:
+    """Scaled and masked scores, in f32 where the inputs are f16 or bf16."""
+    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = (query.to(wide) @ key.to(wide).mT) * factor
+    if is_causal:
+        visible = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+        scores = torch.where(visible, scores, -math.inf)
+    if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            return torch.where(attn_mask, scores, -math.inf)
+        scores = scores + attn_mask
+    return scores
+
+
+def _attention_backward(
+    grad_out: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    logsumexp: Tensor,
+    dropout_p: float,
+    is_causal: bool,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of queries, keys and values (Dao et al., FlashAttention, appendix B.2)."""
+    if dropout_p:
+        return NotImplemented
+    scores = _scores(query, key, is_causal, attn_mask, scale)
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    weights = torch.exp(scores - logsumexp.unsqueeze(-1))
+    grad = grad_out.to(weights.dtype)
+    share = (grad * out.to(weights.dtype)).sum(-1, keepdim=True)
+    grad_scores = weights * (grad @ value.to(weights.dtype).mT - share) * factor
+    return (
+        (grad_scores @ key.to(weights.dtype)).to(query.dtype),
+        (grad_scores.mT @ query.to(weights.dtype)).to(key.dtype),
+        (weights.mT @ grad).to(value.dtype),
+    )
+
+
+def _convolution_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """The gradients of the input, the weight and the bias, each a convolution or a sum.
+
+    The weight's is the convolution of the input, batch as channels, with the output's gradient, stride
+    and dilation exchanged.
+    """
+    rank = input.dim() - 2
+    if transposed or rank < 1:
+        return NotImplemented
+    spatial = range(rank)
+    stride, padding, dilation = (
+        list(v) * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation)
+    )
+    for_input = for_weight = for_bias = None
+    if output_mask[0]:
+        reached = [
+            (grad_output.shape[2 + d] - 1) * stride[d]
+            - 2 * padding[d]
+            + dilation[d] * (weight.shape[2 + d] - 1)
+            + 1
+            for d in spatial
+        ]
+        left = [input.shape[2 + d] - reached[d] for d in spatial]
+        for_input = aten.convolution(
+            grad_output, weight, None, stride, padding, dilation, True, left, groups
+        )
+    if output_mask[1]:
+        for_weight = _weight_gradient(grad_output, input, weight, stride, padding, dilation, groups)
+    if output_mask[2]:
+        for_bias = grad_output.sum([0, *range(2, 2 + rank)])
+    return for_input, for_weight, for_bias
+
+
+def _weight_gradient(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Tensor:
+    parts = [
+        aten.convolution(
+            x.transpose(0, 1),
+            g.transpose(0, 1),
+            None,
+            dilation,
+            padding,
+            stride,
+            False,
+            [0] * len(stride),
+            1,
+        ).transpose(0, 1)
+        for x, g in zip(input.chunk(groups, 1), grad_output.chunk(groups, 1), strict=True)
+    ]
+    whole = torch.cat(parts) if groups > 1 else parts[0]
+    for axis in range(2, weight.dim()):  # rows that a stride skipped at the end belong to no weight
+        whole = whole.narrow(axis, 0, weight.shape[axis])
+    return whole
+
+
+OWN: dict[Any, Callable[..., Any]] = {
+    aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
+    aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _attention_backward,
+    aten.convolution_backward.default: _convolution_backward,
+}
+
+
+def training_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Operator -> what replaces it in forward and backward graphs, beside `decompositions()`."""
+    return {**get_decompositions(list(_BY_PYTORCH)), **OWN}

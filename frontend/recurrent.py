@@ -1,0 +1,81 @@
+"""Recurrent networks in export: one operator each, whose shapes are known without running a step.
+
+PyTorch knows the shape of `aten.lstm.input` only by tracing its every time step, which takes minutes for a
+long sequence. So while a program is exported, `torch.lstm` and its kin are operators of our own with the same
+arguments; the importer gives them their names back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+NAMESPACE = "deplo"
+NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+
+aten = torch.ops.aten
+
+
+def _shapes_of_lstm(
+    input: torch.Tensor, hx: Sequence[torch.Tensor], *rest: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    hidden, cell = hx
+    output, last = _shapes(input, hidden, *rest)
+    return output, last, torch.empty_like(cell)
+
+
+def _shapes(
+    input: torch.Tensor,
+    hidden: torch.Tensor,
+    params: Sequence[torch.Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The output of every step, and the last state: one vector of it per direction."""
+    directions = 2 if bidirectional else 1
+    output = input.new_empty((*input.shape[:2], directions * hidden.shape[-1]))
+    return output, torch.empty_like(hidden)
+
+
+_LIBRARY = torch.library.Library(NAMESPACE, "DEF")
+
+for _name in NAMES:
+    _operator = getattr(aten, _name).input
+    _LIBRARY.define(str(_operator._schema).replace(f"aten::{_name}.input", _name))
+    _LIBRARY.impl(_name, _operator, "CompositeExplicitAutograd")
+    torch.library.register_fake(
+        f"{NAMESPACE}::{_name}", _shapes_of_lstm if _name == "lstm" else _shapes, lib=_LIBRARY
+    )
+
+ATEN_NAMES = {
+    getattr(getattr(torch.ops, NAMESPACE), name).default: f"aten.{name}.input" for name in NAMES
+}
+"""The name in ATen of each of our operators."""
+
+_FUNCTIONS: Mapping[Any, Any] = {
+    getattr(torch, name): getattr(getattr(torch.ops, NAMESPACE), name).default for name in NAMES
+}
+
+
+class RecurrentWhole(TorchFunctionMode):
+    """While active, recurrent networks on padded sequences are operators of our own."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        ours = _FUNCTIONS.get(func)
+        lists = 1 if func is torch.lstm else 2
+        if ours is not None and len(args) == 9 and isinstance(args[lists], (list, tuple)):
+            return ours(*args)
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,111 @@
+"""`hoist-invariants`: what does not depend on a loop's counter is computed in front of the loop.
+
+    loop.for %j = 0 to 8 {
+      %id = loop.load %ids[%i] : memref<4xi64>
+      %row = loop.checked_index %id below 100 : i64
+      %v = loop.load %table[%row, %j] : memref<100x8xf32>
+      ...
+becomes
+    %id = loop.load %ids[%i] : memref<4xi64>
+    %row = loop.checked_index %id below 100 : i64
+    loop.for %j = 0 to 8 {
+      %v = loop.load %table[%row, %j] : memref<100x8xf32>
+      ...
+
+Only out of loops that are known to run, since an index may be valid, and a check may fail, inside only; so
+nothing leaves an `scf.if`. A free loop that is all its parent does keeps everything: such loops become the
+axes of a launch together. Constants stay where they are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
+from ..decisions import record
+from .dedup_loads import is_reusable
+
+
+def _may_move(op: Operation) -> bool:
+    if isinstance(op, arith.ConstantOp | YieldOp):
+        return False
+    return isinstance(op, CheckedIndexOp | AssertOp) or is_reusable(op)
+
+
+def _reads(op: Operation, block: Block) -> bool:
+    """Whether `op`, or an operation in it, reads what `block` defines."""
+    for inner in op.walk():
+        for value in inner.operands:
+            owner = value.owner
+            if owner is block:
+                return True
+            if (
+                isinstance(owner, Operation)
+                and owner.parent is block
+                and not isinstance(owner, arith.ConstantOp)
+            ):
+                return True
+    return False
+
+
+def _hoist(op: Operation, loop: ForOp) -> None:
+    """Move `op` in front of `loop`, and the constants it reads or a copy of them."""
+    parent = loop.parent
+    assert parent is not None
+    for inner in op.walk():
+        for position, value in enumerate(inner.operands):
+            if isinstance(value.owner, arith.ConstantOp) and value.owner.parent is loop.body.block:
+                copy = value.owner.clone()
+                copy.location = value.owner.location
+                copy.result.name_hint = value.name_hint
+                parent.insert_op_before(copy, loop)
+                inner.operands[position] = copy.result
+                if not value.uses:
+                    value.owner.detach()
+                    value.owner.erase()
+    op.detach()
+    parent.insert_op_before(op, loop)
+
+
+def _is_launch_axis(loop: ForOp) -> bool:
+    """Whether a free loop is all that is done by the free loop, or the kernel, around it."""
+    block = loop.parent
+    assert block is not None
+    alone = all(op is loop or isinstance(op, YieldOp) for op in block.ops)
+    outer = block.parent_op()
+    return not loop.res and alone and not (isinstance(outer, ForOp) and outer.res)
+
+
+def hoist_block(block: Block) -> int:
+    """Hoist out of the loops in a block, innermost first; gives how many operations moved."""
+    moved = 0
+    for op in list(block.ops):
+        for region in op.regions:
+            for inner in region.blocks:
+                moved += hoist_block(inner)
+        if not isinstance(op, ForOp) or not op.static_extent or _is_launch_axis(op):
+            continue
+        for candidate in list(op.body.block.ops):
+            if _may_move(candidate) and not _reads(candidate, op.body.block):
+                _hoist(candidate, op)
+                moved += 1
+    return moved
+
+
+@dataclass(frozen=True)
+class HoistInvariantsPass(ModulePass):
+    """Compute in front of a loop what is the same in each of its iterations."""
+
+    name = "hoist-invariants"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            moved = hoist_block(kernel.body.block)
+            reason = f"moved {moved} operations" if moved else "nothing is the same each time"
+            record(self.name, kernel.sym_name.data, moved > 0, reason, kernel)

@@ -1,0 +1,131 @@
+"""`expand-scatter`: each element of the result looks for the updates that hit it.
+
+    %y = tensor_ir.scatter add %x[%i] along 0 from %u
+           : (tensor<5xf32>, tensor<4xi64>, tensor<4xf32>) -> tensor<5xf32>
+becomes
+    %index = tensor_ir.gather (iota 5)[%i] along 0                // the indices, checked once
+    %hits  = elementwise eq(index_map (n, k) -> %index[k], iota of n)    : tensor<5x4xi1>
+    %sum   = reduce add(select(%hits, index_map (n, k) -> %u[k], 0)) over [1]
+    %y     = select(reduce any(%hits) over [1], %x + %sum, %x)
+
+and `replace` takes the update at the last position that hits. So the result does not depend on the order
+in which threads run, each element is stored once, and nothing is needed below that the primitives do not
+have. It costs one comparison per element and update along the axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+
+from ...dialects.scalars import Combiner, Function, identity, is_float
+from ...dialects.tensor_ir import ScatterOp
+from ...dialects.torch_base import Shape
+from ..decisions import record
+from ..torch.lowering import Lowering, dims, element_of, shape_of
+
+
+class _Expansion:
+    """Builds what replaces one scatter.
+
+    The updates along the axis become a new last axis, which is folded away.
+    """
+
+    def __init__(self, op: ScatterOp):
+        self.build = Lowering(op)
+        self.op = op
+        self.axis = op.axis.value.data
+        self.shape = shape_of(op.input)
+        self.count = shape_of(op.updates)[self.axis]
+
+    def result(self) -> SSAValue:
+        """The value that stands for the scatter's."""
+        e, op = self.build, self.op
+        index = e.checked(op.indices, self.shape[self.axis])
+        if self.count == 0:
+            return op.input
+        hits = self._hits(index)
+        combiner = op.update.data.combiner
+        return self._replaced(hits) if combiner is None else self._combined(combiner, hits)
+
+    def _spread(self, value: SSAValue, shape: Shape) -> SSAValue:
+        """`value[p, k, q]` at `[p, n, q, k]` for any `n`; an axis of extent 1 is repeated."""
+        index = dims(len(shape))
+        index[self.axis] = index.pop()
+        source = shape_of(value)
+        index = [
+            AffineExpr.constant(0) if n == 1 else expr
+            for n, expr in zip(source, index, strict=True)
+        ]
+        return self.build.index_map([value], [index], shape, suffix="per_element")
+
+    def _hits(self, index: SSAValue) -> SSAValue:
+        """Whether update `k` goes to position `n`, at `[p, n, q, k]`."""
+        extents = [
+            self.shape[i] if i == self.axis else n for i, n in enumerate(shape_of(self.op.indices))
+        ]
+        shape = (*extents, self.count)
+        spread = self._spread(index, shape)
+        return self.build.apply(Function.EQ, spread, self.build.iota(self.axis, i64, shape))
+
+    def _fold(self, combiner: Combiner, value: SSAValue) -> SSAValue:
+        last = len(self.shape)
+        return self.build.squeeze(self.build.reduce(combiner, value, [last]), [last])
+
+    def _combined(self, combiner: Combiner, hits: SSAValue) -> SSAValue:
+        """The input folded with the updates that hit; where there are none, the input."""
+        e, element = self.build, element_of(self.op.input)
+        whole = (*self.shape, self.count)
+        neutral = e.constant(identity(combiner, element), element, whole)
+        updates = self._spread(self.op.updates, whole)
+        total = self._fold(combiner, e.select(e.broadcast(hits, whole), updates, neutral))
+        changed = e.apply(Function(combiner.value), self.op.input, total)
+        if combiner is not Combiner.ADD or not is_float(element):
+            return changed
+        # -0.0 + 0.0 is 0.0, so what is not hit is not added to.
+        hit = e.broadcast(self._fold(Combiner.ANY, hits), self.shape)
+        return e.select(hit, changed, self.op.input)
+
+    def _replaced(self, hits: SSAValue) -> SSAValue:
+        """The update at the last position that hits; where there is none, the input."""
+        e, shape = self.build, shape_of(hits)
+        positions = e.iota(len(shape) - 1, i64, shape)
+        last = self._fold(Combiner.MAX, e.select(hits, positions, e.fill_like(positions, -1)))
+        safe = e.with_number(Function.MAX, last, 0)
+        if prod(shape_of(last)) == self.shape[self.axis]:  # one list of indices for all
+            picked = e.gather(
+                self.op.updates, e.reshape(safe, self.shape[self.axis : self.axis + 1]), self.axis
+            )
+        else:
+            picked = e.gather_along(self.op.updates, e.broadcast(safe, self.shape), self.axis)
+        hit = e.broadcast(e.with_number(Function.GE, last, 0), self.shape)
+        return e.select(hit, picked, self.op.input)
+
+
+@dataclass(frozen=True)
+class ExpandScatterPass(ModulePass):
+    """Replace each `tensor_ir.scatter` by comparisons, reductions and gathers."""
+
+    name = "expand-scatter"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        scatters = [o for o in op.walk() if isinstance(o, ScatterOp)]
+        if not scatters:
+            record(self.name, "main", False, "there is no scatter")
+        for scatter in scatters:
+            expansion = _Expansion(scatter)
+            value = expansion.result()
+            name = scatter.result.name_hint
+            if value is not scatter.input:
+                value.name_hint = name
+            scatter.result.replace_all_uses_with(value)
+            reason = f"{prod(expansion.shape)} elements look at {expansion.count} updates each"
+            record(self.name, name or "scatter", True, reason, scatter)
+            scatter.detach()
+            scatter.erase()

@@ -1,0 +1,106 @@
+"""`expand-sort`: each element counts how many come before it, and so finds its place.
+
+    %v, %i = tensor_ir.sort %x along 0 : tensor<8xf32> -> (tensor<3xf32>, tensor<3xi64>)
+becomes
+    %before = %x[j] < %x[i], or equal and j < i             : tensor<8x8xi1>, at [i, j]
+    %rank   = reduce add(%before) over [1]                  : tensor<8xi32>
+    %i      = reduce max(select(%rank[i] = r, i, 0)) over i : tensor<3xi64>, at [r]
+    %v      = tensor_ir.gather %x[%i] along 0
+
+No two elements have one rank, so every place is taken by one element, and the result does not depend on the
+order in which threads run. It costs a comparison of each element with each other along the axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, i32, i64
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+
+from ...dialects.scalars import Combiner, Function, is_float
+from ...dialects.tensor_ir import SortOp
+from ..decisions import record
+from ..torch.lowering import Lowering, dims, element_of, shape_of
+
+
+class _Expansion:
+    """Builds what replaces one sort."""
+
+    def __init__(self, op: SortOp):
+        self.build = Lowering(op)
+        self.input = op.input
+        self.descending = op.descending is not None
+        self.axis = op.axis.value.data
+        self.shape = shape_of(op.input)
+        self.extent = self.shape[self.axis]
+        self.count = shape_of(op.values)[self.axis]
+        self.last = len(self.shape)
+
+    def results(self) -> tuple[SSAValue, SSAValue]:
+        """The values in order, and their positions."""
+        position = self._at_rank(self._rank())
+        return self.build.gather_along(self.input, position, self.axis), position
+
+    def _along_last(self, value: SSAValue, extent: int) -> SSAValue:
+        """`value[p, j, q]` at `[p, i, q, j]` for `extent` values of `i`."""
+        shape = (*self.shape[: self.axis], extent, *self.shape[self.axis + 1 :], self.extent)
+        index = dims(self.last)
+        index[self.axis] = AffineExpr.dimension(self.last)
+        return self.build.index_map([value], [index], shape, suffix="other")
+
+    def _rank(self) -> SSAValue:
+        """How many elements come before each."""
+        e, square = self.build, (*self.shape, self.extent)
+        here = e.index_map([self.input], [dims(self.last)], square, suffix="here")
+        other = self._along_last(self.input, self.extent)
+        before = e.apply(Function.GT if self.descending else Function.LT, other, here)
+        same = e.apply(Function.EQ, other, here)
+        if is_float(element_of(self.input)):
+            here_nan, other_nan = (e.apply(Function.NE, v, v) for v in (here, other))
+            first, second = (other_nan, here_nan) if self.descending else (here_nan, other_nan)
+            extreme = e.apply(Function.AND, first, e.apply(Function.NOT, second))
+            before = e.apply(Function.OR, before, extreme)
+            same = e.apply(Function.OR, same, e.apply(Function.AND, here_nan, other_nan))
+        earlier = e.apply(
+            Function.LT, e.iota(self.last, i32, square), e.iota(self.axis, i32, square)
+        )
+        before = e.apply(Function.OR, before, e.apply(Function.AND, same, earlier))
+        count = e.reduce(Combiner.ADD, e.cast(before, i32), [self.last])
+        return e.squeeze(count, [self.last])
+
+    def _at_rank(self, rank: SSAValue) -> SSAValue:
+        """Which position has each rank."""
+        e = self.build
+        ranks = self._along_last(rank, self.count)
+        shape = shape_of(ranks)
+        found = e.apply(Function.EQ, ranks, e.iota(self.axis, i32, shape))
+        position = e.select(found, e.iota(self.last, i32, shape), e.fill_like(ranks, 0))
+        place = e.squeeze(e.reduce(Combiner.MAX, position, [self.last]), [self.last])
+        return e.cast(place, i64)
+
+
+@dataclass(frozen=True)
+class ExpandSortPass(ModulePass):
+    """Replace each `tensor_ir.sort` by counting and a gather."""
+
+    name = "expand-sort"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        sorts = [o for o in op.walk() if isinstance(o, SortOp)]
+        if not sorts:
+            record(self.name, "main", False, "there is no sort")
+        for sort in sorts:
+            expansion = _Expansion(sort)
+            for old, new in zip(sort.results, expansion.results(), strict=True):
+                new.name_hint = old.name_hint
+                old.replace_all_uses_with(new)
+            elements = prod(expansion.shape)
+            reason = f"{elements} elements compare themselves with {expansion.extent} each"
+            record(self.name, sort.values.name_hint or "sort", True, reason, sort)
+            sort.detach()
+            sort.erase()

@@ -1,0 +1,208 @@
+"""Order along an axis: sorting, the largest, the middle; running extrema.
+
+torch.topk %x {k = 3}  ->  tensor_ir.sort %x along 0 descending, which gives the first 3
+"""
+
+from __future__ import annotations
+
+import math
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import i8, i64
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...dialects import torch_ops as t
+from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
+from ...dialects.torch_base import TorchOp
+from ...dialects.torch_shapes import normalize_axis
+from .indexing import fold_until
+from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
+
+LONGEST_SORT = 1 << 15
+MOST_COMPARISONS = 1 << 32
+"""Each element compares itself with each other along the axis. Longer axes, or more comparisons in all, would
+take many seconds."""
+
+
+def _comparable(e: Lowering, value: SSAValue) -> SSAValue:
+    """`value` in a type that has an order; a half type is read as f32, which changes no value."""
+    return e.cast(value, compute_element(element_of(value)))
+
+
+def _check_work(value: SSAValue, axis: int) -> None:
+    extent = shape_of(value)[axis]
+    if extent > LONGEST_SORT:
+        raise Refusal(f"the order of {extent} elements, more than {LONGEST_SORT}")
+    comparisons = prod(shape_of(value)) * extent
+    if comparisons > MOST_COMPARISONS:
+        raise Refusal(
+            f"an order that takes {comparisons:.1e} comparisons, more than {MOST_COMPARISONS:.1e}"
+        )
+
+
+def _sorted(
+    e: Lowering, value: SSAValue, axis: int, count: int, *, descending: bool = False
+) -> tuple[SSAValue, SSAValue]:
+    """The first `count` values along `axis` in order, and their positions."""
+    _check_work(value, axis)
+    return e.sort(value, axis, count, descending=descending)
+
+
+def _sort(e: Lowering, op: Any) -> list[SSAValue]:
+    """`sort` is stable here, whatever is asked; the order of equal values of `topk` is that of `sort`."""
+    value = _comparable(e, op.input)
+    if not e.shape:
+        return [value, e.constant(0, i64, ())]
+    if not prod(e.shape):
+        return [e.constant(0, element_of(value), e.shape), e.constant(0, i64, e.shape)]
+    descending = op.flag("largest") if isinstance(op, t.TopkOp) else op.flag("descending")
+    axis = op.axis()
+    return [*_sorted(e, value, axis, e.shape[axis], descending=descending)]
+
+
+# --------------------------------------------------------------------------- one place of the order
+
+
+def _at(e: Lowering, value: SSAValue, axis: int, position: int) -> SSAValue:
+    """`value` at one position of `axis`, in the result's shape."""
+    shape = tuple(1 if i == axis else n for i, n in enumerate(shape_of(value)))
+    index = dims(len(shape))
+    index[axis] = AffineExpr.constant(position)
+    return e.reshape(e.index_map([value], [index], shape, suffix="place"), e.shape)
+
+
+def _kth_value(e: Lowering, op: t.KthvalueOp) -> list[SSAValue]:
+    value, place = _comparable(e, op.input), op.integer("k") - 1
+    if not shape_of(value):
+        return [value, e.constant(0, i64, ())]
+    (axis,) = op.reduced_axes()
+    values, positions = _sorted(e, value, axis, place + 1)
+    return [_at(e, values, axis, place), _at(e, positions, axis, place)]
+
+
+def _flat_or_given(e: Lowering, op: Any) -> tuple[SSAValue, int]:
+    """The input and the axis to order it along; without an axis, all of it."""
+    value = _comparable(e, op.input)
+    if "dim" not in op.properties or not shape_of(value):
+        return e.reshape(value, (prod(shape_of(value)),)), 0
+    (axis,) = op.reduced_axes()
+    return value, axis
+
+
+def _median(e: Lowering, op: Any) -> list[SSAValue]:
+    """The lower of the two middle values; NaN, and where the first one is, if there is any."""
+    value, axis = _flat_or_given(e, op)
+    extent = shape_of(value)[axis]
+    if not extent:
+        return _of_nothing(e, op, value)
+    middle = (extent - 1) // 2
+    values, positions = _sorted(e, value, axis, middle + 1)
+    at, position = (_at(e, v, axis, middle) for v in (values, positions))
+    if is_float(element_of(value)):
+        nan = e.apply(Function.NE, value, value)
+        index = e.iota(axis, i64, shape_of(value))
+        first = e.select(nan, index, e.fill_like(index, extent))
+        first = e.reshape(e.reduce(Combiner.MIN, first, [axis]), e.shape)
+        found = e.with_number(Function.LT, first, extent)
+        at = e.select(found, e.fill_like(at, math.nan), at)
+        position = e.select(found, first, position)
+    return [at, position][: len(op.results)]
+
+
+def _of_nothing(e: Lowering, op: Any, value: SSAValue) -> list[SSAValue]:
+    if len(op.results) > 1 or not is_float(element_of(value)):
+        raise Refusal("the median of no elements")
+    return [e.constant(math.nan, element_of(value), e.shape)]
+
+
+def _nan_median(e: Lowering, op: Any) -> list[SSAValue]:
+    """The lower of the two middle numbers; NaN if there is no number."""
+    value, axis = _flat_or_given(e, op)
+    if not is_float(element_of(value)):
+        return _median(e, op)
+    extent = shape_of(value)[axis]
+    if not extent:
+        return _of_nothing(e, op, value)
+    values, positions = _sorted(e, value, axis, extent)
+    number = e.cast(e.apply(Function.EQ, value, value), i64)
+    last = e.with_number(Function.SUB, e.reduce(Combiner.ADD, number, [axis]), 1)
+    middle = e.with_number(Function.TRUNCDIV, e.with_number(Function.MAX, last, 0), 2)
+    shape = shape_of(value)
+    chosen = e.apply(Function.EQ, e.iota(axis, i64, shape), e.broadcast(middle, shape))
+
+    def pick(ordered: SSAValue, combiner: Combiner) -> SSAValue:
+        none = e.fill_like(ordered, identity(combiner, element_of(ordered)))
+        picked = e.reduce(combiner, e.select(chosen, ordered, none), [axis])
+        return e.reshape(picked, e.shape)
+
+    return [pick(values, Combiner.MAX), pick(positions, Combiner.MAX)][: len(op.results)]
+
+
+# --------------------------------------------------------------------------- running extrema
+
+
+def _running_extremum(combiner: Combiner) -> Rule:
+    """At each position the extremum of what is at or before it, and the last position where it stands."""
+
+    def rule(e: Lowering, op: Any) -> list[SSAValue]:
+        value = _comparable(e, op.input)
+        if is_bool(element_of(value)):
+            value = e.cast(value, i8)
+        if not e.shape:
+            return [value, e.constant(0, i64, ())]
+        axis, last = op.axis(), len(e.shape)
+        extremum = fold_until(e, value, axis, combiner)
+        square = (*e.shape, e.shape[axis])
+        other = dims(last)
+        other[axis] = AffineExpr.dimension(last)
+        earlier = e.index_map([value], [other], square, suffix="other")
+        here = e.index_map([extremum], [dims(last)], square, suffix="here")
+        equal = e.apply(Function.EQ, earlier, here)
+        if is_float(element_of(value)):
+            equal = e.apply(Function.OR, equal, e.apply(Function.NE, earlier, earlier))
+        index = e.iota(last, i64, square)
+        before = e.apply(Function.LE, index, e.iota(axis, i64, square))
+        stands = e.apply(Function.AND, equal, before)
+        position = e.reduce(Combiner.MAX, e.select(stands, index, e.fill_like(index, 0)), [last])
+        return [extremum, e.squeeze(position, [last])]
+
+    return rule
+
+
+def _log_sum_exp_until(e: Lowering, op: t.LogcumsumexpOp) -> SSAValue:
+    """log(sum(exp(x))) of what is at or before each position, less its maximum so that nothing overflows."""
+    value = e.cast(op.input, e.element)
+    if not e.shape:
+        return value
+    axis, last = normalize_axis(op.integer("dim"), len(e.shape)), len(e.shape)
+    most = fold_until(e, value, axis, Combiner.MAX)
+    infinite = e.with_number(Function.EQ, e.apply(Function.ABS, most), math.inf)
+    most = e.select(infinite, e.fill_like(most, 0.0), most)
+    square = (*e.shape, e.shape[axis])
+    other = dims(last)
+    other[axis] = AffineExpr.dimension(last)
+    here = AffineExpr.dimension(axis) + AffineExpr.dimension(last) * -1
+    earlier = e.index_map(
+        [value], [other], square, conditions=[[here]], fill=-math.inf, suffix="until"
+    )
+    less = e.apply(Function.SUB, earlier, e.index_map([most], [dims(last)], square, suffix="here"))
+    total = e.squeeze(e.reduce(Combiner.ADD, e.apply(Function.EXP, less), [last]), [last])
+    return e.apply(Function.ADD, e.apply(Function.LOG, total), most)
+
+
+RULES: dict[type[TorchOp], Rule] = {
+    t.SortOp: _sort,
+    t.SortStableOp: _sort,
+    t.TopkOp: _sort,
+    t.KthvalueOp: _kth_value,
+    t.MedianOp: _median,
+    t.MedianDimOp: _median,
+    t.NanmedianOp: _nan_median,
+    t.NanmedianDimOp: _nan_median,
+    t.CummaxOp: _running_extremum(Combiner.MAX),
+    t.CumminOp: _running_extremum(Combiner.MIN),
+    t.LogcumsumexpOp: _log_sum_exp_until,
+}
+"""The rule for each operation."""

@@ -1,0 +1,54 @@
+// RUN: deplo-opt %s -p expand-sort --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p expand-sort --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p expand-sort --split-input-file --check-each-pass >/dev/null
+
+// What is smaller comes before, NaN after all numbers, and of what is equal what stands first.
+// CHECK-LABEL: func.func @main(%x: tensor<4x8xf32>)
+// CHECK: [[HERE:%.*]] = tensor_ir.index_map (i, j, k) -> %x[i, j] : (tensor<4x8xf32>) -> tensor<4x8x8xf32>
+// CHECK: [[OTHER:%.*]] = tensor_ir.index_map (i, j, k) -> %x[i, k]
+// CHECK: [[LESS:%.*]] = tensor_ir.elementwise lt([[OTHER]], [[HERE]])
+// CHECK: [[SAME:%.*]] = tensor_ir.elementwise eq([[OTHER]], [[HERE]])
+// CHECK: [[NAN:%.*]] = tensor_ir.elementwise ne([[HERE]], [[HERE]])
+// CHECK: [[OTHER_NAN:%.*]] = tensor_ir.elementwise ne([[OTHER]], [[OTHER]])
+// CHECK: [[NUMBER:%.*]] = tensor_ir.elementwise not([[OTHER_NAN]])
+// CHECK: [[LAST:%.*]] = tensor_ir.elementwise and([[NAN]], [[NUMBER]])
+// CHECK: tensor_ir.elementwise or([[LESS]], [[LAST]])
+// CHECK: tensor_ir.elementwise lt({{.*}}) : (tensor<4x8x8xi32>, tensor<4x8x8xi32>)
+// CHECK: [[RANK:%.*]] = tensor_ir.reduce add({{.*}}) over [2] : tensor<4x8x8xi32> -> tensor<4x8x1xi32>
+// CHECK: [[PLACE:%.*]] = tensor_ir.reduce max({{.*}}) over [2] : tensor<4x3x8xi32> -> tensor<4x3x1xi32>
+// CHECK: %v = tensor_ir.gather {{.*}} along 0 : (tensor<32xf32>, tensor<4x3xi64>) -> tensor<4x3xf32>
+// CHECK: func.return %v, %i
+// REMARK: remark: expand-sort: v: 32 elements compare themselves with 8 each
+func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi64>) {
+  %v, %i = tensor_ir.sort %x along 1 : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi64>)
+  func.return %v, %i : tensor<4x3xf32>, tensor<4x3xi64>
+}
+
+// -----
+
+// Descending, what is larger comes before, and NaN before all numbers. Integers have no NaN.
+// CHECK-LABEL: func.func @main(%x: tensor<8xi64>)
+// CHECK: tensor_ir.elementwise gt
+// CHECK-NOT: tensor_ir.elementwise ne
+// CHECK: tensor_ir.gather %x[
+func.func @main(%x: tensor<8xi64>) -> (tensor<8xi64>, tensor<8xi64>) {
+  %v, %i = tensor_ir.sort %x along 0 descending : tensor<8xi64> -> (tensor<8xi64>, tensor<8xi64>)
+  func.return %v, %i : tensor<8xi64>, tensor<8xi64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @main(%x: tensor<5x3xi1>)
+// CHECK: tensor_ir.elementwise lt({{.*}}) : (tensor<5x3x5xi1>, tensor<5x3x5xi1>)
+func.func @main(%x: tensor<5x3xi1>) -> (tensor<5x3xi1>, tensor<5x3xi64>) {
+  %v, %i = tensor_ir.sort %x along 0 : tensor<5x3xi1> -> (tensor<5x3xi1>, tensor<5x3xi64>)
+  func.return %v, %i : tensor<5x3xi1>, tensor<5x3xi64>
+}
+
+// -----
+
+// REMARK: remark: expand-sort: main: declined: there is no sort
+// CHECK-LABEL: func.func @main(%x: tensor<5xf32>)
+func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
+  func.return %x : tensor<5xf32>
+}

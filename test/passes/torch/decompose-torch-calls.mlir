@@ -1,0 +1,40 @@
+// A torch.call is one of Tensor IR; what cannot be lowered becomes one where the module allows it.
+// RUN: deplo-opt %s --split-input-file --pass-pipeline=decompose-torch | FileCheck %s
+
+// CHECK-LABEL: func.func @call
+// CHECK-NEXT: %u, %s = tensor_ir.call "aten.linalg_eigh.default"(A = %x, UPLO = "L") attributes {deplo.reason = "why"} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
+// CHECK-NEXT: func.return %u, %s
+func.func @call(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>) {
+  %u, %s = torch.call "aten.linalg_eigh.default"(A = %x, UPLO = "L") attributes {deplo.reason = "why"} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
+  func.return %u, %s : tensor<4x4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Nothing of a lowering that is given up halfway is left; what can be lowered is.
+// CHECK: builtin.module attributes {deplo.fallback = "eager"}
+builtin.module attributes {deplo.fallback = "eager"} {
+// CHECK-LABEL: func.func @refused
+// CHECK-NEXT: %a = tensor_ir.call "aten.pow.Tensor_Scalar"(input = %x, exponent = -1) attributes {deplo.reason = "integers are only raised to a known exponent from 0 to 64"}
+// CHECK-NEXT: %b = tensor_ir.elementwise exp(%f)
+// CHECK-NEXT: %c = tensor_ir.call "aten.div.Scalar_mode"(input = %w, other = 2.0 : f64, rounding_mode = "floor") attributes {deplo.reason = "the remainder of f64 values, which deplo cannot give exactly"}
+// CHECK-NEXT: func.return
+func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %w: tensor<4xf64>) -> (tensor<4xi64>, tensor<4xf32>, tensor<4xf64>) {
+  %a = torch.pow %x {exponent = -1} : (tensor<4xi64>) -> tensor<4xi64>
+  %b = torch.exp %f : (tensor<4xf32>) -> tensor<4xf32>
+  %c = torch.div_scalar_mode %w {other = 2.0 : f64, rounding_mode = "floor"} : (tensor<4xf64>) -> tensor<4xf64>
+  func.return %a, %b, %c : tensor<4xi64>, tensor<4xf32>, tensor<4xf64>
+}
+
+// An absent tensor or argument is `none`, a list a list; the axes before `dim` have no index.
+// CHECK-LABEL: func.func @arguments
+// CHECK: tensor_ir.call "aten.scaled_dot_product_attention.default"(query = %q, key = %q, value = %q, attn_mask = none, dropout_p = 0.5 : f64, is_causal = false, scale = none, enable_gqa = false)
+// CHECK: tensor_ir.call "aten.amax.default"(input = %e, dim = [1], keepdim = false)
+// CHECK: tensor_ir.call "aten.index.Tensor"(input = %q, indices = [none, %i])
+func.func @arguments(%q: tensor<2x4xf32>, %e: tensor<2x0xf32>, %i: tensor<?xi64, #sym.extents<s0>>) {
+  %0 = torch.scaled_dot_product_attention %q, %q, %q, none {dropout_p = 0.5 : f64} : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = torch.amax %e {dim = [1]} : (tensor<2x0xf32>) -> tensor<2xf32>
+  %2 = torch.index %q, [%i] {dim = 1} : (tensor<2x4xf32>, tensor<?xi64, #sym.extents<s0>>) -> tensor<2x?xf32, #sym.extents<s0>>
+  func.return
+}
+}

@@ -1,0 +1,398 @@
+"""`fallback="eager"`: what deplo does not support runs in PyTorch, exactly, and is told."""
+
+import copy
+import inspect
+import json
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from stages import assert_stages_agree
+from torch import nn
+
+import deplo
+from deplo.frontend.sources import Program as Source
+from deplo.program import Program
+from deplo.runtime.cpu import CpuProgram
+from deplo.runtime.plan import Plan
+from deplo.tools import deplo as command
+
+X = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
+
+
+def compile_quietly(program, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", deplo.FallbackWarning)
+        return deplo.compile(program, args, target="cpu", fallback="eager")
+
+
+def operators(program):
+    return {call["operator"]: call["count"] for call in program.report()["calls"]}
+
+
+def refusal(program, *args):
+    with pytest.raises(deplo.UnsupportedOpError) as raised:
+        compile_quietly(program, *args)
+    return str(raised.value)
+
+
+def spectral(x):
+    first = torch.fft.fft(x)
+    second = torch.fft.fft(torch.exp(x))
+    u = torch.linalg.svd(x)[0]
+    return u, first.real + second.real
+
+
+def line_of(function, text):
+    lines, start = inspect.getsourcelines(function)
+    return start + next(i for i, line in enumerate(lines) if text in line)
+
+
+# --------------------------------------------------------------------------- values
+
+
+def test_svd_and_fft_run_between_kernels():
+    program = compile_quietly(spectral, X)
+    for actual, expected in zip(program(X), spectral(X), strict=True):
+        torch.testing.assert_close(actual, expected)
+    assert [kernel.name for kernel in program.kernels] == ["k_exp_pointwise", "k_add_pointwise"]
+
+
+def test_it_is_the_same_at_every_stage(capsys):
+    program = compile_quietly(spectral, X)
+    assert_stages_agree(program, Source(spectral, (X,)), capsys)
+
+
+def test_random_numbers_are_the_same_at_every_stage(capsys):
+    def noisy(x):
+        return F.dropout(torch.exp(x), 0.5) * 2 + torch.rand(4)
+
+    assert_stages_agree(compile_quietly(noisy, X), Source(noisy, (X,)), capsys)
+
+
+def numbers(x):  # ints, floats, infinities, bools, lists, None, absent tensors, lists of tensors
+    a = torch.linalg.vander(x[0], N=3)
+    b = torch.histc(x, bins=5, min=-1.0, max=float("inf") if False else 2.5)
+    c = torch.nan_to_num(torch.special.i0e(x), nan=float("inf"))
+    d = torch.ops.aten._trilinear(x[:2], x[1:3], x[2:], [], [], [], [0], 1)
+    return a, b, c, d, torch.linalg.pinv(x, hermitian=True)
+
+
+def dtypes(x):
+    wide = torch.special.i0(x.to(torch.bfloat16))
+    return wide, torch.erfinv(x.double() / 10), torch.lgamma(x.half()).isnan()
+
+
+def uint8_inside(x):
+    mask = (x > 0).to(torch.uint8)
+    return mask.sum(), mask.float() * 2
+
+
+def complex_inside(x):
+    z = torch.complex(x, x.exp())
+    w = torch.view_as_complex(torch.stack([x, x + 1], -1)) * z.conj()
+    return z.abs(), w.imag, (w[:, 1:3] @ z[:2]).real
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.rnn = nn.LSTM(4, 3, num_layers=2, bidirectional=True)
+
+    def forward(self, x):
+        y, (h, c) = self.rnn(x.unsqueeze(1).tanh())
+        return y * 2, h, c
+
+
+@pytest.mark.parametrize(
+    "program",
+    [numbers, dtypes, uint8_inside, complex_inside, Recurrent()],
+    ids=lambda p: str(p)[:24],
+)
+def test_arguments_and_dtypes(program):
+    compiled = compile_quietly(program, X)
+    assert operators(compiled)
+    with torch.no_grad():
+        expected = program(X)
+    for actual, wanted in zip(compiled(X), expected, strict=True):
+        torch.testing.assert_close(actual, wanted)
+
+
+def test_layers_that_repeat_call_as_often_as_eager():
+    layer = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Dropout(0.5), nn.Linear(4, 4), nn.GELU())
+    stack = nn.Sequential(*[layer for _ in range(5)], *[layer for _ in range(5)]).train()
+    program = compile_quietly(stack, X)
+    assert list(operators(program).values()) == [10]
+    torch.manual_seed(7)
+    actual = program(X)
+    torch.manual_seed(7)
+    with torch.no_grad():
+        torch.testing.assert_close(actual, stack(X))
+
+
+def test_inputs_may_be_strided_and_empty():
+    program = compile_quietly(lambda x: torch.special.i1(x) + 1, X.t()[::2])
+    torch.testing.assert_close(program(X.t()[::2]), torch.special.i1(X.t()[::2]) + 1)
+    empty = compile_quietly(lambda x: torch.special.i1(x) + 1, torch.empty(0, 3))
+    assert empty(torch.empty(0, 3)).shape == (0, 3)
+
+
+def test_a_result_is_never_the_argument():
+    program = compile_quietly(lambda x: (torch.ops.aten.view.dtype(x, torch.int32), x + 1), X)
+    result, _ = program(X)
+    assert result.data_ptr() != X.data_ptr()
+    assert torch.equal(result, X.view(torch.int32))
+
+
+@pytest.mark.parametrize(
+    ("function", "wrong"),
+    [
+        (torch.linalg.cholesky, -torch.eye(4)),
+        (lambda x: torch.linalg.tensorinv(x.reshape(2, 2, 4), 2) + 1, torch.zeros(4, 4)),
+    ],
+    ids=["cholesky", "tensorinv"],
+)
+def test_what_the_operator_raises_is_raised(function, wrong):
+    program = compile_quietly(function, torch.eye(4))
+    torch.testing.assert_close(program(torch.eye(4)), function(torch.eye(4)))
+    with pytest.raises(torch.linalg.LinAlgError):
+        program(wrong)
+
+
+# --------------------------------------------------------------------------- random numbers
+
+
+def drawing(x):
+    first = F.dropout(x, 0.5)
+    second = torch.rand(4) + torch.randn_like(x)
+    third = torch.empty(4).uniform_(1.0, 2.0)
+    return first + second, third, torch.bernoulli(torch.sigmoid(x)), F.rrelu(x, training=True)
+
+
+def test_random_numbers_are_those_of_eager_and_so_is_the_generator_after():
+    program = compile_quietly(drawing, X)
+    torch.manual_seed(7)
+    expected, after = drawing(X), torch.get_rng_state()
+    torch.manual_seed(7)
+    for actual, wanted in zip(program(X), expected, strict=True):
+        torch.testing.assert_close(actual, wanted)
+    assert torch.equal(torch.get_rng_state(), after)
+    assert not torch.equal(program(X)[1], expected[1]), "the next call draws the next numbers"
+
+
+def test_a_draw_that_nothing_uses_is_not_dropped_silently():
+    def program(x):
+        torch.rand(3)
+        return x + torch.rand(4)
+
+    compiled = compile_quietly(program, X)
+    torch.manual_seed(7)
+    expected = program(X)
+    torch.manual_seed(7)
+    torch.testing.assert_close(compiled(X), expected)
+
+    def in_place(x):
+        torch.rand(3)
+        return x + torch.empty(4).uniform_()
+
+    assert "draws random numbers in 2 places but uses those of 1 only" in refusal(in_place, X)
+
+
+def test_dropout_that_does_nothing_needs_no_call():
+    program = compile_quietly(nn.Sequential(nn.Dropout(0.5), nn.RReLU()).eval(), X)
+    assert operators(program) == {}
+
+
+# --------------------------------------------------------------------------- what is told
+
+
+def test_one_warning_names_each_operator_once():
+    with pytest.warns(deplo.FallbackWarning) as caught:
+        deplo.compile(spectral, (X,), target="cpu", fallback="eager")
+    (warning,) = caught
+    text = str(warning.message)
+    assert text.startswith("deplo: 3 operators run in PyTorch: aten._fft_r2c \u00d72 (")
+    for marker in ("first = ", "second = ", "u = "):
+        assert f"test_fallback.py:{line_of(spectral, marker)}" in text
+    assert "aten._linalg_svd \u00d71" in text
+    assert warning.filename == __file__
+
+
+def test_nothing_is_told_where_nothing_falls_back():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program = deplo.compile(torch.exp, (X,), target="cpu", fallback="eager")
+    assert program.report()["calls"] == []
+
+
+def test_an_operator_of_the_contract_falls_back_for_its_arguments_only_and_says_why():
+    def program(x, i):
+        return torch.remainder(x.double(), 0.5), torch.remainder(x, 0.5), i**2
+
+    compiled = compile_quietly(program, X, torch.arange(4))
+    (call,) = compiled.report()["calls"]
+    assert call["operator"] == "aten.remainder.Scalar"
+    assert call["count"] == 1
+    assert call["reason"] == "the remainder of f64 values, which deplo cannot give exactly"
+    assert call["where"][0].endswith(f"test_fallback.py:{line_of(program, 'return')}")
+    for actual, wanted in zip(
+        compiled(X, torch.arange(4)), program(X, torch.arange(4)), strict=True
+    ):
+        torch.testing.assert_close(actual, wanted)
+
+
+def test_a_reason_found_by_the_front_end_is_told_too():
+    (call,) = compile_quietly(uint8_inside, X).report()["calls"][:1]
+    assert call["reason"] == "dtype = torch.uint8"
+
+
+def test_without_fallback_the_error_offers_it():
+    with pytest.raises(deplo.UnsupportedOpError, match=r"fallback='eager'"):
+        deplo.compile(spectral, (X,), target="cpu")
+
+
+@pytest.mark.parametrize("verb", ["run", "compile"])
+def test_the_command_line_tells_it_on_stderr(verb, capsys):
+    code = "torch.linalg.svd(torch.ones(3, 3).exp())[1] + 1"
+    assert command.run([verb, "-c", code, "--target", "cpu", "--fallback", "eager"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "deplo: 1 operator runs in PyTorch: aten._linalg_svd \u00d71 (<command line>:1)\n"
+    marker = 'kernel.call "aten._linalg_svd.default"' if verb == "compile" else "PyTorch    1 calls"
+    assert marker in out
+
+
+def test_the_command_line_refuses_by_default(capsys):
+    assert command.run(["run", "-c", "torch.linalg.svd(torch.ones(3, 3))[1]"]) == 1
+    assert "aten._linalg_svd.default" in capsys.readouterr().err
+
+
+def test_the_command_line_judges_random_programs_by_the_same_numbers(capsys):
+    code = "F.dropout(torch.ones(100), 0.5) + torch.rand(100)"
+    assert command.run(["run", "-c", code, "--fallback", "eager", "--check-each-pass"]) == 0
+    assert "agrees with eager" in capsys.readouterr().out
+
+
+# --------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (torch.fft.fft, "gives complex64 as a result of the program"),
+        (lambda x: x.nonzero(), "dynamic shape"),
+        (lambda x: torch.as_strided(x.t(), (2, 2), (1, 2)), "reads memory by strides"),
+        (lambda x: torch.einsum("ij,jk->ik", x, x).to("meta"), "device = meta"),
+        (lambda x: torch.special.i0(x).to(torch.uint16).float(), "dtype = torch.uint16"),
+        (lambda x: torch.special.i0(x[0, 0]).item() * x, "not a tensor"),
+        (
+            lambda x: torch.zeros(2, 2, 2, 2).clone(memory_format=torch.channels_last) + x[0, 0],
+            "memory_format",
+        ),
+    ],
+    ids=["complex", "nonzero", "strides", "device", "uint16", "item", "memory_format"],
+)
+def test_what_cannot_be_called_is_one_error(program, reason):
+    message = refusal(program, X)
+    assert reason in message
+    assert "fallback=" not in message
+
+
+def test_complex_inputs_are_refused():
+    assert "input z: dtype complex64" in refusal(
+        lambda z: z.abs(), torch.zeros(2, dtype=torch.complex64)
+    )
+
+
+def test_changes_of_inputs_are_refused():
+    assert "in place" in refusal(lambda x: x.add_(torch.special.i0(x)), X.clone())
+
+
+def test_an_unknown_fallback_is_a_usage_error():
+    with pytest.raises(deplo.UsageError, match="'error' or 'eager', not 'torch'"):
+        deplo.compile(torch.exp, (X,), fallback="torch")  # pyright: ignore[reportArgumentType]
+
+
+# --------------------------------------------------------------------------- the plan
+
+
+def test_the_plan_is_plain_data():
+    program = compile_quietly(numbers, X)
+    calls = [vars(step) for step in program.plan.calls]
+    assert {call["operator"] for call in calls} >= {"aten.histc.default", "aten._trilinear.default"}
+    histc = next(c for c in calls if c["operator"] == "aten.histc.default")
+    assert histc["arguments"]["bins"] == 5
+    assert histc["arguments"]["max"] == 2.5
+
+
+@pytest.fixture
+def data():
+    from deplo.analysis.plan import build_plan
+    from deplo.passes.llvm.translate import llvm_sources
+
+    def program(x):
+        return torch.special.i0e(x.exp()), torch.clamp_min(torch.erfinv(x), float("-inf"))
+
+    module = compile_quietly(program, X).stage("llvm")
+    return json.loads(json.dumps(build_plan(module, "cpu", llvm_sources(module)), allow_nan=False))
+
+
+def test_a_plan_with_calls_is_read_back(data):
+    i0e, erfinv = CpuProgram(Plan.from_data(data))(X)
+    torch.testing.assert_close(i0e, torch.special.i0e(X.exp()))
+    torch.testing.assert_close(erfinv, torch.erfinv(X), equal_nan=True)
+
+
+def test_numpy_arrays_cannot_be_called_with(data):
+    with pytest.raises(
+        deplo.UsageError, match=r"PyTorch run aten\.\w+\.default: pass torch tensors"
+    ):
+        CpuProgram(Plan.from_data(data))(X.numpy())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda call: call["results"][0].update(buffer=99), "there is no buffer 99"),
+        (lambda call: call["arguments"].update(input={"buffer": 77}), "there is no buffer 77"),
+        (lambda call: call["arguments"].update(x={"open": "file"}), "cannot have the argument"),
+        (lambda call: call.update(results=[{"argument": 0}]), "a call gives an argument"),
+    ],
+    ids=["result", "operand", "argument", "writes an argument"],
+)
+def test_a_wrong_call_is_refused(data, change, message):
+    wrong = copy.deepcopy(data)
+    change(next(step for step in wrong["steps"] if "call" in step))
+    with pytest.raises(deplo.DeploError, match=message):
+        Plan.from_data(wrong)
+
+
+def test_an_array_of_a_call_is_not_in_the_arena(data):
+    call = next(step for step in data["steps"] if "call" in step)
+    data["buffers"][call["results"][0]["buffer"]]["offset"] = 0
+    data["arena_bytes"] = 1024
+    with pytest.raises(deplo.DeploError, match="lies in the arena"):
+        Plan.from_data(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("aten.no_such_operator.default", "has no operator aten.no_such_operator"),
+        ("aten.argmax.default", "gave"),
+        ("aten.matmul.default", "needs an argument other"),
+    ],
+)
+def test_a_call_that_does_not_fit_this_pytorch_is_an_error(data, name, message):
+    call = next(step for step in data["steps"] if "call" in step)
+    call["call"] = name
+    with pytest.raises(deplo.DeploError, match=message):
+        CpuProgram(Plan.from_data(data))(X)
+
+
+def test_a_gpu_program_keeps_its_calls():
+    captured = compile_quietly(spectral, X).captured
+    from deplo.analysis.targets import get_target
+
+    assert len(Program(captured, get_target("sm_90a")).plan.calls) == 5

@@ -1,0 +1,182 @@
+"""`torch.compile(model, backend="deplo")`: results, gradients, views, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from deplo.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo() -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def test_the_backend_is_found_by_name() -> None:
+    assert "deplo" in torch._dynamo.list_backends()
+
+
+def test_results_without_gradients() -> None:
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
+    x = torch.randn(3, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(torch.compile(model, backend="deplo")(x), model(x))
+
+
+class Block(nn.Module):
+    """Attention, convolution, norms and an MLP: what training graphs are made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv1d(6, 8, 3, stride=2, padding=1, groups=2)
+        self.norm = nn.BatchNorm1d(8)
+        self.qkv = nn.Linear(8, 24)
+        self.after = nn.LayerNorm(8)
+        self.mlp = nn.Sequential(nn.Linear(8, 12), nn.SiLU(), nn.Linear(12, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = torch.relu(self.norm(self.convolution(x))).mT
+        q, k, v = self.qkv(h).unflatten(-1, (2, 12)).transpose(1, 2).chunk(3, -1)
+        attention = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        h = self.after(h + attention.transpose(1, 2).flatten(2))
+        return (h + self.mlp(h)).softmax(-1)
+
+
+def test_three_steps_of_training() -> None:
+    ours, eager = Block(), Block()
+    eager.load_state_dict(ours.state_dict())
+    compiled = torch.compile(ours, backend="deplo", fullgraph=True)
+    x = torch.randn(4, 6, 9)
+    for _ in range(3):
+        for model, call in ((ours, compiled), (eager, eager)):
+            call(x).pow(2).sum().backward()
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter -= 0.1 * parameter.grad
+                    parameter.grad = None
+    for (name, mine), theirs in zip(
+        ours.state_dict().items(), eager.state_dict().values(), strict=True
+    ):
+        torch.testing.assert_close(mine, theirs, msg=lambda m, name=name: f"{name}: {m}")
+
+
+CONVOLUTIONS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "padded": (nn.Conv2d(3, 4, 3, padding=1), (2, 3, 7, 6)),
+    "strided, rows left over": (nn.Conv2d(3, 4, 3, stride=2), (2, 3, 8, 7)),
+    "dilated": (nn.Conv2d(3, 4, 2, dilation=3, padding=2), (1, 3, 9, 8)),
+    "depthwise": (nn.Conv2d(4, 4, 3, groups=4, bias=False), (2, 4, 5, 6)),
+    "grouped, strided and dilated": (nn.Conv1d(4, 6, 3, 2, 2, 2, 2), (2, 4, 13)),
+    "three dimensions": (nn.Conv3d(2, 3, 2, stride=(1, 2, 1)), (1, 2, 4, 5, 3)),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_gradients_of_convolutions(name: str) -> None:
+    module, shape = CONVOLUTIONS[name]
+    x = torch.randn(shape, requires_grad=True)
+    inputs = [x, *module.parameters()]
+    ours = torch.compile(module, backend="deplo", fullgraph=True)(x)
+    theirs = module(x)
+    upstream = torch.randn_like(theirs)
+    torch.testing.assert_close(ours, theirs)
+    for mine, other in zip(
+        torch.autograd.grad(ours, inputs, upstream),
+        torch.autograd.grad(theirs, inputs, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mask", ["none", "causal", "bool", "additive"])
+def test_gradients_of_attention(mask: str) -> None:
+    q, k, v = (torch.randn(2, 3, n, 4, requires_grad=True) for n in (5, 7, 7))
+    given: dict[str, Any] = {
+        "none": {},
+        "causal": {"is_causal": True},
+        "bool": {"attn_mask": torch.ones(5, 7, dtype=torch.bool).tril()},
+        "additive": {"attn_mask": torch.randn(5, 7), "scale": 0.3},
+    }[mask]
+
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return nn.functional.scaled_dot_product_attention(q, k, v, **given)
+
+    ours = torch.compile(attend, backend="deplo", fullgraph=True)(q, k, v)
+    theirs = attend(q, k, v)
+    torch.testing.assert_close(ours, theirs)
+    upstream = torch.randn_like(theirs)
+    for mine, other in zip(
+        torch.autograd.grad(ours, (q, k, v), upstream),
+        torch.autograd.grad(theirs, (q, k, v), upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, other)
+
+
+VIEWS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "transposed": lambda x: x.T,
+    "slice": lambda x: (x[1:, ::2], x + 1),
+    "expanded": lambda x: x[:1].expand(4, 5),
+    "permuted sum": lambda x: (x.T + 1).T,
+    "the input itself": lambda x: (x, x * 2),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_outputs_have_the_strides_and_the_memory_of_eager(name: str) -> None:
+    x = torch.randn(4, 5)
+    results = [f(x) for f in (torch.compile(VIEWS[name], backend="deplo"), VIEWS[name])]
+    for mine, other in zip(*(r if isinstance(r, tuple) else (r,) for r in results), strict=True):
+        torch.testing.assert_close(mine, other)
+        assert mine.stride() == other.stride()
+        shared = [
+            t.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() for t in (mine, other)
+        ]
+        assert shared[0] == shared[1]
+
+
+def test_a_change_of_an_input_is_seen_by_the_caller() -> None:
+    def add_in_place(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.add_(y)
+        return x * 2
+
+    x, y = torch.randn(3), torch.randn(3)
+    other = x.clone()
+    result = torch.compile(add_in_place, backend="deplo")(x, y)
+    torch.testing.assert_close(result, add_in_place(other, y))
+    torch.testing.assert_close(x, other)
+
+
+def test_modes_and_options() -> None:
+    x = torch.randn(3)
+    compiled = torch.compile(torch.sin, backend="deplo", mode="max-autotune")
+    torch.testing.assert_close(compiled(x), torch.sin(x))
+    for given in ({"mode": "fastest"}, {"options": {"speed": 11}}):
+        with pytest.raises((UsageError, torch._dynamo.exc.BackendCompilerFailed), match="unknown"):
+            torch.compile(torch.cos, backend="deplo", **given)(x)
+
+
+def test_what_is_not_supported_is_named() -> None:
+    def decompose(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.svdvals(x)
+
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="_linalg_svd"):
+        torch.compile(decompose, backend="deplo")(torch.randn(3, 3))
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "llama", "bert", "vit", "resnet"])
+def test_whole_models(architecture: str) -> None:
+    pytest.importorskip("transformers")
+    from whole_models import build
+
+    model = build(architecture)
+    eager = copy.deepcopy(model.module)
+    with torch.no_grad():
+        ours = torch.compile(model.module, backend="deplo")(**model.inputs).logits
+        torch.testing.assert_close(ours, eager(**model.inputs).logits)

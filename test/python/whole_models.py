@@ -1,0 +1,149 @@
+"""Small whole models of transformers: two layers, random weights, a batch of two."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import torch
+import transformers
+
+VOCABULARY = 99
+
+_TEXT = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+_GROUPED = _TEXT | {"num_key_value_heads": 2}
+_SMALL_HEADS = _GROUPED | {"head_dim": 8}
+_IMAGE = {"num_labels": 5}
+
+CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("AutoModelForCausalLM", _GROUPED),
+    "qwen2": ("AutoModelForCausalLM", _GROUPED),
+    "qwen3": ("AutoModelForCausalLM", _SMALL_HEADS),
+    "mistral": ("AutoModelForCausalLM", _GROUPED | {"sliding_window": 4}),
+    "gemma2": ("AutoModelForCausalLM", _SMALL_HEADS | {"sliding_window": 4}),
+    "phi3": ("AutoModelForCausalLM", _GROUPED),
+    "gpt2": (
+        "AutoModelForCausalLM",
+        {
+            "vocab_size": VOCABULARY,
+            "n_embd": 32,
+            "n_layer": 2,
+            "n_head": 4,
+            "n_positions": 64,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+        },
+    ),
+    "gpt_neox": ("AutoModelForCausalLM", _TEXT),
+    "bert": ("AutoModelForMaskedLM", _TEXT),
+    "t5": (
+        "T5EncoderModel",
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": 32,
+            "d_kv": 8,
+            "d_ff": 48,
+            "num_layers": 2,
+            "num_heads": 4,
+        },
+    ),
+    "vit": (
+        "AutoModelForImageClassification",
+        _IMAGE
+        | {
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "image_size": 16,
+            "patch_size": 4,
+        },
+    ),
+    "resnet": (
+        "AutoModelForImageClassification",
+        _IMAGE
+        | {
+            "embedding_size": 8,
+            "hidden_sizes": [8, 16],
+            "depths": [1, 2],
+            "layer_type": "basic",
+        },
+    ),
+    "convnext": (
+        "AutoModelForImageClassification",
+        _IMAGE | {"hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2},
+    ),
+    "whisper": (
+        "AutoModel",
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": 32,
+            "encoder_layers": 2,
+            "decoder_layers": 1,
+            "encoder_attention_heads": 4,
+            "decoder_attention_heads": 4,
+            "encoder_ffn_dim": 48,
+            "decoder_ffn_dim": 48,
+            "num_mel_bins": 8,
+            "max_source_positions": 12,
+            "pad_token_id": 0,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "decoder_start_token_id": 1,
+        },
+    ),
+}
+"""The class that builds each model, and its configuration. Of Whisper and T5, the encoder is meant."""
+
+TEXT = [name for name in CONFIGS if name not in ("vit", "resnet", "convnext", "whisper")]
+"""The models whose input is a batch of token sequences."""
+
+
+@dataclass(frozen=True)
+class WholeModel:
+    """A model in evaluation mode and the keyword arguments of one call."""
+
+    module: torch.nn.Module
+    inputs: dict[str, torch.Tensor]
+
+
+def tokens(batch: int, length: int) -> torch.Tensor:
+    """Token numbers, none of them padding: int64 [batch, length]."""
+    generator = torch.Generator().manual_seed(batch * 1000 + length)
+    return torch.randint(1, VOCABULARY, (batch, length), generator=generator)
+
+
+def build(architecture: str) -> WholeModel:
+    """The model of an architecture with seeded random weights."""
+    torch.manual_seed(0)
+    kind, settings = CONFIGS[architecture]
+    config = transformers.AutoConfig.for_model(architecture, **settings)
+    config.use_cache = False
+    loader = getattr(transformers, kind)
+    if hasattr(loader, "from_config"):
+        model = loader.from_config(config)
+    else:
+        model = loader(config)
+    if architecture == "whisper":
+        model = model.encoder
+    model = model.eval()
+    if architecture in TEXT:
+        return WholeModel(model, {"input_ids": tokens(2, 9)})
+    name, shape = {
+        "vit": ("pixel_values", (2, 3, 16, 16)),
+        "whisper": ("input_features", (2, 8, 24)),
+    }.get(architecture, ("pixel_values", (2, 3, 32, 32)))
+    return WholeModel(model, {name: torch.randn(shape)})
