@@ -248,7 +248,9 @@ def _mod(terms: Terms, constant: int, divisor: int, ranges: Sequence[Range]) -> 
         factor, group, group_constant, low_terms, low_constant = factored
         inner, inner_constant = _mod(group, group_constant, divisor // factor, ranges)
         scaled = {a: c * factor for a, c in inner.items()}
-        return _recombine(add_terms(scaled, low_terms), inner_constant * factor + low_constant, ranges)
+        return _recombine(
+            add_terms(scaled, low_terms), inner_constant * factor + low_constant, ranges
+        )
     return {remainder(dividend, divisor): 1}, 0
 
 
