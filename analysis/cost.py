@@ -9,10 +9,13 @@ a merge which pays by this measure pays on either.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 
-from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import MemRefType, TensorType
+from xdsl.dialects import arith, func, math, scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects import cuda
@@ -23,6 +26,7 @@ from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import DEFAULT_HINT, Extent, shape_of
 from ..dialects.tile import LaunchOp
 from .index import value_range
+from .sizes import sizes_of
 
 WORK_PER_BYTE = 4.0
 
@@ -51,11 +55,28 @@ def scalar_work(op: Operation) -> float:
     return 4.0 if isinstance(op, _DIVISIONS) else 1.0
 
 
+_HINTS: ContextVar[tuple[int, ...]] = ContextVar("deplo_size_hints", default=())
+
+
+@contextmanager
+def hints_of(module: ModuleOp) -> Generator[None]:
+    """Within, dynamic sizes count as what `@main` of a module hints they are."""
+    mains = (o for o in module.ops if isinstance(o, func.FuncOp) and o.sym_name.data == "main")
+    hints = tuple(size.hint.data for main in mains for size in sizes_of(main))
+    token = _HINTS.set(hints)
+    try:
+        yield
+    finally:
+        _HINTS.reset(token)
+
+
 def trips(extent: Extent) -> int:
-    """How often a loop of `extent` runs; where only a call says that, an estimate."""
+    """How often a loop of `extent` runs; where only a call says that, what the hints make of it."""
     if isinstance(extent, int):
         return extent
-    return max(extent.evaluate([DEFAULT_HINT] * count_symbols([extent.expr])), 0)
+    hints = _HINTS.get()
+    more = count_symbols([extent.expr]) - len(hints)
+    return max(extent.evaluate([*hints, *[DEFAULT_HINT] * more]), 1)
 
 
 def executions(op: Operation) -> int:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntAttr, IntegerAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects import cuda, kernel
 from ..dialects.index_ranges import UNKNOWN, Range, bounds
 from ..dialects.index_simplify import always_holds, never_holds, simplify, substitute
 from ..dialects.loop import CheckedIndexOp, ForOp, IndexOp
-from ..dialects.sizes import Extent, Size
+from ..dialects.sizes import Extent, Size, extent_of
 from ..dialects.tile import LaunchOp
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "always_holds",
     "bounds",
     "extent_range",
+    "known_extent",
     "never_holds",
     "operand_ranges",
     "simplify",
@@ -80,10 +81,11 @@ def _launch_range(op: Operation, *, threads: bool) -> Range:
 
 
 def _scf_range(loop: scf.ForOp) -> Range:
-    """The range of an `scf.for` counter whose bounds are constants."""
-    bounds_ = [_constant_index(v) for v in (loop.lb, loop.ub)]
-    low, high = bounds_
-    return UNKNOWN if low is None or high is None else (low, max(high - 1, low))
+    """The range of an `scf.for` counter that starts at 0 and ends at a known extent."""
+    extent = known_extent(loop.ub)
+    if _constant_index(loop.lb) != 0 or extent is None:
+        return UNKNOWN
+    return extent_range(extent)
 
 
 def _selected_range(value: SSAValue) -> Range:
@@ -94,10 +96,23 @@ def _selected_range(value: SSAValue) -> Range:
     compare = select.cond.owner
     if not isinstance(compare, arith.CmpiOp) or compare.lhs is not select.lhs:
         return UNKNOWN
-    limit = _constant_index(compare.rhs)
-    if limit is None or limit < 0 or compare.predicate.value.data != _UNSIGNED_LESS:
+    limit = known_extent(compare.rhs)
+    if limit is None or compare.predicate.value.data != _UNSIGNED_LESS:
         return UNKNOWN
     return extent_range(limit)
+
+
+def known_extent(value: SSAValue) -> Extent | None:
+    """The extent that an integer is: a constant, or a size of the program."""
+    match value.owner:
+        case arith.ConstantOp(value=IntegerAttr(value=IntAttr(data=number))) if number >= 0:
+            return number
+        case arith.IndexCastOp(input=index):
+            return known_extent(index)
+        case IndexOp() as op if not op.operands_:
+            return extent_of(op.map.data.results[0])
+        case _:
+            return None
 
 
 def _constant_index(value: SSAValue) -> int | None:

@@ -1,15 +1,18 @@
 """The plan of a program: what the runtime needs to run it, as plain JSON data.
 
-    {"version": 1, "target": "cpu",
-     "arguments": [{"name": "x", "kind": "input", "dtype": "f32", "shape": [4, 8]}],
-     "buffers": [{"dtype": "f32", "shape": [4, 1], "offset": null}],
-     "steps": [{"kernel": "k_exp", "arguments": [{"argument": 0}, {"buffer": 0}],
-                "blocks": 4, "threads": 1}],
+    {"version": 2, "target": "cpu",
+     "arguments": [{"name": "x", "kind": "input", "dtype": "f32", "shape": ["s0", 8]}],
+     "buffers": [{"dtype": "f32", "shape": ["s0", 1], "offset": null}],
+     "steps": [{"kernel": "k_exp", "arguments": [{"argument": 0}, {"buffer": 0}], "sizes": ["s0"],
+                "blocks": "(s0 + 3) // 4", "threads": 1}],
      "results": [{"buffer": 0}], "arena_bytes": 0,
+     "sizes": [{"name": "batch", "minimum": 1, "maximum": 64, "argument": 0, "axis": 0}], "positive": [],
      "kernels": [{"name": "k_exp", "source": "...", "messages": [], "flops": null, "bytes": null}]}
 
 It is read off the host function: `kernel.alloc`s are its buffers (those with an offset lie in the
-arena, the others are allocated for each call), `kernel.launch`es and `kernel.call`s its steps. A call is
+arena, the others are allocated for each call), `kernel.launch`es and `kernel.call`s its steps. An extent
+is a number, or the text of an expression over the sizes, which axes of the arguments define; those listed as
+`positive` must be at least 1. Where sizes decide how large the arena is, `arena_bytes` is null. A call is
 
     {"call": "aten.cat.default", "arguments": {"tensors": [{"buffer": 1}, {"buffer": 2}], "dim": 1},
      "results": [{"buffer": 3}]}
@@ -28,6 +31,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FloatAttr,
+    IntAttr,
     IntegerAttr,
     MemRefType,
     ModuleOp,
@@ -37,14 +41,16 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.traits import SymbolOpInterface, SymbolTable
 
+from ..dialects import cuda
 from ..dialects.calls import OperandAttr
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp
 from ..dialects.scalars import storage_bytes
-from ..dialects.sizes import static_extent, static_shape
+from ..dialects.sizes import Extent, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
 from ..errors import DeploError
+from .sizes import positive_extents, sizes_of
 
-VERSION = 1
+VERSION = 2
 """Version of the plan's format."""
 
 KERNEL_ATTRIBUTE = "deplo.kernel"
@@ -52,6 +58,9 @@ KERNEL_ATTRIBUTE = "deplo.kernel"
 
 MESSAGES_ATTRIBUTE = "deplo.messages"
 """What the numbers that a kernel may store to its status word mean."""
+
+SIZES_ATTRIBUTE = "deplo.sizes"
+"""The numbers of the dynamic sizes that a function which runs on the CPU takes after its buffers."""
 
 ARGUMENT_KINDS = ("input", "parameter", "buffer", "constant")
 """An argument of `main` with attribute `deplo.parameter = "weight"` is the parameter `weight`."""
@@ -78,10 +87,10 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
         match op:
             case AllocOp():
                 refs[op.result] = {"buffer": len(buffers)}
-                offset = None if op.offset is None else op.offset.value.data
+                offset = None if op.offset is None else _extent(op.offset.data)
                 buffers.append({**_array(op.result.type), "offset": offset})
             case LaunchOp():
-                steps.append(_step(op, refs))
+                steps.append(_step(module, op, refs))
             case CallOp():
                 steps.append(_call(op, refs))
             case func.ReturnOp():
@@ -96,7 +105,9 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
         "buffers": buffers,
         "steps": steps,
         "results": results,
-        "arena_bytes": max((_end(b) for b in buffers if b["offset"] is not None), default=0),
+        "arena_bytes": _arena_bytes(main),
+        "sizes": _sizes(main),
+        "positive": [_extent(extent) for extent in positive_extents(main)],
         "kernels": [_kernel(module, name, sources) for name in names],
     }
 
@@ -105,23 +116,49 @@ def _array(type: Attribute) -> dict[str, Any]:
     if not isinstance(type, MemRefType):
         raise DeploError(f"a plan holds tensors of constant shape only, got {type}")
     memref = cast(MemRefType, type)
-    return {"dtype": str(memref.element_type), "shape": list(static_shape(memref))}
+    return {"dtype": str(memref.element_type), "shape": [_extent(n) for n in shape_of(memref)]}
 
 
-def _end(buffer: dict[str, Any]) -> int:
-    return buffer["offset"] + prod(buffer["shape"]) * _ITEM_BYTES[buffer["dtype"]]
+def _extent(extent: Extent) -> int | str:
+    """An extent in the plan's form: a number, or an expression in Python's syntax."""
+    return (
+        str(extent).replace("floordiv", "//").replace("mod", "%")
+        if isinstance(extent, Size)
+        else extent
+    )
 
 
-_ITEM_BYTES = {"i1": 1, "i8": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4} | dict.fromkeys(
-    ("i64", "f64"), 8
-)
+def _sizes(main: func.FuncOp) -> list[dict[str, Any]]:
+    """The program's sizes, and the axes of the arguments that define them."""
+    axes: dict[Extent, tuple[int, int]] = {}
+    for position, type in enumerate(main.function_type.inputs):
+        if isinstance(type, MemRefType):
+            for axis, extent in enumerate(shape_of(cast(MemRefType, type))):
+                axes.setdefault(extent, (position, axis))
+    sizes: list[dict[str, Any]] = []
+    for number, size in enumerate(sizes_of(main)):
+        if Size.symbol(number) not in axes:
+            raise DeploError(f"the size {size.label} is the extent of no axis of an argument")
+        argument, axis = axes[Size.symbol(number)]
+        limits = {"minimum": size.minimum.data, "maximum": size.largest}
+        sizes.append({"name": size.label.data, **limits, "argument": argument, "axis": axis})
+    return sizes
 
 
-def buffer_bytes(type: Attribute) -> int:
+def _arena_bytes(main: func.FuncOp) -> int | None:
+    """The end of the last buffer in the arena; None if the sizes decide."""
+    allocs = [op for op in main.body.block.ops if isinstance(op, AllocOp)]
+    ends = [a.offset.data + buffer_bytes(a.result.type) for a in allocs if a.offset is not None]
+    if any(isinstance(end, Size) for end in ends):
+        return None
+    return max(map(static_extent, ends), default=0)
+
+
+def buffer_bytes(type: Attribute) -> Extent:
     """The size of a buffer of memref `type`."""
     assert isinstance(type, MemRefType)
     memref = cast(MemRefType, type)
-    return prod(static_shape(memref)) * storage_bytes(memref.element_type)
+    return prod(shape_of(memref)) * storage_bytes(memref.element_type)
 
 
 def _argument(main: func.FuncOp, index: int) -> dict[str, Any]:
@@ -135,13 +172,27 @@ def _argument(main: func.FuncOp, index: int) -> dict[str, Any]:
     return {"name": value.name_hint or f"arg{index}", "kind": "input", **_array(value.type)}
 
 
-def _step(op: LaunchOp, refs: Mapping[SSAValue, Ref]) -> dict[str, Any]:
+def _step(module: ModuleOp, op: LaunchOp, refs: Mapping[SSAValue, Ref]) -> dict[str, Any]:
     return {
         "kernel": op.kernel.root_reference.data,
         "arguments": [refs[value] for value in op.arguments],
-        "blocks": static_extent(op.blocks.data),
+        "sizes": [_extent(Size.symbol(i)) for i in _kernel_sizes(module, op)],
+        "blocks": _extent(op.blocks.data),
         "threads": op.threads.value.data,
     }
+
+
+def _kernel_sizes(module: ModuleOp, launch: LaunchOp) -> list[int]:
+    """The sizes that a kernel takes as arguments, by number."""
+    function = SymbolTable.lookup_symbol(module, launch.kernel)
+    if isinstance(function, cuda.FuncOp):
+        return function.size_arguments
+    sizes = None if function is None else function.attributes.get(SIZES_ATTRIBUTE)
+    return (
+        [size.data for size in sizes if isinstance(size, IntAttr)]
+        if isinstance(sizes, ArrayAttr)
+        else []
+    )
 
 
 def _call(op: CallOp, refs: Mapping[SSAValue, Ref]) -> dict[str, Any]:

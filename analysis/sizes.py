@@ -25,7 +25,8 @@ from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineSymExpr
 from xdsl.rewriter import Rewriter
 
-from ..dialects.affine import affine_map, condition, condition_exprs, replace_symbols
+from ..dialects.affine import affine_map, condition, condition_exprs, leaves, replace_symbols
+from ..dialects.index_simplify import always_holds
 from ..dialects.sizes import (
     Extent,
     ExtentAttr,
@@ -58,6 +59,34 @@ def sizes_of(main: func.FuncOp) -> Sequence[SizeAttr]:
     return [SizeAttr(f"s{i}") for i in range(max(symbols, default=-1) + 1)]
 
 
+POSITIVE = "sym.positive"
+"""The attribute of `@main` that lists extents, each a `#sym.extent`, which must be at least 1."""
+
+
+def positive_extents(main: func.FuncOp) -> list[Size]:
+    """The extents inside a program that it needs to be at least 1."""
+    said = main.attributes.get(POSITIVE)
+    extents = (
+        [e.data for e in said if isinstance(e, ExtentAttr)] if isinstance(said, ArrayAttr) else []
+    )
+    return [extent for extent in extents if isinstance(extent, Size)]
+
+
+def require_positive(module: ModuleOp) -> None:
+    """Let `@main` say which extents of a module's tensors are not surely at least 1."""
+    for main in module.ops:
+        if isinstance(main, func.FuncOp) and main.sym_name.data == "main":
+            types = [type for op in module.walk() for value in _values(op) for type in [value.type]]
+            extents = dict.fromkeys(n for shape in _shapes(types) for n in shape)
+            open_ = [n for n in extents if isinstance(n, Size) and not _surely_positive(n)]
+            if open_:
+                main.attributes[POSITIVE] = ArrayAttr([ExtentAttr(n) for n in open_])
+
+
+def _surely_positive(extent: Size) -> bool:
+    return always_holds(extent.expr + -1, ())
+
+
 def _shapes(types: Iterable[Attribute]) -> list[tuple[Extent, ...]]:
     """The extents of each type; none for what has no shape."""
     return [shape_of(t) if isinstance(t, TensorType | MemRefType) else () for t in types]
@@ -87,6 +116,55 @@ def solve_sizes(types: Sequence[Attribute], shapes: Sequence[Sequence[int]]) -> 
                 f"argument {argument}, axis {axis}: expected {said} = {expected}, got {actual}"
             )
     return symbols
+
+
+def symbols_used(op: Operation) -> list[int]:
+    """The symbols that `op` and what it holds depend on, in order."""
+    found = _Symbols()
+    for inner in op.walk():
+        for held in (*inner.properties.values(), *inner.attributes.values()):
+            found.attribute(held)
+        for value in _values(inner):
+            found.attribute(value.type)
+    return sorted(found.symbols)
+
+
+class _Symbols:
+    """Collects the symbols of attributes."""
+
+    def __init__(self) -> None:
+        self.symbols: set[int] = set()
+        self._seen: set[Attribute] = set()
+
+    def attribute(self, attribute: Attribute) -> None:
+        """Add the symbols of an attribute."""
+        if attribute in self._seen:
+            return
+        self._seen.add(attribute)
+        match attribute:
+            case ExtentsAttr(data=sizes):
+                self._add(size.expr for size in sizes)
+            case ExtentAttr(data=Size(expr=expr)):
+                self._add([expr])
+            case AffineMapAttr(data=data):
+                self._add(data.results)
+            case AffineSetAttr(data=data):
+                self._add(condition_exprs(data))
+            case ArrayAttr():
+                for each in attribute:
+                    self.attribute(each)
+            case DictionaryAttr():
+                for each in attribute.data.values():
+                    self.attribute(each)
+            case ParametrizedAttribute():
+                for each in attribute.parameters:
+                    self.attribute(each)
+            case _:
+                pass
+
+    def _add(self, exprs: Iterable[AffineExpr]) -> None:
+        found = (leaf for expr in exprs for leaf in leaves(expr))
+        self.symbols.update(leaf.position for leaf in found if isinstance(leaf, AffineSymExpr))
 
 
 def instantiate(module: ModuleOp, symbols: Sequence[int]) -> ModuleOp:

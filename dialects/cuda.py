@@ -21,10 +21,13 @@ that moment.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     FunctionType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     StringAttr,
@@ -42,6 +45,7 @@ from xdsl.ir import (
     Region,
     SSAValue,
 )
+from xdsl.ir.affine import AffineSymExpr
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -85,14 +89,17 @@ from .cuda_values import (
     UnaryOp,
 )
 from .kernel import parse_geometry, print_geometry, verify_geometry
-from .sizes import Extent, ExtentAttr, parse_extent, print_extent
+from .sizes import Extent, ExtentAttr, Size, parse_extent, print_extent
 
 # --------------------------------------------------------------------------- functions
 
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
-    """A `__global__` function with its launch bounds; see the dialect's example."""
+    """A `__global__` function with its launch bounds; see the dialect's example.
+
+    `sizes(s0, s2)` after the index type are dynamic sizes it uses: arguments behind the pointers.
+    """
 
     name = "cuda.func"
 
@@ -101,12 +108,19 @@ class FuncOp(IRDLOperation):
     blocks = prop_def(ExtentAttr)
     threads = prop_def(IntegerAttr.constr(i64))
     index_type = prop_def(IntegerType)
+    sizes = opt_prop_def(ArrayAttr[IntAttr])
     body = region_def("single_block")
 
     traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
 
     def __init__(
-        self, sym_name: str, body: Region, blocks: Extent, threads: int, index_type: IntegerType
+        self,
+        sym_name: str,
+        body: Region,
+        blocks: Extent,
+        threads: int,
+        index_type: IntegerType,
+        sizes: Sequence[int] = (),
     ):
         super().__init__(
             properties={
@@ -115,9 +129,15 @@ class FuncOp(IRDLOperation):
                 "blocks": ExtentAttr(blocks),
                 "threads": IntegerAttr(threads, i64),
                 "index_type": index_type,
+                "sizes": ArrayAttr([IntAttr(size) for size in sizes]) if sizes else None,
             },
             regions=[body],
         )
+
+    @property
+    def size_arguments(self) -> list[int]:
+        """The dynamic sizes that are its last arguments, by number."""
+        return [] if self.sizes is None else [size.data for size in self.sizes]
 
     def verify_(self) -> None:
         verify_geometry(self.blocks.data, self.threads.value.data)
@@ -138,6 +158,8 @@ class FuncOp(IRDLOperation):
             printer.print_list(self.body.block.args, printer.print_block_argument)
         print_geometry(printer, self.blocks.data, self.threads.value.data)
         printer.print_string(f" index({self.index_type}) ")
+        if self.size_arguments:
+            printer.print_string(f"sizes({', '.join(f's{i}' for i in self.size_arguments)}) ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes, print_keyword=True)
 
@@ -152,12 +174,26 @@ class FuncOp(IRDLOperation):
             index_type = parser.parse_type()
             if not isinstance(index_type, IntegerType):
                 parser.raise_error(f"index must be i32 or i64, got {index_type}", pos, parser.pos)
+        sizes: list[int] = []
+        if parser.parse_optional_keyword("sizes"):
+            sizes = parser.parse_comma_separated_list(
+                parser.Delimiter.PAREN, lambda: _parse_size(parser)
+            )
         body = parser.parse_region(arguments)
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(sym_name.data, body, blocks, threads, index_type)
+        op = cls(sym_name.data, body, blocks, threads, index_type, sizes)
         if attributes is not None:
             op.attributes |= attributes.data
         return op
+
+
+def _parse_size(parser: Parser) -> int:
+    """Parse the name of a dynamic size, `s0`."""
+    pos = parser.pos
+    extent = parse_extent(parser)
+    if not isinstance(extent, Size) or not isinstance(extent.expr, AffineSymExpr):
+        parser.raise_error(f"expected a size such as s0, got {extent}", pos, parser.pos)
+    return extent.expr.position
 
 
 # --------------------------------------------------------------------------- control flow

@@ -164,13 +164,13 @@ class CudaPrinter(BasePrinter):
     @print.register
     def _(self, op: cuda.FuncOp) -> None:
         called = {o.callee.data for o in op.walk() if isinstance(o, cuda.CallOp)}
-        self.names, self.taken = {}, {op.sym_name.data, *called}
+        sizes = [f"s{i}" for i in op.size_arguments]
+        self.names, self.taken = {}, {op.sym_name.data, *called, *sizes}
         self.index_type = self.type(op.index_type)
-        arguments = ",\n    ".join(
-            f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args
-        )
+        parameters = [f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args]
+        arguments = ",\n    ".join([*parameters, *(f"const long long {s}" for s in sizes)])
         threads = op.threads.value.data
-        self.line(f"// <<<{op.blocks.data}, {threads}>>>")
+        self.line(f"// <<<{self.extent(op.blocks.data)}, {threads}>>>")
         self.line(f'extern "C" __global__ void __launch_bounds__({threads}) {op.sym_name.data}(')
         self.line(f"    {arguments})")
         self.line("{")

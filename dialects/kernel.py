@@ -284,24 +284,46 @@ class AllocOp(IRDLOperation):
     ```
     %a = kernel.alloc : memref<32xf32>
     %b = kernel.alloc at 128 : memref<32xf32>
+    %c = kernel.alloc at s0 * 64 : memref<?xf32, #sym.extents<s0>>
     ```
     """
 
     name = "kernel.alloc"
 
-    offset = opt_prop_def(IntegerAttr.constr(i64))
+    offset = opt_prop_def(ExtentAttr)
     result = result_def(MemRefType)
 
     traits = traits_def(MemoryAllocEffect())
-    assembly_format = "(`at` $offset^)? attr-dict `:` type($result)"
 
-    def __init__(self, type: MemRefType, offset: int | None = None):
-        offset_attr = None if offset is None else IntegerAttr(offset, i64)
+    def __init__(self, type: MemRefType, offset: Extent | None = None):
+        offset_attr = None if offset is None else ExtentAttr(offset)
         super().__init__(properties={"offset": offset_attr}, result_types=[type])
 
     def verify_(self) -> None:
-        if self.offset is not None and self.offset.value.data < 0:
-            raise VerifyException(f"offset must not be negative, got {self.offset.value.data}")
+        offset = None if self.offset is None else self.offset.data
+        if isinstance(offset, int) and offset < 0:
+            raise VerifyException(f"offset must not be negative, got {offset}")
+
+    def print(self, printer: Printer) -> None:
+        if self.offset is not None:
+            printer.print_string(" at ")
+            print_extent(printer, self.offset.data)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AllocOp:
+        offset = parse_extent(parser) if parser.parse_optional_keyword("at") else None
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        pos = parser.pos
+        type = parser.parse_type()
+        if not isinstance(type, MemRefType):
+            parser.raise_error(f"expected a memref type, got {type}", pos, parser.pos)
+        op = cls(type, offset)
+        op.attributes |= attributes
+        return op
 
 
 @irdl_op_definition

@@ -122,9 +122,9 @@ class ForOp(IRDLOperation):
         return self.body.block.args[0]
 
     @property
-    def static_extent(self) -> int | None:
-        """The number of iterations if it is constant."""
-        return self.extent.data if isinstance(self.extent.data, int) else None
+    def never_runs(self) -> bool:
+        """Whether it has no iterations; a loop over a dynamic extent has at least one."""
+        return self.extent.data == 0
 
     @property
     def yielded(self) -> Sequence[SSAValue]:
@@ -134,8 +134,9 @@ class ForOp(IRDLOperation):
         return terminator.arguments
 
     def verify_(self) -> None:
-        if self.static_extent is not None and self.static_extent < 0:
-            raise VerifyException(f"extent must not be negative, got {self.static_extent}")
+        extent = self.extent.data
+        if isinstance(extent, int) and extent < 0:
+            raise VerifyException(f"extent must not be negative, got {extent}")
         if tuple(self.body.block.arg_types) != (INDEX,):
             raise VerifyException("body must take exactly the loop counter, an index")
         if len(self.combiners) != len(self.res):

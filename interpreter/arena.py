@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from ..analysis.plan import buffer_bytes
 from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects.kernel import AllocOp, LaunchOp
+from ..dialects.sizes import static_extent
 from .tensor_ir import ProgramError
 
 FREE = -1
@@ -25,8 +26,8 @@ class Arena:
         end = 0
         for op in function.body.block.ops:
             if isinstance(op, AllocOp) and op.offset is not None:
-                first = op.offset.value.data
-                last = first + buffer_bytes(op.result.type)
+                first = static_extent(op.offset.data)
+                last = first + static_extent(buffer_bytes(op.result.type))
                 self.places[op.result] = len(self.places), slice(first, last)
                 end = max(end, last)
         self.owner = np.full(end, FREE, np.int64)

@@ -34,7 +34,7 @@ from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import AllocOp, CallOp
 from ..dialects.kernel import LaunchOp as HostLaunchOp
 from ..dialects.loop import KernelOp
-from ..dialects.sizes import memref_of, shape_of
+from ..dialects.sizes import Extent, memref_of, shape_of
 from ..dialects.tile import LaunchOp
 from ..errors import DeploError
 
@@ -45,7 +45,7 @@ class Device:
 
     function: Operation
     """The function that runs it; it stands in front of the host function."""
-    blocks: int
+    blocks: Extent
     threads: int
 
 

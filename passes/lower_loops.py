@@ -25,13 +25,14 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i64
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import AffineSymExpr
 from xdsl.rewriter import InsertPoint
 
 from ..dialects.kernel import AssertOp
 from ..dialects.loop import AssertOp as LoopAssertOp
-from ..dialects.loop import CheckedIndexOp, ForOp, LoadOp
+from ..dialects.loop import CheckedIndexOp, ForOp, IndexOp, LoadOp
 from ..dialects.scalars import Combiner, identity, is_bool
-from ..dialects.sizes import static_extent
+from ..dialects.sizes import Extent, Size
 from ..dialects.syntax import scalar_attr
 
 INDEX = IndexType()
@@ -79,18 +80,17 @@ def _identity_attr(combiner: Combiner, element: Attribute) -> IntegerAttr | Floa
 
 
 class IndexConstants:
-    """Index constants of a function, each made once, at the start of its entry block."""
+    """What is known when a function starts, constants and sizes: each made once, in its entry block."""
 
     def __init__(self, entry: Block):
         self._entry = entry
-        self._known: dict[int, SSAValue] = {}
+        self._known: dict[Extent, SSAValue] = {}
         self._last: Operation | None = None
 
-    def get(self, value: int) -> SSAValue:
-        """The SSA value of the index constant `value`."""
+    def get(self, value: Extent) -> SSAValue:
+        """The SSA value of the index `value`."""
         if value not in self._known:
-            constant = arith.ConstantOp(IntegerAttr(value, INDEX))
-            constant.result.name_hint = f"c{value}" if value >= 0 else f"cm{-value}"
+            constant = _index_value(value)
             if self._last is None:
                 point = InsertPoint.at_start(self._entry)
             else:
@@ -99,6 +99,17 @@ class IndexConstants:
             self._last = constant
             self._known[value] = constant.result
         return self._known[value]
+
+
+def _index_value(value: Extent) -> arith.ConstantOp | IndexOp:
+    op: arith.ConstantOp | IndexOp
+    if isinstance(value, Size):
+        op = IndexOp(value.expr, [])
+        op.result.name_hint = str(value) if isinstance(value.expr, AffineSymExpr) else "extent"
+    else:
+        op = arith.ConstantOp(IntegerAttr(value, INDEX))
+        op.result.name_hint = f"c{value}" if value >= 0 else f"cm{-value}"
+    return op
 
 
 def lower_loops(
@@ -124,14 +135,14 @@ def _lower_block(
         if isinstance(op, ForOp):
             _lower_for(op, constants, flags)
         elif isinstance(op, CheckedIndexOp):
-            _lower_checked_index(op)
+            _lower_checked_index(op, constants)
         elif isinstance(op, LoopAssertOp):
             _replace(op, AssertOp(op.condition, op.message.data))
 
 
 def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsAttr | None) -> None:
     before = Builder(InsertPoint.before(op))
-    extent = constants.get(static_extent(op.extent.data))
+    extent = constants.get(op.extent.data)
     flags = flags if _walks_contiguously(op) else None
     combiners = [combiner.data for combiner in op.combiners]
     start = [identity_constant(before, c, r.type) for c, r in zip(combiners, op.res, strict=True)]
@@ -178,11 +189,14 @@ def _fold_contributions(
     terminator.erase()
 
 
-def _lower_checked_index(op: CheckedIndexOp) -> None:
+def _lower_checked_index(op: CheckedIndexOp, constants: IndexConstants) -> None:
     builder = Builder(InsertPoint.before(op))
-    extent = static_extent(op.extent.data)
+    extent = op.extent.data
     wide = _as_i64(builder, op.value)
-    limit = builder.insert(arith.ConstantOp(IntegerAttr(extent, i64))).result
+    if isinstance(extent, Size):
+        limit = builder.insert(arith.IndexCastOp(constants.get(extent), i64)).result
+    else:
+        limit = builder.insert(arith.ConstantOp(IntegerAttr(extent, i64))).result
     # Read as unsigned, a negative value is above every extent.
     inside = builder.insert(arith.CmpiOp(wide, limit, "ult")).result
     check = AssertOp(inside, f"index out of range: expected 0 <= index < {extent}")

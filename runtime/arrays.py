@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import UsageError
 from .plan import ALIGNMENT, Argument, Array
+from .sizes import static
 
 NUMPY_DTYPES = {
     "i1": "bool",
@@ -72,7 +73,7 @@ class NumpyLibrary:
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
-        return np.empty(array.shape, NUMPY_DTYPES[array.dtype])
+        return np.empty(tuple(map(static, array.shape)), NUMPY_DTYPES[array.dtype])
 
     def pointer(self, value: Any) -> int:
         """See `Library.pointer`."""
@@ -107,7 +108,7 @@ class TorchLibrary:
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
         dtype = getattr(self._torch, TORCH_DTYPES[array.dtype])
-        return self._torch.empty(array.shape, dtype=dtype, device=self.device)
+        return self._torch.empty(tuple(map(static, array.shape)), dtype=dtype, device=self.device)
 
     def pointer(self, value: Any) -> int:
         """See `Library.pointer`."""
@@ -126,6 +127,11 @@ def check_count(arguments: Sequence[Argument], values: Sequence[object]) -> None
         raise UsageError(f"expected {len(arguments)} arrays ({names}), got {len(values)}")
 
 
+def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The shapes of arrays; of anything else, none."""
+    return [tuple(getattr(value, "shape", ())) for value in values]
+
+
 def aligned_bytes(size: int) -> Any:
     """A numpy byte array of `size` bytes that starts at a multiple of the arena's alignment."""
     raw = np.empty(size + ALIGNMENT, np.uint8)
@@ -141,5 +147,5 @@ def _check_shape(argument: Argument, shape: tuple[int, ...]) -> None:
 def _mismatch(argument: Argument, expected: str, got: str) -> UsageError:
     return UsageError(
         f"argument '{argument.name}': expected {expected}, got {got}; the program was compiled for "
-        f"{argument.array}, compile it again for other arrays"
+        f"{argument.said or argument.array}, compile it again for other arrays"
     )

@@ -27,9 +27,11 @@ from .arrays import (
     aligned_bytes,
     check_count,
     is_torch_tensor,
+    shapes_of,
 )
 from .calls import run_call
 from .plan import CallStep, Plan, Ref, Step
+from .sizes import static
 
 PARALLEL_SECONDS = 100e-6
 """A launch expected to take longer than this is worth waking the pool for (about 40 us)."""
@@ -61,19 +63,21 @@ class CpuProgram:
         """Run the plan; raises UsageError if an argument does not fit it."""
         check_count(self.plan.arguments, arguments)
         library = self._library(arguments)
+        plan = self.plan.at(shapes_of(arguments))
         checked = [
             library.check(value, argument)
-            for value, argument in zip(arguments, self.plan.arguments, strict=True)
+            for value, argument in zip(arguments, plan.arguments, strict=True)
         ]
-        arena = self._arena()
-        made = [library.empty(b.array) if b.offset is None else None for b in self.plan.buffers]
+        arena = self._arena(plan.arena_bytes or 0)
+        made = [library.empty(b.array) if b.offset is None else None for b in plan.buffers]
         pointers = {Ref("argument", i): library.pointer(value) for i, value in enumerate(checked)}
-        for i, buffer in enumerate(self.plan.buffers):
-            where = library.pointer(made[i]) if buffer.offset is None else arena + buffer.offset
+        for i, buffer in enumerate(plan.buffers):
+            offset = buffer.offset
+            where = library.pointer(made[i]) if offset is None else arena + static(offset)
             pointers[Ref("buffer", i)] = where
         arrays = {Ref("argument", i): value for i, value in enumerate(checked)}
         arrays |= {Ref("buffer", i): value for i, value in enumerate(made)}
-        for step in self.plan.steps:
+        for step in plan.steps:
             if isinstance(step, CallStep):
                 run_call(step, arrays, "cpu")
             else:
@@ -93,16 +97,17 @@ class CpuProgram:
             )
         return NumpyLibrary()
 
-    def _arena(self) -> int:
-        """The address of this thread's arena."""
-        if not hasattr(self._arenas, "memory"):
-            self._arenas.memory = aligned_bytes(self.plan.arena_bytes)
+    def _arena(self, size: int) -> int:
+        """The address of this thread's arena, which has at least `size` bytes."""
+        if not hasattr(self._arenas, "memory") or len(self._arenas.memory) < size:
+            self._arenas.memory = aligned_bytes(size)
         return self._arenas.memory.ctypes.data
 
     def _run(self, step: Step, pointers: list[int]) -> None:
         kernel = self._kernels[step.kernel]
         status = np.zeros(1, np.int64)
-        kernel.run(pointers, step.blocks, status.ctypes.data)
+        sizes = [static(size) for size in step.sizes]
+        kernel.run(pointers, sizes, static(step.blocks), status.ctypes.data)
         if failed := int(status[0]):
             raise _failure(kernel.messages[failed - 1])
 
@@ -115,9 +120,9 @@ class _CpuKernel:
         self.messages = messages
         self.seconds_per_block: float | None = None
 
-    def run(self, pointers: list[int], blocks: int, status: int) -> None:
+    def run(self, pointers: list[int], sizes: list[int], blocks: int, status: int) -> None:
         """Run all blocks, in this thread or shared with the pool."""
-        call = self._bind(pointers, status)
+        call = self._bind(pointers, sizes, status)
         if thread_count() == 1 or blocks < 2:
             call(0, blocks)
             return
@@ -135,9 +140,11 @@ class _CpuKernel:
         else:
             _share(call, done, blocks)
 
-    def _bind(self, pointers: list[int], status: int) -> Callable[[int, int], None]:
-        function = self.compiled.function(len(pointers))
-        values = [ctypes.c_void_p(pointer) for pointer in pointers]
+    def _bind(
+        self, pointers: list[int], sizes: list[int], status: int
+    ) -> Callable[[int, int], None]:
+        function = self.compiled.function(len(pointers), len(sizes))
+        values = [*map(ctypes.c_void_p, pointers), *sizes]
 
         def call(begin: int, end: int) -> None:
             function(*values, begin, end, status)

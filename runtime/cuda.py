@@ -13,10 +13,11 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError, UsageError
-from .arrays import TorchLibrary, check_count, is_torch_tensor
+from .arrays import TorchLibrary, check_count, is_torch_tensor, shapes_of
 from .calls import run_call
 from .nvrtc import Cubin, Usage, compile_cuda, compute_capability
 from .plan import Array, CallStep, Plan, Ref, Step
+from .sizes import static
 
 MAX_BLOCKS = 2**31 - 1
 """Blocks of a one-dimensional grid (CUDA C++ Programming Guide, "Technical Specifications")."""
@@ -47,22 +48,23 @@ class CudaProgram:
         device = _device(torch, arguments)
         _check_capability(torch, device, self.plan.target)
         library = TorchLibrary(str(device))
+        plan = self.plan.at(shapes_of(arguments))
         checked = [
             library.check(value, argument)
-            for value, argument in zip(arguments, self.plan.arguments, strict=True)
+            for value, argument in zip(arguments, plan.arguments, strict=True)
         ]
         with torch.cuda.device(device):
-            arena = library.empty(Array("i8", (self.plan.arena_bytes,)))
-            made = [library.empty(b.array) if b.offset is None else None for b in self.plan.buffers]
+            arena = library.empty(Array("i8", (plan.arena_bytes or 0,)))
+            made = [library.empty(b.array) if b.offset is None else None for b in plan.buffers]
             pointers = {Ref("argument", i): library.pointer(v) for i, v in enumerate(checked)}
-            for i, buffer in enumerate(self.plan.buffers):
-                in_arena = library.pointer(arena) + (buffer.offset or 0)
+            for i, buffer in enumerate(plan.buffers):
+                in_arena = library.pointer(arena) + static(buffer.offset or 0)
                 where = library.pointer(made[i]) if buffer.offset is None else in_arena
                 pointers[Ref("buffer", i)] = where
             stream = torch.cuda.current_stream(device).cuda_stream
             arrays = {Ref("argument", i): value for i, value in enumerate(checked)}
             arrays |= {Ref("buffer", i): value for i, value in enumerate(made)}
-            for step in self.plan.steps:
+            for step in plan.steps:
                 if isinstance(step, CallStep):
                     run_call(step, arrays, str(device))
                 else:
@@ -74,21 +76,22 @@ class CudaProgram:
         )
 
     def _launch(self, step: Step, pointers: list[int], device: int, stream: int) -> None:
-        if step.blocks == 0:
+        blocks = static(step.blocks)
+        if blocks == 0:
             return
-        if step.blocks > MAX_BLOCKS:
-            raise DeploError(f"@{step.kernel}: {step.blocks} blocks exceed the GPU's {MAX_BLOCKS}")
+        if blocks > MAX_BLOCKS:
+            raise DeploError(f"@{step.kernel}: {blocks} blocks exceed the GPU's {MAX_BLOCKS}")
         key = (device, step.kernel)
         if key not in self._functions:
             self._functions[key] = _load(step.kernel, self._cubins[step.kernel])
-        types = (ctypes.c_void_p,) * len(pointers)
+        types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_longlong,) * len(step.sizes)
         launched = _driver().cuLaunchKernel(
             self._functions[key],
-            *(step.blocks, 1, 1),
+            *(blocks, 1, 1),
             *(step.threads, 1, 1),
             0,
             stream,
-            (tuple(pointers), types),
+            ((*pointers, *step.sizes), types),
             0,
         )
         _ok(launched, f"launching @{step.kernel}")

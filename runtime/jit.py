@@ -21,21 +21,21 @@ _kernels: dict[tuple[str, str], CompiledKernel] = {}
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """Machine code of one kernel: `f(buffers..., block_begin, block_end, status)`."""
+    """Machine code of one kernel: `f(buffers..., sizes..., block_begin, block_end, status)`."""
 
     name: str
     address: int
     keep_alive: Any = field(repr=False)
 
-    def function(self, buffers: int) -> Any:
-        """The kernel as a ctypes function of `buffers` pointers; calls release the GIL."""
-        return _prototype(buffers)(self.address)
+    def function(self, buffers: int, sizes: int) -> Any:
+        """The kernel as a ctypes function of `buffers` pointers and `sizes`; calls release the GIL."""
+        return _prototype(buffers, sizes)(self.address)
 
 
 @cache
-def _prototype(buffers: int) -> Any:
+def _prototype(buffers: int, sizes: int) -> Any:
     grid = (ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * buffers, *grid)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * buffers, *[ctypes.c_int64] * sizes, *grid)
 
 
 def compile_kernel(name: str, source: str) -> CompiledKernel:

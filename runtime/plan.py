@@ -2,19 +2,25 @@
 
 A plan names its arrays by reference: `Ref("argument", 0)` is the first argument of a call,
 `Ref("buffer", 2)` the third buffer. Steps run in order.
+
+A plan with dynamic sizes has expressions for extents; `Plan.at` puts in the sizes of a call's arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, cast
 
-from ..errors import DeploError
+from ..errors import DeploError, UsageError
+from .sizes import Expression, Extent, Size, evaluate, read_extent, static
 
-VERSION = 1
+VERSION = 2
 """The version of the format that this runtime reads."""
+
+MAX_KNOWN = 256
+"""Choices of sizes for which a plan remembers its numbers."""
 
 ITEM_BYTES = {
     "i1": 1,
@@ -41,12 +47,16 @@ class Array:
     """The dtype and shape of a contiguous array."""
 
     dtype: str
-    shape: tuple[int, ...]
+    shape: tuple[Extent, ...]
 
     @property
     def nbytes(self) -> int:
         """Its size in bytes."""
-        return prod(self.shape) * ITEM_BYTES[self.dtype]
+        return prod(map(static, self.shape)) * ITEM_BYTES[self.dtype]
+
+    def at(self, sizes: Sequence[int]) -> Array:
+        """The same where the sizes are known."""
+        return Array(self.dtype, tuple(evaluate(extent, sizes) for extent in self.shape))
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -59,6 +69,8 @@ class Argument:
     name: str
     kind: str
     array: Array
+    said: str = ""
+    """The array as the program says it, dynamic sizes by their names; if empty, `array` is that."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,12 @@ class Buffer:
     """One array that the program makes; `offset` is its place in the arena, if it lies there."""
 
     array: Array
-    offset: int | None
+    offset: Extent | None
+
+    def at(self, sizes: Sequence[int]) -> Buffer:
+        """The same where the sizes are known."""
+        offset = None if self.offset is None else evaluate(self.offset, sizes)
+        return Buffer(self.array.at(sizes), offset)
 
 
 @dataclass(frozen=True)
@@ -79,12 +96,19 @@ class Ref:
 
 @dataclass(frozen=True)
 class Step:
-    """One launch: the kernel by name, the arrays it gets, its grid."""
+    """One launch: the kernel by name, the arrays and sizes it gets, its grid."""
 
     kernel: str
     arguments: tuple[Ref, ...]
-    blocks: int
+    blocks: Extent
     threads: int
+    sizes: tuple[Extent, ...] = ()
+
+    def at(self, sizes: Sequence[int]) -> Step:
+        """The same where the sizes are known."""
+        numbers = tuple(evaluate(size, sizes) for size in self.sizes)
+        blocks = evaluate(self.blocks, sizes)
+        return Step(self.kernel, self.arguments, blocks, self.threads, numbers)
 
 
 @dataclass(frozen=True)
@@ -118,8 +142,55 @@ class Plan:
     buffers: tuple[Buffer, ...]
     steps: tuple[Step | CallStep, ...]
     results: tuple[Ref, ...]
-    arena_bytes: int
+    arena_bytes: int | None
+    """The size of the arena; None as long as sizes decide it."""
     kernels: tuple[Kernel, ...]
+    sizes: tuple[Size, ...] = ()
+    positive: tuple[Expression, ...] = ()
+    """Extents inside the program that must be at least 1."""
+    _known: dict[tuple[int, ...], Plan] = field(
+        default_factory=dict[tuple[int, ...], "Plan"], compare=False, repr=False
+    )
+
+    def at(self, shapes: Sequence[Sequence[int]]) -> Plan:
+        """The plan where its arguments have `shapes`, with numbers in place of its dynamic sizes.
+
+        Raises UsageError if the sizes that the shapes say are not allowed.
+        """
+        if not self.sizes:
+            return self
+        arguments = [argument.name for argument in self.arguments]
+        sizes = tuple(size.of(shapes, arguments) for size in self.sizes)
+        plan = self._known.get(sizes)
+        if plan is None:
+            plan = self._at(sizes)
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[sizes] = plan
+        return plan
+
+    def _at(self, sizes: tuple[int, ...]) -> Plan:
+        names = [size.name for size in self.sizes]
+        for extent in self.positive:
+            if extent.evaluate(sizes) < 1:
+                said = ", ".join(f"{n} = {s}" for n, s in zip(names, sizes, strict=True))
+                raise UsageError(
+                    f"with {said} a tensor inside the program would have {extent.named(names)} = "
+                    f"{extent.evaluate(sizes)} elements along an axis; compile the program for such sizes"
+                )
+        buffers = tuple(buffer.at(sizes) for buffer in self.buffers)
+        ends = [static(b.offset) + b.array.nbytes for b in buffers if b.offset is not None]
+        plan = replace(
+            self,
+            arguments=tuple(replace(a, array=a.array.at(sizes)) for a in self.arguments),
+            buffers=buffers,
+            steps=tuple(s.at(sizes) if isinstance(s, Step) else s for s in self.steps),
+            arena_bytes=max(ends, default=0),
+            sizes=(),
+            positive=(),
+        )
+        _check_numbers(plan)
+        return plan
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Plan:
@@ -150,23 +221,38 @@ class Plan:
 
 
 def _read(data: Mapping[str, Any]) -> Plan:
+    sizes = tuple(Size(**size) for size in data["sizes"])
+    names = [size.name for size in sizes]
     return Plan(
         target=str(data["target"]),
-        arguments=tuple(Argument(a["name"], a["kind"], _array(a)) for a in data["arguments"]),
-        buffers=tuple(Buffer(_array(b), b["offset"]) for b in data["buffers"]),
+        arguments=tuple(_plan_argument(a, names) for a in data["arguments"]),
+        buffers=tuple(
+            Buffer(_array(b), None if b["offset"] is None else read_extent(b["offset"]))
+            for b in data["buffers"]
+        ),
         steps=tuple(map(_step, data["steps"])),
         results=_refs(data["results"]),
-        arena_bytes=int(data["arena_bytes"]),
+        arena_bytes=data["arena_bytes"],
         kernels=tuple(
             Kernel(k["name"], k["source"], tuple(k["messages"])) for k in data["kernels"]
         ),
+        sizes=sizes,
+        positive=tuple(e for e in map(read_extent, data["positive"]) if isinstance(e, Expression)),
     )
+
+
+def _plan_argument(data: Mapping[str, Any], names: Sequence[str]) -> Argument:
+    array = _array(data)
+    shape = (e.named(names) if isinstance(e, Expression) else str(e) for e in array.shape)
+    return Argument(data["name"], data["kind"], array, f"{array.dtype}[{', '.join(shape)}]")
 
 
 def _step(data: Mapping[str, Any]) -> Step | CallStep:
     if "call" in data:
         return read_call(data)
-    return Step(data["kernel"], _refs(data["arguments"]), int(data["blocks"]), int(data["threads"]))
+    sizes = tuple(read_extent(size) for size in data["sizes"])
+    blocks, threads = read_extent(data["blocks"]), int(data["threads"])
+    return Step(data["kernel"], _refs(data["arguments"]), blocks, threads, sizes)
 
 
 def read_call(data: Mapping[str, Any]) -> CallStep:
@@ -204,7 +290,7 @@ def _references(value: Any) -> list[Ref]:
 def _array(data: Mapping[str, Any]) -> Array:
     if data["dtype"] not in ITEM_BYTES:
         raise ValueError(f"unknown dtype {data['dtype']}")
-    return Array(data["dtype"], tuple(int(extent) for extent in data["shape"]))
+    return Array(data["dtype"], tuple(read_extent(extent) for extent in data["shape"]))
 
 
 def _refs(data: Sequence[Mapping[str, int]]) -> tuple[Ref, ...]:
@@ -224,16 +310,41 @@ def _check(plan: Plan) -> None:
     for step in plan.launches:
         if step.kernel not in names:
             raise DeploError(f"not a valid plan: there is no kernel @{step.kernel}")
-        if step.blocks < 0 or step.threads < 1:
-            raise DeploError(f"not a valid plan: @{step.kernel} has an impossible grid")
-    for buffer in plan.buffers:
-        if buffer.offset is None:
-            continue
-        inside = 0 <= buffer.offset <= plan.arena_bytes - buffer.array.nbytes
-        if not inside or buffer.offset % ALIGNMENT:
-            raise DeploError(f"not a valid plan: a buffer at {buffer.offset} is not in the arena")
+    for size in plan.sizes:
+        if not 0 <= size.argument < len(plan.arguments):
+            raise DeploError(f"not a valid plan: there is no argument {size.argument}")
     for what, listed in (("a result", plan.results), ("what a call gets or gives", called)):
         if any(r.kind == "buffer" and plan.buffers[r.index].offset is not None for r in listed):
             raise DeploError(f"not a valid plan: {what} lies in the arena")
     if any(ref.kind != "buffer" for step in plan.calls for ref in step.results):
         raise DeploError("not a valid plan: a call gives an argument")
+    try:
+        _ = [evaluate(extent, [MAX_KNOWN] * len(plan.sizes)) for extent in _extents(plan)]
+    except IndexError as error:
+        raise DeploError("not a valid plan: it has fewer sizes than it uses") from error
+    if not plan.sizes:
+        _check_numbers(plan)
+
+
+def _extents(plan: Plan) -> Iterator[Extent]:
+    """All extents of a plan."""
+    for each in (*plan.arguments, *plan.buffers):
+        yield from each.array.shape
+    yield from (buffer.offset for buffer in plan.buffers if buffer.offset is not None)
+    for step in plan.launches:
+        yield from (*step.sizes, step.blocks)
+    yield from plan.positive
+
+
+def _check_numbers(plan: Plan) -> None:
+    """Raise unless the grids of a plan with known sizes are possible and the arena holds its buffers."""
+    for step in plan.launches:
+        if static(step.blocks) < 0 or step.threads < 1:
+            raise DeploError(f"not a valid plan: @{step.kernel} has an impossible grid")
+    for buffer in plan.buffers:
+        if buffer.offset is None:
+            continue
+        offset = static(buffer.offset)
+        inside = 0 <= offset <= (plan.arena_bytes or 0) - buffer.array.nbytes
+        if not inside or offset % ALIGNMENT:
+            raise DeploError(f"not a valid plan: a buffer at {offset} is not in the arena")

@@ -10,6 +10,13 @@
 A buffer is alive from the first launch that gets it to the last; two that are alive at once never
 overlap. Each takes the lowest free place, aligned to 64 bytes. Buffers that the program returns, or calls
 PyTorch with, are not in the arena.
+
+Where sizes are dynamic, what is free cannot be told by numbers. There the arena is a row of slots, each as
+large as the first buffer in it; a buffer takes a slot that is surely large enough and whose buffers it never
+meets, or else a new one at the end:
+
+    %a = kernel.alloc at 0 : memref<?x64xf32, #sym.extents<s0>>
+    %b = kernel.alloc at s0 * 256 : memref<?x16xf32, #sym.extents<s0>>
 """
 
 from __future__ import annotations
@@ -19,11 +26,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ...analysis.cost import hints_of, trips
+from ...analysis.index import always_holds
 from ...analysis.plan import buffer_bytes
 from ...dialects.kernel import AllocOp, LaunchOp
+from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, static_extent
 from ..decisions import record
 
 ALIGNMENT = 64
@@ -35,7 +45,7 @@ class _Lifetime:
     """A buffer, its size, and the first and last launch (by number) that get it."""
 
     alloc: AllocOp
-    size: int
+    size: Extent
     first: int
     last: int
 
@@ -52,9 +62,10 @@ class AssignArenaPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Place the buffers of every host function."""
-        for function in op.ops:
-            if isinstance(function, func.FuncOp) and _is_host(function):
-                _place_buffers(function)
+        with hints_of(op):
+            for function in op.ops:
+                if isinstance(function, func.FuncOp) and _is_host(function):
+                    _place_buffers(function)
 
 
 def _is_host(function: func.FuncOp) -> bool:
@@ -69,15 +80,17 @@ def _place_buffers(function: func.FuncOp) -> None:
         users = [use.operation for use in alloc.result.uses]
         uses = sorted(number[user] for user in users if isinstance(user, LaunchOp))
         if len(uses) == len(users) and uses:
-            size = buffer_bytes(alloc.result.type)
+            size = _aligned(buffer_bytes(alloc.result.type))
             lifetimes.append(_Lifetime(alloc, size, uses[0], uses[-1]))
         else:
             alloc.offset = None
-    end = _first_fit(lifetimes)
+    dynamic = any(isinstance(lifetime.size, Size) for lifetime in lifetimes)
+    end = _slots(lifetimes) if dynamic else _first_fit(lifetimes)
     name = function.sym_name.data
     if lifetimes:
-        apart = sum(_aligned(lifetime.size) for lifetime in lifetimes)
-        reason = f"{len(lifetimes)} buffers of {apart} bytes share {end}"
+        apart = trips(sum(lifetime.size for lifetime in lifetimes))
+        reason = f"{len(lifetimes)} buffers of {apart} bytes share {trips(end)}"
+        reason += " where sizes are as hinted" if dynamic else ""
         record(AssignArenaPass.name, name, True, reason, function)
     else:
         reason = "every buffer is returned or what PyTorch is called with"
@@ -89,20 +102,50 @@ def _first_fit(lifetimes: Sequence[_Lifetime]) -> int:
 
     Larger buffers go first: the small ones then fill the gaps.
     """
-    placed: list[tuple[int, _Lifetime]] = []
+    placed: list[tuple[int, int, _Lifetime]] = []
     end = 0
-    for lifetime in sorted(lifetimes, key=lambda each: -each.size):
-        offset = 0
-        neighbours = ((at, other) for at, other in placed if other.meets(lifetime))
-        for at, other in sorted(neighbours, key=lambda pair: pair[0]):
-            if offset + lifetime.size <= at:
+    for lifetime in sorted(lifetimes, key=lambda each: -static_extent(each.size)):
+        size, offset = static_extent(lifetime.size), 0
+        neighbours = (place for place in placed if place[2].meets(lifetime))
+        for first, last, _ in sorted(neighbours, key=lambda place: place[0]):
+            if offset + size <= first:
                 break
-            offset = max(offset, _aligned(at + other.size))
-        placed.append((offset, lifetime))
-        lifetime.alloc.offset = IntegerAttr(offset, i64)
-        end = max(end, offset + _aligned(lifetime.size))
+            offset = max(offset, last)
+        placed.append((offset, offset + size, lifetime))
+        lifetime.alloc.offset = ExtentAttr(offset)
+        end = max(end, offset + size)
     return end
 
 
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
+@dataclass(frozen=True)
+class _Slot:
+    """Part of the arena that buffers use one after the other."""
+
+    offset: Extent
+    size: Extent
+    users: list[_Lifetime]
+
+    def has_room_for(self, lifetime: _Lifetime) -> bool:
+        """Whether a buffer fits into it for all sizes, at a time when nobody else uses it."""
+        if any(user.meets(lifetime) for user in self.users):
+            return False
+        return always_holds(extent_expr(self.size - lifetime.size), ())
+
+
+def _slots(lifetimes: Sequence[_Lifetime]) -> Extent:
+    """Place buffers of dynamic sizes in slots, largest first by the hints; the bytes that all need."""
+    slots: list[_Slot] = []
+    end: Extent = 0
+    for lifetime in sorted(lifetimes, key=lambda each: -trips(each.size)):
+        slot = next((s for s in slots if s.has_room_for(lifetime)), None)
+        if slot is None:
+            slot = _Slot(end, lifetime.size, [])
+            slots.append(slot)
+            end = end + lifetime.size
+        slot.users.append(lifetime)
+        lifetime.alloc.offset = ExtentAttr(slot.offset)
+    return end
+
+
+def _aligned(size: Extent) -> Extent:
+    return (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT

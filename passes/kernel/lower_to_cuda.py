@@ -50,11 +50,21 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.index import UNKNOWN, Range, bounds, operand_ranges, simplify
+from ...analysis.index import (
+    UNKNOWN,
+    Range,
+    always_holds,
+    bounds,
+    known_extent,
+    operand_ranges,
+    simplify,
+)
+from ...analysis.sizes import symbols_used
 from ...dialects import cuda, kernel, loop
+from ...dialects.affine import binary
 from ...dialects.cuda_values import CALLS, IDENTIFIER, RESERVED
 from ...dialects.index import linearize
-from ...dialects.sizes import static_extent, static_shape
+from ...dialects.sizes import extent_expr, shape_of, static_shape
 from ...errors import DeploError
 from ..decisions import record
 from .cuda_scalars import emit_scalar
@@ -78,15 +88,14 @@ def nonnegative(expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:
         return expr
     lhs, rhs = nonnegative(expr.lhs, ranges), nonnegative(expr.rhs, ranges)
     if expr.kind not in (AffineBinaryOpKind.FloorDiv, AffineBinaryOpKind.Mod):
-        return AffineExpr.binary(expr.kind, lhs, rhs)
+        return binary(expr.kind, lhs, rhs)
+    if always_holds(lhs, ranges):
+        return binary(expr.kind, lhs, rhs)
     low, _ = bounds(lhs, ranges)
-    if low >= 0:
-        return AffineExpr.binary(expr.kind, lhs, rhs)
-    assert isinstance(rhs, AffineConstantExpr)
-    if low <= UNKNOWN[0] // 2:
+    if not isinstance(rhs, AffineConstantExpr) or low <= UNKNOWN[0] // 2:
         raise DeploError(f"lower-to-cuda: cannot bound the dividend of {expr} from below")
     shift = -(low // rhs.value)
-    moved = AffineExpr.binary(expr.kind, lhs + shift * rhs.value, rhs)
+    moved = binary(expr.kind, lhs + shift * rhs.value, rhs)
     return moved if expr.kind is AffineBinaryOpKind.Mod else moved + -shift
 
 
@@ -110,13 +119,15 @@ def _index_width(function: kernel.FuncOp, largest: int) -> IntegerType:
     `largest` bounds its index expressions.
     """
     limit = 1 << 31
-    sizes = [
-        prod(static_shape(v.type))
+    extents = [
+        prod(shape_of(v.type))
         for op in (function, *function.walk())
         for v in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
         if isinstance(v.type, MemRefType)
     ]
-    numbers = [largest, static_extent(function.blocks.data), function.threads.value.data]
+    extents.append(function.blocks.data)
+    sizes = [bounds(extent_expr(extent), ())[1] for extent in extents]
+    numbers = [largest, function.threads.value.data]
     for op in function.walk():
         if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, IndexType):
             assert isinstance(op.value, IntegerAttr)
@@ -206,21 +217,16 @@ class _Lowering:
         memref = op.memref.type
         assert isinstance(memref, MemRefType)
         ranges = operand_ranges(op.indices)
-        flat = simplify(linearize(op.map.data.results, static_shape(memref)), ranges)
+        flat = simplify(linearize(op.map.data.results, shape_of(memref)), ranges)
         operands = [self.values[v] for v in op.indices]
         return self.values[op.memref], self.index(flat, ranges), operands
 
 
 def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
-    limits = [v.owner for v in (op.lb, op.ub, op.step)]
-    constants = [
-        o.value.value.data
-        for o in limits
-        if isinstance(o, arith.ConstantOp) and isinstance(o.value, IntegerAttr)
-    ]
-    if len(constants) != 3 or constants[0] != 0 or constants[2] != 1:
+    first, extent, step = (known_extent(v) for v in (op.lb, op.ub, op.step))
+    if first != 0 or extent is None or step != 1:
         raise DeploError(
-            f"lower-to-cuda: the loop at {op.location} must count from 0 to a constant by 1"
+            f"lower-to-cuda: the loop at {op.location} must count from 0 to an extent by 1"
         )
     variables: list[SSAValue] = []
     for initial, argument, result in zip(op.iter_args, op.body.block.args[1:], op.res, strict=True):
@@ -231,7 +237,7 @@ def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
     body = Block(arg_types=[IndexType()])
     body.args[0].name_hint = op.body.block.args[0].name_hint
     state.values[op.body.block.args[0]] = body.args[0]
-    new = cuda.ForOp(constants[1], Region(body))
+    new = cuda.ForOp(extent, Region(body))
     new.location = op.location
     state.builder.insert(new)
     state.block(op.body.block, body, variables)
@@ -269,6 +275,8 @@ def _lower_store(state: _Lowering, op: loop.StoreOp) -> None:
 
 
 def _lower_index(state: _Lowering, op: loop.IndexOp) -> None:
+    if not op.operands_ and all(isinstance(use.operation, scf.ForOp) for use in op.result.uses):
+        return  # read by the loops it bounds
     expr = state.index(op.map.data.results[0], operand_ranges(op.operands_))
     state.simple(op, cuda.IndexOp(expr, [state.values[v] for v in op.operands_]))
 
@@ -335,6 +343,7 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
         function.blocks.data,
         function.threads.value.data,
         _index_width(function, state.largest),
+        symbols_used(function),
     )
     result.location = function.location
     return result

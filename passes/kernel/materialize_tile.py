@@ -32,7 +32,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.index import simplify
+from ...analysis.index import extent_range, simplify
 from ...analysis.targets import TARGETS
 from ...dialects.affine import replace_dims
 from ...dialects.index import delinearize
@@ -46,7 +46,7 @@ from ...dialects.kernel import (
     ThreadIdOp,
 )
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
-from ...dialects.sizes import static_extent, static_shape
+from ...dialects.sizes import Extent, static_extent, static_shape
 from ...dialects.tile import SHARED, CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
@@ -208,10 +208,10 @@ def _fold_shared(
 
 
 def _number_axes(
-    builder: Builder, number: SSAValue, extents: list[int], axes: list[SSAValue]
+    builder: Builder, number: SSAValue, extents: list[Extent], axes: list[SSAValue]
 ) -> None:
     """Give each axis its part of the number of the block or thread."""
-    ranges = [(0, max(prod(extents) - 1, 0))]
+    ranges = [extent_range(prod(extents))]
     for axis, expr in zip(axes, delinearize(D0, extents), strict=True):
         if len(extents) == 1:
             number.name_hint = axis.name_hint
@@ -225,10 +225,10 @@ def _number_axes(
 def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     """The device function of a kernel; takes the kernel's body apart."""
     threads = static_extent(launch.num_threads)
-    blocks = static_extent(launch.num_blocks) if threads else 0
+    blocks = launch.num_blocks if threads else 0
     threads = threads or 1
     limit = TARGETS["sm_80"].max_blocks
-    if blocks > limit:
+    if isinstance(blocks, int) and blocks > limit:
         raise DeploError(f"@{name}: {blocks} blocks exceed the {limit} a grid can have")
     entry = Block(arg_types=kernel.body.block.arg_types)
     function = FuncOp(name, Region(entry), blocks, threads)
@@ -261,9 +261,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
             _lower_combine(op, by_level[Level.THREAD], machine)
     for level, number in numbers.items():
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
-        _number_axes(
-            after, number, [static_extent(n) for n in launch.extents(level)], by_level[level]
-        )
+        _number_axes(after, number, launch.extents(level), by_level[level])
     lower_loops(entry)
     return Device(function, blocks, threads)
 

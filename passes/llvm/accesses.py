@@ -15,7 +15,7 @@ A bool is one byte in memory, zero or not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
@@ -36,12 +36,14 @@ from xdsl.ir.affine import (
     AffineConstantExpr,
     AffineDimExpr,
     AffineExpr,
+    AffineSymExpr,
 )
 
 from ...analysis.index import Range, bounds, simplify
+from ...dialects.affine import product
 from ...dialects.index import linearize
 from ...dialects.scalars import is_bool
-from ...dialects.sizes import static_shape
+from ...dialects.sizes import shape_of
 from ...errors import DeploError
 
 POINTER = llvm.LLVMPointerType()
@@ -74,12 +76,22 @@ def compare(builder: Builder, a: SSAValue, predicate: str, b: SSAValue) -> SSAVa
 
 
 class IndexEmitter:
-    """Inserts the arithmetic of index expressions over operands whose ranges are known."""
+    """Inserts the arithmetic of index expressions over operands whose ranges are known.
 
-    def __init__(self, builder: Builder, operands: Sequence[SSAValue], ranges: Sequence[Range]):
+    `sizes` has the value of each symbol.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        operands: Sequence[SSAValue],
+        ranges: Sequence[Range],
+        sizes: Mapping[int, SSAValue],
+    ):
         self.builder = builder
         self.operands = operands
         self.ranges = ranges
+        self.sizes = sizes
 
     def emit(self, expr: AffineExpr) -> SSAValue:
         """The value of `expr`; no intermediate may overflow 64 bits."""
@@ -88,35 +100,33 @@ class IndexEmitter:
                 return constant(self.builder, value)
             case AffineDimExpr(position=position):
                 return self.operands[position]
+            case AffineSymExpr(position=position):
+                return self.sizes[position]
             case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
                 add = llvm.AddOp(self.emit(lhs), self.emit(rhs), overflow=_NO_WRAP)
                 return self.builder.insert(add).res
             case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul, lhs=lhs, rhs=rhs):
                 mul = llvm.MulOp(self.emit(lhs), self.emit(rhs), overflow=_NO_WRAP)
                 return self.builder.insert(mul).res
-            case AffineBinaryOpExpr(
-                kind=AffineBinaryOpKind.FloorDiv, lhs=lhs, rhs=AffineConstantExpr(value=divisor)
-            ):
-                return self._floordiv(self.emit(lhs), divisor, bounds(lhs, self.ranges)[0] >= 0)
-            case AffineBinaryOpExpr(
-                kind=AffineBinaryOpKind.Mod, lhs=lhs, rhs=AffineConstantExpr(value=divisor)
-            ):
-                return self._mod(self.emit(lhs), divisor, bounds(lhs, self.ranges)[0] >= 0)
+            case AffineBinaryOpExpr(kind=AffineBinaryOpKind.FloorDiv, lhs=lhs, rhs=rhs):
+                return self._floordiv(self.emit(lhs), rhs, bounds(lhs, self.ranges)[0] >= 0)
+            case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mod, lhs=lhs, rhs=rhs):
+                return self._mod(self.emit(lhs), rhs, bounds(lhs, self.ranges)[0] >= 0)
             case _:
-                raise DeploError(f"index expression {expr} is not affine")
+                raise DeploError(f"index expression {expr} has no arithmetic")
 
-    def _floordiv(self, value: SSAValue, divisor: int, nonnegative: bool) -> SSAValue:
-        divide_by = constant(self.builder, divisor)
+    def _floordiv(self, value: SSAValue, divisor: AffineExpr, nonnegative: bool) -> SSAValue:
+        divide_by = self.emit(divisor)
         if nonnegative:
             return self.builder.insert(llvm.UDivOp(value, divide_by)).res
         # Division rounds to zero: below zero, lower the dividend first to round down.
-        bias = constant(self.builder, 1 - divisor)
+        bias = self.emit(product(divisor, -1) + 1)
         lowered = self.builder.insert(llvm.AddOp(value, bias)).res
         dividend = self.builder.insert(llvm.SelectOp(self._negative(value), lowered, value)).res
         return self.builder.insert(llvm.SDivOp(dividend, divide_by)).res
 
-    def _mod(self, value: SSAValue, divisor: int, nonnegative: bool) -> SSAValue:
-        divide_by = constant(self.builder, divisor)
+    def _mod(self, value: SSAValue, divisor: AffineExpr, nonnegative: bool) -> SSAValue:
+        divide_by = self.emit(divisor)
         if nonnegative:
             return self.builder.insert(llvm.URemOp(value, divide_by)).res
         rest = self.builder.insert(llvm.SRemOp(value, divide_by)).res
@@ -137,8 +147,7 @@ class IndexEmitter:
 
     def address(self, base: SSAValue, type: MemRefType, exprs: Sequence[AffineExpr]) -> SSAValue:
         """The address of element `exprs` of the row-major array at `base`."""
-        shape = static_shape(type)
-        offset = simplify(linearize(exprs, shape), self.ranges)
+        offset = simplify(linearize(exprs, shape_of(type)), self.ranges)
         element = memory_type(type.element_type)
         return self.builder.insert(
             llvm.GEPOp(base, [llvm.GEP_USE_SSA_VAL], element, [self.emit(offset)], inbounds=True)

@@ -21,6 +21,9 @@ An addition and a multiplication may fuse to one operation (`contract`); nothing
 is relaxed. A `kernel.assert` that fails stores its number, counted from 1, to `%status` and
 returns; the messages stay as the function's attribute `deplo.messages`. No pointer of a kernel
 aliases another: a plan never gives a launch an output that shares memory with its other arguments.
+
+The dynamic sizes that a kernel uses become arguments after its buffers; its attribute `deplo.sizes` says
+which.
 """
 
 from __future__ import annotations
@@ -34,17 +37,20 @@ from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
+    IntAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
     UnitAttr,
+    i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.index import Range
-from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE
+from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE, SIZES_ATTRIBUTE
+from ...analysis.sizes import symbols_used
 from ...dialects.kernel import AssertOp
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from ...errors import DeploError
@@ -59,6 +65,9 @@ from .accesses import (
 )
 from .nonnegative import NonNegative
 from .scalars import LOWERINGS
+
+RANGE_ARGUMENTS = 3
+"""The last arguments of each kernel: the first block, the block after the last, and the status word."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +118,16 @@ class _KernelConversion:
     ranges: dict[SSAValue, Range] = field(default_factory=dict[SSAValue, Range])
     buffers: dict[SSAValue, MemRefType] = field(default_factory=dict[SSAValue, MemRefType])
     messages: list[str] = field(default_factory=list[str])
+    sizes: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
 
     def run(self) -> llvm.FuncOp:
+        symbols = symbols_used(self.function)
         body = self.function.detach_region(self.function.body)
         self._note_ranges(body)
+        for symbol in symbols:
+            entry = body.blocks[0]
+            self.sizes[symbol] = entry.insert_arg(i64, len(entry.args) - RANGE_ARGUMENTS)
+            self.sizes[symbol].name_hint = f"s{symbol}"
         for block in list(body.blocks):
             for argument in list(block.args):
                 self._convert_argument(argument)
@@ -176,7 +191,8 @@ class _KernelConversion:
         op.erase()
 
     def _emitter(self, builder: Builder, operands: tuple[SSAValue, ...]) -> IndexEmitter:
-        return IndexEmitter(builder, operands, [self.ranges[value] for value in operands])
+        ranges = [self.ranges[value] for value in operands]
+        return IndexEmitter(builder, operands, ranges, self.sizes)
 
     def _buffer(self, value: SSAValue) -> MemRefType:
         if value not in self.buffers:
@@ -213,6 +229,8 @@ class _KernelConversion:
             other_props={"arg_attrs": ArrayAttr([_argument_attributes(t) for t in inputs])},
         )
         function.attributes[KERNEL_ATTRIBUTE] = UnitAttr()
+        if self.sizes:
+            function.attributes[SIZES_ATTRIBUTE] = ArrayAttr([IntAttr(s) for s in self.sizes])
         if self.messages:
             listed = ArrayAttr([StringAttr(message) for message in self.messages])
             function.attributes[MESSAGES_ATTRIBUTE] = listed

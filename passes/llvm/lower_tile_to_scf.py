@@ -43,7 +43,6 @@ from ...analysis.index import extent_range, simplify
 from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import delinearize
 from ...dialects.loop import IndexOp, KernelOp
-from ...dialects.sizes import static_extent
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
@@ -68,7 +67,7 @@ class LowerTileToScfPass(ModulePass):
 
 
 def _build(reassociate: bool, kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
-    blocks = static_extent(launch.num_blocks) if launch.num_threads != 0 else 0
+    blocks = launch.num_blocks if launch.num_threads != 0 else 0
     _drop_trivial_combines(launch)
     region = kernel.detach_region(kernel.body)
     entry = region.block
@@ -159,7 +158,7 @@ def _thread_loops(
         inner = Block(arg_types=[INDEX])
         inner.args[0].name_hint = launch.body.block.args[position].name_hint
         values[position] = inner.args[0]
-        bound = constants.get(static_extent(axis.extent.data))
+        bound = constants.get(axis.extent.data)
         body.add_op(scf.ForOp(constants.get(0), bound, constants.get(1), [], inner))
         body.add_op(scf.YieldOp())
         body = inner

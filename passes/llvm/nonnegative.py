@@ -13,7 +13,7 @@ from xdsl.dialects import arith, cf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from ...analysis.index import UNKNOWN, Range, bounds
+from ...analysis.index import UNKNOWN, Range, bounds, known_extent
 from ...dialects.loop import IndexOp
 
 NON_NEGATIVE: Range = (0, UNKNOWN[1])
@@ -75,7 +75,7 @@ class NonNegative:
 
 
 def _is_checked(value: SSAValue) -> bool:
-    """Whether `value` is `select(x <u n, x, 0)` with n a constant, as `lower_loops` makes it."""
+    """Whether `value` is `select(x <u n, x, 0)` with n an extent, as `lower_loops` makes it."""
     match value.owner:
         case arith.SelectOp(cond=cond, lhs=lhs, rhs=rhs):
             checked, other = cond.owner, rhs.owner
@@ -85,7 +85,7 @@ def _is_checked(value: SSAValue) -> bool:
         isinstance(checked, arith.CmpiOp)
         and checked.predicate.value.data == _UNSIGNED_LESS
         and checked.lhs is lhs
-        and _constant_at_least_zero(checked.rhs.owner)
+        and known_extent(checked.rhs) is not None
         and _constant_at_least_zero(other)
     )
 

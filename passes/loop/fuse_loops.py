@@ -27,7 +27,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 
-from ...analysis.cost import WORK_PER_BYTE, elements, executions, size_bytes, work
+from ...analysis.cost import WORK_PER_BYTE, elements, executions, hints_of, size_bytes, work
 from ...dialects.index import ZERO
 from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.sizes import shape_of
@@ -78,8 +78,6 @@ def _bind_first(consumer: KernelOp, argument: SSAValue) -> list[int] | None:
     column run once per column. Iterations of free loops are independent, so any order is right.
     """
     loops = _perfect_nest(consumer)
-    if any(loop.static_extent is None for loop in loops):
-        return None
     needed = {
         v for u in argument.uses if isinstance(u.operation, LoadOp) for v in u.operation.indices
     }
@@ -143,12 +141,12 @@ def _reads_all(load: LoadOp) -> bool:
             return False
         counter = load.indices[expr.position]
         loop = counter.owner.parent_op() if isinstance(counter.owner, Block) else None
-        if not isinstance(loop, ForOp) or loop.static_extent != extent or counter in counters:
+        if not isinstance(loop, ForOp) or loop.extent.data != extent or counter in counters:
             return False
         counters.add(counter)
     parent = load.parent_op()
     while isinstance(parent, ForOp):
-        if parent.induction_var not in counters and not parent.static_extent:
+        if parent.induction_var not in counters and parent.never_runs:
             return False
         parent = parent.parent_op()
     return isinstance(parent, KernelOp)
@@ -229,8 +227,9 @@ class FuseLoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [o for o in op.walk() if isinstance(o, KernelOp)]
         position = {kernel: i for i, kernel in enumerate(kernels)}
-        for kernel in reversed(kernels):
-            if kernel.parent is not None:
-                _erase_unused(kernel)
-            if kernel.parent is not None:
-                fuse_into(kernel, position)
+        with hints_of(op):
+            for kernel in reversed(kernels):
+                if kernel.parent is not None:
+                    _erase_unused(kernel)
+                if kernel.parent is not None:
+                    fuse_into(kernel, position)

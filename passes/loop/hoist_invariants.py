@@ -89,7 +89,7 @@ def hoist_block(block: Block) -> int:
         for region in op.regions:
             for inner in region.blocks:
                 moved += hoist_block(inner)
-        if not isinstance(op, ForOp) or not op.static_extent or _is_launch_axis(op):
+        if not isinstance(op, ForOp) or op.never_runs or _is_launch_axis(op):
             continue
         for candidate in list(op.body.block.ops):
             if _may_move(candidate) and not _reads(candidate, op.body.block):

@@ -15,7 +15,9 @@ becomes
 
 Needs `tensor_ir`; leaves `loop` kernels that each store their output at its identity
 index. Results of the program are memory of their own: one that is an argument, or is returned twice, is
-copied. Axes of extent 1 get no loop. Constants are written where they are read.
+copied. Axes of extent 1 get no loop. Constants are written where they are read. From here on loops over
+dynamic extents run at least once: extents that sizes of at least 1 could make 0 are listed in the attribute
+`sym.positive` of `@main`, and the runtime checks them.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.sizes import require_positive
 from ...dialects.affine import replace_dims
 from ...dialects.index import ZERO, condition_exprs
 from ...dialects.loop import (
@@ -241,6 +244,7 @@ class LiftToLoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [o for o in op.walk() if isinstance(o, func.FuncOp) and o.body.blocks]:
             _own_results(function)
+        require_positive(op)
         todo = [o for o in op.walk() if isinstance(o, TENSOR_OPS)]
         for tensor_op in todo:
             result = tensor_op.results[0]

@@ -111,7 +111,7 @@ def shallowest(load: LoadOp, needed: set[SSAValue]) -> Operation:
         place = op
         defined_here = any(value.owner is block or _block_of(value) is block for value in needed)
         parent = block.parent_op()
-        never_runs = isinstance(parent, ForOp) and parent.static_extent == 0
+        never_runs = isinstance(parent, ForOp) and parent.never_runs
         if defined_here or never_runs or isinstance(parent, scf.IfOp):
             break
     return place

@@ -38,7 +38,7 @@ def _outer_values(loop: ForOp) -> set[SSAValue]:
 
 def _can_share(first: ForOp, second: ForOp) -> bool:
     """Whether `second` may run as part of `first`, which stands before it in the same block."""
-    if first.static_extent is None or first.static_extent != second.static_extent:
+    if first.extent != second.extent:
         return False
     if any(isinstance(op, StoreOp) for loop in (first, second) for op in loop.walk()):
         return False
@@ -67,9 +67,8 @@ def share(first: ForOp, second: ForOp) -> ForOp:
     end.erase()
     other_end.erase()
     mine.add_op(YieldOp(*yielded))
-    assert first.static_extent is not None
     joined = ForOp(
-        first.static_extent,
+        first.extent.data,
         first.detach_region(first.body),
         combiners=[c.data for c in (*first.combiners, *second.combiners)],
         result_types=[*first.res.types, *second.res.types],

@@ -14,6 +14,7 @@ rectangles instead of rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -26,11 +27,11 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.cost import executions
+from ...analysis.cost import executions, hints_of, trips
 from ...analysis.targets import Target, get_target
-from ...dialects.index import ZERO
+from ...dialects.affine import ZERO, product
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
-from ...dialects.sizes import static_extent
+from ...dialects.sizes import Extent, Size, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, ScheduleAttr, StageOp
 from ..decisions import record
 from .rewrite_indices import rewrite_index
@@ -42,10 +43,10 @@ INDEX = IndexType()
 class Split:
     """How one axis is shared out: `blocks` times `threads` times `serial` covers `extent`."""
 
-    extent: int
-    blocks: int = 1
+    extent: Extent
+    blocks: Extent = 1
     threads: int = 1
-    serial: int = 1
+    serial: Extent = 1
 
     @property
     def ragged(self) -> bool:
@@ -53,19 +54,30 @@ class Split:
         return self.blocks * self.threads * self.serial != self.extent
 
 
-def split_for_gpu(extents: list[int], threads: int) -> list[Split]:
-    """Share axes out between blocks and `threads` threads, innermost axes to threads first."""
+def parts_of(extent: Extent, size: int) -> Extent:
+    """How many parts of `size` cover an extent."""
+    return (extent + (size - 1)) // size
+
+
+def split_for_gpu(extents: Sequence[Extent], threads: int) -> list[Split]:
+    """Share axes out between blocks and `threads` threads, innermost axes to threads first.
+
+    Of a dynamic axis, a power of two that covers its hint; its blocks cover the rest.
+    """
     splits: list[Split] = []
     left = threads
     for extent in reversed(extents):
-        if extent <= left:
-            splits.append(Split(extent, threads=max(extent, 1), blocks=1 if extent else 0))
-            left //= max(extent, 1)
-        elif left > 1:
-            splits.append(Split(extent, blocks=-(-extent // left), threads=left))
-            left = 1
-        else:
+        wanted = trips(extent)
+        if isinstance(extent, Size):
+            wanted = 1 << (wanted - 1).bit_length()
+        if extent == 0:
+            splits.append(Split(extent, blocks=0))
+        elif left == 1:
             splits.append(Split(extent, blocks=extent))
+        else:
+            size = min(wanted, left)
+            splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
+            left //= size
     return splits[::-1]
 
 
@@ -87,31 +99,35 @@ def transposed_axis(launch: LaunchOp) -> int | None:
     return None
 
 
-def split_transposed(extents: list[int], axis: int) -> list[Split]:
+def split_transposed(extents: Sequence[Extent], axis: int) -> list[Split]:
     """Give each block a rectangle of `axis` and the innermost axis."""
     splits = [Split(extent, blocks=extent) for extent in extents]
     for position, most in zip((axis, len(extents) - 1), TRANSPOSED_TILE, strict=True):
-        parts = -(-extents[position] // most) or 1
-        splits[position] = Split(
-            extents[position], blocks=parts, serial=-(-extents[position] // parts)
-        )
+        splits[position] = _chunks(extents[position], most)
     return splits
 
 
-def split_for_cpu(extents: list[int], work: int, serial: int) -> list[Split]:
+def _chunks(extent: Extent, most: int) -> Split:
+    """Share an axis out in chunks of at most `most`, which are of one size if that is known."""
+    if isinstance(extent, Size):
+        return Split(extent, blocks=parts_of(extent, most), serial=most)
+    parts = -(-extent // most) or 1
+    return Split(extent, blocks=parts, serial=-(-extent // parts))
+
+
+def split_for_cpu(extents: Sequence[Extent], work: int, serial: int) -> list[Split]:
     """Give each block whole innermost axes until it has about `serial` units of work.
 
-    `work` is what one point of the launch costs.
+    `work` is what one point of the launch costs. A dynamic axis counts as long as its hint.
     """
     splits: list[Split] = []
     left = max(serial // max(work, 1), 1)
     for extent in reversed(extents):
-        if extent <= left:
+        if trips(extent) <= left:
             splits.append(Split(extent, serial=extent))
-            left //= max(extent, 1)
+            left //= max(trips(extent), 1)
         elif left > 1:
-            parts = -(-extent // left)
-            splits.append(Split(extent, blocks=parts, serial=-(-extent // parts)))
+            splits.append(_chunks(extent, left))
             left = 1
         else:
             splits.append(Split(extent, blocks=extent))
@@ -147,7 +163,7 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
             name = names[axis] if whole else f"{names[axis]}_{level}"
             counter = state.counter(block.insert_arg(INDEX, len(block.args)), name)
             scale = split.threads * split.serial if level is Level.BLOCK else split.serial
-            state.exprs[axis] = state.exprs[axis] + counter * scale
+            state.exprs[axis] = state.exprs[axis] + product(counter, extent_expr(scale))
             state.axes.append(AxisAttr(extent, level))
     builder = Builder(InsertPoint.at_end(block))
     for axis, split in enumerate(splits):
@@ -160,9 +176,9 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
         name = names[axis] if whole else f"{names[axis]}_serial"
         state.exprs[axis] = state.exprs[axis] + state.counter(loop.induction_var, name)
     ragged = [
-        state.exprs[axis] * -1 + (split.extent - 1)
+        state.exprs[axis] * -1 + extent_expr(split.extent - 1)
         for axis, split in enumerate(splits)
-        if split.ragged and split.extent
+        if split.ragged and split.extent != 0
     ]
     body = list(launch.body.block.ops)
     if ragged:
@@ -191,7 +207,7 @@ def _has_loops(launch: LaunchOp) -> bool:
 
 def _work_per_point(launch: LaunchOp) -> int:
     """Loads and stores that one point of the launch runs, a measure of its work."""
-    points = max(prod(static_extent(axis.extent.data) for axis in launch.axes), 1)
+    points = max(prod(trips(axis.extent.data) for axis in launch.axes), 1)
     accesses = sum(executions(o) for o in launch.walk() if isinstance(o, LoadOp | StoreOp))
     return max(accesses // points, 1)
 
@@ -210,9 +226,10 @@ class BlockifyLaunchPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch, target)
+        with hints_of(op):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                    self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         if launch.extents(Level.BLOCK) or launch.schedule is not None:
@@ -221,7 +238,7 @@ class BlockifyLaunchPass(ModulePass):
         if any(isinstance(o, CombineOp | StageOp) for o in launch.walk()):
             record(self.name, name, False, "its threads already work together", launch)
             return
-        extents = [static_extent(n) for n in launch.extents(Level.THREAD)]
+        extents = launch.extents(Level.THREAD)
         threads = self.threads or target.threads
         if target.is_gpu:
             splits = split_for_gpu(extents, threads)
@@ -230,7 +247,7 @@ class BlockifyLaunchPass(ModulePass):
         else:
             splits = split_for_cpu(extents, _work_per_point(launch), target.serial)
         block = prod(s.threads for s in splits)
-        serial = prod(s.serial for s in splits)
+        serial = prod(trips(s.serial) for s in splits)
         schedule = (
             ScheduleAttr(threads=block) if target.is_gpu else ScheduleAttr(serial=max(serial, 1))
         )

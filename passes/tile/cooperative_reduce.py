@@ -32,10 +32,12 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
 from ...dialects.scalars import identity
+from ...dialects.sizes import extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, ScheduleAttr, StageOp
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
@@ -78,9 +80,7 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     sweeps = _sweeps(launch)
     if not any(sweep.res for sweep in sweeps):
         return "no reduce loop in the body"
-    if any(sweep.static_extent is None for sweep in sweeps):
-        return "a sweep has a dynamic extent"
-    longest = max(sweep.static_extent or 0 for sweep in sweeps)
+    longest = max(trips(sweep.extent.data) for sweep in sweeps)
     if longest < WARP:
         return f"the longest sweep has {longest} iterations, fewer than the {WARP} lanes of a warp"
     between = [op for op in launch.body.block.ops if not isinstance(op, ForOp | StoreOp)]
@@ -123,13 +123,12 @@ def cooperate(launch: LaunchOp, threads: int) -> None:
 
 def _share_sweep(sweep: ForOp, lane: SSAValue, threads: int) -> None:
     """Let a loop visit every `threads`-th element from `lane` on, and combine what it reduces."""
-    extent = sweep.static_extent
-    assert extent is not None
-    trips = -(-extent // threads)
+    extent = sweep.extent.data
+    visits = (extent + (threads - 1)) // threads
     counter = sweep.induction_var
     whole = AffineExpr.dimension(0) * threads + AffineExpr.dimension(1)
     shared = ForOp(
-        trips,
+        visits,
         sweep.detach_region(sweep.body),
         combiners=[c.data for c in sweep.combiners],
         result_types=list(sweep.res.types),
@@ -139,8 +138,8 @@ def _share_sweep(sweep: ForOp, lane: SSAValue, threads: int) -> None:
     sweep.parent.insert_op_before(shared, sweep)
     for op in list(shared.walk()):
         rewrite_index(op, {counter: whole}, [counter, lane])
-    if trips * threads != extent:
-        _mask(shared, whole * -1 + (extent - 1), [counter, lane])
+    if visits * threads != extent:
+        _mask(shared, whole * -1 + extent_expr(extent - 1), [counter, lane])
     after = Builder(InsertPoint.before(sweep))
     for mine, theirs, combiner in zip(sweep.res, shared.res, sweep.combiners, strict=True):
         combined = after.insert(CombineOp(combiner.data, theirs, [lane]))
@@ -200,16 +199,19 @@ class CooperativeReducePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                name = kernel.sym_name.data
-                reason = decline_reason(launch, target)
-                if reason is not None:
-                    record(self.name, name, False, reason, launch)
-                    continue
-                longest = max(sweep.static_extent or 0 for sweep in _sweeps(launch))
-                threads = choose_threads(longest, target)
-                location = launch.location
-                cooperate(launch, threads)
-                reason = f"{threads} threads share each sweep of up to {longest} elements"
-                record(self.name, name, True, reason, location)
+        with hints_of(op):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                    self._apply(kernel.sym_name.data, launch, target)
+
+    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+        reason = decline_reason(launch, target)
+        if reason is not None:
+            record(self.name, name, False, reason, launch)
+            return
+        longest = max((sweep.extent.data for sweep in _sweeps(launch)), key=trips)
+        threads = choose_threads(trips(longest), target)
+        location = launch.location
+        cooperate(launch, threads)
+        reason = f"{threads} threads share each sweep of up to {longest} elements"
+        record(self.name, name, True, reason, location)

@@ -22,7 +22,6 @@ from xdsl.passes import ModulePass
 
 from ...dialects.loop import ForOp, KernelOp, YieldOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
-from ...errors import DeploError
 from ..decisions import record
 
 
@@ -40,14 +39,7 @@ def _outer_loops(block: Block) -> list[ForOp]:
 def tileify(kernel: KernelOp) -> int:
     """Replace the outer loops of a kernel by a launch; gives how many were peeled."""
     loops = _outer_loops(kernel.body.block)
-    axes: list[AxisAttr] = []
-    for loop in loops:
-        if loop.static_extent is None:
-            raise DeploError(
-                f"tileify: a loop of @{kernel.sym_name.data} at {loop.location} has a dynamic "
-                "extent; dynamic shapes are not supported yet: compile with constant shapes"
-            )
-        axes.append(AxisAttr(loop.static_extent, Level.THREAD))
+    axes = [AxisAttr(loop.extent.data, Level.THREAD) for loop in loops]
     innermost = loops[-1].body.block if loops else kernel.body.block
     body = Block(arg_types=[loop.induction_var.type for loop in loops])
     moved: list[Operation] = [o for o in innermost.ops if not isinstance(o, YieldOp)]

@@ -204,3 +204,96 @@ func.func @main(%x: tensor<24x37xf32>, %w: tensor<70x37xf32>) -> tensor<24x70xf3
     "chain": chain([64, 50, 40, 33, 20, 10]),
 }
 """Name -> text."""
+
+
+# --------------------------------------------------------------------------- dynamic sizes
+
+ROWS = "tensor<?x?xf32, #sym.extents<s0, s1>>"
+ROW = "tensor<?x1xf32, #sym.extents<s0>>"
+IDS = "tensor<?xi64, #sym.extents<s0>>"
+
+SOFTMAX = f"""
+func.func @main(%x: {ROWS}, %ids: {IDS}) -> {ROWS} {{
+  %m = tensor_ir.reduce max(%x) over [1] : {ROWS} -> {ROW}
+  %b = tensor_ir.index_map (i, j) -> %m[i, 0] : ({ROW}) -> {ROWS}
+  %d = tensor_ir.elementwise sub(%x, %b) : ({ROWS}, {ROWS}) -> {ROWS}
+  %e = tensor_ir.elementwise exp(%d) : ({ROWS}) -> {ROWS}
+  %s = tensor_ir.reduce add(%e) over [1] : {ROWS} -> {ROW}
+  %c = tensor_ir.index_map (i, j) -> %s[i, 0] : ({ROW}) -> {ROWS}
+  %r = tensor_ir.elementwise div(%e, %c) : ({ROWS}, {ROWS}) -> {ROWS}
+  %g = tensor_ir.gather %r[%ids] along 0 : ({ROWS}, {IDS}) -> {ROWS}
+  func.return %g : {ROWS}
+}}"""
+
+TOKENS = "#sym.extents<s0, s1>"
+MATMUL = f"""
+func.func @main(%x: tensor<?x?x48xf32, {TOKENS}>, %w: tensor<36x48xf32>)
+    -> (tensor<?x?x36xf32, {TOKENS}>, tensor<?x?x1xf32, {TOKENS}>)
+    attributes {{sym.sizes = [#sym.size<"batch", 1, 64, hint = 2>, #sym.size<"seq", 2, 4096, hint = 17>]}} {{
+  %e = tensor_ir.elementwise exp(%x) : (tensor<?x?x48xf32, {TOKENS}>) -> tensor<?x?x48xf32, {TOKENS}>
+  %s = tensor_ir.reduce add(%e) over [2] : tensor<?x?x48xf32, {TOKENS}> -> tensor<?x?x1xf32, {TOKENS}>
+  %a = tensor_ir.index_map (i, j, k, l) -> %e[i, j, l] : (tensor<?x?x48xf32, {TOKENS}>)
+    -> tensor<?x?x36x48xf32, {TOKENS}>
+  %b = tensor_ir.index_map (i, j, k, l) -> %w[k, l] : (tensor<36x48xf32>) -> tensor<?x?x36x48xf32, {TOKENS}>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<?x?x36x48xf32, {TOKENS}>,
+    tensor<?x?x36x48xf32, {TOKENS}>) -> tensor<?x?x36x48xf32, {TOKENS}>
+  %m = tensor_ir.reduce add(%p) over [3] : tensor<?x?x36x48xf32, {TOKENS}> -> tensor<?x?x36x1xf32, {TOKENS}>
+  %r = tensor_ir.index_map (i, j, k) -> %m[i, j, k, 0] : (tensor<?x?x36x1xf32, {TOKENS}>)
+    -> tensor<?x?x36xf32, {TOKENS}>
+  func.return %r, %s : tensor<?x?x36xf32, {TOKENS}>, tensor<?x?x1xf32, {TOKENS}>
+}}"""
+
+SCORES = "tensor<?x?x?xf32, #sym.extents<s0, s1, s1>>"
+QUERY = "tensor<?x?x8xf32, #sym.extents<s0, s1>>"
+WIDE = "tensor<?x?x?x8xf32, #sym.extents<s0, s1, s1>>"
+ATTENTION = f"""
+func.func @main(%q: {QUERY}, %k: {QUERY}) -> {SCORES} {{
+  %a = tensor_ir.index_map (b, i, j, d) -> %q[b, i, d] : ({QUERY}) -> {WIDE}
+  %c = tensor_ir.index_map (b, i, j, d) -> %k[b, j, d] : ({QUERY}) -> {WIDE}
+  %p = tensor_ir.elementwise mul(%a, %c) : ({WIDE}, {WIDE}) -> {WIDE}
+  %s = tensor_ir.reduce add(%p) over [3] : {WIDE} -> tensor<?x?x?x1xf32, #sym.extents<s0, s1, s1>>
+  %r = tensor_ir.index_map (b, i, j) -> %s[b, i, j, 0]
+    : (tensor<?x?x?x1xf32, #sym.extents<s0, s1, s1>>) -> {SCORES}
+  %z = tensor_ir.index_map (b, i, j) -> %r[b, i, j] if j <= i else -1.0 : ({SCORES}) -> {SCORES}
+  %e = tensor_ir.elementwise exp(%z) : ({SCORES}) -> {SCORES}
+  %n = tensor_ir.reduce add(%e) over [2] : {SCORES} -> tensor<?x?x1xf32, #sym.extents<s0, s1>>
+  %t = tensor_ir.index_map (b, i, j) -> %n[b, i, 0] : (tensor<?x?x1xf32, #sym.extents<s0, s1>>) -> {SCORES}
+  %y = tensor_ir.elementwise div(%e, %t) : ({SCORES}, {SCORES}) -> {SCORES}
+  func.return %y : {SCORES}
+}}"""
+
+WINDOWS = """
+func.func @main(%x: tensor<?x8xf32, #sym.extents<s0>>)
+    -> (tensor<?x2x?xf32, #sym.extents<s0 floordiv 2, s0 * 2 - 1>>, tensor<?xf32, #sym.extents<s0 * 8>>) {
+  %a = tensor_ir.index_map (i, j, k) -> %x[k floordiv 2, j + (i mod 4)]
+    : (tensor<?x8xf32, #sym.extents<s0>>) -> tensor<?x2x?xf32, #sym.extents<s0 floordiv 2, s0 * 2 - 1>>
+  %b = tensor_ir.index_map (i) -> %x[i mod s0, i floordiv s0]
+    : (tensor<?x8xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0 * 8>>
+  %c = tensor_ir.elementwise neg(%b)
+    : (tensor<?xf32, #sym.extents<s0 * 8>>) -> tensor<?xf32, #sym.extents<s0 * 8>>
+  func.return %a, %c : tensor<?x2x?xf32, #sym.extents<s0 floordiv 2, s0 * 2 - 1>>,
+    tensor<?xf32, #sym.extents<s0 * 8>>
+}"""
+
+
+def _arena_program() -> str:
+    """Rows divided by a row's sum, four times over: buffers that live one after the other."""
+    lines = [f"%v0 = tensor_ir.elementwise exp(%x) : ({ROWS}) -> {ROWS}"]
+    for i in range(4):
+        lines += [
+            f"%s{i} = tensor_ir.reduce add(%v{i}) over [1] : {ROWS} -> {ROW}",
+            f"%b{i} = tensor_ir.index_map (i, j) -> %s{i}[s0 - 1 - i, 0] : ({ROW}) -> {ROWS}",
+            f"%v{i + 1} = tensor_ir.elementwise div(%v{i}, %b{i}) : ({ROWS}, {ROWS}) -> {ROWS}",
+        ]
+    body = "\n  ".join(lines)
+    return f"func.func @main(%x: {ROWS}) -> {ROWS} {{\n  {body}\n  func.return %v4 : {ROWS}\n}}"
+
+
+DYNAMIC_PROGRAMS = {
+    "dynamic_softmax": SOFTMAX,
+    "dynamic_product": MATMUL,
+    "dynamic_attention": ATTENTION,
+    "dynamic_windows": WINDOWS,
+    "dynamic_arena": _arena_program(),
+}
+"""Tensor IR over sizes that only a call says."""

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from ir_programs import TILE_PROGRAMS, make_context, parse
+from ir_programs import DYNAMIC_PROGRAMS, TILE_PROGRAMS, make_context, parse
 from programs import compiled, make
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
@@ -89,9 +89,10 @@ def check(
 ) -> None:
     """Check each pass on a program, the mutant in its place. Raises what the checks raise."""
     end = "llvm" if target == "cpu" else "cuda"
-    if name in TILE_PROGRAMS:
-        module = parse(TILE_PROGRAMS[name])
-        passes = make_pipeline(f"tile-to-{end}", target)
+    if name in TILE_PROGRAMS or name in DYNAMIC_PROGRAMS:
+        module = parse((TILE_PROGRAMS | DYNAMIC_PROGRAMS)[name])
+        start = "tile" if name in TILE_PROGRAMS else "tensor"
+        passes = make_pipeline(f"{start}-to-{end}", target)
         checker = PassChecker(tell, execute=execute_any)
     else:
         program, args = make(name)
@@ -182,8 +183,8 @@ MUTANTS = {
     ),
     "one block fewer": Mutant(
         *MATERIALIZE,
-        "blocks = static_extent(launch.num_blocks) if",
-        "blocks = static_extent(launch.num_blocks) - 1 if",
+        "blocks = launch.num_blocks if",
+        "blocks = launch.num_blocks - 1 if",
         ("matrix_product",),
     ),
     "reduction starts from the identity of another combiner": Mutant(
@@ -197,8 +198,8 @@ MUTANTS = {
     ),
     "loop one iteration short": Mutant(
         *LOOPS,
-        "constants.get(static_extent(op.extent.data))",
-        "constants.get(static_extent(op.extent.data) - 1)",
+        "constants.get(op.extent.data)",
+        "constants.get(op.extent.data - 1)",
         ("exp_of_sum",),
     ),
     "an index at the extent passes the check": Mutant(
@@ -206,8 +207,8 @@ MUTANTS = {
     ),
     "strides swapped": Mutant(
         *CUDA,
-        "op.map.data.results, static_shape(memref)",
-        "op.map.data.results, static_shape(memref)[::-1]",
+        "op.map.data.results, shape_of(memref)",
+        "op.map.data.results, shape_of(memref)[::-1]",
         ("cat_transposed",),
     ),
     "a negative index is divided as C++ does": Mutant(
@@ -282,12 +283,15 @@ MUTANTS = {
         *BLOCKIFY, "    if ragged:", "    if not splits:", ("longer_than_a_block",)
     ),
     "ragged tail one element long": Mutant(
-        *BLOCKIFY, "(split.extent - 1)", "split.extent", ("longer_than_a_block",)
+        *BLOCKIFY,
+        "extent_expr(split.extent - 1)",
+        "extent_expr(split.extent)",
+        ("longer_than_a_block",),
     ),
     "ragged tail left out": Mutant(
         *BLOCKIFY,
-        "blocks=-(-extent // left), threads=left",
-        "blocks=extent // left, threads=left",
+        "blocks=parts_of(extent, size), threads=size",
+        "blocks=extent // size, threads=size",
         ("longer_than_a_block",),
     ),
     "serial elements overlap": Mutant(
@@ -298,7 +302,7 @@ MUTANTS = {
         "cpu",
     ),
     "the tail of a shared sweep without its mask": Mutant(
-        *COOPERATE, "if trips * threads != extent:", "if extent < 0:", ("sum_keeps_half",)
+        *COOPERATE, "if visits * threads != extent:", "if extent < 0:", ("sum_keeps_half",)
     ),
     "all lanes visit the same elements": Mutant(
         *COOPERATE,
@@ -349,7 +353,32 @@ MUTANTS = {
         ("chain",),
     ),
     "a buffer takes a place that is too small": Mutant(
-        *ARENA, "if offset + lifetime.size <= at:", "if offset <= at:", ("chain",)
+        *ARENA, "if offset + size <= first:", "if offset <= first:", ("chain",)
+    ),
+    "a buffer of dynamic size takes a slot that is in use": Mutant(
+        *ARENA, "if any(user.meets(lifetime)", "if any(False", ("dynamic_arena",)
+    ),
+    "a slot of dynamic size begins inside the one before": Mutant(
+        *ARENA, "end = end + lifetime.size", "end = end + 64", ("dynamic_arena",)
+    ),
+    "the tail of a dynamic axis without its guard": Mutant(
+        *BLOCKIFY,
+        "if split.ragged and",
+        "if isinstance(split.extent, int) and",
+        ("dynamic_product",),
+    ),
+    "a dynamic sweep without its mask": Mutant(
+        *COOPERATE,
+        "if visits * threads != extent:",
+        "if isinstance(extent, int):",
+        ("dynamic_attention",),
+    ),
+    "native: every dynamic size is 1": Mutant(
+        *ACCESSES,
+        "return self.sizes[position]",
+        "return constant(self.builder, 1)",
+        ("dynamic_attention",),
+        "cpu",
     ),
     "composition forgets the outer map": Mutant(
         *COMPOSE,
@@ -371,8 +400,8 @@ MUTANTS = {
     ),
     "native: strides swapped": Mutant(
         *ACCESSES,
-        "linearize(exprs, shape)",
-        "linearize(exprs, shape[::-1])",
+        "linearize(exprs, shape_of(type))",
+        "linearize(exprs, shape_of(type)[::-1])",
         ("cat_transposed",),
         "cpu",
     ),
@@ -382,8 +411,8 @@ MUTANTS = {
     ),
     "native: a negative index is divided towards zero": Mutant(
         *ACCESSES,
-        "constant(self.builder, 1 - divisor)",
-        "constant(self.builder, 0)",
+        "self.emit(product(divisor, -1) + 1)",
+        "self.emit(AffineExpr.constant(0))",
         ("negative_dividend",),
         "cpu",
     ),

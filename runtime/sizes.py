@@ -1,0 +1,124 @@
+"""The dynamic sizes of a plan: extents as expressions over them, and what a call's shapes say they are.
+
+In a plan's JSON form an extent is a number or the text of an expression in Python's syntax over the plan's
+sizes, `s0` the first:
+
+    {"shape": ["s0", "(s1 + 3) // 4", 64]}
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..errors import UsageError
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An extent that depends on sizes."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def evaluate(self, sizes: Sequence[int]) -> int:
+        """Its value where size `i` is `sizes[i]`."""
+        return _evaluate(ast.parse(self.text, mode="eval").body, sizes)
+
+    def named(self, names: Sequence[str]) -> str:
+        """Its text with the sizes' own names."""
+        return re.sub(r"\bs(\d+)\b", lambda found: names[int(found[1])], self.text)
+
+
+Extent: TypeAlias = int | Expression
+
+
+def read_extent(data: Any) -> Extent:
+    """An extent from its JSON form. Raises ValueError if it is none."""
+    if isinstance(data, int):
+        return data
+    if not isinstance(data, str):
+        raise ValueError(f"not an extent: {data!r}")
+    try:
+        _evaluate(ast.parse(data, mode="eval").body, _AnySize())
+    except (SyntaxError, ArithmeticError) as error:
+        raise ValueError(f"not an extent: {data!r}") from error
+    return Expression(data)
+
+
+class _AnySize(Sequence[int]):
+    """A value for each size, to see whether an expression is one."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return 1 << 20
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+def evaluate(extent: Extent, sizes: Sequence[int]) -> int:
+    """The extent where size `i` is `sizes[i]`."""
+    return extent.evaluate(sizes) if isinstance(extent, Expression) else extent
+
+
+def static(extent: Extent) -> int:
+    """An extent of a plan whose sizes are known."""
+    assert isinstance(extent, int), "the plan's sizes are not known yet: see Plan.at"
+    return extent
+
+
+def _evaluate(node: ast.expr, sizes: Sequence[int]) -> int:
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.Name(id=name) if re.fullmatch(r"s\d+", name):
+            return sizes[int(name[1:])]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_evaluate(operand, sizes)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_evaluate(left, sizes), _evaluate(right, sizes))
+        case _:
+            raise ValueError(f"not an extent: {ast.unparse(node)}")
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of the program: the extent of an axis of an argument, and what it may be."""
+
+    name: str
+    minimum: int
+    maximum: int
+    argument: int
+    axis: int
+
+    def of(self, shapes: Sequence[Sequence[int]], arguments: Sequence[str]) -> int:
+        """Its value where arguments have `shapes`. Raises UsageError if it is not allowed."""
+        shape, argument = shapes[self.argument], arguments[self.argument]
+        if self.axis >= len(shape):
+            raise UsageError(
+                f"argument '{argument}': expected an axis {self.axis}, whose extent is '{self.name}', got "
+                f"shape {list(shape)}"
+            )
+        value = shape[self.axis]
+        if not self.minimum <= value <= self.maximum:
+            most = f" to {self.maximum}" if self.maximum < 2**31 - 1 else ""
+            wanted = f"from {self.minimum}{most}" if most else f"at least {self.minimum}"
+            raise UsageError(
+                f"argument '{argument}', axis {self.axis}: '{self.name}' must be {wanted}, got {value}; "
+                "compile the program for other sizes"
+            )
+        return value
