@@ -121,6 +121,14 @@ def _put(
     return aten.index_put(flat, indices, source.reshape(-1), accumulate).reshape(value.shape)
 
 
+def _soft_margin_loss(
+    value: torch.Tensor, target: torch.Tensor, reduction: int = 1
+) -> torch.Tensor:
+    """Rounds after each step, as eager does: in half precision a far margin is infinite."""
+    losses = (-value * target).exp().log1p()
+    return losses if reduction == 0 else losses.mean() if reduction == 1 else losses.sum()
+
+
 def _eye(rows: int, columns: int | None = None, *, dtype: Any = None, **where: Any) -> torch.Tensor:
     columns = rows if columns is None else columns
     where.pop("layout", None)
@@ -189,6 +197,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.rrelu_with_noise.default: _rrelu_with_noise,
     aten.scatter.reduce: _scatter_reduce,
     aten.scatter.value_reduce: _scatter_number_reduce,
+    aten.soft_margin_loss.default: _soft_margin_loss,
 }
 """Operators that PyTorch has no decomposition of, or not this one. A rule may leave a call as it is."""
 

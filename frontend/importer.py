@@ -99,7 +99,8 @@ class Importer:
             return
         if node.target is operator.getitem:
             producer, index = node.args
-            assert isinstance(producer, torch.fx.Node) and isinstance(index, int)
+            if not isinstance(producer, torch.fx.Node) or not isinstance(index, int):
+                return  # an item of nothing that was imported; the cause is noted
             if producer in self._values:
                 self._values[node] = [self._values[producer][index]]
                 self._values[node][0].name_hint = node.name

@@ -371,7 +371,7 @@ MUTANTS = {
         *COOPERATE,
         "if visits * threads != extent:",
         "if isinstance(extent, int):",
-        ("dynamic_attention",),
+        ("dynamic_arena",),
     ),
     "native: every dynamic size is 1": Mutant(
         *ACCESSES,
