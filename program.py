@@ -1,10 +1,10 @@
 """`deplo.compile`: from a PyTorch module or function to a program that runs.
 
-    program = deplo.compile(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
-    program(x)                      # as the original: same pytree, dtypes and shapes
-    program.ir("loop")              # the text of any stage
-    program.kernels[0].source       # CUDA C++ or LLVM IR
-    program.report()                # decisions, kernels, times
+program = deplo.compile(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
+program(x)                      # as the original: same pytree, dtypes and shapes
+program.ir("loop")              # the text of any stage
+program.kernels[0].source       # CUDA C++ or LLVM IR
+program.report()                # decisions, kernels, times
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .analysis.targets import TARGETS, Target, get_target
 from .analysis.verify import verify_module
 from .dialects import get_all_dialects
 from .dialects.cuda_printer import cuda_source, kernel_texts
-from .errors import FallbackWarning, MissingEnvironmentError, UnsupportedOpError, UsageError
+from .errors import FallbackWarning, MissingEnvironmentError, UsageError
 from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
 from .passes.decisions import Decision, recording
@@ -225,9 +225,7 @@ def choose_target(target: str, captured: Captured) -> Target:
     for suffix in ("a", ""):
         if (name := f"sm_{major}{minor}{suffix}") in TARGETS:
             return get_target(name)
-    raise UsageError(
-        f"this GPU is sm_{major}{minor}; deplo compiles for {', '.join(TARGETS)}"
-    )
+    raise UsageError(f"this GPU is sm_{major}{minor}; deplo compiles for {', '.join(TARGETS)}")
 
 
 def compile(
@@ -242,6 +240,8 @@ def compile(
 ) -> Program:
     """Compile a module or function for inputs like `args` and `kwargs`, whose shapes become fixed.
 
+    But the extents that `dynamic_shapes` names, as torch.export takes it, may change from call to call.
+
     `target` is cpu, sm_80, sm_90a, sm_120, or auto: the GPU the inputs live on, else the CPU. A GPU's
     code is made without one, but runs only there. With `fallback="eager"`, what deplo does not model runs
     in PyTorch, between the kernels; a FallbackWarning says which operators do.
@@ -253,13 +253,9 @@ def compile(
         raise UsageError(f"fallback is 'error' or 'eager', not {fallback!r}")
     if numerics != "default":
         raise UsageError(f"numerics={numerics!r} is not available; there is only 'default'")
-    if dynamic_shapes is not None:
-        raise UnsupportedOpError(
-            "dynamic_shapes is not supported: compile the program once for each shape"
-        )
     if target != "auto":
         get_target(target)  # before the work of capturing
-    captured = capture(program, args, kwargs, fallback=fallback)
+    captured = capture(program, args, kwargs, dynamic_shapes, fallback)
     compiled = Program(captured, choose_target(target, captured))
     if (told := summary(compiled.fallbacks)) is not None:
         warnings.warn(told, FallbackWarning, stacklevel=2)

@@ -28,6 +28,7 @@ from xdsl.rewriter import Rewriter
 from ..dialects.affine import affine_map, condition, condition_exprs, leaves, replace_symbols
 from ..dialects.index_simplify import always_holds
 from ..dialects.sizes import (
+    SIZES,
     Extent,
     ExtentAttr,
     ExtentsAttr,
@@ -43,10 +44,6 @@ from ..errors import DeploError
 
 class SizeError(DeploError):
     """The arguments' shapes do not fit what the program says of its sizes."""
-
-
-SIZES = "sym.sizes"
-"""The attribute of `@main` that holds a `#sym.size` for each symbol."""
 
 
 def sizes_of(main: func.FuncOp) -> Sequence[SizeAttr]:

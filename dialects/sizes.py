@@ -16,19 +16,22 @@ result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    ArrayAttr,
     IntAttr,
     MemRefType,
     NoneAttr,
     StringAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Data, Dialect, ParametrizedAttribute
+from xdsl.ir import Attribute, Data, Dialect, Operation, ParametrizedAttribute
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineSymExpr
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -37,8 +40,16 @@ from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.exceptions import VerifyException
 
 from ..errors import DeploError
-from .affine import as_expr, leaves, product, quotient, remainder
-from .index_ranges import expand, proven_nonnegative
+from .affine import (
+    as_expr,
+    count_symbols,
+    leaves,
+    product,
+    quotient,
+    remainder,
+    replace_symbols,
+)
+from .index_ranges import bounds, expand, proven_nonnegative
 from .index_simplify import simplify
 from .index_text import index_text, parse_index_expr, print_index_expr
 
@@ -47,6 +58,9 @@ MAX_SIZE = 2**31 - 1
 
 DEFAULT_HINT = 64
 """The size that decisions reckon with where a program gives no example."""
+
+SIZES = "sym.sizes"
+"""The attribute of `@main` that holds a `#sym.size` for each symbol."""
 
 
 class UndecidedSize(DeploError):
@@ -58,8 +72,8 @@ class Size:
     """A size known at run time: an expression over symbols in canonical form, never a constant.
 
     Arithmetic gives a `Size`, or a number where the result is constant. Equality is of expressions: no
-    size equals a number. An ordering that holds for all symbols from 1 on is decided; any other, and any
-    use as a Python number, raises `UndecidedSize`.
+    size equals a number. An ordering that holds for all symbols from 1 on is decided, or within `allowing`
+    for all that are allowed; any other, and any use as a Python number, raises `UndecidedSize`.
     """
 
     expr: AffineExpr
@@ -178,11 +192,34 @@ def evaluate(extent: Extent, symbols: Sequence[int]) -> int:
 
 def _decide(left: Size, sign: str, right: Extent, holds: Extent, fails: Extent) -> bool:
     """True if `holds` is never negative, False if `fails` is not; raises UndecidedSize otherwise."""
-    if proven_nonnegative(expand(extent_expr(holds)), ()):
+    if _never_negative(holds):
         return True
-    if proven_nonnegative(expand(extent_expr(fails)), ()):
+    if _never_negative(fails):
         return False
     raise UndecidedSize(f"whether {left} {sign} {right} is known only at run time")
+
+
+def _never_negative(extent: Extent) -> bool:
+    expr, allowed = extent_expr(extent), _ALLOWED.get()
+    if proven_nonnegative(expand(expr), ()):
+        return True
+    if not 0 < count_symbols([expr]) <= len(allowed):
+        return False
+    ranges = [(size.minimum.data, size.largest) for size in allowed]
+    dims = [AffineExpr.dimension(i) for i in range(len(ranges))]
+    if bounds(replace_symbols(expr, dims), ranges)[0] >= 0:
+        return True
+    # s is at least m, so s - m + 1 is at least 1
+    raised = [AffineExpr.symbol(i) + (low - 1) for i, (low, _) in enumerate(ranges)]
+    return proven_nonnegative(expand(simplify(replace_symbols(expr, raised), ())), ())
+
+
+def is_at_most(left: Extent, right: Extent) -> bool:
+    """Whether `left <= right` is proven; what is not may be true or not."""
+    try:
+        return left <= right
+    except UndecidedSize:
+        return False
 
 
 # --------------------------------------------------------------------------- attributes
@@ -298,6 +335,44 @@ class SizeAttr(ParametrizedAttribute):
                 parser.parse_punctuation("=")
                 hint = parser.parse_integer(allow_boolean=False)
         return StringAttr(label), IntAttr(minimum), maximum, IntAttr(hint)
+
+
+# --------------------------------------------------------------------------- what a program allows
+
+_ALLOWED: ContextVar[tuple[SizeAttr, ...]] = ContextVar("allowed sizes", default=())
+
+
+@contextmanager
+def allowing(sizes: Sequence[SizeAttr]) -> Generator[None]:
+    """Let comparisons reckon with `sizes[i]`, what symbol `i` stands for."""
+    token = _ALLOWED.set(tuple(sizes))
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(token)
+
+
+def allowed_at(op: Operation) -> tuple[SizeAttr, ...]:
+    """What the module that `op` stands in says of its symbols; without a module, what is allowed now."""
+    top = op
+    while (parent := top.parent_op()) is not None:
+        top = parent
+    if not top.regions:
+        return _ALLOWED.get()
+    functions = [f for region in top.regions for block in region.blocks for f in block.ops]
+    for function in functions:
+        if isinstance(said := function.attributes.get(SIZES), ArrayAttr):
+            return tuple(size for size in said if isinstance(size, SizeAttr))
+    return ()
+
+
+def hinted(extent: Extent) -> int:
+    """The extent where each symbol is its hint: what costs are reckoned with."""
+    if not isinstance(extent, Size):
+        return extent
+    hints = [size.hint.data for size in _ALLOWED.get()]
+    hints += [DEFAULT_HINT] * (count_symbols([extent.expr]) - len(hints))
+    return extent.evaluate(hints)
 
 
 # --------------------------------------------------------------------------- types

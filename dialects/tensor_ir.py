@@ -6,7 +6,7 @@
 
 `elementwise` applies one scalar function; its operands have one shape, so broadcasting is an `index_map`.
 `reduce` folds axes with one combiner. `index_map` is every change of layout. What these three cannot say
-is named: `constant`, `iota`, `cast`, `gather`, `scatter`,
+is named: `constant`, `size`, `iota`, `cast`, `gather`, `scatter`,
 `sort`, and `call`, which PyTorch runs.
 
 Extents may be dynamic sizes, named by the types: `tensor<?x4xf32, #sym.extents<s0>>`.
@@ -54,7 +54,7 @@ from .scalars import (
     verify_combiner,
     verify_element,
 )
-from .sizes import Extent, shape_of, tensor_of
+from .sizes import Extent, ExtentAttr, parse_extent, print_extent, shape_of, tensor_of
 from .syntax import (
     parse_scalar,
     parse_signature,
@@ -251,6 +251,45 @@ class ConstantOp(IRDLOperation):
         return cls.create(
             properties={"value": resolve_scalar(parser, value, pos, result.element_type)},
             result_types=[result],
+            attributes=attributes,
+        )
+
+
+@irdl_op_definition
+class SizeOp(IRDLOperation):
+    """A tensor that holds an extent everywhere: `tensor_ir.size s0 * 4 : tensor<8xi64>`."""
+
+    name = "tensor_ir.size"
+
+    extent = prop_def(ExtentAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, extent: Extent, type: TensorType):
+        super().__init__(properties={"extent": ExtentAttr(extent)}, result_types=[type])
+
+    def verify_(self) -> None:
+        result = tensor_type(self.result)
+        shape_of(result)
+        if not is_integer(result.element_type):
+            raise VerifyException(f"counts in integers, not {result.element_type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_extent(printer, self.extent.data)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SizeOp:
+        extent = ExtentAttr(parse_extent(parser))
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        return cls.create(
+            properties={"extent": extent},
+            result_types=[parse_tensor_type(parser)],
             attributes=attributes,
         )
 
@@ -512,6 +551,7 @@ TensorIR = Dialect(
         ReduceOp,
         IndexMapOp,
         ConstantOp,
+        SizeOp,
         IotaOp,
         CastOp,
         GatherOp,

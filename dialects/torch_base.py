@@ -8,7 +8,8 @@ the operator's schema; every other argument is a property of that name. Text spe
     %c = torch.cat [%a, %b] {dim = 1} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
 
 An absent optional tensor reads `none`; a list of tensors stands in brackets. A property that equals
-the schema's default is not printed. A bare integer is an i64; a float carries its type, f64.
+the schema's default is not printed. A bare integer is an i64; a float carries its type, f64; a dynamic
+size reads `#sym.extent<s0 * 4>`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import ClassVar, Self, TypeAlias
 
 from typing_extensions import TypeVar
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseArrayBase,
     Float64Type,
     FloatAttr,
@@ -42,7 +44,15 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import is_element, verify_element
-from .sizes import Extent, UndecidedSize, shape_of
+from .sizes import (
+    Extent,
+    ExtentAttr,
+    Size,
+    UndecidedSize,
+    allowed_at,
+    allowing,
+    shape_of,
+)
 from .syntax import tensor_type
 from .torch_syntax import (
     TensorArgument,
@@ -94,28 +104,45 @@ def _is_float(attr: Attribute) -> bool:
 
 
 def _is_scalar(attr: Attribute) -> bool:
-    return _is_int(attr) or _is_bool(attr) or _is_float(attr)
+    return _is_extent(attr) or _is_bool(attr) or _is_float(attr)
 
 
 def _is_ints(attr: Attribute) -> bool:
     return isinstance(attr, DenseArrayBase) and attr.elt_type == i64
 
 
+def _is_extent(attr: Attribute) -> bool:
+    return _is_int(attr) or (isinstance(attr, ExtentAttr) and isinstance(attr.data, Size))
+
+
+def _is_extents(attr: Attribute) -> bool:
+    """A list that holds a size; one of integers alone is a dense array."""
+    if not isinstance(attr, ArrayAttr):
+        return _is_ints(attr)
+    return all(map(_is_extent, attr)) and not all(map(_is_int, attr))
+
+
 INT: Kind[IntegerAttr] = Kind("an i64 integer", _is_int)
 BOOL: Kind[IntegerAttr] = Kind("true or false", _is_bool)
 FLOAT: Kind[FloatAttr] = Kind("an f64 float", _is_float)
-SCALAR: Kind[IntegerAttr | FloatAttr] = Kind("an i64, f64 or i1 number", _is_scalar)
+SCALAR: Kind[IntegerAttr | FloatAttr | ExtentAttr] = Kind("an i64, f64 or i1 number", _is_scalar)
 INTS: Kind[DenseArrayBase] = Kind("a list of i64 integers", _is_ints)
+EXTENT: Kind[IntegerAttr | ExtentAttr] = Kind("an i64 integer or a size", _is_extent)
+EXTENTS: Kind[DenseArrayBase | ArrayAttr[IntegerAttr | ExtentAttr]] = Kind(
+    "a list of i64 integers or sizes", _is_extents
+)
 STR: Kind[StringAttr] = Kind("a string", lambda attr: isinstance(attr, StringAttr))
 DTYPE: Kind[Attribute] = Kind("an element type such as f32", is_element)
 
 
-def argument_attr(value: ScalarValue | str | Sequence[int]) -> Attribute:
+def argument_attr(value: ScalarValue | Size | str | Sequence[Extent]) -> Attribute:
     """The attribute that stands for a Python argument; a dtype is an attribute already.
 
     Raises TypeError for anything else.
     """
     match value:
+        case Size():
+            return ExtentAttr(value)
         case bool():
             return IntegerAttr(int(value), i1)
         case int():
@@ -125,9 +152,18 @@ def argument_attr(value: ScalarValue | str | Sequence[int]) -> Attribute:
         case str():
             return StringAttr(value)
         case list() | tuple() if all(type(v) is int for v in value):
-            return DenseArrayBase.from_list(i64, list(value))
+            return DenseArrayBase.from_list(i64, [v for v in value if isinstance(v, int)])
+        case list() | tuple() if all(isinstance(v, Size) or type(v) is int for v in value):
+            return ArrayAttr([argument_attr(v) for v in value])
         case _:
             raise TypeError(f"no attribute stands for {value!r}")
+
+
+def value_of(attr: IntegerAttr | FloatAttr | ExtentAttr) -> ScalarValue | Size:
+    """What a Scalar attribute stands for: a Python number or a size."""
+    if not isinstance(attr, ExtentAttr):
+        return number_of(attr)
+    return attr.data
 
 
 def number_of(attr: IntegerAttr | FloatAttr) -> ScalarValue:
@@ -135,6 +171,19 @@ def number_of(attr: IntegerAttr | FloatAttr) -> ScalarValue:
     if isinstance(attr, IntegerAttr) and attr.type == i1:
         return bool(attr.value.data)
     return attr.value.data
+
+
+def _extent_of(attr: Attribute) -> Extent:
+    if isinstance(attr, ExtentAttr):
+        return attr.data
+    assert isinstance(attr, IntegerAttr)
+    return attr.value.data
+
+
+def _static(name: str, value: Extent) -> int:
+    if isinstance(value, Size):
+        raise UndecidedSize(f"{name} = {value} is known only at run time")
+    return value
 
 
 # --------------------------------------------------------------------------- the base class
@@ -149,41 +198,68 @@ class TorchOp(IRDLOperation):
     # ---- arguments as Python values
 
     def integer(self, name: str) -> int:
-        """The integer argument `name`."""
+        """The integer argument `name`; raises UndecidedSize if it is a dynamic size."""
         value = self.optional_integer(name)
         assert value is not None, name
         return value
 
     def optional_integer(self, name: str) -> int | None:
         """The integer argument `name`, or None where the program gives none."""
-        attr = self.properties.get(name)
-        if attr is None:
-            return None
-        assert isinstance(attr, IntegerAttr)
-        return attr.value.data
+        value = self.optional_extent(name)
+        return None if value is None else _static(name, value)
 
     def flag(self, name: str) -> bool:
         """The bool argument `name`; absent means false."""
         return bool(self.optional_integer(name))
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """The list argument `name`; absent means empty."""
+        """The list argument `name`; absent means empty. Raises UndecidedSize if it has dynamic sizes."""
+        return tuple(_static(name, value) for value in self.extents(name))
+
+    def extent(self, name: str) -> Extent:
+        """The argument `name`, an integer or a dynamic size."""
+        value = self.optional_extent(name)
+        assert value is not None, name
+        return value
+
+    def optional_extent(self, name: str) -> Extent | None:
+        """The argument `name`, an integer or a dynamic size, or None where the program gives none."""
+        attr = self.properties.get(name)
+        return None if attr is None else _extent_of(attr)
+
+    def extents(self, name: str) -> Shape:
+        """The list argument `name` of integers and dynamic sizes; absent means empty."""
         attr = self.properties.get(name)
         if attr is None:
             return ()
+        if isinstance(attr, ArrayAttr):
+            return tuple(_extent_of(item) for item in attr)
         assert isinstance(attr, DenseArrayBase)
         return tuple(int(v) for v in attr.get_values())
 
     def number(self, name: str) -> ScalarValue:
-        """The float or Scalar argument `name`."""
+        """The float or Scalar argument `name`; raises UndecidedSize if it is a dynamic size."""
         value = self.optional_number(name)
         assert value is not None, name
         return value
 
     def optional_number(self, name: str) -> ScalarValue | None:
         """The float or Scalar argument `name`, or None where the program gives none."""
+        value = self.optional_scalar(name)
+        if isinstance(value, Size):
+            raise UndecidedSize(f"{name} = {value} is known only at run time")
+        return value
+
+    def scalar(self, name: str) -> ScalarValue | Size:
+        """The Scalar argument `name`, a number or a dynamic size."""
+        value = self.optional_scalar(name)
+        assert value is not None, name
+        return value
+
+    def optional_scalar(self, name: str) -> ScalarValue | Size | None:
+        """The Scalar argument `name`, or None where the program gives none."""
         attr = self.properties.get(name)
-        return number_of(attr) if isinstance(attr, (FloatAttr, IntegerAttr)) else None
+        return value_of(attr) if isinstance(attr, FloatAttr | IntegerAttr | ExtentAttr) else None
 
     def string(self, name: str) -> str | None:
         """The string argument `name`, or None where the program gives none."""
@@ -209,7 +285,8 @@ class TorchOp(IRDLOperation):
         if not self.results:
             return
         try:
-            expected = self.result_shape()
+            with allowing(allowed_at(self)):
+                expected = self.result_shape()
         except UndecidedSize as error:
             raise VerifyException(str(error)) from error
         got = shape_of(tensor_type(self.results[0]))

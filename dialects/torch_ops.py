@@ -22,7 +22,19 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from .torch_base import BOOL, DTYPE, FLOAT, INT, INTS, SCALAR, STR, TorchOp, argument_attr
+from .torch_base import (
+    BOOL,
+    DTYPE,
+    EXTENT,
+    EXTENTS,
+    FLOAT,
+    INT,
+    INTS,
+    SCALAR,
+    STR,
+    TorchOp,
+    argument_attr,
+)
 from .torch_scatter_shapes import (
     DiagonalScatterShapeOp,
     IndexReduceShapeOp,
@@ -1759,7 +1771,7 @@ class ViewOp(ViewShapeOp):
     ATEN: ClassVar[str] = "view.default"
 
     input = operand_def(TensorType)
-    size = prop_def(INTS)
+    size = prop_def(EXTENTS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -1773,7 +1785,7 @@ class InternalUnsafeViewOp(ViewShapeOp):
     ATEN: ClassVar[str] = "_unsafe_view.default"
 
     input = operand_def(TensorType)
-    size = prop_def(INTS)
+    size = prop_def(EXTENTS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -1831,9 +1843,9 @@ class SliceOp(SliceShapeOp):
 
     input = operand_def(TensorType)
     dim = prop_def(INT, default_value=argument_attr(0))
-    start = opt_prop_def(INT)
-    end = opt_prop_def(INT)
-    step = prop_def(INT, default_value=argument_attr(1))
+    start = opt_prop_def(EXTENT)
+    end = opt_prop_def(EXTENT)
+    step = prop_def(EXTENT, default_value=argument_attr(1))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -1848,7 +1860,7 @@ class SelectOp(SelectShapeOp):
 
     input = operand_def(TensorType)
     dim = prop_def(INT)
-    index = prop_def(INT)
+    index = prop_def(EXTENT)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -1920,7 +1932,7 @@ class ExpandOp(ExpandShapeOp):
     ATEN: ClassVar[str] = "expand.default"
 
     input = operand_def(TensorType)
-    size = prop_def(INTS)
+    size = prop_def(EXTENTS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -1963,7 +1975,7 @@ class SplitWithSizesOp(SplitShapeOp):
     ATEN: ClassVar[str] = "split_with_sizes.default"
 
     input = operand_def(TensorType)
-    split_sizes = prop_def(INTS)
+    split_sizes = prop_def(EXTENTS)
     dim = prop_def(INT, default_value=argument_attr(0))
     pieces = var_result_def(TensorType)
 
@@ -1978,7 +1990,7 @@ class RepeatOp(RepeatShapeOp):
     ATEN: ClassVar[str] = "repeat.default"
 
     input = operand_def(TensorType)
-    repeats = prop_def(INTS)
+    repeats = prop_def(EXTENTS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -1992,7 +2004,7 @@ class ConstantPadNdOp(PadShapeOp):
     ATEN: ClassVar[str] = "constant_pad_nd.default"
 
     input = operand_def(TensorType)
-    pad = prop_def(INTS)
+    pad = prop_def(EXTENTS)
     value = prop_def(SCALAR, default_value=argument_attr(0))
     result = result_def(TensorType)
 
@@ -2021,7 +2033,7 @@ class TrilOp(SameShapeOp):
     ATEN: ClassVar[str] = "tril.default"
 
     input = operand_def(TensorType)
-    diagonal = prop_def(INT, default_value=argument_attr(0))
+    diagonal = prop_def(EXTENT, default_value=argument_attr(0))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2035,7 +2047,7 @@ class TriuOp(SameShapeOp):
     ATEN: ClassVar[str] = "triu.default"
 
     input = operand_def(TensorType)
-    diagonal = prop_def(INT, default_value=argument_attr(0))
+    diagonal = prop_def(EXTENT, default_value=argument_attr(0))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2282,7 +2294,7 @@ class RmsNormOp(NormShapeOp):
     ATEN: ClassVar[str] = "rms_norm.default"
 
     input = operand_def(TensorType)
-    normalized_shape = prop_def(INTS)
+    normalized_shape = prop_def(EXTENTS)
     weight = opt_operand_def(TensorType)
     eps = opt_prop_def(FLOAT)
     result = result_def(TensorType)
@@ -2302,7 +2314,7 @@ class LayerNormOp(NormShapeOp):
     ATEN: ClassVar[str] = "layer_norm.default"
 
     input = operand_def(TensorType)
-    normalized_shape = prop_def(INTS)
+    normalized_shape = prop_def(EXTENTS)
     weight = opt_operand_def(TensorType)
     bias = opt_operand_def(TensorType)
     eps = prop_def(FLOAT, default_value=argument_attr(1e-05))
@@ -2321,7 +2333,7 @@ class NativeLayerNormOp(NormShapeOp):
     ATEN: ClassVar[str] = "native_layer_norm.default"
 
     input = operand_def(TensorType)
-    normalized_shape = prop_def(INTS)
+    normalized_shape = prop_def(EXTENTS)
     weight = opt_operand_def(TensorType)
     bias = opt_operand_def(TensorType)
     eps = prop_def(FLOAT)
@@ -2344,9 +2356,9 @@ class NativeGroupNormOp(SameShapeOp):
     input = operand_def(TensorType)
     weight = opt_operand_def(TensorType)
     bias = opt_operand_def(TensorType)
-    N = prop_def(INT)
-    C = prop_def(INT)
-    HxW = prop_def(INT)
+    N = prop_def(EXTENT)
+    C = prop_def(EXTENT)
+    HxW = prop_def(EXTENT)
     group = prop_def(INT)
     eps = prop_def(FLOAT)
     result0 = result_def(TensorType)
@@ -2415,12 +2427,12 @@ class ConvolutionOp(ConvolutionShapeOp):
     input = operand_def(TensorType)
     weight = operand_def(TensorType)
     bias = opt_operand_def(TensorType)
-    stride = prop_def(INTS)
-    padding = prop_def(INTS)
-    dilation = prop_def(INTS)
+    stride = prop_def(EXTENTS)
+    padding = prop_def(EXTENTS)
+    dilation = prop_def(EXTENTS)
     transposed = prop_def(BOOL)
-    output_padding = prop_def(INTS)
-    groups = prop_def(INT)
+    output_padding = prop_def(EXTENTS)
+    groups = prop_def(EXTENT)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2514,7 +2526,7 @@ class InternalAdaptiveAvgPool2dOp(AdaptivePoolShapeOp):
     ATEN: ClassVar[str] = "_adaptive_avg_pool2d.default"
 
     input = operand_def(TensorType)
-    output_size = prop_def(INTS)
+    output_size = prop_def(EXTENTS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2528,7 +2540,7 @@ class InternalAdaptiveAvgPool3dOp(AdaptivePoolShapeOp):
     ATEN: ClassVar[str] = "_adaptive_avg_pool3d.default"
 
     input = operand_def(TensorType)
-    output_size = prop_def(INTS)
+    output_size = prop_def(EXTENTS)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2599,7 +2611,7 @@ class EmbeddingOp(EmbeddingShapeOp):
 
     weight = operand_def(TensorType)
     indices = operand_def(TensorType)
-    padding_idx = prop_def(INT, default_value=argument_attr(-1))
+    padding_idx = prop_def(EXTENT, default_value=argument_attr(-1))
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2751,9 +2763,9 @@ class AsStridedOp(StridedShapeOp):
     ATEN: ClassVar[str] = "as_strided.default"
 
     input = operand_def(TensorType)
-    size = prop_def(INTS)
-    stride = prop_def(INTS)
-    storage_offset = opt_prop_def(INT)
+    size = prop_def(EXTENTS)
+    stride = prop_def(EXTENTS)
+    storage_offset = opt_prop_def(EXTENT)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2768,9 +2780,9 @@ class AsStridedCopyOp(StridedShapeOp):
     ATEN: ClassVar[str] = "as_strided_copy.default"
 
     input = operand_def(TensorType)
-    size = prop_def(INTS)
-    stride = prop_def(INTS)
-    storage_offset = opt_prop_def(INT)
+    size = prop_def(EXTENTS)
+    stride = prop_def(EXTENTS)
+    storage_offset = opt_prop_def(EXTENT)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -2835,7 +2847,7 @@ class TopkOp(SortShapeOp):
     ATEN: ClassVar[str] = "topk.default"
 
     input = operand_def(TensorType)
-    k = prop_def(INT)
+    k = prop_def(EXTENT)
     dim = prop_def(INT, default_value=argument_attr(-1))
     largest = prop_def(BOOL, default_value=argument_attr(True))
     sorted = prop_def(BOOL, default_value=argument_attr(True))
@@ -2854,7 +2866,7 @@ class KthvalueOp(OrderShapeOp):
     ATEN: ClassVar[str] = "kthvalue.default"
 
     input = operand_def(TensorType)
-    k = prop_def(INT)
+    k = prop_def(EXTENT)
     dim = prop_def(INT, default_value=argument_attr(-1))
     keepdim = prop_def(BOOL, default_value=argument_attr(False))
     values = result_def(TensorType)
@@ -3088,7 +3100,7 @@ class FullOp(SizedOp):
     name = "torch.full"
     ATEN: ClassVar[str] = "full.default"
 
-    size = prop_def(INTS)
+    size = prop_def(EXTENTS)
     fill_value = prop_def(SCALAR)
     dtype = opt_prop_def(DTYPE)
     result = result_def(TensorType)
@@ -3107,7 +3119,7 @@ class ZerosOp(SizedOp):
     name = "torch.zeros"
     ATEN: ClassVar[str] = "zeros.default"
 
-    size = prop_def(INTS)
+    size = prop_def(EXTENTS)
     dtype = opt_prop_def(DTYPE)
     result = result_def(TensorType)
 
@@ -3125,7 +3137,7 @@ class OnesOp(SizedOp):
     name = "torch.ones"
     ATEN: ClassVar[str] = "ones.default"
 
-    size = prop_def(INTS)
+    size = prop_def(EXTENTS)
     dtype = opt_prop_def(DTYPE)
     result = result_def(TensorType)
 
@@ -3161,7 +3173,7 @@ class EmptyOp(SizedOp):
     name = "torch.empty"
     ATEN: ClassVar[str] = "empty.memory_format"
 
-    size = prop_def(INTS)
+    size = prop_def(EXTENTS)
     dtype = opt_prop_def(DTYPE)
     result = result_def(TensorType)
 
@@ -3179,7 +3191,7 @@ class EmptyPermutedOp(SizedOp):
     name = "torch.empty_permuted"
     ATEN: ClassVar[str] = "empty_permuted.default"
 
-    size = prop_def(INTS)
+    size = prop_def(EXTENTS)
     physical_layout = prop_def(INTS)
     dtype = opt_prop_def(DTYPE)
     result = result_def(TensorType)

@@ -27,7 +27,7 @@ class ScatterShapeOp(TorchOp):
         source, index, *written = self.operand_shapes()
         verify_indices(self.operands[1])
         axis = normalize_axis(self.integer("dim"), len(source))
-        if not all(index):
+        if 0 in index:
             return source  # PyTorch asks nothing of an index without elements
         limit = (*source[:axis], *index[axis : axis + 1], *source[axis + 1 :])
         for shape in (limit, *written):
@@ -112,6 +112,6 @@ class StridedShapeOp(TorchOp):
         size, stride, offset = self.view()
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
         count = prod(self.operand_shapes()[0])
-        if all(size) and last >= count:
+        if 0 not in size and last >= count:
             raise VerifyException(f"reads element {last} of a tensor of {count}")
         return size

@@ -14,11 +14,21 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import is_bool, is_integer
-from .sizes import Extent, shape_of
+from .sizes import Extent, Size, shape_of
 from .syntax import tensor_type
-from .torch_base import Shape, TorchOp
+from .torch_base import ScalarValue, Shape, TorchOp
 
 # --------------------------------------------------------------------------- helpers
+
+
+def is_extent(number: Extent) -> bool:
+    """Whether a number that stands for an extent is one; a size always is."""
+    return isinstance(number, Size) or number >= 0
+
+
+def ceil_div(dividend: Extent, divisor: int) -> Extent:
+    """The quotient rounded up."""
+    return (dividend + (divisor - 1)) // divisor
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
@@ -59,7 +69,7 @@ def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     return normal
 
 
-def slice_bounds(extent: Extent, start: int | None, end: int | None) -> tuple[Extent, Extent]:
+def slice_bounds(extent: Extent, start: Extent | None, end: Extent | None) -> tuple[Extent, Extent]:
     """Where PyTorch's slice of an axis starts and ends, after wrapping and clamping."""
     low = 0 if start is None else start + extent if start < 0 else start
     high = extent if end is None else end + extent if end < 0 else end
@@ -135,12 +145,12 @@ class ViewShapeOp(TorchOp):
 
     def result_shape(self) -> Shape | None:
         count = math.prod(self.operand_shapes()[0])
-        size = self.integers("size")
-        known = math.prod(n for n in size if n >= 0)
-        if size.count(-1) == 1 and known:
+        size = self.extents("size")
+        known = math.prod(n for n in size if is_extent(n))
+        if size.count(-1) == 1 and known != 0:
             size = tuple(count // known if n == -1 else n for n in size)
-        if any(n < 0 for n in size) or math.prod(size) != count:
-            wanted = list(self.integers("size"))
+        if not all(map(is_extent, size)) or math.prod(size) != count:
+            wanted = list(self.extents("size"))
             raise VerifyException(f"size {wanted} does not hold {count} elements")
         return size
 
@@ -187,7 +197,7 @@ class SliceShapeOp(TorchOp):
         if not shape:
             raise VerifyException("cannot slice a 0-d tensor")
         axis = normalize_axis(self.integer("dim"), len(shape))
-        start, end = self.optional_integer("start"), self.optional_integer("end")
+        start, end = self.optional_extent("start"), self.optional_extent("end")
         step = self.integer("step")
         if step < 1:
             raise VerifyException(f"step must be positive, got {step}")
@@ -196,7 +206,7 @@ class SliceShapeOp(TorchOp):
     def result_shape(self) -> Shape | None:
         axis, start, end, step = self.bounds()
         shape = self.operand_shapes()[0]
-        return (*shape[:axis], -(-(end - start) // step), *shape[axis + 1 :])
+        return (*shape[:axis], ceil_div(end - start, step), *shape[axis + 1 :])
 
 
 class SelectShapeOp(TorchOp):
@@ -208,7 +218,7 @@ class SelectShapeOp(TorchOp):
         if not shape:
             raise VerifyException("cannot select from a 0-d tensor")
         axis = normalize_axis(self.integer("dim"), len(shape))
-        index, extent = self.integer("index"), shape[axis]
+        index, extent = self.extent("index"), shape[axis]
         if not -extent <= index < extent:
             raise VerifyException(f"index {index} is outside axis {axis} of extent {extent}")
         return axis, index + extent if index < 0 else index
@@ -247,13 +257,13 @@ class ExpandShapeOp(TorchOp):
     """Repeats axes of extent 1 and adds leading ones; -1 keeps an axis."""
 
     def result_shape(self) -> Shape | None:
-        shape, size = self.operand_shapes()[0], self.integers("size")
+        shape, size = self.operand_shapes()[0], self.extents("size")
         added = len(size) - len(shape)
         result = tuple(
             shape[i - added] if n == -1 and i >= added else n for i, n in enumerate(size)
         )
         fits = added >= 0 and all(n in (1, m) for n, m in zip(shape, result[added:], strict=True))
-        if not fits or any(n < 0 for n in result):
+        if not fits or not all(map(is_extent, result)):
             raise VerifyException(f"{list(shape)} does not expand to {list(size)}")
         return result
 
@@ -291,9 +301,9 @@ class SplitShapeOp(TorchOp):
     """Cuts an axis into pieces of the given sizes, one result per piece."""
 
     def result_shape(self) -> Shape | None:
-        shape, sizes = self.operand_shapes()[0], self.integers("split_sizes")
+        shape, sizes = self.operand_shapes()[0], self.extents("split_sizes")
         axis = normalize_axis(self.integer("dim"), len(shape))
-        if not shape or sum(sizes) != shape[axis] or any(n < 0 for n in sizes):
+        if not shape or sum(sizes) != shape[axis] or not all(map(is_extent, sizes)):
             raise VerifyException(f"sizes {list(sizes)} do not cut axis {axis} of {list(shape)}")
         expected = [(*shape[:axis], n, *shape[axis + 1 :]) for n in sizes]
         if expected != [shape_of(tensor_type(r)) for r in self.results]:
@@ -305,8 +315,8 @@ class RepeatShapeOp(TorchOp):
     """Tiles a tensor."""
 
     def result_shape(self) -> Shape | None:
-        shape, repeats = self.operand_shapes()[0], self.integers("repeats")
-        if len(repeats) < len(shape) or any(n < 0 for n in repeats):
+        shape, repeats = self.operand_shapes()[0], self.extents("repeats")
+        if len(repeats) < len(shape) or not all(map(is_extent, repeats)):
             raise VerifyException(f"repeats {list(repeats)} do not fit {list(shape)}")
         padded = (1,) * (len(repeats) - len(shape)) + shape
         return tuple(n * r for n, r in zip(padded, repeats, strict=True))
@@ -315,19 +325,20 @@ class RepeatShapeOp(TorchOp):
 class PadShapeOp(TorchOp):
     """Adds (or, if negative, removes) positions before and after axes, from the last axis on."""
 
-    def padding(self) -> list[tuple[int, int]]:
+    def padding(self) -> list[tuple[Extent, Extent]]:
         """For each axis, positions added before and after."""
-        rank, pad = tensor_type(self.operands[0]).get_num_dims(), self.integers("pad")
+        rank, pad = tensor_type(self.operands[0]).get_num_dims(), self.extents("pad")
         if len(pad) % 2 or len(pad) > 2 * rank:
             raise VerifyException(f"pad {list(pad)} does not give pairs for at most {rank} axes")
         pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
-        return [(0, 0)] * (rank - len(pairs)) + pairs[::-1]
+        unpadded: list[tuple[Extent, Extent]] = [(0, 0)] * (rank - len(pairs))
+        return unpadded + pairs[::-1]
 
     def result_shape(self) -> Shape | None:
         shape = self.operand_shapes()[0]
         result = tuple(n + a + b for n, (a, b) in zip(shape, self.padding(), strict=True))
         if any(n < 0 for n in result):
-            raise VerifyException(f"pad {list(self.integers('pad'))} removes more than there is")
+            raise VerifyException(f"pad {list(self.extents('pad'))} removes more than there is")
         return result
 
 
@@ -379,7 +390,7 @@ class NormShapeOp(TorchOp):
 
     def result_shape(self) -> Shape | None:
         shape, *affine = self.operand_shapes()
-        normalized = self.integers("normalized_shape")
+        normalized = self.extents("normalized_shape")
         if not normalized or shape[-len(normalized) :] != normalized:
             raise VerifyException(f"{list(shape)} does not end in {list(normalized)}")
         if any(s != normalized for s in affine):
@@ -481,16 +492,30 @@ class SizedOp(TorchOp):
     """Makes a tensor of extents `size`, or of none for a scalar."""
 
     def result_shape(self) -> Shape | None:
-        return self.integers("size")
+        return self.extents("size")
 
 
 class ArangeShapeOp(TorchOp):
     """Counts from `start` (0 if absent) to `end`, exclusive, by `step` (1 if absent)."""
 
     def result_shape(self) -> Shape | None:
-        start = self.optional_number("start") or 0
+        start, end = self.optional_scalar("start") or 0, self.scalar("end")
         step = self.optional_number("step")
         step = 1 if step is None else step
-        if not step or not all(map(math.isfinite, (start, step, self.number("end")))):
+        if isinstance(start, Size) or isinstance(end, Size):
+            return (self._counted(start, end, step),)
+        if not step or not all(map(math.isfinite, (start, step, end))):
             raise VerifyException("needs finite bounds and a step that is not zero")
-        return (max(0, math.ceil((self.number("end") - start) / step)),)
+        return (max(0, math.ceil((end - start) / step)),)
+
+    def _counted(
+        self, start: ScalarValue | Size, end: ScalarValue | Size, step: ScalarValue
+    ) -> Extent:
+        """How many numbers there are where a bound is a dynamic size."""
+        if isinstance(start, float) or isinstance(end, float) or not isinstance(step, int):
+            raise VerifyException("counts to or from a dynamic size in whole numbers only")
+        if step < 0:
+            start, end, step = end, start, -step
+        if step == 0:
+            raise VerifyException("needs finite bounds and a step that is not zero")
+        return max(0, ceil_div(end - start, step))

@@ -19,7 +19,7 @@ class SortShapeOp(TorchOp):
         """The axis, counted from the front."""
         return normalize_axis(self.integer("dim"), len(self.operand_shapes()[0]))
 
-    def extent(self) -> Extent:
+    def axis_extent(self) -> Extent:
         """The extent of the axis; a 0-d tensor counts as one element."""
         shape = self.operand_shapes()[0]
         return shape[self.axis()] if shape else 1
@@ -27,10 +27,10 @@ class SortShapeOp(TorchOp):
     def count(self) -> Extent:
         """How many values there are in the result."""
         if "k" not in self.properties:
-            return self.extent()
-        if not 0 <= self.integer("k") <= self.extent():
-            raise VerifyException(f"k = {self.integer('k')} of {self.extent()} values")
-        return self.integer("k")
+            return self.axis_extent()
+        if not 0 <= self.extent("k") <= self.axis_extent():
+            raise VerifyException(f"k = {self.extent('k')} of {self.axis_extent()} values")
+        return self.extent("k")
 
     def result_shape(self) -> Shape | None:
         shape = self.operand_shapes()[0]
@@ -49,8 +49,8 @@ class OrderShapeOp(ReductionOp):
         if "k" in self.properties:
             source = self.operand_shapes()[0]
             extent = source[self.reduced_axes()[0]] if source else 1
-            if not 1 <= self.integer("k") <= extent:
-                raise VerifyException(f"k = {self.integer('k')} of {extent} values")
+            if not 1 <= self.extent("k") <= extent:
+                raise VerifyException(f"k = {self.extent('k')} of {extent} values")
         if shape is not None and len(self.results) > 1:
             _verify_positions(self, shape)
         return shape

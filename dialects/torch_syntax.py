@@ -97,6 +97,9 @@ def print_argument(printer: Printer, value: Attribute) -> None:
         case DenseArrayBase(elt_type=element) if element == i64:
             integers = cast(DenseArrayBase[IntegerType], value)
             printer.print_string(str(list(integers.get_values())))
+        case ArrayAttr(data=items):
+            with printer.in_square_brackets():
+                printer.print_list(items, lambda item: print_argument(printer, item))
         case _:
             printer.print_attribute(value)
 
@@ -125,13 +128,16 @@ def parse_arguments(
 
 
 def _as_list(value: Attribute) -> Attribute:
-    """`[1, 2]` parses as an array of attributes; an argument holds it as a dense array."""
+    """`[1, 2]` parses as an array of attributes; an argument holds it as a dense array.
+
+    A list with sizes, or whatever the verifier refuses, stays as it is.
+    """
     if not isinstance(value, ArrayAttr):
         return value
     values: list[int] = []
     for item in value.data:
         if not isinstance(item, IntegerAttr) or item.type != i64:
-            return value  # the verifier names the argument
+            return value
         values.append(item.value.data)
     return DenseArrayBase.from_list(i64, values)
 

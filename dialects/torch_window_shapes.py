@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from .sizes import Extent
 from .syntax import tensor_type
 from .torch_base import Shape, TorchOp
-from .torch_shapes import normalize_axis
+from .torch_shapes import ceil_div, normalize_axis
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class PoolShapeOp(TorchOp):
         free = extent + 2 * slide.padding - slide.span
         if not self.flag("ceil_mode"):
             return free // slide.stride + 1
-        count = -(-free // slide.stride) + 1
+        count = ceil_div(free, slide.stride) + 1
         starts_outside = (count - 1) * slide.stride >= extent + slide.padding
         return count - 1 if starts_outside else count
 

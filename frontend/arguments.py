@@ -6,26 +6,24 @@ does not matter to the result; anything else raises `Refused`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from xdsl.ir import Attribute
 
+from ..dialects.sizes import Size
 from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
 from .dtypes import ELEMENTS
-
-
-class Refused(Exception):
-    """An argument's value cannot be expressed; the message says which and why."""
+from .sizes import Refused, Sizes, is_symbolic
 
 
 @dataclass(frozen=True)
 class Arguments:
     """An ATen call's arguments: tensors in schema order, and properties by name."""
 
-    tensors: list[torch.fx.Node | list[torch.fx.Node] | ScalarValue | None]
+    tensors: list[torch.fx.Node | list[torch.fx.Node] | ScalarValue | Size | None]
     properties: dict[str, Attribute]
 
 
@@ -35,7 +33,7 @@ NO_END = 2**63 - 1
 BY_STRIDES = ("as_strided.default", "as_strided_copy.default")
 """Overloads that read the memory of their argument, and so mean the same only if it is contiguous."""
 
-NUMBER = (bool, int, float)
+NUMBER = (bool, int, float, Size)
 _NUMBER_NAMES = ("other", "exponent")
 
 NUMBER_OVERLOADS = {
@@ -61,7 +59,32 @@ def bound_arguments(node: torch.fx.Node) -> list[tuple[Any, Any]]:
     return bound
 
 
-def overload_name(node: torch.fx.Node) -> str:
+def sized_arguments(node: torch.fx.Node, sizes: Sizes) -> list[tuple[Any, Any]]:
+    """`bound_arguments`, with extents in place of what export computes from sizes. Raises Refused."""
+    return [
+        (argument, _in_extents(argument.name, value, sizes))
+        for argument, value in bound_arguments(node)
+    ]
+
+
+def _in_extents(name: str, value: Any, sizes: Sizes) -> Any:
+    """`value` with extents in place of export's symbolic numbers."""
+    if isinstance(value, (list, tuple)):
+        return [_in_extents(name, item, sizes) for item in cast(Sequence[Any], value)]
+    computed = value.meta.get("val") if isinstance(value, torch.fx.Node) else value
+    if not is_symbolic(computed):
+        return value
+    if not isinstance(computed, torch.SymInt):
+        raise Refused(f"{name} = {sizes.text(computed.node.expr)}, which is no whole number")
+    return sizes.extent(computed)
+
+
+def tensor_inputs(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """The nodes that a call reads, but for numbers that export computes from sizes."""
+    return [n for n in node.all_input_nodes if not is_symbolic(n.meta.get("val"))]
+
+
+def overload_name(node: torch.fx.Node, sizes: Sizes) -> str:
     """The contract's name of the overload called, such as `add.Tensor`.
 
     PyTorch's graphs may pass a number to `other` of a tensor overload; that is the number overload.
@@ -69,7 +92,7 @@ def overload_name(node: torch.fx.Node) -> str:
     target: Any = node.target
     operator, overload = target._schema.name.removeprefix("aten::"), target._overloadname
     if overload in NUMBER_OVERLOADS:
-        for argument, value in bound_arguments(node):
+        for argument, value in sized_arguments(node, sizes):
             if argument.name in _NUMBER_NAMES and isinstance(value, NUMBER):
                 overload = NUMBER_OVERLOADS[overload]
     return f"{operator}.{overload}"
@@ -81,7 +104,7 @@ def is_plain(node: Any) -> bool:
     return value.is_contiguous() and value.storage_offset() == 0
 
 
-def read_arguments(node: torch.fx.Node, op_class: type[TorchOp]) -> Arguments:
+def read_arguments(node: torch.fx.Node, op_class: type[TorchOp], sizes: Sizes) -> Arguments:
     """The arguments of an ATen call, to make an `op_class` of.
 
     Raises Refused for a value that cannot be expressed.
@@ -90,7 +113,7 @@ def read_arguments(node: torch.fx.Node, op_class: type[TorchOp]) -> Arguments:
         raise Refused("a tensor that is not contiguous memory of its own")
     arguments = Arguments([], {})
     known = op_class.get_irdl_definition().properties
-    for argument, value in bound_arguments(node):
+    for argument, value in sized_arguments(node, sizes):
         name, type_text = argument.name, str(argument.real_type)
         key = "input" if name == "self" else name
         if name in CHECKS:
@@ -104,7 +127,9 @@ def read_arguments(node: torch.fx.Node, op_class: type[TorchOp]) -> Arguments:
     return arguments
 
 
-def _read_tensor(name: str, value: Any) -> torch.fx.Node | list[torch.fx.Node] | ScalarValue | None:
+def _read_tensor(
+    name: str, value: Any
+) -> torch.fx.Node | list[torch.fx.Node] | ScalarValue | Size | None:
     if value is None or isinstance(value, (torch.fx.Node, *NUMBER)):
         return value
     if isinstance(value, (list, tuple)):
@@ -136,14 +161,7 @@ def _read_value(name: str, value: Any, type_text: str) -> Attribute:
     try:
         return argument_attr(value)
     except TypeError:
-        dynamic = " (a size known only at run time)" if _has_node(value) else ""
-        raise Refused(f"{name} = {value}{dynamic}") from None
-
-
-def _has_node(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(_has_node(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
-    return isinstance(value, (torch.fx.Node, torch.SymInt))
+        raise Refused(f"{name} = {value}") from None
 
 
 # --------------------------------------------------------------------------- checked arguments
@@ -161,7 +179,7 @@ def _one_of(*allowed: object) -> Check:
 
 def _same_device(name: str, value: Any, node: torch.fx.Node) -> None:
     """A device must be the one that the tensors of the call are on."""
-    devices = {n.meta["val"].device for n in node.all_input_nodes if "val" in n.meta}
+    devices = {n.meta["val"].device for n in tensor_inputs(node) if "val" in n.meta}
     if value is not None and devices and torch.device(value) not in devices:
         raise Refused(f"{name} = {value} (moves data from {', '.join(map(str, devices))})")
 

@@ -22,11 +22,13 @@ from xdsl.dialects.builtin import ArrayAttr, IntAttr, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ..dialects.calls import OperandAttr
+from ..dialects.sizes import Size
 from ..dialects.torch import CallOp
 from ..dialects.torch_base import argument_attr
-from .arguments import CHECKS, Refused, bound_arguments
+from .arguments import CHECKS, sized_arguments
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS
 from .recurrent import ATEN_NAMES
+from .sizes import Refused, Sizes
 
 WHERE = ("layout", "device", "pin_memory", "memory_format")
 """Arguments that say where a result lies, and not what it holds."""
@@ -38,7 +40,10 @@ _OPTION = re.compile(r"[A-Za-z0-9_.]*")
 
 
 def read_call(
-    node: torch.fx.Node, value_of: Callable[[torch.fx.Node], SSAValue], types: Sequence[Attribute]
+    node: torch.fx.Node,
+    value_of: Callable[[torch.fx.Node], SSAValue],
+    types: Sequence[Attribute],
+    sizes: Sizes,
 ) -> CallOp:
     """The call that runs `node` in PyTorch; its results are of `types`.
 
@@ -50,7 +55,8 @@ def read_call(
         raise Refused("changes its arguments in place")
     if schema.name.rpartition("::")[2] in BY_MEMORY:
         raise Refused("reads memory by strides")
-    names = {argument.name for argument, _ in bound_arguments(node)}
+    bound = sized_arguments(node, sizes)
+    names = {argument.name for argument, _ in bound}
     operands: list[SSAValue] = []
     arguments: dict[str, Attribute] = {}
 
@@ -63,7 +69,7 @@ def read_call(
             return ArrayAttr([attribute(name, item) for item in items])
         return _plain(name, value)
 
-    for argument, value in bound_arguments(node):
+    for argument, value in bound:
         if argument.name in WHERE:
             CHECKS[argument.name](argument.name, value, node)
         elif not _is_default(argument, value):
@@ -100,4 +106,5 @@ def _plain(name: str, value: Any) -> Attribute:
         raise Refused(f"{name} = {value!r}, a text that is no operator's option")
     elif isinstance(value, (bool, float)) or (type(value) is int and -(2**63) <= value < 2**63):
         return argument_attr(value)
-    raise Refused(f"{name} = {value}")
+    dynamic = ", a size that is known only at run time" if isinstance(value, Size) else ""
+    raise Refused(f"{name} = {value}{dynamic}")

@@ -19,16 +19,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects.sizes import Extent
 from ..errors import DeploError, UnsupportedOpError, UsageError
 from .decompose import decompose
+from .dynamic_shapes import AskedAxis, asked_axes, traceable
 from .importer import Fallback, Importer, has_effect
 from .python_values import Inputs, close_over, with_closed_over
 from .random_numbers import check_all_kept, number_of_draws
 from .recurrent import RecurrentWhole
+from .sizes import Sizes, check_guards, input_sizes
 from .unsupported import SourceLine, is_internal
 
 Source = Literal["input", "parameter", "buffer", "constant"]
@@ -44,7 +49,7 @@ class Argument:
     """The dotted name of a parameter, buffer or constant; for an input, its name."""
     flat_index: int | None
     """An input's position among the flattened inputs."""
-    shape: tuple[int, ...]
+    shape: tuple[Extent, ...]
     dtype: torch.dtype
     device: torch.device
 
@@ -132,15 +137,12 @@ def capture(
 ) -> Captured:
     """Capture `program` as it runs on `args` and `kwargs`, whose shapes become fixed.
 
+    But the extents that `dynamic_shapes` names, as torch.export takes it, become dynamic sizes.
     A module is captured in the mode it is in: call `.eval()` first for inference. With
     `fallback="eager"` an operator that is not supported becomes a call of PyTorch. Raises
     UnsupportedOpError, which lists every operator, argument and dtype that is not supported, and
     DeploError if torch.export cannot follow the program.
     """
-    if dynamic_shapes is not None:
-        raise UnsupportedOpError(
-            "dynamic_shapes is not supported: compile the program once for each shape"
-        )
     if any(isinstance(value, torch.Tensor) and value.is_nested for value in args):
         raise UnsupportedOpError("nested tensors are not supported")
     inputs = close_over(args, kwargs or {})
@@ -150,8 +152,10 @@ def capture(
         module = _ClosedOver(program, inputs.closed_over)
     else:
         module = program
-    exported = _export(module, inputs, fallback)
-    captured = _import(exported, tuple(kwargs or {}), fallback)
+    asked = asked_axes(module, inputs, dynamic_shapes)
+    exported = _export(module, inputs, fallback, asked, dynamic_shapes)
+    examples = pytree.tree_leaves((inputs.args, inputs.kwargs))
+    captured = _import(exported, tuple(kwargs or {}), fallback, asked, examples)
     return _as_called(captured, module, args, kwargs or {}, inputs)
 
 
@@ -175,12 +179,19 @@ def _as_called(
 
 
 def _export(
-    module: torch.nn.Module, inputs: Inputs, fallback: Fallback
+    module: torch.nn.Module,
+    inputs: Inputs,
+    fallback: Fallback,
+    asked: Sequence[AskedAxis],
+    dynamic_shapes: Any,
 ) -> torch.export.ExportedProgram:
     args, kwargs = inputs.args, inputs.kwargs
+    traced = traceable(inputs, asked)
     try:
         with torch.no_grad(), _quiet(), RecurrentWhole():
-            exported = torch.export.export(module, args, kwargs, strict=False)
+            exported = torch.export.export(
+                module, traced.args, traced.kwargs, dynamic_shapes=dynamic_shapes, strict=False
+            )
         drawn = number_of_draws(exported)
         with torch.no_grad(), _quiet():
             decomposed = decompose(exported)
@@ -297,11 +308,16 @@ _SOURCES: dict[InputKind, Source] = {
 
 
 def _import(
-    exported: torch.export.ExportedProgram, keyword_order: tuple[str, ...], fallback: Fallback
+    exported: torch.export.ExportedProgram,
+    keyword_order: tuple[str, ...],
+    fallback: Fallback,
+    asked: Sequence[AskedAxis],
+    examples: Sequence[Any],
 ) -> Captured:
     _refuse_mutation(exported)
     exported.graph.eliminate_dead_code(has_effect)
-    importer = Importer(fallback)
+    sizes = _sizes(exported, asked, examples)
+    importer = Importer(fallback, sizes)
     arguments, constants = _add_arguments(exported, importer)
     for node in exported.graph.nodes:
         if node.op == "call_function":
@@ -309,6 +325,8 @@ def _import(
         elif node.op == "get_attr":
             importer.unsupported.add(node, "a sub-graph")
     outputs, nodes = _outputs(exported, arguments)
+    if (environment := _shape_environment(exported)) is not None:
+        check_guards((environment.replace(g.expr) for g in environment.guards), sizes)
     spec = exported.call_spec
     assert spec.in_spec is not None and spec.out_spec is not None
     return Captured(
@@ -322,6 +340,36 @@ def _import(
         keyword_order=keyword_order,
         reads_memory=importer.reads_memory,
     )
+
+
+def _sizes(
+    exported: torch.export.ExportedProgram, asked: Sequence[AskedAxis], examples: Sequence[Any]
+) -> Sizes:
+    """The dynamic sizes that the inputs have."""
+    placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
+    names = [
+        spec.arg.name
+        for spec in exported.graph_signature.input_specs
+        if spec.kind is InputKind.USER_INPUT
+    ]
+    values = [placeholders[name].meta.get("val") for name in names]
+    return input_sizes(
+        [
+            (name, value, example)
+            for name, value, example in zip(names, values, examples, strict=True)
+            if isinstance(value, torch.Tensor) and isinstance(example, torch.Tensor)
+        ],
+        {(names[each.position], each.axis): each for each in asked},
+        exported.range_constraints,
+    )
+
+
+def _shape_environment(exported: torch.export.ExportedProgram) -> ShapeEnv | None:
+    """Where export keeps what it took for granted of the sizes; None where it has none."""
+    for node in exported.graph.nodes:
+        if isinstance(value := node.meta.get("val"), FakeTensor):
+            return value.fake_mode.shape_env
+    return None
 
 
 def _refuse_mutation(exported: torch.export.ExportedProgram) -> None:
@@ -361,7 +409,7 @@ def _add_arguments(
             importer.unsupported.add_what(f"{spec.kind.name.lower()} {spec.arg.name}")
         else:
             target = spec.arg.name if spec.target is None else spec.target
-            shape = tuple(value.shape)
+            shape = importer.sizes.shape(value)
             arguments.append(
                 Argument(node.name, source, target, position, shape, value.dtype, value.device)
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from xdsl.dialects.builtin import (
     ComplexType,
@@ -19,6 +21,8 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
+
+from ..dialects.sizes import Extent, tensor_of
 
 ELEMENTS: dict[torch.dtype, Attribute] = {
     torch.float32: f32,
@@ -46,13 +50,12 @@ DTYPES: dict[Attribute, torch.dtype] = {
 """The dtype for each element type."""
 
 
-def tensor_type_of(value: torch.Tensor, *, opaque: bool = False) -> TensorType:
+def tensor_type_of(
+    dtype: torch.dtype, shape: Sequence[Extent], *, opaque: bool = False
+) -> TensorType:
     """The IR type of a tensor, with `opaque` also one that only calls know.
 
-    Raises KeyError if its dtype has none, TypeError if its shape is dynamic.
+    Raises KeyError if the dtype has none.
     """
-    shape = tuple(value.shape)
-    if not all(type(extent) is int for extent in shape):
-        raise TypeError(f"dynamic shape {list(shape)}")
     elements = ELEMENTS | OPAQUE_ELEMENTS if opaque else ELEMENTS
-    return TensorType(elements[value.dtype], shape)
+    return tensor_of(elements[dtype], shape)

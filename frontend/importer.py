@@ -33,14 +33,16 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.calls import FALLBACK, OPAQUE, REASON
+from ..dialects.sizes import SIZES, Size, allowing
 from ..dialects.syntax import tensor_type
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import ScalarValue, argument_attr
 from ..dialects.torch_ops import ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
-from .arguments import BY_STRIDES, Refused, overload_name, read_arguments
+from .arguments import BY_STRIDES, overload_name, read_arguments, tensor_inputs
 from .calls import read_call
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
+from .sizes import Refused, Sizes, is_symbolic
 from .unsupported import OpOverload, Unsupported, location_of
 
 aten = torch.ops.aten
@@ -50,6 +52,13 @@ Fallback = Literal["error", "eager"]
 
 DROPPED = {aten._assert_tensor_metadata.default}
 """Assertions about shapes and dtypes, which export has checked."""
+
+ASSERTIONS = {
+    aten._assert_scalar.default,
+    aten.sym_constrain_range.default,
+    aten.sym_constrain_range_for_size.default,
+}
+"""Assertions about numbers, which hold if they follow from the ranges of the sizes."""
 
 ADDED_BY_PYTORCH = {
     aten.view_as_real.default,
@@ -68,8 +77,9 @@ def has_effect(node: torch.fx.Node) -> bool:
 class Importer:
     """Builds `@main` from a graph whose placeholders are its arguments."""
 
-    def __init__(self, fallback: Fallback = "error") -> None:
+    def __init__(self, fallback: Fallback = "error", sizes: Sizes | None = None) -> None:
         self.fallback: Fallback = fallback
+        self.sizes = Sizes() if sizes is None else sizes
         self.unsupported = Unsupported(offers_fallback=fallback == "error")
         self._values: dict[torch.fx.Node, list[SSAValue]] = {}
         self._block = Block()
@@ -95,7 +105,10 @@ class Importer:
 
     def add_call(self, node: torch.fx.Node) -> None:
         """Import one call, or note why it cannot be."""
-        if node.target in DROPPED:
+        if node.target in DROPPED or is_symbolic(node.meta.get("val")):
+            return  # a size is an extent where it is used
+        if node.target in ASSERTIONS:
+            self._check_assertion(node)
             return
         if node.target is operator.getitem:
             producer, index = node.args
@@ -105,7 +118,7 @@ class Importer:
                 self._values[node] = [self._values[producer][index]]
                 self._values[node][0].name_hint = node.name
             return
-        known = all(n in self._values for n in node.all_input_nodes)
+        known = all(n in self._values for n in tensor_inputs(node))
         if node.target in ADDED_BY_PYTORCH and not known:
             return  # the cause, the operator before it, is noted
         # A call on values that could not be imported has its own cause reported already.
@@ -124,11 +137,11 @@ class Importer:
         target: Any = node.target
         if not isinstance(target, OpOverload) or target.namespace != "aten":
             raise Refused
-        op_class = OPS_BY_ATEN.get(overload_name(node))
+        op_class = OPS_BY_ATEN.get(overload_name(node, self.sizes))
         if op_class is None:
             raise Refused
-        arguments = read_arguments(node, op_class)
-        if any(n not in self._values for n in node.all_input_nodes):
+        arguments = read_arguments(node, op_class, self.sizes)
+        if any(n not in self._values for n in tensor_inputs(node)):
             return
         for value in (n.meta.get("val") for n in node.all_input_nodes):
             if isinstance(value, torch.Tensor) and value.dtype in OPAQUE_ELEMENTS:
@@ -142,7 +155,8 @@ class Importer:
         )
         op.location = location_of(node)
         try:
-            op.verify()
+            with allowing(self.sizes.attributes):
+                op.verify()
         except VerifyException as error:  # PyTorch allows what the dialect does not
             self._erase_after(known)
             raise Refused(str(error)) from None
@@ -156,7 +170,7 @@ class Importer:
             return
         try:
             types = self._result_types(node)
-            op = read_call(node, lambda n: self._values[n][0], types)
+            op = read_call(node, lambda n: self._values[n][0], types, self.sizes)
             op.verify()
         except (Refused, VerifyException) as error:
             what = f"cannot run in PyTorch either: {error}"
@@ -166,6 +180,18 @@ class Importer:
         if reason:
             op.attributes[REASON] = StringAttr(reason)
         self._append(op, node)
+
+    def _check_assertion(self, node: torch.fx.Node) -> None:
+        """An assertion on sizes must follow from their ranges; one on values is not supported."""
+        condition: Any = node.args[0]
+        value = condition.meta.get("val") if isinstance(condition, torch.fx.Node) else condition
+        asserts = node.target == aten._assert_scalar.default
+        holds = value if isinstance(value, bool) else False
+        if is_symbolic(value) and asserts:
+            holds = self.sizes.holds(value.node.expr)
+        if not holds:
+            said = self.sizes.text(value.node.expr) if is_symbolic(value) else str(value)
+            self.unsupported.add(node, f"of {said}, which does not follow from the program's sizes")
 
     def _append(self, op: Operation, node: torch.fx.Node) -> None:
         self._block.add_op(op)
@@ -198,7 +224,7 @@ class Importer:
             case _:
                 return self._number(node, tensor)
 
-    def _number(self, node: torch.fx.Node, number: ScalarValue) -> SSAValue:
+    def _number(self, node: torch.fx.Node, number: ScalarValue | Size) -> SSAValue:
         """A number in a tensor's place, as a 0-d tensor that does not decide the result's type."""
         element: Attribute = i64
         if isinstance(number, bool):
@@ -217,16 +243,17 @@ class Importer:
             raise Refused(f"gives a {type(value).__name__}, not a tensor")
         if value.layout is not torch.strided:
             raise Refused(f"layout {value.layout}")
+        opaque = self.fallback == "eager" and not crosses
         try:
-            return tensor_type_of(value, opaque=self.fallback == "eager" and not crosses)
+            return tensor_type_of(value.dtype, self.sizes.shape(value), opaque=opaque)
         except KeyError:
             raise Refused(f"dtype {str(value.dtype).removeprefix('torch.')}") from None
-        except TypeError as error:
-            raise Refused(str(error)) from None
 
     def finish(self, outputs: Sequence[torch.fx.Node]) -> ModuleOp:
         """The module whose `@main` returns `outputs`. Raises UnsupportedOpError if anything was noted."""
         for node in outputs:
+            if is_symbolic(node.meta.get("val")):
+                self.unsupported.add(node, "gives a size as a result of the program")
             if node in self._values and tensor_type(self._values[node][0]).element_type in OPAQUE:
                 dtype = str(node.meta["val"].dtype).removeprefix("torch.")
                 self.unsupported.add(node, f"gives {dtype} as a result of the program")
@@ -235,6 +262,8 @@ class Importer:
         self._block.add_op(ReturnOp(*values))
         inputs: list[Attribute] = [argument.type for argument in self._block.args]
         function = FuncOp("main", (inputs, [v.type for v in values]), Region(self._block))
+        if self.sizes.attributes:
+            function.attributes[SIZES] = ArrayAttr(self.sizes.attributes)
         if any(attributes.data for attributes in self._attributes):
             function.arg_attrs = ArrayAttr(self._attributes)
         module = ModuleOp([function])

@@ -20,7 +20,7 @@ from xdsl.ir.affine import (
 
 from ..dialects.index import condition_exprs, dims_in_order
 from ..dialects.scalars import Combiner, Function, identity, is_integer
-from ..dialects.sizes import static_shape
+from ..dialects.sizes import static_extent, static_shape
 from ..dialects.syntax import tensor_type
 from ..dialects.tensor_ir import (
     CastOp,
@@ -31,6 +31,7 @@ from ..dialects.tensor_ir import (
     IotaOp,
     ReduceOp,
     ScatterOp,
+    SizeOp,
     SortOp,
 )
 from .numpy_types import Array, convert, numpy_dtype
@@ -238,6 +239,10 @@ def _evaluate_one(op: Operation, arrays: Sequence[Array]) -> Value | None:
             return np.broadcast_to(converted, arrays[0].shape)
         case ConstantOp():
             return _constant(op)
+        case SizeOp():
+            dtype = numpy_dtype(tensor_type(op.result).element_type)
+            extent = np.asarray(static_extent(op.extent.data)).astype(dtype)
+            return np.broadcast_to(extent, _static_shape(op))
         case IotaOp():
             return _iota(op)
         case GatherOp():

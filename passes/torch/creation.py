@@ -12,20 +12,21 @@ from xdsl.ir import SSAValue
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Function
+from ...dialects.sizes import Size
 from ...dialects.torch_base import ScalarValue, TorchOp
 from .linear_algebra import scaled
 from .lowering import Lowering, Rule
 
 
-def _filled(e: Lowering, value: ScalarValue) -> SSAValue:
+def _filled(e: Lowering, value: ScalarValue | Size) -> SSAValue:
     return e.constant(value, e.result_element, e.shape)
 
 
 def _arange(e: Lowering, op: Any) -> SSAValue:
     """start + index * step: in i64 if all are integers, else in f64, as PyTorch counts on a CPU."""
-    start, step = op.optional_number("start") or 0, op.optional_number("step")
+    start, step = op.optional_scalar("start") or 0, op.optional_number("step")
     step = 1 if step is None else step
-    whole = all(isinstance(v, int) for v in (start, step))
+    whole = all(isinstance(v, int | Size) for v in (start, step))
     index = e.cast(e.iota(0, i64, e.shape), i64 if whole else f64)
     value = scaled(e, index, step)
     return value if start == 0 else e.with_number(Function.ADD, value, start)
@@ -34,9 +35,9 @@ def _arange(e: Lowering, op: Any) -> SSAValue:
 RULES: dict[type[TorchOp], Rule] = {
     t.ArangeOp: _arange,
     t.ArangeDefaultOp: _arange,
-    t.FullOp: lambda e, op: _filled(e, op.number("fill_value")),
-    t.FullLikeOp: lambda e, op: _filled(e, op.number("fill_value")),
-    t.ScalarTensorOp: lambda e, op: _filled(e, op.number("s")),
+    t.FullOp: lambda e, op: _filled(e, op.scalar("fill_value")),
+    t.FullLikeOp: lambda e, op: _filled(e, op.scalar("fill_value")),
+    t.ScalarTensorOp: lambda e, op: _filled(e, op.scalar("s")),
     t.ZerosOp: lambda e, op: _filled(e, 0),
     t.ZerosLikeOp: lambda e, op: _filled(e, 0),
     t.OnesOp: lambda e, op: _filled(e, 1),

@@ -9,7 +9,7 @@ After:
     %mean_div = tensor_ir.elementwise div(%mean_sum, %mean_const) : … -> tensor<4x1xf32>
     %mean = tensor_ir.index_map (i) -> %mean_div[i, 0] : (tensor<4x1xf32>) -> tensor<4xf32>
 
-Needs static shapes. Leaves no operation of `torch`: if one cannot be lowered, the pass raises
+Leaves no operation of `torch`: if one cannot be lowered, the pass raises
 UnsupportedOpError, which lists every such operation, and the module is left half done; in a module with
 `deplo.fallback = "eager"` it becomes a `tensor_ir.call` instead, as each `torch.call` does. f16 and bf16
 are computed in f32 and rounded once, at the end of each operation of Torch IR.
@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.calls import FALLBACK
-from ...dialects.sizes import UndecidedSize
+from ...dialects.sizes import UndecidedSize, allowed_at, allowing
 from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
@@ -46,7 +46,7 @@ from . import (
     sort,
     windows,
 )
-from .fallback import lower_call, replace_by_call
+from .fallback import depends_on_sizes, lower_call, replace_by_call
 from .lowering import Lowering, Refusal, Rule
 
 RULES: dict[type[TorchOp], Rule] = {
@@ -76,14 +76,15 @@ class DecomposeTorchPass(ModulePass):
         """Lower every operation of `torch`. Raises UnsupportedOpError listing those it cannot."""
         refused: list[str] = []
         falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
-        for each in list(op.walk()):
-            if isinstance(each, CallOp):
-                lower_call(each)
-            elif isinstance(each, TorchOp) and (reason := _lower(each)) is not None:
-                if falls_back:
-                    replace_by_call(each, reason)
-                else:
-                    refused.append(f"  {_where(each)}{each.name}: {reason}")
+        with allowing(allowed_at(op)):
+            for each in list(op.walk()):
+                if isinstance(each, CallOp):
+                    lower_call(each)
+                elif isinstance(each, TorchOp) and (reason := _lower(each)) is not None:
+                    if falls_back and not depends_on_sizes(each):
+                        replace_by_call(each, reason)
+                    else:
+                        refused.append(f"  {_where(each)}{each.name}: {reason}")
         if refused:
             raise UnsupportedOpError(
                 "these operations cannot be lowered to Tensor IR:\n" + "\n".join(refused)
@@ -96,10 +97,7 @@ def _lower(op: TorchOp) -> str | None:
         op.detach()
         op.erase()
         return None
-    try:
-        lowering = Lowering(op)
-    except UndecidedSize as reason:
-        return str(reason)
+    lowering = Lowering(op)
     try:
         values = RULES[type(op)](lowering, op)
     except (Refusal, VerifyException, UndecidedSize) as reason:

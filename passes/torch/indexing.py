@@ -18,7 +18,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, identity, is_bool
-from ...dialects.sizes import static_extent
+from ...dialects.sizes import Extent, hinted
 from ...dialects.torch import IndexOp
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
@@ -28,7 +28,7 @@ LONGEST_RUN = 4096
 """A running sum is one sum per position, so its work grows with the square of the axis."""
 
 
-def _inside(e: Lowering, index: SSAValue, extent: int) -> SSAValue:
+def _inside(e: Lowering, index: SSAValue, extent: Extent) -> SSAValue:
     """Whether each index is one of an axis of `extent`."""
     above = e.with_number(Function.GE, index, 0)
     return e.apply(Function.AND, above, e.with_number(Function.LT, index, extent))
@@ -38,8 +38,7 @@ def _flat_index(e: Lowering, indices: Sequence[SSAValue], shape: Shape) -> SSAVa
     """The row-major position of `indices`, one per axis of `shape`; -1 if one is outside its axis."""
     flat = e.fill_like(indices[0], 0)
     inside: SSAValue | None = None
-    for index, size in zip(indices, shape, strict=True):
-        extent = static_extent(size)
+    for index, extent in zip(indices, shape, strict=True):
         flat = e.apply(Function.ADD, e.with_number(Function.MUL, flat, extent), index)
         fits = _inside(e, index, extent)
         inside = fits if inside is None else e.apply(Function.AND, inside, fits)
@@ -67,8 +66,7 @@ def joined_index(e: Lowering, values: Sequence[SSAValue], extents: Shape) -> SSA
     """
     shape = broadcast_shapes(*(shape_of(v) for v in values))
     indices: list[SSAValue] = []
-    for value, size in zip(values, extents, strict=True):
-        extent = static_extent(size)
+    for value, extent in zip(values, extents, strict=True):
         index = e.broadcast(e.cast(value, i64), shape)
         from_end = e.with_number(Function.ADD, index, extent)
         below = e.with_number(Function.LT, index, 0)
@@ -120,9 +118,9 @@ def fold_until(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> S
     """At each position of `axis` the fold of what is at or before it."""
     shape = shape_of(value)
     rank, extent = len(shape), shape[axis]
-    if extent > LONGEST_RUN:
+    if hinted(extent) > LONGEST_RUN:
         kind = "sum" if combiner is Combiner.ADD else "product"
-        raise Refusal(f"a running {kind} of {extent} elements, more than {LONGEST_RUN}")
+        raise Refusal(f"a running {kind} of {hinted(extent)} elements, more than {LONGEST_RUN}")
     here, before = dims(rank + 1)[axis], AffineExpr.dimension(rank)
     index = dims(rank)
     index[axis] = before

@@ -11,7 +11,8 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
-from ...dialects.sizes import static_extent
+from ...dialects.affine import remainder
+from ...dialects.sizes import Extent, extent_expr, is_at_most
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import PermuteShapeOp, normalize_axes, normalize_axis
 from .lowering import Lowering, Rule, dims, shape_of
@@ -30,17 +31,16 @@ def _expand(e: Lowering, op: t.ExpandOp) -> SSAValue:
 
 
 def _slice(e: Lowering, op: t.SliceOp) -> SSAValue:
-    axis, first, _, step = op.bounds()
-    start = static_extent(first)
+    axis, start, _, step = op.bounds()
     index = dims(len(e.shape))
-    index[axis] = index[axis] * step + start
+    index[axis] = index[axis] * step + extent_expr(start)
     return e.index_map([op.input], [index], e.shape, suffix="slice")
 
 
 def _select(e: Lowering, op: t.SelectOp) -> SSAValue:
     axis, position = op.position()
     index = dims(len(e.shape))
-    index.insert(axis, AffineExpr.constant(static_extent(position)))
+    index.insert(axis, extent_expr(position))
     return e.index_map([op.input], [index], e.shape, suffix="select")
 
 
@@ -48,14 +48,17 @@ def _flip(e: Lowering, op: t.FlipOp) -> SSAValue:
     index = dims(len(e.shape))
     for axis in normalize_axes(op.integers("dims"), len(e.shape)):
         if e.shape:
-            index[axis] = index[axis] * -1 + (e.shape[axis] - 1)
+            index[axis] = index[axis] * -1 + extent_expr(e.shape[axis] - 1)
     return e.index_map([op.input], [index], e.shape, suffix="flip")
 
 
 def _repeat(e: Lowering, op: t.RepeatOp) -> SSAValue:
     source = shape_of(op.input)
     lead = len(e.shape) - len(source)
-    index = [d % max(n, 1) for d, n in zip(dims(len(e.shape))[lead:], source, strict=True)]
+    index = [
+        remainder(d, extent_expr(n if n != 0 else 1))
+        for d, n in zip(dims(len(e.shape))[lead:], source, strict=True)
+    ]
     return e.index_map([op.input], [index], e.shape, suffix="repeat")
 
 
@@ -63,11 +66,11 @@ def _pad(e: Lowering, op: t.ConstantPadNdOp) -> SSAValue:
     source, fill = shape_of(op.input), op.number("value")
     index, guards = dims(len(e.shape)), list[AffineExpr]()
     for axis, (before, after) in enumerate(op.padding()):
-        index[axis] = index[axis] + -before
-        if before > 0:
+        index[axis] = index[axis] + extent_expr(-before)
+        if not is_at_most(before, 0):
             guards.append(index[axis])
-        if after > 0:
-            guards.append(index[axis] * -1 + (source[axis] - 1))
+        if not is_at_most(after, 0):
+            guards.append(index[axis] * -1 + extent_expr(source[axis] - 1))
     if not guards:
         return e.index_map([op.input], [index], e.shape, suffix="pad")
     return e.index_map([op.input], [index], e.shape, conditions=[guards], fill=fill, suffix="pad")
@@ -75,16 +78,17 @@ def _pad(e: Lowering, op: t.ConstantPadNdOp) -> SSAValue:
 
 def join(e: Lowering, values: list[SSAValue], axis: int) -> SSAValue:
     """Values one after another along `axis`."""
-    values = [v for v in values if shape_of(v)[axis]] or values[:1]
-    rank, offset = len(shape_of(values[0])), 0
+    values = [v for v in values if shape_of(v)[axis] != 0] or values[:1]
+    rank = len(shape_of(values[0]))
+    offset: Extent = 0
     indices: list[list[AffineExpr]] = []
     guards: list[list[AffineExpr]] = []
     for value in values:
         index = dims(rank)
-        index[axis] = index[axis] + -offset
+        index[axis] = index[axis] + extent_expr(-offset)
         offset += shape_of(value)[axis]
         indices.append(index)
-        guards.append([dims(rank)[axis] * -1 + (offset - 1)])
+        guards.append([dims(rank)[axis] * -1 + extent_expr(offset - 1)])
     guards[-1] = []
     shape = shape_of(values[0])
     joined = (*shape[:axis], offset, *shape[axis + 1 :])
@@ -107,10 +111,10 @@ def _stack(e: Lowering, op: t.StackOp) -> SSAValue:
 def _split(e: Lowering, op: t.SplitWithSizesOp) -> list[SSAValue]:
     axis = normalize_axis(op.integer("dim"), len(e.shape))
     pieces: list[SSAValue] = []
-    offset = 0
-    for result, size in zip(op.pieces, op.integers("split_sizes"), strict=True):
+    offset: Extent = 0
+    for result, size in zip(op.pieces, op.extents("split_sizes"), strict=True):
         index = dims(len(e.shape))
-        index[axis] = index[axis] + offset
+        index[axis] = index[axis] + extent_expr(offset)
         offset += size
         pieces.append(e.index_map([op.input], [index], shape_of(result), suffix="split"))
     return pieces
@@ -119,7 +123,7 @@ def _split(e: Lowering, op: t.SplitWithSizesOp) -> list[SSAValue]:
 def _triangle(e: Lowering, op: Any, sign: int) -> SSAValue:
     """Zero where `column - row` is beyond the diagonal; `sign` is 1 to keep what is above it."""
     row, column = dims(len(e.shape))[-2:]
-    distance = column + row * -1 + -op.integer("diagonal")
+    distance = column + row * -1 + extent_expr(-op.extent("diagonal"))
     return e.index_map(
         [op.input],
         [dims(len(e.shape))],

@@ -14,13 +14,14 @@ from typing import Any
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.ir.affine import AffineExpr, AffineSet
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import extent_range, simplify
-from ...dialects.index import condition, delinearize, linearize
+from ...dialects import sizes
+from ...dialects.index import affine_map, condition, delinearize, linearize
 from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float
-from ...dialects.sizes import static_shape, tensor_of
+from ...dialects.sizes import Extent, ExtentAttr, Size, tensor_of
 from ...dialects.syntax import scalar_attr, tensor_type
 from ...dialects.tensor_ir import (
     CastOp,
@@ -31,9 +32,10 @@ from ...dialects.tensor_ir import (
     IotaOp,
     ReduceOp,
     ScatterOp,
+    SizeOp,
     SortOp,
 )
-from ...dialects.torch_base import ScalarValue, Shape, number_of
+from ...dialects.torch_base import ScalarValue, Shape, number_of, value_of
 
 
 class Refusal(Exception):
@@ -49,9 +51,9 @@ def element_of(value: SSAValue) -> Attribute:
     return tensor_type(value).element_type
 
 
-def shape_of(value: SSAValue) -> tuple[int, ...]:
+def shape_of(value: SSAValue) -> Shape:
     """The extents of a tensor."""
-    return static_shape(tensor_type(value))
+    return sizes.shape_of(tensor_type(value))
 
 
 def compute_element(element: Attribute) -> Attribute:
@@ -73,7 +75,7 @@ class Lowering:
         result = tensor_type(op.results[0])
         self.result_element = result.element_type
         self.element = compute_element(result.element_type)
-        self.shape = static_shape(result)
+        self.shape = sizes.shape_of(result)
         self._builder = Builder(InsertPoint.before(op))
         self._inserted: list[Operation] = []
 
@@ -97,8 +99,13 @@ class Lowering:
 
     # ---- values
 
-    def constant(self, value: ScalarValue, element: Attribute, shape: Shape = ()) -> SSAValue:
-        """A tensor that holds `value` everywhere."""
+    def constant(
+        self, value: ScalarValue | Size, element: Attribute, shape: Shape = ()
+    ) -> SSAValue:
+        """A tensor that holds `value`, a number or a dynamic size, everywhere."""
+        if isinstance(value, Size):
+            size = self._insert(SizeOp(value, tensor_of(i64, shape)), "size")
+            return self.cast(size, element)
         return self._insert(
             ConstantOp(_wrapped(value, element), tensor_of(element, shape)), "const"
         )
@@ -109,7 +116,7 @@ class Lowering:
 
     def argument(
         self,
-        argument: SSAValue | IntegerAttr | FloatAttr,
+        argument: SSAValue | IntegerAttr | FloatAttr | ExtentAttr,
         element: Attribute | None = None,
         shape: Shape | None = None,
     ) -> SSAValue:
@@ -118,7 +125,7 @@ class Lowering:
         shape = self.shape if shape is None else shape
         if isinstance(argument, SSAValue):
             return self.broadcast(self.cast(argument, element), shape)
-        return self.constant(number_of(argument), element, shape)
+        return self.constant(value_of(argument), element, shape)
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` with elements of `element`. A half type is reached, and left, through f32."""
@@ -139,11 +146,13 @@ class Lowering:
         """`function` at each position; a bool that must be a number is refused."""
         return self._insert(ElementwiseOp(function, values), function.value)
 
-    def fill_like(self, value: SSAValue, number: ScalarValue) -> SSAValue:
+    def fill_like(self, value: SSAValue, number: ScalarValue | Size) -> SSAValue:
         """`number` in the shape and element type of `value`."""
         return self.constant(number, element_of(value), shape_of(value))
 
-    def with_number(self, function: Function, value: SSAValue, number: ScalarValue) -> SSAValue:
+    def with_number(
+        self, function: Function, value: SSAValue, number: ScalarValue | Size
+    ) -> SSAValue:
         """`function(value, number)`."""
         return self.apply(function, value, self.fill_like(value, number))
 
@@ -166,7 +175,7 @@ class Lowering:
         """Slices of `source` along `axis`."""
         return self._insert(GatherOp(source, indices, axis), "gather")
 
-    def checked(self, index: SSAValue, extent: int) -> SSAValue:
+    def checked(self, index: SSAValue, extent: Extent) -> SSAValue:
         """`index`, each of which is inside an axis of `extent`, or the program stops."""
         return self.gather(self.iota(0, i64, (extent,)), index, 0)
 
@@ -188,7 +197,7 @@ class Lowering:
         return self._insert(ScatterOp(update, value, indices, updates, axis), "scatter")
 
     def sort(
-        self, value: SSAValue, axis: int, count: int, *, descending: bool = False
+        self, value: SSAValue, axis: int, count: Extent, *, descending: bool = False
     ) -> tuple[SSAValue, SSAValue]:
         """The first `count` values along `axis` in order, and their positions; see `tensor_ir.sort`."""
         op = SortOp(value, axis, count, descending=descending)
@@ -211,7 +220,7 @@ class Lowering:
     ) -> SSAValue:
         """Read `sources[k][indices[k]]`, where the expressions of `conditions[k]` are at least zero."""
         rank, ranges = len(shape), [extent_range(extent) for extent in shape]
-        maps = [AffineMap(rank, 0, tuple(simplify(e, ranges) for e in i)) for i in indices]
+        maps = [affine_map(rank, [simplify(e, ranges) for e in i]) for i in indices]
         guards: list[AffineSet] | None = None
         if conditions is not None:
             guards = [condition(rank, [simplify(e, ranges) for e in c]) for c in conditions]

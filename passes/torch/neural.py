@@ -13,7 +13,9 @@ from xdsl.dialects.builtin import Float64Type, i1
 from xdsl.ir import SSAValue
 
 from ...dialects import torch_ops as t
+from ...dialects.affine import quotient
 from ...dialects.scalars import Combiner, Function, is_bool
+from ...dialects.sizes import Extent, extent_expr
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
 from .linear_algebra import product
@@ -37,7 +39,7 @@ def _times(e: Lowering, value: SSAValue, weight: SSAValue | None) -> SSAValue:
 def _rms_norm(e: Lowering, op: t.RmsNormOp) -> SSAValue:
     """x / sqrt(mean(x²) + eps) * weight; without eps, that of the type computed in."""
     value = e.argument(op.input)
-    axes = _last_axes(value, len(op.integers("normalized_shape")))
+    axes = _last_axes(value, len(op.extents("normalized_shape")))
     eps = op.optional_number("eps")
     if eps is None:
         eps = sys.float_info.epsilon if isinstance(e.element, Float64Type) else F32_EPSILON
@@ -50,7 +52,7 @@ def _rms_norm(e: Lowering, op: t.RmsNormOp) -> SSAValue:
 def _normalized(e: Lowering, op: Any) -> tuple[SSAValue, SSAValue, SSAValue]:
     """(x - mean) * rsqrt(variance + eps) * weight + bias, the mean, and the rsqrt."""
     value = e.argument(op.input)
-    axes = _last_axes(value, len(op.integers("normalized_shape")))
+    axes = _last_axes(value, len(op.extents("normalized_shape")))
     mean, distance = centered(e, value, axes)
     variance = mean_over(e, e.apply(Function.MUL, distance, distance), axes)
     scale = e.apply(Function.RSQRT, e.with_number(Function.ADD, variance, op.number("eps")))
@@ -122,7 +124,7 @@ def _attention(e: Lowering, op: t.ScaledDotProductAttentionOp) -> SSAValue:
         key, value = (_shared_heads(e, v, shape_of(query)[-3]) for v in (key, value))
     scale = op.optional_number("scale")
     width = shape_of(query)[-1]
-    factor = scale if scale is not None else 1 / math.sqrt(width) if width else 1.0
+    factor = scale if scale is not None else 1 / math.sqrt(width) if width != 0 else 1.0
     scores = e.with_number(Function.MUL, product(e, query, key, transposed=True), factor)
     scores, masked = _masked(e, op, scores)
     axis = len(shape_of(scores)) - 1
@@ -132,14 +134,14 @@ def _attention(e: Lowering, op: t.ScaledDotProductAttentionOp) -> SSAValue:
     return e.broadcast(product(e, weights, value), e.shape)
 
 
-def _shared_heads(e: Lowering, value: SSAValue, heads: int) -> SSAValue:
+def _shared_heads(e: Lowering, value: SSAValue, heads: Extent) -> SSAValue:
     """Each head of `value` for the group of query heads that share it."""
     shape = shape_of(value)
     group = heads // shape[-3]
     if group == 1:
         return value
     index = dims(len(shape))
-    index[-3] = index[-3] // group
+    index[-3] = quotient(index[-3], extent_expr(group))
     return e.index_map([value], [index], (*shape[:-3], heads, *shape[-2:]), suffix="heads")
 
 

@@ -66,7 +66,7 @@ def _batch_statistics(e: Lowering, op: t.InternalNativeBatchNormLegitOp) -> list
 
 def _group_norm(e: Lowering, op: t.NativeGroupNormOp) -> list[SSAValue]:
     """Over the channels of a group and all their positions."""
-    batch, channels, groups = op.integer("N"), op.integer("C"), op.integer("group")
+    batch, channels, groups = op.extent("N"), op.extent("C"), op.integer("group")
     if e.shape[:2] != (batch, channels):
         raise Refusal(f"N = {batch} and C = {channels} for an input of shape {list(e.shape)}")
     grouped = (batch, groups, channels // groups, *e.shape[2:])

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32, i1, 
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.scalars import is_bool, is_float, storage_bytes
+from ...dialects.sizes import ExtentAttr
 from ...dialects.syntax import tensor_type
 
 
@@ -33,13 +34,15 @@ def promote(left: Attribute, right: Attribute) -> Attribute:
     return left if storage_bytes(left) > storage_bytes(right) else right
 
 
-def _number_element(number: IntegerAttr | FloatAttr) -> Attribute:
+def _number_element(number: IntegerAttr | FloatAttr | ExtentAttr) -> Attribute:
     if isinstance(number, FloatAttr):
         return f32
-    return i1 if number.type == IntegerType(1) else i64
+    return i1 if isinstance(number, IntegerAttr) and number.type == IntegerType(1) else i64
 
 
-def common_element(arguments: Sequence[SSAValue | IntegerAttr | FloatAttr]) -> Attribute:
+def common_element(
+    arguments: Sequence[SSAValue | IntegerAttr | FloatAttr | ExtentAttr],
+) -> Attribute:
     """The element type in which `arguments`, tensors or numbers, are brought together."""
     groups: list[list[Attribute]] = [[], [], []]
     for argument in arguments:

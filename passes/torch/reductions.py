@@ -15,7 +15,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, is_bool, is_float
-from ...dialects.torch_base import TorchOp
+from ...dialects.sizes import Extent, Size
+from ...dialects.torch_base import ScalarValue, TorchOp
 from ...dialects.torch_shapes import ReductionOp
 from .lowering import Lowering, Refusal, Rule, compute_element, element_of, shape_of
 
@@ -43,14 +44,14 @@ def _fold(combiner: Combiner) -> Rule:
     return rule
 
 
-def _count(value: SSAValue, axes: Sequence[int]) -> int:
+def _count(value: SSAValue, axes: Sequence[int]) -> Extent:
     return prod(shape_of(value)[axis] for axis in axes)
 
 
 def mean_over(e: Lowering, value: SSAValue, axes: Sequence[int]) -> SSAValue:
     """The mean over `axes`, which stay; that of nothing is NaN."""
     total = e.reduce(Combiner.ADD, value, axes)
-    return e.with_number(Function.DIV, total, float(_count(value, axes)))
+    return e.with_number(Function.DIV, total, _count(value, axes))
 
 
 def centered(e: Lowering, value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, SSAValue]:
@@ -73,11 +74,20 @@ def _variance_and_mean(e: Lowering, op: Any) -> list[SSAValue]:
     axes = op.reduced_axes()
     value = e.cast(op.input, e.element)
     correction = op.optional_number("correction")
-    divisor = _count(value, axes) - (1 if correction is None else correction)
+    divisor = _less(_count(value, axes), 1 if correction is None else correction)
     mean, distance = centered(e, value, axes)
     total = squares_over(e, distance, axes)
-    variance = e.with_number(Function.DIV, total, float(max(divisor, 0)))
+    variance = e.with_number(Function.DIV, total, divisor)
     return [_dropped(e, variance), _dropped(e, mean)]
+
+
+def _less(count: Extent, correction: ScalarValue) -> ScalarValue | Size:
+    """count - correction, at least 0."""
+    if not isinstance(count, Size):
+        return max(count - correction, 0)
+    if correction != int(correction):
+        raise Refusal(f"correction = {correction} for a count that is known only at run time")
+    return max(count - int(correction), 0)
 
 
 def _variance(e: Lowering, op: t.VarOp) -> SSAValue:
@@ -113,7 +123,7 @@ def extremum_over(
 
 
 def _refuse_empty(value: SSAValue, axes: Sequence[int]) -> None:
-    if any(shape_of(value)[axis] == 0 for axis in axes):
+    if any(shape_of(value)[axis] < 1 for axis in axes):
         raise Refusal("the largest or smallest of no elements")
 
 

@@ -18,6 +18,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, Update, identity, is_bool, is_float
+from ...dialects.sizes import extent_expr, hinted
 from ...dialects.torch import IndexPutOp
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import normalize_axis
@@ -48,7 +49,8 @@ def _write(
     """`value` in the type to compute in, changed along `axis`; the operands have one rank."""
     count = shape_of(updates)[axis]
     shape = shape_of(index if update is Update.REPLACE else value)
-    tests = prod(n for i, n in enumerate(shape) if i != axis) * shape_of(value)[axis] * count
+    others = prod(n for i, n in enumerate(shape) if i != axis)
+    tests = hinted(others * shape_of(value)[axis] * count)
     if tests > MOST_TESTS:
         raise Refusal(f"a scatter that compares {tests:.1e} times, more than {MOST_TESTS:.1e}")
     if update is Update.REPLACE:
@@ -78,7 +80,7 @@ def _scatter(e: Lowering, op: Any) -> SSAValue:
         reduce, include_self = op.string("reduce"), op.flag("include_self")
     if reduce is not None and reduce not in FOLDS:
         raise Refusal(f"reduce = {reduce!r}")
-    if not prod(shape_of(op.index)):
+    if prod(shape_of(op.index)) == 0:
         return op.input
     value, index = _one_axis(e, op.input, e.cast(op.index, i64))
     axis, count = normalize_axis(op.integer("dim"), len(e.shape)), shape_of(index)
@@ -110,7 +112,9 @@ def _put_back(e: Lowering, corner: SSAValue, value: SSAValue) -> SSAValue:
     if shape == reached:
         return corner
     here = dims(len(shape))
-    inside = [d * -1 + (m - 1) for d, n, m in zip(here, shape, reached, strict=True) if m < n]
+    inside = [
+        d * -1 + extent_expr(m - 1) for d, n, m in zip(here, shape, reached, strict=True) if m != n
+    ]
     return e.index_map([corner, value], [here, here], shape, conditions=[inside, []], suffix="put")
 
 
@@ -210,9 +214,9 @@ def _masked_scatter(e: Lowering, op: t.MaskedScatterOp) -> SSAValue:
     """The n-th position where the mask holds gets the n-th element of the source."""
     if not is_bool(element_of(op.mask)):
         raise Refusal(f"mask holds {element_of(op.mask)}, not i1")
-    if not prod(shape_of(op.source)):
+    if prod(shape_of(op.source)) == 0:
         raise Refusal("a source without elements")
-    if not prod(e.shape):
+    if prod(e.shape) == 0:
         return e.broadcast(op.input, e.shape)
     flat = e.reshape(e.broadcast(op.mask, e.shape), (prod(e.shape),))
     number = fold_until(e, e.cast(flat, i64), 0, Combiner.ADD)

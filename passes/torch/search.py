@@ -14,6 +14,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function
+from ...dialects.sizes import hinted
 from ...dialects.torch_base import TorchOp
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, shape_of
 from .promotion import common_element
@@ -33,9 +34,10 @@ def _search(e: Lowering, op: Any) -> SSAValue:
     value = e.argument(searched, element, e.shape)
     last, extent = len(e.shape), shape_of(sequence)[-1]
     square = (*e.shape, extent)
-    if prod(square) > MOST_COMPARISONS:
+    comparisons = hinted(prod(square))
+    if comparisons > MOST_COMPARISONS:
         raise Refusal(
-            f"a search that takes {prod(square):.1e} comparisons, more than {MOST_COMPARISONS:.1e}"
+            f"a search that takes {comparisons:.1e} comparisons, more than {MOST_COMPARISONS:.1e}"
         )
     index = [*dims(last)[:-1], AffineExpr.dimension(last)][-len(shape_of(sequence)) :]
     bound = e.index_map([sequence], [index], square, suffix="bound")

@@ -15,6 +15,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
+from ...dialects.sizes import Extent, extent_expr, hinted
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import normalize_axis
 from .indexing import fold_until
@@ -32,10 +33,10 @@ def _comparable(e: Lowering, value: SSAValue) -> SSAValue:
 
 
 def _check_work(value: SSAValue, axis: int) -> None:
-    extent = shape_of(value)[axis]
+    extent = hinted(shape_of(value)[axis])
     if extent > LONGEST_SORT:
         raise Refusal(f"the order of {extent} elements, more than {LONGEST_SORT}")
-    comparisons = prod(shape_of(value)) * extent
+    comparisons = hinted(prod(shape_of(value))) * extent
     if comparisons > MOST_COMPARISONS:
         raise Refusal(
             f"an order that takes {comparisons:.1e} comparisons, more than {MOST_COMPARISONS:.1e}"
@@ -43,7 +44,7 @@ def _check_work(value: SSAValue, axis: int) -> None:
 
 
 def _sorted(
-    e: Lowering, value: SSAValue, axis: int, count: int, *, descending: bool = False
+    e: Lowering, value: SSAValue, axis: int, count: Extent, *, descending: bool = False
 ) -> tuple[SSAValue, SSAValue]:
     """The first `count` values along `axis` in order, and their positions."""
     _check_work(value, axis)
@@ -55,7 +56,7 @@ def _sort(e: Lowering, op: Any) -> list[SSAValue]:
     value = _comparable(e, op.input)
     if not e.shape:
         return [value, e.constant(0, i64, ())]
-    if not prod(e.shape):
+    if prod(e.shape) == 0:
         return [e.constant(0, element_of(value), e.shape), e.constant(0, i64, e.shape)]
     descending = op.flag("largest") if isinstance(op, t.TopkOp) else op.flag("descending")
     axis = op.axis()
@@ -65,16 +66,16 @@ def _sort(e: Lowering, op: Any) -> list[SSAValue]:
 # --------------------------------------------------------------------------- one place of the order
 
 
-def _at(e: Lowering, value: SSAValue, axis: int, position: int) -> SSAValue:
+def _at(e: Lowering, value: SSAValue, axis: int, position: Extent) -> SSAValue:
     """`value` at one position of `axis`, in the result's shape."""
     shape = tuple(1 if i == axis else n for i, n in enumerate(shape_of(value)))
     index = dims(len(shape))
-    index[axis] = AffineExpr.constant(position)
+    index[axis] = extent_expr(position)
     return e.reshape(e.index_map([value], [index], shape, suffix="place"), e.shape)
 
 
 def _kth_value(e: Lowering, op: t.KthvalueOp) -> list[SSAValue]:
-    value, place = _comparable(e, op.input), op.integer("k") - 1
+    value, place = _comparable(e, op.input), op.extent("k") - 1
     if not shape_of(value):
         return [value, e.constant(0, i64, ())]
     (axis,) = op.reduced_axes()
@@ -95,7 +96,7 @@ def _median(e: Lowering, op: Any) -> list[SSAValue]:
     """The lower of the two middle values; NaN, and where the first one is, if there is any."""
     value, axis = _flat_or_given(e, op)
     extent = shape_of(value)[axis]
-    if not extent:
+    if extent < 1:
         return _of_nothing(e, op, value)
     middle = (extent - 1) // 2
     values, positions = _sorted(e, value, axis, middle + 1)
@@ -123,7 +124,7 @@ def _nan_median(e: Lowering, op: Any) -> list[SSAValue]:
     if not is_float(element_of(value)):
         return _median(e, op)
     extent = shape_of(value)[axis]
-    if not extent:
+    if extent < 1:
         return _of_nothing(e, op, value)
     values, positions = _sorted(e, value, axis, extent)
     number = e.cast(e.apply(Function.EQ, value, value), i64)

@@ -16,9 +16,10 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
+from ...dialects.affine import product
 from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
-from ...dialects.sizes import static_extent
-from ...dialects.torch_base import Shape, TorchOp
+from ...dialects.sizes import Extent, extent_expr, is_at_most, static_extent
+from ...dialects.torch_base import ScalarValue, Shape, TorchOp
 from ...dialects.torch_window_shapes import Slide
 from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
 
@@ -26,20 +27,20 @@ from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
 
 
 def _read(
-    slide: Slide, out: AffineExpr, k: AffineExpr, extent: int
+    slide: Slide, out: AffineExpr, k: AffineExpr, extent: Extent
 ) -> tuple[AffineExpr, list[AffineExpr]]:
     """The input position of a convolution's window, and what must be at least zero to be inside."""
     position = out * slide.stride + k * slide.dilation + -slide.padding
-    guards: list[AffineExpr] = [position, position * -1 + (extent - 1)]
+    guards: list[AffineExpr] = [position, position * -1 + extent_expr(extent - 1)]
     return position, guards if slide.padding else []
 
 
 def _read_transposed(
-    slide: Slide, out: AffineExpr, k: AffineExpr, extent: int
+    slide: Slide, out: AffineExpr, k: AffineExpr, extent: Extent
 ) -> tuple[AffineExpr, list[AffineExpr]]:
     """The input position that the transposed convolution spreads to `out` by `k`, if there is one."""
     scaled = out + k * -slide.dilation + slide.padding
-    guards = [scaled, scaled * -1 + (extent - 1) * slide.stride]
+    guards = [scaled, scaled * -1 + extent_expr((extent - 1) * slide.stride)]
     if slide.stride == 1:
         return scaled, guards
     return scaled // slide.stride, [*guards, (scaled % slide.stride) * -1]
@@ -52,7 +53,8 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     value, weight = e.cast(op.input, e.element), e.cast(op.weight, e.element)
     source, groups, slides = shape_of(value), op.integer("groups"), op.slides()
     rank, transposed = len(e.shape), op.flag("transposed")
-    per_group_in, per_group_out = source[1] // groups, e.shape[1] // groups
+    per_group_in = static_extent(source[1]) // groups
+    per_group_out = static_extent(e.shape[1]) // groups
     wide = (*e.shape, per_group_in, *shape_of(weight)[2:])
     axes = dims(len(wide))
     batch, channel, places = axes[0], axes[1], axes[2:rank]
@@ -91,7 +93,7 @@ def _guarded(
     index: Sequence[AffineExpr],
     guards: Sequence[AffineExpr],
     shape: Shape,
-    fill: float,
+    fill: ScalarValue,
 ) -> SSAValue:
     """`value[index]` where all `guards` are at least zero, else `fill`."""
     if not guards:
@@ -106,23 +108,25 @@ def _guarded(
 class Window:
     """The windows along one axis: how wide they are, and which input position each element reads."""
 
-    width: int
+    width: Extent
     position: AffineExpr
     guards: tuple[AffineExpr, ...]
 
 
-def _sliding(slide: Slide, extent: int, count: int, out: AffineExpr, k: AffineExpr) -> Window:
+def _sliding(slide: Slide, extent: Extent, count: Extent, out: AffineExpr, k: AffineExpr) -> Window:
     position = out * slide.stride + k * slide.dilation + -slide.padding
     guards: list[AffineExpr] = [position] if slide.padding else []
-    if (count - 1) * slide.stride - slide.padding + slide.span > extent:
-        guards.append(position * -1 + (extent - 1))
-    return Window(static_extent(slide.kernel), position, tuple(guards))
+    if not is_at_most((count - 1) * slide.stride - slide.padding + slide.span, extent):
+        guards.append(position * -1 + extent_expr(extent - 1))
+    return Window(slide.kernel, position, tuple(guards))
 
 
-def _adaptive(extent: int, count: int, out: AffineExpr, k: AffineExpr) -> Window:
+def _adaptive(size: Extent, windows: Extent, out: AffineExpr, k: AffineExpr) -> Window:
     """Window `o` of `count` covers floor(o * extent / count) to ceil((o + 1) * extent / count)."""
-    if extent % count == 0:
-        return Window(extent // count, out * (extent // count) + k, ())
+    if size % windows == 0:
+        equal = size // windows
+        return Window(equal, product(out, extent_expr(equal)) + k, ())
+    extent, count = static_extent(size), static_extent(windows)
     position = (out * extent) // count + k
     end = (out * extent + (extent + count - 1)) // count
     width = max(-(-(o + 1) * extent // count) - o * extent // count for o in range(count))
@@ -177,18 +181,18 @@ def _average_pool(e: Lowering, op: Any) -> SSAValue:
             raise Refusal("divisor_override = 0")
         return e.with_number(Function.DIV, total, override)
     count = _count(e, op, windows)
-    if isinstance(count, int):
+    if not isinstance(count, SSAValue):
         return e.with_number(Function.DIV, total, count)
     return e.apply(Function.DIV, total, count)
 
 
-def _count(e: Lowering, op: Any, windows: Sequence[Window]) -> SSAValue | int:
+def _count(e: Lowering, op: Any, windows: Sequence[Window]) -> SSAValue | Extent:
     """How many elements each window averages: a number if it is the same for all."""
     include = "count_include_pad" in op.properties and op.flag("count_include_pad")
     adaptive = "output_size" in op.properties
     slides: Sequence[Slide] = () if adaptive else op.slides()
-    overhangs = any(
-        (count - 1) * s.stride - s.padding + s.span > n + s.padding
+    overhangs = not all(
+        is_at_most((count - 1) * s.stride - s.padding + s.span, n + s.padding)
         for s, n, count in zip(
             slides, shape_of(op.input)[-len(windows) :], e.shape[-len(windows) :], strict=False
         )
@@ -220,7 +224,7 @@ def _count_with_padding(e: Lowering, op: Any, slides: Sequence[Slide]) -> SSAVal
             e.fill_like(start, shape_of(op.input)[axis] + 2 * slide.padding),
             start,
         )
-        width = e.with_number(Function.MIN, left, static_extent(slide.kernel))
+        width = e.with_number(Function.MIN, left, slide.kernel)
         total = width if total is None else e.apply(Function.MUL, total, width)
     assert total is not None
     return e.cast(total, e.element)
@@ -245,7 +249,7 @@ def _position(
 ) -> SSAValue:
     """The first position of the largest, or the last NaN if there is one, as PyTorch finds it."""
     pooled = shape_of(op.input)[-len(windows) :]
-    count = math.prod(pooled)
+    count = static_extent(math.prod(pooled))
     shape = shape_of(spread)
     number = e.reshape(e.iota(0, i64, (count,)), pooled)
     lead = len(e.shape) - len(windows)

@@ -93,11 +93,6 @@ def test_training_mode_is_not_changed_silently():
     assert ".eval()" in message
 
 
-def test_dynamic_shapes_are_refused():
-    with pytest.raises(UnsupportedOpError, match="dynamic_shapes"):
-        capture(torch.nn.ReLU(), (X,), dynamic_shapes={"input": {0: torch.export.Dim("n")}})
-
-
 def test_control_flow_on_values_is_one_clear_error():
     def program(x):
         return x + 1 if x.sum() > 0 else x

@@ -30,11 +30,11 @@ func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %w: tensor<4xf64>) -> (
 // CHECK-LABEL: func.func @arguments
 // CHECK: tensor_ir.call "aten.scaled_dot_product_attention.default"(query = %q, key = %q, value = %q, attn_mask = none, dropout_p = 0.5 : f64, is_causal = false, scale = none, enable_gqa = false)
 // CHECK: tensor_ir.call "aten.amax.default"(input = %e, dim = [1], keepdim = false)
-// CHECK: tensor_ir.call "aten.index.Tensor"(input = %q, indices = [none, %i])
-func.func @arguments(%q: tensor<2x4xf32>, %e: tensor<2x0xf32>, %i: tensor<?xi64, #sym.extents<s0>>) {
+// CHECK: tensor_ir.call "aten.index_put.default"(input = %t, indices = [none, %i], values = %t, accumulate = false)
+func.func @arguments(%q: tensor<2x4xf32>, %e: tensor<2x0xf32>, %t: tensor<2x100000xf32>, %i: tensor<100000xi64>) {
   %0 = torch.scaled_dot_product_attention %q, %q, %q, none {dropout_p = 0.5 : f64} : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   %1 = torch.amax %e {dim = [1]} : (tensor<2x0xf32>) -> tensor<2xf32>
-  %2 = torch.index %q, [%i] {dim = 1} : (tensor<2x4xf32>, tensor<?xi64, #sym.extents<s0>>) -> tensor<2x?xf32, #sym.extents<s0>>
+  %2 = torch.index_put %t, [%i], %t {dim = 1} : (tensor<2x100000xf32>, tensor<100000xi64>, tensor<2x100000xf32>) -> tensor<2x100000xf32>
   func.return
 }
 }

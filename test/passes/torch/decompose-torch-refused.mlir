@@ -11,8 +11,8 @@ func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.
   %2 = torch.pow %x {exponent = -1} : (tensor<4xi64>) -> tensor<4xi64>
   // CHECK-NEXT: torch.avg_pool2d: an average of i64
   %3 = torch.avg_pool2d %p {kernel_size = [2, 2]} : (tensor<1x4x4xi64>) -> tensor<1x2x2xi64>
-  // CHECK-NEXT: torch.exp: tensor<?xf32, #sym.extents<s0>> has dynamic extents, which are not supported here
-  %4 = torch.exp %d : (tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0>>
+  // CHECK-NEXT: torch.add_scalar: alpha = s0 * 2 is known only at run time
+  %4 = torch.add_scalar %d {other = 1, alpha = #sym.extent<s0 * 2>} : (tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0>>
   // CHECK-NEXT: torch.gelu: approximate = 'fast'
   %5 = torch.gelu %f {approximate = "fast"} : (tensor<4xf32>) -> tensor<4xf32>
   // CHECK-NEXT: torch.scaled_dot_product_attention: dropout_p = 0.5
