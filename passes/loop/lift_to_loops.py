@@ -48,7 +48,7 @@ from ...dialects.loop import (
     YieldOp,
 )
 from ...dialects.scalars import Combiner
-from ...dialects.sizes import Extent, shape_of
+from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...dialects.syntax import tensor_type
 from ...dialects.tensor_ir import (
     CastOp,
@@ -58,11 +58,12 @@ from ...dialects.tensor_ir import (
     IndexMapOp,
     IotaOp,
     ReduceOp,
+    SizeOp,
 )
 from ..decisions import record
 from .scalar_code import emit_cast, emit_constant_attr, emit_function
 
-TENSOR_OPS = (ElementwiseOp, ReduceOp, IndexMapOp, CastOp, ConstantOp, IotaOp, GatherOp)
+TENSOR_OPS = (ElementwiseOp, ReduceOp, IndexMapOp, CastOp, ConstantOp, SizeOp, IotaOp, GatherOp)
 
 _AXIS_NAMES = "ijklmn"
 
@@ -136,6 +137,9 @@ def _element(nest: Nest, op: Operation, index: Sequence[AffineExpr]) -> SSAValue
             return emit_cast(nest.builder, value, tensor_type(op.result).element_type)
         case ConstantOp():
             return emit_constant_attr(nest.builder, op.value)
+        case SizeOp():
+            size = nest.builder.insert(IndexOp(extent_expr(op.extent.data), []))
+            return emit_cast(nest.builder, size.result, tensor_type(op.result).element_type)
         case IotaOp():
             counter = nest.builder.insert(IndexOp(index[op.axis.value.data], nest.counters))
             return emit_cast(nest.builder, counter.result, tensor_type(op.result).element_type)

@@ -23,6 +23,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...dialects.scalars import Combiner, Function, is_float
+from ...dialects.sizes import Extent
 from ...dialects.tensor_ir import SortOp
 from ..decisions import record
 from ..torch.lowering import Lowering, dims, element_of, shape_of
@@ -46,7 +47,7 @@ class _Expansion:
         position = self._at_rank(self._rank())
         return self.build.gather_along(self.input, position, self.axis), position
 
-    def _along_last(self, value: SSAValue, extent: int) -> SSAValue:
+    def _along_last(self, value: SSAValue, extent: Extent) -> SSAValue:
         """`value[p, j, q]` at `[p, i, q, j]` for `extent` values of `i`."""
         shape = (*self.shape[: self.axis], extent, *self.shape[self.axis + 1 :], self.extent)
         index = dims(self.last)
