@@ -1,10 +1,10 @@
 """`deplo.compile`: from a PyTorch module or function to a program that runs.
 
-program = deplo.compile(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
-program(x)                      # as the original: same pytree, dtypes and shapes
-program.ir("loop")              # the text of any stage
-program.kernels[0].source       # CUDA C++ or LLVM IR
-program.report()                # decisions, kernels, times
+    program = deplo.compile(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
+    program(x)                      # as the original: same pytree, dtypes and shapes
+    program.ir("loop")              # the text of any stage
+    program.kernels[0].source       # CUDA C++ or LLVM IR
+    program.report()                # decisions, kernels, times
 """
 
 from __future__ import annotations
