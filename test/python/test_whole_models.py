@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("transformers")
 
-from whole_models import CONFIGS, build
+from whole_models import CONFIGS, TEXT, build, tokens
 
 import deplo
 from deplo.analysis.cost import longest_reduction
@@ -23,3 +23,26 @@ def test_a_whole_model_agrees_with_eager(architecture: str) -> None:
     assert exact is not None
     verdict = judge(eager, result, exact, longest_reduction(ours.stage("loop")))
     assert verdict.problem is None
+
+
+@pytest.mark.parametrize("architecture", TEXT)
+def test_a_text_model_agrees_at_every_size(architecture: str) -> None:
+    """Batch and sequence are both dynamic; one compilation serves three pairs of them."""
+    model = build(architecture)
+    batch, sequence = (torch.export.Dim(name, min=1, max=64) for name in ("batch", "sequence"))
+    ours = deplo.compile(
+        model.module,
+        (),
+        model.inputs,
+        target="cpu",
+        dynamic_shapes={"input_ids": {0: batch, 1: sequence}},
+    )
+    length = longest_reduction(ours.stage("loop"))
+    for shape in ((2, 9), (3, 17), (5, 4)):
+        inputs = {"input_ids": tokens(*shape)}
+        with torch.no_grad():
+            result, eager = ours(**inputs), model.module(**inputs)
+        exact = float64_reference(model.module, (), inputs)
+        assert exact is not None
+        verdict = judge(eager, result, exact, length)
+        assert verdict.problem is None, shape
