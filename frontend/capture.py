@@ -26,6 +26,7 @@ from .importer import Fallback, Importer, has_effect
 from .python_values import Inputs, close_over, with_closed_over
 from .size_one import dynamic_sizes
 from .sizes import Sizes, check_guards
+from .view_outputs import Output, outputs_of, results_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
 
@@ -43,15 +44,6 @@ class Argument:
     shape: tuple[Extent, ...]
     dtype: torch.dtype
     device: torch.device
-
-
-@dataclass(frozen=True)
-class Output:
-    """One flattened output: a result of `@main`, one of its arguments as it is, or a Python constant."""
-
-    source: Literal["result", "argument", "constant"]
-    index: int | None = None
-    value: object = None
 
 
 @dataclass(frozen=True)
@@ -101,8 +93,9 @@ class Captured:
         for output in self.outputs:
             if output.index is None:
                 flat.append(output.value)
-            else:
-                flat.append((results if output.source == "result" else arguments)[output.index])
+                continue
+            viewed = (results if output.source == "result" else arguments)[output.index]
+            flat.append(viewed if output.view is None else output.view.of(viewed))
         if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
             return torch.Size(flat)
         return pytree.tree_unflatten(flat, self.out_spec)
@@ -238,24 +231,25 @@ def _import(
     sizes: Sizes,
 ) -> Captured:
     _refuse_mutation(exported)
-    exported.graph.eliminate_dead_code(has_effect)
     importer = Importer(fallback, sizes)
     arguments, constants = _add_arguments(exported, importer)
+    positions = {argument.name: i for i, argument in enumerate(arguments)}
+    outputs = outputs_of(exported.graph, positions)
+    exported.graph.eliminate_dead_code(has_effect)
     for node in exported.graph.nodes:
         if node.op == "call_function":
             importer.add_call(node)
         elif node.op == "get_attr":
             importer.unsupported.add(node, "a sub-graph")
-    outputs, nodes = _outputs(exported, arguments)
     check_guards(exported, sizes)
     spec = exported.call_spec
     assert spec.in_spec is not None and spec.out_spec is not None
     return Captured(
-        module=importer.finish(nodes),
+        module=importer.finish(results_of(exported.graph)),
         arguments=tuple(arguments),
         tensors={a.name: _lifted(exported, a.target) for a in arguments if a.source != "input"},
         constants=constants,
-        outputs=tuple(outputs),
+        outputs=outputs,
         in_spec=spec.in_spec,
         out_spec=spec.out_spec,
         keyword_order=keyword_order,
@@ -318,25 +312,3 @@ def _lifted(exported: torch.export.ExportedProgram, target: str) -> torch.Tensor
         tensor = exported.constants[target]
     assert isinstance(tensor, torch.Tensor)
     return tensor.detach()
-
-
-def _outputs(
-    exported: torch.export.ExportedProgram, arguments: Sequence[Argument]
-) -> tuple[list[Output], list[torch.fx.Node]]:
-    """The flattened outputs, and the nodes whose values `@main` returns."""
-    positions = {argument.name: i for i, argument in enumerate(arguments)}
-    (returned,) = exported.graph.output_node().args
-    assert isinstance(returned, (tuple, list))
-    outputs: list[Output] = []
-    nodes: list[torch.fx.Node] = []
-    for value in returned:
-        if not isinstance(value, torch.fx.Node):
-            outputs.append(Output("constant", value=value))
-        elif value.name in positions:
-            outputs.append(Output("argument", positions[value.name]))
-        elif value.op == "placeholder":
-            outputs.append(Output("constant", value=value.meta.get("val")))
-        else:
-            outputs.append(Output("result", len(nodes)))
-            nodes.append(value)
-    return outputs, nodes

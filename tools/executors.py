@@ -155,12 +155,19 @@ def _run_eager(
                 result = program(*args, **kwargs)
     except (RuntimeError, IndexError) as error:
         raise interpreter.ProgramError(str(error).splitlines()[0]) from error
-    leaves = pytree.tree_leaves(result)
-    return [
-        array_of(leaf)
-        for leaf, output in zip(leaves, captured.outputs, strict=True)
-        if output.source == "result"
-    ]
+    results: dict[int, torch.Tensor] = {}
+    for leaf, output in zip(pytree.tree_leaves(result), captured.outputs, strict=True):
+        if output.source == "result":
+            assert output.index is not None
+            results[output.index] = leaf if output.view is None else _viewed(leaf)
+    return [array_of(results[i]) for i in range(len(results))]
+
+
+def _viewed(view: torch.Tensor) -> torch.Tensor:
+    """The tensor that eager's output is a view of."""
+    if view._base is None:
+        raise interpreter.NotExecutable("eager's output is no view, the program's is")
+    return view._base
 
 
 def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[Array]:
