@@ -95,7 +95,7 @@ class Captured:
                 flat.append(output.value)
                 continue
             viewed = (results if output.source == "result" else arguments)[output.index]
-            flat.append(viewed if output.view is None else output.view.of(viewed))
+            flat.append(output.of(viewed))
         if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
             return torch.Size(flat)
         return pytree.tree_unflatten(flat, self.out_spec)

@@ -81,6 +81,19 @@ class Output:
     index: int | None = None
     value: object = None
     view: View | None = None
+    axes: tuple[int, ...] | None = None
+    """The axes of a result in the order in which `@main` returns them, if that is not their own."""
+
+    def of(self, tensor: Any) -> Any:
+        """The output, from the result or argument that it is or views."""
+        if self.axes is not None:
+            tensor = tensor.permute([self.axes.index(i) for i in range(len(self.axes))])
+        return tensor if self.view is None else self.view.of(tensor)
+
+    def source_of(self, output: torch.Tensor) -> torch.Tensor | None:
+        """The result that eager's `output` is or views; None if eager's is no view where this one is."""
+        result = output if self.view is None else output._base
+        return result if result is None or self.axes is None else result.permute(self.axes)
 
 
 def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Output, ...]:
@@ -108,8 +121,10 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
     for index, node in enumerate(nodes):
         if (order := _order_in_memory(node)) is not None:
             nodes[index] = _permuted(graph, node, order)
-            back = Step(aten.permute.default, ([order.index(i) for i in range(len(order))],), {})
-            outputs = [_through(output, index, back) for output in outputs]
+            outputs = [
+                replace(o, axes=tuple(order)) if (o.source, o.index) == ("result", index) else o
+                for o in outputs
+            ]
     graph.output_node().args = (tuple(nodes),)
     return tuple(outputs)
 
@@ -135,14 +150,6 @@ def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: list[int]) -> t
         moved = graph.call_function(aten.permute.default, (node, order))
     moved.meta = node.meta | {"val": node.meta["val"].permute(order)}
     return moved
-
-
-def _through(output: Output, index: int, step: Step) -> Output:
-    """An output of result `index` if a view of it by `step` stands in the result's place."""
-    if output.source != "result" or output.index != index:
-        return output
-    later = () if output.view is None else output.view.steps
-    return replace(output, view=View((step, *later)))
 
 
 def _viewed(returned: Sequence[Any]) -> list[tuple[torch.fx.Node, View | None] | None]:

@@ -159,15 +159,11 @@ def _run_eager(
     for leaf, output in zip(pytree.tree_leaves(result), captured.outputs, strict=True):
         if output.source == "result":
             assert output.index is not None
-            results[output.index] = leaf if output.view is None else _viewed(leaf)
+            result_of = output.source_of(leaf)
+            if result_of is None:
+                raise interpreter.NotExecutable("an output is a view here, and none in eager")
+            results[output.index] = result_of
     return [array_of(results[i]) for i in range(len(results))]
-
-
-def _viewed(view: torch.Tensor) -> torch.Tensor:
-    """The tensor that eager's output is a view of."""
-    if view._base is None:
-        raise interpreter.NotExecutable("eager's output is no view, the program's is")
-    return view._base
 
 
 def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[Array]:
