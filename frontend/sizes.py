@@ -21,6 +21,7 @@ from torch.export.graph_signature import InputKind
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions
+from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ..dialects.affine import quotient, remainder
@@ -33,6 +34,7 @@ from ..dialects.sizes import (
     allowing,
     extent_expr,
     extent_of,
+    is_at_most,
 )
 from ..errors import UnsupportedOpError
 from .dynamic_shapes import TRACED_EXTENT, AskedAxis
@@ -77,17 +79,55 @@ class Sizes:
         return tuple(self.extent(n) for n in value.shape)
 
     def text(self, expr: Any) -> str:
-        """An expression of export's, with the names that the user gave."""
-        return str(expr.xreplace(self._labels)) if isinstance(expr, sympy.Basic) else str(expr)
+        """An expression of export's as Python, with the names that the user gave."""
+        if not isinstance(expr, sympy.Basic):
+            return str(expr)
+        return PythonPrinter().doprint(expr.xreplace(self._labels))
+
+    def knows(self, expr: Any) -> bool:
+        """Whether an expression of export's depends on nothing but the sizes of the inputs."""
+        return expr.free_symbols <= set(self._ranges)
 
     def holds(self, condition: Any) -> bool:
         """Whether a condition on sizes holds for all that are allowed."""
         if condition in (True, sympy.true):
             return True
-        if condition in (False, sympy.false) or not condition.free_symbols <= set(self._ranges):
+        if condition in (False, sympy.false) or not self.knows(condition):
             return False
         found = bound_sympy(condition, self._ranges)
-        return found.lower == sympy.true and found.upper == sympy.true
+        if found.lower == sympy.true and found.upper == sympy.true:
+            return True
+        match condition:
+            case sympy.And():
+                return all(map(self.holds, condition.args))
+            case sympy.Or():
+                return any(map(self.holds, condition.args))
+            case sympy.core.relational.Relational():
+                return self._compares(condition)
+            case _:
+                return False
+
+    def _compares(self, condition: Any) -> bool:
+        """Whether a comparison holds for all sizes, as far as the arithmetic of extents knows."""
+        try:
+            with allowing(self.attributes):
+                left, right = (self._extent(side) for side in (condition.lhs, condition.rhs))
+        except (Refused, UndecidedSize):
+            return False
+        with allowing(self.attributes):
+            match condition:
+                case sympy.Eq():
+                    return left == right
+                case sympy.Ne():
+                    return is_at_most(left + 1, right) or is_at_most(right + 1, left)
+                case sympy.Le():
+                    return is_at_most(left, right)
+                case sympy.Lt():
+                    return is_at_most(left + 1, right)
+                case sympy.Ge():
+                    return is_at_most(right, left)
+                case _:
+                    return is_at_most(right + 1, left)
 
     def _extent(self, expr: Any) -> Extent:
         match expr:

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute
 
 from .. import interpreter
 from ..analysis.plan import build_plan, call_data
+from ..analysis.sizes import instantiate, solve_sizes
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import CallOp
 from ..dialects.sizes import static_shape
@@ -28,6 +29,7 @@ from ..dialects.torch_base import TorchOp
 from ..frontend.capture import Captured
 from ..frontend.dtypes import DTYPES
 from ..frontend.sources import Program as Source
+from ..interpreter.execute import main_function
 from ..passes.llvm.translate import llvm_sources
 from ..runtime.arrays import TORCH_DTYPES
 from ..runtime.calls import run_call
@@ -62,18 +64,28 @@ def make_checker(captured: Captured, source: Source, target: str) -> PassChecker
 
 
 def _input_sets(captured: Captured, source: Source) -> list[list[Array]]:
-    """The program's own inputs, then adversarial ones where they are floats."""
+    """The program's own inputs, then adversarial ones where they are floats, then its own at other sizes."""
     flat = captured.flatten_inputs(source.args, source.kwargs)
     own = [
         array_of(captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index])
         for a in captured.arguments
     ]
-    adversarial = interpreter.random_inputs(captured.module, seed=1)[1]
+    types = main_function(captured.module).function_type.inputs.data
+    sizes = solve_sizes(types, [value.shape for value in own])
+    adversarial = interpreter.random_inputs(instantiate(captured.module, sizes), seed=1)[1]
     mixed = [
         theirs if a.flat_index is not None and a.dtype.is_floating_point else mine
         for a, mine, theirs in zip(captured.arguments, own, adversarial, strict=True)
     ]
-    return [own, mixed]
+    return [own, mixed, *_resized(captured, own)]
+
+
+def _resized(captured: Captured, own: Sequence[Array]) -> list[list[Array]]:
+    """The program's own inputs repeated and cut off, so that its dynamic sizes are primes, if it has any."""
+    shapes = [each.shape for each in interpreter.random_inputs(captured.module, seed=2)[1]]
+    if shapes == [each.shape for each in own]:
+        return []
+    return [[np.resize(value, shape) for value, shape in zip(own, shapes, strict=True)]]
 
 
 def make_executor(
