@@ -267,7 +267,8 @@ def _size(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> Siz
     """What the IR says of a symbol."""
     lower, upper = limits.lower, limits.upper
     most = int(upper) if upper.is_Integer and int(upper) <= MAX_SIZE else None
-    return SizeAttr(label, max(smallest, int(lower)), most, max(hint, 1))
+    least = max(smallest, int(lower))
+    return SizeAttr(label, least, most, max(hint, least))
 
 
 def check_guards(exported: torch.export.ExportedProgram, sizes: Sizes) -> None:
@@ -276,7 +277,9 @@ def check_guards(exported: torch.export.ExportedProgram, sizes: Sizes) -> None:
     if environment is None:
         return
     guards = [environment.replace(guard.expr) for guard in environment.guards]
-    open_guards = [sizes.text(guard) for guard in guards if not sizes.holds(guard)]
+    # those of other symbols are of strides, on which no value depends
+    of_sizes = [guard for guard in guards if isinstance(guard, bool) or sizes.knows(guard)]
+    open_guards = [sizes.text(guard) for guard in of_sizes if not sizes.holds(guard)]
     if not open_guards:
         return
     listed = "\n".join(f"  {text}" for text in dict.fromkeys(open_guards))

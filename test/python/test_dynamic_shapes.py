@@ -266,6 +266,14 @@ def test_an_example_of_one_position_is_enough():
     check(lambda x: x.softmax(0) * 2, [((1, 6),), ((3, 6),), ((8, 6),)], ({0: B},))
 
 
+def test_an_input_that_is_not_contiguous():
+    program = lambda x: x.reshape(-1) * 2  # noqa: E731
+    x = torch.arange(24.0).view(6, 4).t()[:, ::2]
+    captured = capture(program, (x,), None, TWO)
+    (got,) = execute(tensor_ir(captured), [numpy_of(x)])
+    assert torch.equal(torch.from_numpy(got), program(x))
+
+
 def test_inputs_by_name_and_inside_of_others():
     def program(pair, *, scale):
         return pair[0] + pair["1" if isinstance(pair, dict) else 1] * scale
