@@ -147,7 +147,8 @@ def _order_in_memory(node: torch.fx.Node) -> list[int] | None:
 
 def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: list[int]) -> torch.fx.Node:
     with graph.inserting_before(graph.output_node()):
-        moved = graph.call_function(aten.permute.default, (node, order))
+        name = f"{node.name}_in_memory"
+        moved = graph.create_node("call_function", aten.permute.default, (node, order), name=name)
     moved.meta = node.meta | {"val": node.meta["val"].permute(order)}
     return moved
 

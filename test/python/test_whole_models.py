@@ -46,3 +46,17 @@ def test_a_text_model_agrees_at_every_size(architecture: str) -> None:
         assert exact is not None
         verdict = judge(eager, result, exact, length)
         assert verdict.problem is None, shape
+
+
+@pytest.mark.parametrize("architecture", ["llama", "bert"])
+def test_a_model_that_is_compiled_with_a_batch_of_one_takes_any_batch(architecture: str) -> None:
+    model = build(architecture)
+    dims = {"input_ids": {0: torch.export.Dim("batch"), 1: torch.export.Dim("seq", max=64)}}
+    ours = deplo.compile(
+        model.module, (), {"input_ids": tokens(1, 9)}, target="cpu", dynamic_shapes=dims
+    )
+    for shape in ((1, 9), (3, 17)):
+        inputs = {"input_ids": tokens(*shape)}
+        with torch.no_grad():
+            result, eager = ours(**inputs), model.module(**inputs)
+        torch.testing.assert_close(result["logits"], eager["logits"], rtol=1e-4, atol=1e-5)
