@@ -46,9 +46,13 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     ),
     "loop-to-tile": (
         "tileify",
+        "schedule{target=$target}",
+        "chunk-matmul-k",
         "register-tile{target=$target}",
         "cooperative-reduce{target=$target}",
         "blockify-launch{target=$target}",
+        "stage-inputs",
+        "register-tile{target=$target}",
     ),
     "tile-to-kernel": ("materialize-tile", "inline-calls", "assign-arena"),
     "kernel-to-cuda": ("lower-to-cuda",),
