@@ -320,7 +320,9 @@ class StageOp(IRDLOperation):
     read block axes, and counters of loops around the copy. What lies past the end of the source is 0.
     ```
     %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
+    %ws = tile.stage %w[%j, 0] pad 1 : memref<64x16xf32> -> memref<32x16xf32, "shared">
     ```
+    With `pad`, rows lie that many elements further apart than they are long.
     """
 
     name = "tile.stage"
@@ -330,12 +332,14 @@ class StageOp(IRDLOperation):
     source = operand_def(MemRefType.constr(E))
     origin = var_operand_def(IndexType)
     map = prop_def(AffineMapAttr)
+    pad = opt_prop_def(IntegerAttr.constr(i64))
     slab = result_def(MemRefType.constr(E))
 
     traits = traits_def(HasAncestor(LaunchOp), MemoryReadEffect(), MemoryAllocEffect())
     custom_directives = (AffineIndex,)
     assembly_format = (
-        "$source `` custom<AffineIndex>($origin, $map) attr-dict `:` type($source) `->` type($slab)"
+        "$source `` custom<AffineIndex>($origin, $map) (`pad` $pad^)? attr-dict "
+        "`:` type($source) `->` type($slab)"
     )
 
     def __init__(
@@ -361,6 +365,8 @@ class StageOp(IRDLOperation):
         assert isinstance(slab, MemRefType)
         if slab.memory_space != SHARED:
             raise VerifyException('the slab must be in memory space "shared"')
+        if self.pad is not None and self.pad.value.data < 1:
+            raise VerifyException(f"pad must be positive, got {self.pad.value.data}")
         if slab.get_num_dims() > source.get_num_dims():
             raise VerifyException(f"slab {slab} has more axes than its source {source}")
         launch = enclosing_launch(self)
@@ -368,7 +374,9 @@ class StageOp(IRDLOperation):
             axis = launch.axis_of(value)
             counts = isinstance(value, BlockArgument) and axis is None
             if not counts and (axis is None or axis.level.data is not Level.BLOCK):
-                raise VerifyException("the slab's origin may read block axes and loop counters only")
+                raise VerifyException(
+                    "the slab's origin may read block axes and loop counters only"
+                )
 
 
 @irdl_op_definition

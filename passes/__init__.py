@@ -30,6 +30,8 @@ PASSES = {
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
+    "pad-smem": ".tile.pad_smem:PadSmemPass",
+    "mark-unroll": ".tile.mark_unroll:MarkUnrollPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
     "inline-calls": ".kernel.inline_calls:InlineCallsPass",
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",

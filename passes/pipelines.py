@@ -53,6 +53,8 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "blockify-launch{target=$target}",
         "stage-inputs",
         "register-tile{target=$target}",
+        "pad-smem",
+        "mark-unroll{target=$target}",
     ),
     "tile-to-kernel": ("materialize-tile", "inline-calls", "assign-arena"),
     "kernel-to-cuda": ("lower-to-cuda",),

@@ -105,7 +105,9 @@ def _lower_stage(op: StageOp, machine: _Machine) -> None:
     assert isinstance(slab_type, MemRefType)
     shape = list(static_shape(slab_type))
     count, threads = prod(shape), machine.threads
-    slab = machine.shared(shape, slab_type.element_type, op.slab.name_hint)
+    pad = 0 if op.pad is None else op.pad.value.data
+    padded = [*shape[:-1], shape[-1] + pad]
+    slab = machine.shared(padded, slab_type.element_type, op.slab.name_hint)
     builder = Builder(InsertPoint.before(op))
     # Copies that stand together share their barriers.
     if _in_loop(op) and not _is_copy(op.prev_op):  # the last iteration's readers must be done
