@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr
 
-from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp, YieldOp
+from ..dialects.affine import replace_dims
+from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp
 from ..dialects.tile import LaunchOp
+from .index import UNKNOWN, operand_ranges, simplify
 
 
 @dataclass(frozen=True)
@@ -42,29 +44,27 @@ def find_contraction(launch: LaunchOp) -> Contraction | str:
         return "the sweep has loops or conditions of its own"
     if any(isinstance(op, CheckedIndexOp | AssertOp) for op in launch.walk()):
         return "it checks indices from data"
-    loads = [op for op in sweep.body.ops if isinstance(op, LoadOp)]
-    read = [axes_of(load, launch) for load in loads]
+    read = [axes_of(load, launch) for load in sweep.body.ops if isinstance(load, LoadOp)]
     chosen = _choose_axes([axes for axes in read if axes])
     if chosen is None:
         return "no reduce of operands that depend on different axes"
     m, n = chosen
-    known: set[SSAValue] = {*launch.body.block.args, sweep.induction_var}
-    for load in loads:
-        if {m, n} & axes_of(load, launch) and not is_box(load, known):
-            return "an operand is not read position by position"
-    before = _before(launch, sweep)
-    if any(axes_of(op, launch) & {m, n} for op in before):
-        return "what is loaded before the sweep depends on its rows or columns"
+    if any(axes_of(load, launch) & {m, n} for load in _loads_before(sweep)):
+        return "the sweep needs what is loaded before it for each row or column"
     return Contraction(sweep, m, n)
 
 
-def _before(launch: LaunchOp, sweep: ForOp) -> list[LoadOp]:
-    loads: list[LoadOp] = []
-    for op in launch.body.block.ops:
-        if op is sweep:
-            break
-        loads += [inner for inner in op.walk() if isinstance(inner, LoadOp)]
-    return loads
+def _loads_before(sweep: ForOp) -> list[LoadOp]:
+    """The loads outside a loop that it depends on."""
+    inside = {op for op in sweep.walk()}
+    todo = [value.owner for op in inside for value in op.operands]
+    found: dict[Operation, None] = {}
+    while todo:
+        op = todo.pop()
+        if isinstance(op, Operation) and op not in inside and op not in found:
+            found[op] = None
+            todo += [value.owner for inner in op.walk() for value in inner.operands]
+    return [inner for op in found for inner in op.walk() if isinstance(inner, LoadOp)]
 
 
 def axes_of(op: LoadOp | StoreOp, launch: LaunchOp) -> frozenset[int]:
@@ -88,18 +88,41 @@ def _choose_axes(read: Sequence[frozenset[int]]) -> tuple[int, int] | None:
     return m, n
 
 
-def is_box(load: LoadOp, known: set[SSAValue]) -> bool:
+def operands_are_boxes(contraction: Contraction, launch: LaunchOp, sizes: Sequence[int]) -> bool:
+    """Whether what a block reads of each operand is a box, where M, N and K come in parts of `sizes`."""
+    arguments = launch.body.block.args
+    counters = (arguments[contraction.m], arguments[contraction.n], contraction.sweep.induction_var)
+    local: dict[SSAValue, int] = dict(zip(counters, sizes, strict=True))
+    loads = [op for op in contraction.sweep.body.ops if isinstance(op, LoadOp)]
+    rows = counters[:2]
+    return all(is_box(load, local) for load in loads if any(v in load.indices for v in rows))
+
+
+def is_box(load: LoadOp, local: dict[SSAValue, int]) -> bool:
     """Whether neighbours along each counter are read at neighbouring positions of one axis of the buffer.
 
-    Then what a block reads is a box. `known` are the counters in question.
+    `local` has the counters in question, and in parts of what size they come: within a part, positions
+    must be neighbours.
     """
+    ranges = operand_ranges(load.indices)
+    count = len(load.indices)
+    dims = [AffineExpr.dimension(i) for i in range(count)]
+    for i, value in enumerate(load.indices):
+        if value in local:
+            dims[i] = AffineExpr.dimension(count + i) * local[value] + AffineExpr.dimension(i)
+    wide = [*ranges, *ranges]
+    for i, value in enumerate(load.indices):
+        if value in local:
+            wide[i] = (0, local[value] - 1)
+            wide[count + i] = (0, UNKNOWN[1] // local[value] // 4)
     counted: set[int] = set()
     for expr in load.map.data.results:
-        dims = [d for d in expr.used_dims() if load.indices[d] in known]
-        if any(d in counted for d in dims) or not all(_plain_term(expr, d) for d in dims):
+        parted = simplify(replace_dims(expr, dims), wide)
+        used = [d for d in parted.used_dims() if d < count and load.indices[d] in local]
+        if len(used) > 1 or any(d in counted or not _plain_term(parted, d) for d in used):
             return False
-        counted.update(dims)
-    return all(value in known for value in load.indices)
+        counted.update(used)
+    return True
 
 
 def _plain_term(expr: AffineExpr, dim: int) -> bool:
@@ -112,8 +135,3 @@ def _plain_term(expr: AffineExpr, dim: int) -> bool:
             return len(here) == 1 and _plain_term(here[0], dim)
         case _:
             return False
-
-
-def yields_only(sweep: ForOp) -> bool:
-    """Whether a loop does nothing but contribute."""
-    return not any(isinstance(op, StoreOp) for op in sweep.body.ops if not isinstance(op, YieldOp))

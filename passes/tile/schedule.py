@@ -24,7 +24,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...analysis.contraction import Contraction, find_contraction
+from ...analysis.contraction import Contraction, find_contraction, operands_are_boxes
 from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
 from ...dialects.loop import KernelOp
@@ -123,12 +123,17 @@ class SchedulePass(ModulePass):
         thread_m, thread_n = self.thread_m or best.tile[0], self.thread_n or best.tile[1]
         block_m = self.block_m or best.threads[0] * thread_m
         block_n = self.block_n or best.threads[1] * thread_n
+        block_k = self.block_k or BLOCK_K
+        if not operands_are_boxes(found, launch, (block_m, block_n, block_k)):
+            reason = "an operand is not read position by position"
+            record(self.name, name, False, reason, launch)
+            return
         launch.schedule = ScheduleAttr(
             m=found.m,
             n=found.n,
             block_m=block_m,
             block_n=block_n,
-            block_k=self.block_k or BLOCK_K,
+            block_k=block_k,
             thread_m=thread_m,
             thread_n=thread_n,
         )

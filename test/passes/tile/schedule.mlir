@@ -148,7 +148,7 @@ func.func @main(%x: tensor<16x16xf32>, %w: tensor<256x256xf32>) -> (tensor<16x16
 
 // -----
 
-// REMARK: remark: schedule: scaled: declined: what is loaded before the sweep depends on its rows or columns
+// REMARK: remark: schedule: scaled: declined: the sweep needs what is loaded before it for each row or column
 // REMARK: remark: schedule: checked: declined: it checks indices from data
 func.func @main(%x: tensor<64x64xf32>, %ids: tensor<64xi64>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
   %a = loop.kernel @scaled(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
