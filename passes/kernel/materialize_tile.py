@@ -148,13 +148,16 @@ def _load_or_zero(
     body: Builder, op: StageOp, index: list[AffineExpr], operands: list[SSAValue]
 ) -> SSAValue:
     """The element of the source at `index`, or 0 past its end."""
-    assert isinstance(op.source.type, MemRefType)
-    ranges = operand_ranges(operands)
-    ends = [
-        extent_expr(extent) + expr * -1 + -1
-        for expr, extent in zip(index, shape_of(op.source.type), strict=True)
-    ]
-    open_ = [end for end in (simplify(e, ranges) for e in ends) if not always_holds(end, ranges)]
+    assert isinstance(op.source.type, MemRefType) and isinstance(op.slab.type, MemRefType)
+    ranges, origin_ranges = operand_ranges(operands), operand_ranges(op.origin)
+    slab = static_shape(op.slab.type)
+    lengths = [1] * (len(index) - len(slab)) + list(slab)
+    open_: list[AffineExpr] = []
+    for extent, start, length, expr in zip(
+        shape_of(op.source.type), op.map.data.results, lengths, index, strict=True
+    ):
+        if not always_holds(extent_expr(extent) + start * -1 + -length, origin_ranges):
+            open_.append(simplify(extent_expr(extent) + expr * -1 + -1, ranges))
     if not open_:
         return body.insert(LoadOp(op.source, index, operands)).result
     element = op.source.type.element_type
