@@ -49,6 +49,7 @@ from ..dialects.sizes import Extent, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
 from ..errors import DeploError
 from .sizes import positive_extents, sizes_of
+from .targets import require_architecture
 
 VERSION = 2
 """Version of the plan's format."""
@@ -73,8 +74,10 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
     """The plan of `module`'s host function `main`.
 
     `sources` has the text of each kernel by symbol: LLVM IR for the target `cpu`, else CUDA C++.
-    Raises DeploError if there is no host function or a kernel has no source.
+    Raises DeploError if there is no host function, a kernel has no source, or the target has not all
+    instructions that the kernels use.
     """
+    require_architecture(module, target)
     main = SymbolTable.lookup_symbol(module, "main")
     if not isinstance(main, func.FuncOp) or not main.body.blocks:
         raise DeploError("the module has no host function @main; lower its kernels first")

@@ -71,6 +71,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .cuda_async import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
 from .cuda_memory import LoadOp, SharedOp, ShuffleXorOp, StoreOp, SyncthreadsOp
 from .cuda_values import (
     IDENTIFIER,
@@ -373,6 +374,9 @@ Cuda = Dialect(
         SharedOp,
         SyncthreadsOp,
         ShuffleXorOp,
+        CpAsyncOp,
+        CpAsyncCommitOp,
+        CpAsyncWaitOp,
         VariableOp,
         AssignOp,
         ForOp,

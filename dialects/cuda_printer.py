@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from io import StringIO
@@ -16,6 +17,7 @@ from typing import IO
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     BFloat16Type,
     Float16Type,
     Float32Type,
@@ -32,6 +34,7 @@ from xdsl.utils.target import Target
 
 from ..errors import DeploError
 from . import cuda
+from .cuda_ptx import PTX_STATEMENTS
 from .cuda_values import RESERVED
 from .index_text import print_condition, print_index_expr
 from .sizes import Extent, print_extent
@@ -141,14 +144,17 @@ class CudaPrinter(BasePrinter):
             for op in block.ops:
                 self.print(op)
 
-    def index(self, op: cuda.IndexOp | cuda.LoadOp | cuda.StoreOp) -> str:
+    def index(self, map: AffineMapAttr, operands: Sequence[SSAValue]) -> str:
         """The C++ text of an index expression."""
-        operands = op.operands_ if isinstance(op, cuda.IndexOp) else op.offset
         text = _Text()
         print_index_expr(
-            text, op.map.data.results[0], lambda i: text.print_string(self.name(operands[i]))
+            text, map.data.results[0], lambda i: text.print_string(self.name(operands[i]))
         )
         return text.cpp()
+
+    def element(self, pointer: SSAValue, map: AffineMapAttr, operands: Sequence[SSAValue]) -> str:
+        """The C++ text of an element of memory."""
+        return f"{self.name(pointer)}[{self.index(map, operands)}]"
 
     def extent(self, extent: Extent) -> str:
         """The C++ text of an extent."""
@@ -159,7 +165,10 @@ class CudaPrinter(BasePrinter):
     @singledispatchmethod
     def print(self, op: Operation) -> None:
         """Print one operation; host code and other dialects have no CUDA text."""
-        raise ValueError(f"'{op.name}' is not of the cuda dialect")
+        text = PTX_STATEMENTS.get(type(op))
+        if text is None:
+            raise ValueError(f"'{op.name}' is not of the cuda dialect")
+        self.line(text(self, op))
 
     @print.register
     def _(self, op: cuda.FuncOp) -> None:
@@ -200,7 +209,7 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: cuda.IndexOp) -> None:
-        self.let(op.result, self.index(op))
+        self.let(op.result, self.index(op.map, op.operands_))
 
     @print.register
     def _(self, op: cuda.TestOp) -> None:
@@ -244,18 +253,20 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: cuda.LoadOp) -> None:
-        self.let(op.result, f"{self.name(op.pointer)}[{self.index(op)}]")
+        self.let(op.result, self.element(op.pointer, op.map, op.offset))
 
     @print.register
     def _(self, op: cuda.StoreOp) -> None:
-        self.line(f"{self.name(op.pointer)}[{self.index(op)}] = {self.name(op.value)};")
+        self.line(f"{self.element(op.pointer, op.map, op.offset)} = {self.name(op.value)};")
 
     @print.register
     def _(self, op: cuda.SharedOp) -> None:
         pointer = op.result.type
         assert isinstance(pointer, cuda.PointerType)
         extent = op.extent.value.data
-        self.line(f"__shared__ {self.type(pointer.element)} {self.name(op.result)}[{extent}];")
+        align = "" if op.align is None else f"__align__({op.alignment}) "
+        element = self.type(pointer.element)
+        self.line(f"__shared__ {align}{element} {self.name(op.result)}[{extent}];")
 
     @print.register
     def _(self, op: cuda.SyncthreadsOp) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     BFloat16Type,
     FloatAttr,
     IndexType,
@@ -27,6 +28,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from ..dialects import cuda, loop
 from ..dialects.sizes import static_extent
+from .device_memory import Memory
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype
 from .scalar_ops import erf
 from .simt import SimtMachine
@@ -147,6 +149,9 @@ class CudaMachine(SimtMachine):
             cuda.SharedOp: self._shared_array,
             cuda.SyncthreadsOp: self.barrier,
             cuda.ShuffleXorOp: self.shuffle,
+            cuda.CpAsyncOp: self._cp_async,
+            cuda.CpAsyncCommitOp: self.commit,
+            cuda.CpAsyncWaitOp: self.wait,
             cuda.VariableOp: self._variable,
             cuda.AssignOp: self._assign,
             cuda.ForOp: self._counted,
@@ -238,17 +243,38 @@ class CudaMachine(SimtMachine):
             return float_to_integer(value, dtype)
         return value.astype(dtype)
 
+    def _flat(
+        self,
+        op: Operation,
+        pointer: SSAValue,
+        map: AffineMapAttr,
+        operands: Sequence[SSAValue],
+        width: int = 1,
+    ) -> tuple[Memory, Array]:
+        """The memory and the flat offset of an access."""
+        memory, exprs = self.memories[pointer], map.data.results
+        self._check_dividends(op, exprs, operands)
+        flat = self.offsets(op, exprs, operands, memory.data.shape[-1:], width)
+        return memory, self._fits(op, flat)
+
     def _load_flat(self, op: cuda.LoadOp) -> None:
-        memory = self.memories[op.pointer]
-        self._check_dividends(op, op.map.data.results, op.offset)
-        flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
-        self.values[op.result] = self.load(op, memory, self._fits(op, flat))
+        memory, flat = self._flat(op, op.pointer, op.map, op.offset)
+        self.values[op.result] = self.load(op, memory, flat)
 
     def _store_flat(self, op: cuda.StoreOp) -> None:
-        memory = self.memories[op.pointer]
-        self._check_dividends(op, op.map.data.results, op.offset)
-        flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
-        self.store(op, memory, self._fits(op, flat), op.value)
+        memory, flat = self._flat(op, op.pointer, op.map, op.offset)
+        self.store(op, memory, flat, op.value)
+
+    def _cp_async(self, op: cuda.CpAsyncOp) -> None:
+        width = op.elements
+        memory, to = self._flat(op, op.destination, op.map, op.offset, width)
+        present = self.present(op.condition)
+        outer, self.mask = self.mask, self.mask & present
+        source, origin = self._flat(op, op.source, op.source_map, op.source_offset, width)
+        self.mask = outer
+        pointer = op.source.type
+        assert isinstance(pointer, cuda.PointerType)
+        self.start_copy(op, pointer.element, (source, memory), (origin, to), present, width)
 
     def _shared_array(self, op: cuda.SharedOp) -> None:
         pointer = op.result.type

@@ -28,11 +28,12 @@ from ..dialects import cuda
 from ..dialects.sizes import static_extent
 from .compare import compare
 from .cuda import CudaMachine
+from .device_memory import NOBODY, Memory
 from .history import History
 from .numpy_types import Array
 from .product import Value, as_array
 from .scalar_ops import NotExecutable
-from .simt import NOBODY, Memory, SimtMachine, memories_of
+from .simt import SimtMachine, memories_of
 from .tensor_ir import ProgramError
 from .views import MAX_ELEMENTS
 
@@ -97,6 +98,7 @@ def _run(
             machine = SimtMachine(part, threads, only)
         machine.memories.update(memories)
         machine.run(function.body.block)
+        machine.finish()
 
 
 # --------------------------------------------------------------------------- a sample

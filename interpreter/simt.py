@@ -15,7 +15,6 @@ It can also run some of the blocks only, and only the operations that decide whe
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -29,42 +28,12 @@ from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
 from ..dialects.sizes import static_shape
+from .async_copies import AsyncCopies, Elements
+from .device_memory import MachineFault, Memory, fault
 from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate
 from .tensor_ir import ProgramError, evaluate_index
-
-NOBODY, SEVERAL = -1, -2
-
-
-class MachineFault(ProgramError):
-    """A kernel does what a GPU leaves undefined: a race, a divergent barrier, a bad access."""
-
-
-@dataclass
-class Memory:
-    """A flat array with who touched each element; shared memory has a leading axis of blocks.
-
-    `writer` and `reader` are None for memory that the kernel never stores to: it cannot race.
-    """
-
-    data: Array
-    shared: bool
-    name: str
-    writer: Array | None = None
-    reader: Array | None = None
-    initialised: Array | None = None
-
-    def watch(self) -> None:
-        """Note from now on who touches what."""
-        self.writer = np.full(self.data.shape, NOBODY, np.int64)
-        self.reader = np.full(self.data.shape, NOBODY, np.int64)
-
-    def forget(self, blocks: Array) -> None:
-        """A barrier passed in some blocks: what happened before it cannot race any more."""
-        for touched in (self.writer, self.reader):
-            if touched is not None:
-                touched[blocks] = NOBODY
 
 
 class SimtMachine:
@@ -81,6 +50,7 @@ class SimtMachine:
         self.slot = np.arange(len(blocks), dtype=np.int64)[:, None]
         self.only = only
         self.mask: Array = np.ones((1, 1), bool)
+        self.copies = AsyncCopies(*self.shape)
         self.values: dict[SSAValue, Array] = {}
         self.memories: dict[SSAValue, Memory] = {}
         self.handlers: dict[type[Operation], Callable[[Any], None]] = {
@@ -89,6 +59,9 @@ class SimtMachine:
             kernel.SharedOp: self._shared,
             kernel.BarrierOp: self.barrier,
             kernel.ShuffleOp: self.shuffle,
+            kernel.AsyncCopyOp: self._async_copy,
+            kernel.AsyncCommitOp: self.commit,
+            kernel.AsyncWaitOp: self.wait,
             kernel.AssertOp: self._assert,
             loop.LoadOp: self._load,
             loop.StoreOp: self._store,
@@ -121,7 +94,11 @@ class SimtMachine:
 
     def fault(self, op: Operation, what: str) -> MachineFault:
         """A fault at an operation."""
-        return MachineFault(f"{op.location}: '{op.name}' {what}")
+        return fault(op, what)
+
+    def finish(self) -> None:
+        """The kernel ends; raises MachineFault if it must not yet."""
+        self.copies.finish()
 
     def full(self, value: Array) -> Array:
         """A value with one element per thread of the grid."""
@@ -198,22 +175,24 @@ class SimtMachine:
         exprs: Sequence[AffineExpr],
         operands: Sequence[SSAValue],
         shape: Sequence[int],
+        width: int = 1,
     ) -> Array:
-        """Flat offsets of an access, checked against the extents for active threads."""
+        """Flat offsets of an access to `width` neighbours, checked against the extents for active threads."""
         dims = [self.values[v] for v in operands]
         flat: Array = np.zeros((1, 1), np.int64)
         for axis, (expr, extent) in enumerate(zip(exprs, shape, strict=True)):
             index = evaluate_index(expr, dims)
-            if index.min() < 0 or index.max() >= extent:
-                wrong = ((index < 0) | (index >= extent)) & self.mask
+            end = extent if axis < len(shape) - 1 else extent - width + 1
+            if index.min() < 0 or index.max() >= end:
+                wrong = ((index < 0) | (index >= end)) & self.mask
                 if np.any(wrong):
                     bad = np.broadcast_to(index, wrong.shape)[wrong]
                     raise self.fault(
                         op,
-                        f"is out of bounds: index {bad.min()}..{bad.max()} of axis {axis}, whose "
-                        f"extent is {extent}",
+                        f"is out of bounds: index {bad.min()}..{bad.max() + extent - end} of axis "
+                        f"{axis}, whose extent is {extent}",
                     )
-                index = np.clip(index, 0, max(extent - 1, 0))
+                index = np.clip(index, 0, max(end - 1, 0))
             flat = flat * extent + index
         return flat
 
@@ -228,41 +207,24 @@ class SimtMachine:
 
     def load(self, op: Operation, memory: Memory, flat: Array) -> Array:
         """Read one element per active thread."""
-        if memory.writer is None or memory.reader is None:
+        if memory.writer is None:
             return memory.data[flat] if memory.data.size else np.zeros((1, 1), memory.data.dtype)
         active, numbers, where = self._lanes(memory, flat)
         result = np.zeros(self.shape, memory.data.dtype)
         if not numbers.size:
             return result
-        writer = memory.writer[where]
-        if np.any((writer != NOBODY) & (writer != numbers)):
-            raise self.fault(op, f"races: reads an element of {memory.name} another thread wrote")
-        if memory.initialised is not None and not np.all(memory.initialised[where]):
-            raise self.fault(op, f"reads an element of {memory.name} that nobody has initialised")
-        before = memory.reader[where]
-        memory.reader[where] = numbers  # of several readers now, one stays and the others see it
-        several = ((before != NOBODY) & (before != numbers)) | (memory.reader[where] != numbers)
-        memory.reader[tuple(w[several] for w in where)] = SEVERAL
+        self.copies.check(op, memory, where, "reads", leaving=False)
+        memory.read(op, numbers, where)
         result[active] = memory.data[where]
         return result
 
     def store(self, op: Operation, memory: Memory, flat: Array, value: SSAValue) -> None:
         """Write one element per active thread."""
-        assert memory.writer is not None
-        assert memory.reader is not None
         active, numbers, where = self._lanes(memory, flat)
         if not numbers.size:
             return
-        for touched, verb in ((memory.writer[where], "wrote"), (memory.reader[where], "read")):
-            if np.any((touched != NOBODY) & (touched != numbers)):
-                raise self.fault(
-                    op, f"races: writes an element of {memory.name} another thread {verb}"
-                )
-        memory.writer[where] = numbers
-        if np.any(memory.writer[where] != numbers):
-            raise self.fault(op, f"races: two threads write one element of {memory.name}")
-        if memory.initialised is not None:
-            memory.initialised[where] = True
+        self.copies.check(op, memory, where, "writes", leaving=True)
+        memory.write(op, numbers, where)
         if self.only is None:
             memory.data[where] = self.full(self.values[value])[active]
 
@@ -277,6 +239,70 @@ class SimtMachine:
         assert isinstance(memref, MemRefType)
         flat = self.offsets(op, op.map.data.results, op.indices, static_shape(memref))
         self.store(op, self.memories[op.memref], flat, op.value)
+
+    # ------------------------------------------------------------------ asynchronous copies
+
+    def _async_copy(self, op: kernel.AsyncCopyOp) -> None:
+        source, destination = op.source.type, op.destination.type
+        assert isinstance(source, MemRefType)
+        assert isinstance(destination, MemRefType)
+        width = op.vector.value.data
+        to = self.offsets(op, op.map.data.results, op.indices, static_shape(destination), width)
+        present = self.present(op.condition)
+        outer, self.mask = self.mask, self.mask & present
+        exprs, shape = op.source_map.data.results, static_shape(source)
+        origin = self.offsets(op, exprs, op.source_indices, shape, width)
+        self.mask = outer
+        memories = self.memories[op.source], self.memories[op.destination]
+        self.start_copy(op, source.element_type, memories, (origin, to), present, width)
+
+    def present(self, condition: SSAValue | None) -> Array:
+        """Which threads copy data; the others copy zeros."""
+        return np.ones((1, 1), bool) if condition is None else self.values[condition]
+
+    def start_copy(
+        self,
+        op: Operation,
+        element: Attribute,
+        memories: tuple[Memory, Memory],
+        offsets: tuple[Array, Array],
+        present: Array,
+        width: int,
+    ) -> None:
+        """Each active thread starts to copy `width` neighbours from one memory to another."""
+        if not np.any(self.mask):
+            return
+        ends = [
+            (memory, self.neighbours(op, memory, flat, width, where))
+            for memory, flat, where in zip(
+                memories, offsets, (self.mask & present, self.mask), strict=True
+            )
+        ]
+        active = self.full(self.mask)
+        self.copies.start(op, element, ends[0], self.full(present)[active], ends[1])
+
+    def neighbours(
+        self, op: Operation, memory: Memory, flat: Array, width: int, checked: Array
+    ) -> Elements:
+        """The elements that active threads touch; where `checked`, their offsets must be aligned."""
+        if np.any((flat % width != 0) & checked):
+            wrong = self.full(flat)[self.full((flat % width != 0) & checked)][0]
+            raise self.fault(
+                op, f"is misaligned: offset {wrong} of {memory.name} is no multiple of {width}"
+            )
+        active, numbers, where = self._lanes(memory, flat)
+        rows = [w[:, None] + np.zeros(width, np.int64) for w in where]
+        rows[-1] = rows[-1] + np.arange(width)
+        slots, threads = np.nonzero(active)
+        return Elements(slots, threads, numbers, tuple(rows))
+
+    def commit(self, op: Operation) -> None:
+        """Active threads make a group of what they copy."""
+        self.copies.commit(self.full(self.mask))
+
+    def wait(self, op: kernel.AsyncWaitOp | cuda.CpAsyncWaitOp) -> None:
+        """Active threads wait for all but the newest of their groups."""
+        self.copies.wait(self.full(self.mask), op.pending.value.data)
 
     # ------------------------------------------------------------------ control flow
 

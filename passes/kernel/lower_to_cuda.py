@@ -67,6 +67,7 @@ from ...dialects.index import linearize
 from ...dialects.sizes import extent_expr, shape_of, static_shape
 from ...errors import DeploError
 from ..decisions import record
+from .cuda_async import ASYNC_HANDLERS
 from .cuda_scalars import emit_scalar
 
 
@@ -171,7 +172,7 @@ class _Lowering:
         """Translate one operation."""
         block = self.builder.insertion_point.block
         last = block.last_op
-        handler = _HANDLERS.get(type(op))
+        handler = _HANDLERS.get(type(op)) or ASYNC_HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op)
         else:
@@ -212,14 +213,14 @@ class _Lowering:
         self.largest = max(self.largest, magnitude(expr, ranges))
         return expr
 
-    def offset(self, op: loop.LoadOp | loop.StoreOp) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
+    def address(
+        self, memref: SSAValue, exprs: Sequence[AffineExpr], indices: Sequence[SSAValue]
+    ) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
         """The pointer, flat offset and operands of an access."""
-        memref = op.memref.type
-        assert isinstance(memref, MemRefType)
-        ranges = operand_ranges(op.indices)
-        flat = simplify(linearize(op.map.data.results, shape_of(memref)), ranges)
-        operands = [self.values[v] for v in op.indices]
-        return self.values[op.memref], self.index(flat, ranges), operands
+        assert isinstance(memref.type, MemRefType)
+        ranges = operand_ranges(indices)
+        flat = simplify(linearize(exprs, shape_of(memref.type)), ranges)
+        return self.values[memref], self.index(flat, ranges), [self.values[v] for v in indices]
 
 
 def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
@@ -267,11 +268,13 @@ def _lower_assert(state: _Lowering, op: kernel.AssertOp) -> None:
 
 
 def _lower_load(state: _Lowering, op: loop.LoadOp) -> None:
-    state.simple(op, cuda.LoadOp(*state.offset(op)))
+    where = state.address(op.memref, op.map.data.results, op.indices)
+    state.simple(op, cuda.LoadOp(*where))
 
 
 def _lower_store(state: _Lowering, op: loop.StoreOp) -> None:
-    state.simple(op, cuda.StoreOp(state.values[op.value], *state.offset(op)))
+    where = state.address(op.memref, op.map.data.results, op.indices)
+    state.simple(op, cuda.StoreOp(state.values[op.value], *where))
 
 
 def _lower_index(state: _Lowering, op: loop.IndexOp) -> None:
@@ -289,7 +292,8 @@ def _lower_test(state: _Lowering, op: loop.TestOp) -> None:
 def _lower_shared(state: _Lowering, op: kernel.SharedOp) -> None:
     memref = op.result.type
     assert isinstance(memref, MemRefType)
-    state.simple(op, cuda.SharedOp(prod(static_shape(memref)), memref.element_type))
+    align = None if op.align is None else op.alignment
+    state.simple(op, cuda.SharedOp(prod(static_shape(memref)), memref.element_type, align))
 
 
 def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:

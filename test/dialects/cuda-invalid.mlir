@@ -341,3 +341,59 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) 
   ^bb0(%a: index):
   }, {}) : (i1) -> ()
 }
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{align must be a power of two from 4 to 1024, got 3}}
+  %z = cuda.shared 64 align 3 : !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{cp.async copies 4, 8 or 16 bytes, not 2}}
+  cuda.cp_async %x[0] to %s[0] bytes 2 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{cp.async of 16 bytes to shared memory aligned to 8}}
+  cuda.cp_async %x[0] to %s[0] bytes 16 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{the destination must be the result of a cuda.shared}}
+  cuda.cp_async %x[0] to %y[0] bytes 4 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{copies f16 to f32}}
+  cuda.cp_async %h[0] to %s[0] bytes 4 : !cuda.ptr<f16, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{an address is one flat offset, got 2}}
+  cuda.cp_async %x[0, 1] to %s[0] bytes 4 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{leaves 0 to 7 groups pending, not 9}}
+  cuda.cp_async_wait 9
+}

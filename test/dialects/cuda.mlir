@@ -39,4 +39,13 @@ builtin.module {
     %chosen = cuda.select %less, %e, %negative : f32
     %other = cuda.shuffle_xor %chosen, 16 : f32
   } attributes {note = "kept"}
+  cuda.func @k_copy(%x: !cuda.ptr<f32, const>) blocks(32) threads(64) index(i32) {
+    %s = cuda.shared 256 align 16 : !cuda.ptr<f32>
+    %lane = cuda.thread_idx
+    %in = cuda.test[%lane < 8]
+    cuda.cp_async %x[%lane * 4] to %s[%lane * 4] bytes 16 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+    cuda.cp_async %x[%lane] to %s[0] bytes 4 if %in : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+    cuda.cp_async_commit
+    cuda.cp_async_wait 1
+  }
 }

@@ -18,6 +18,18 @@ builtin.module {
     kernel.assert %ok, "a message"
     loop.store %s, %y[%row] : memref<32xf32>
   } attributes {note = "kept"}
+  kernel.func @k_copy(%x: memref<32x256xf32>, %h: memref<8x64xf16>) blocks(32) threads(64) {
+    %row = kernel.block_id
+    %lane = kernel.thread_id
+    %slab = kernel.shared align 16 : memref<2x256xf32, "shared">
+    %halves = kernel.shared align 8 : memref<256xf16, "shared">
+    %in = loop.test[%row < 8]
+    kernel.async_copy %x[%row, %lane * 4] to %slab[1, %lane * 4] vector 4 : memref<32x256xf32> to memref<2x256xf32, "shared">
+    kernel.async_copy %h[%row, 8] to %halves[%lane * 4] vector 4 if %in : memref<8x64xf16> to memref<256xf16, "shared">
+    kernel.async_commit
+    kernel.async_wait 1
+    kernel.async_wait 0
+  }
   func.func @main(%x: memref<32x256xf32>, %n: index) -> memref<32xf32> {
     %y = kernel.alloc : memref<32xf32>
     %z = kernel.alloc at 128 : memref<32xf32>
