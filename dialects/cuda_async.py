@@ -49,10 +49,10 @@ class CpAsyncOp(IRDLOperation):
     SINCE: ClassVar[int] = 80
 
     source = operand_def(PointerType)
-    source_offset = var_operand_def(IndexType)
+    source_indices = var_operand_def(IndexType)
     source_map = prop_def(AffineMapAttr)
     destination = operand_def(PointerType)
-    offset = var_operand_def(IndexType)
+    indices = var_operand_def(IndexType)
     map = prop_def(AffineMapAttr)
     bytes = prop_def(IntegerAttr.constr(i64))
     condition = opt_operand_def(i1)
@@ -61,8 +61,8 @@ class CpAsyncOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     custom_directives = (AffineIndex,)
     assembly_format = (
-        "$source `` custom<AffineIndex>($source_offset, $source_map) `to`"
-        " $destination `` custom<AffineIndex>($offset, $map) `bytes` $bytes (`if` $condition^)?"
+        "$source `` custom<AffineIndex>($source_indices, $source_map) `to`"
+        " $destination `` custom<AffineIndex>($indices, $map) `bytes` $bytes (`if` $condition^)?"
         " attr-dict `:` type($source) `to` type($destination)"
     )
 
@@ -90,8 +90,8 @@ class CpAsyncOp(IRDLOperation):
         return self.bytes.value.data // storage_bytes(pointer_type(self.source).element)
 
     def verify_(self) -> None:
-        verify_offset(self.source_map.data, self.source_offset)
-        verify_offset(self.map.data, self.offset)
+        verify_offset(self.source_map.data, self.source_indices)
+        verify_offset(self.map.data, self.indices)
         verify_destination(self.destination)
         if self.bytes.value.data not in COPY_BYTES:
             raise VerifyException(f"cp.async copies 4, 8 or 16 bytes, not {self.bytes.value.data}")

@@ -29,6 +29,7 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -213,3 +214,43 @@ class ShuffleXorOp(IRDLOperation):
             raise VerifyException(f"C++ shuffles 32- and 64-bit values, not {self.value.type}")
         if not 0 < self.lane_mask.value.data < WARP:
             raise VerifyException(f"lane mask must be between 1 and {WARP - 1}")
+
+
+@irdl_op_definition
+class VariableOp(IRDLOperation):
+    """A mutable local, `float acc = 0.0f;` or `float v;`: `%acc = cuda.variable %zero : f32`."""
+
+    name = "cuda.variable"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    initial = opt_operand_def(T)
+    result = result_def(T)
+
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "($initial^)? attr-dict `:` type($result)"
+
+    def __init__(self, type: Attribute, initial: SSAValue | None = None):
+        super().__init__(operands=[initial], result_types=[type])
+
+
+@irdl_op_definition
+class AssignOp(IRDLOperation):
+    """`acc = v;`: `cuda.assign %acc, %v : f32`."""
+
+    name = "cuda.assign"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    variable = operand_def(T)
+    value = operand_def(T)
+
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$variable `,` $value attr-dict `:` type($value)"
+
+    def __init__(self, variable: SSAValue, value: SSAValue):
+        super().__init__(operands=[variable, value])
+
+    def verify_(self) -> None:
+        if not isinstance(self.variable.owner, VariableOp):
+            raise VerifyException("assigns to a cuda.variable only")

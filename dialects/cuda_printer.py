@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
     Signedness,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
@@ -38,6 +39,7 @@ from .cuda_ptx import PTX_STATEMENTS
 from .cuda_values import RESERVED
 from .index_text import print_condition, print_index_expr
 from .sizes import Extent, print_extent
+from .tensor_map import TensorMapType
 
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
 _UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
@@ -46,6 +48,13 @@ _PTX_REGISTER = {"f32": "f", "f64": "d", "f16": "h", "bf16": "h"}
 
 _PTX_TEMPLATES = {"cvt.f32.bf16": "mov.b32 %0, {0, %1};"}
 """PTX whose text is not `instruction result, arguments`: bf16 is the upper half of a float."""
+
+_TENSOR_MAP = """
+#ifndef DEPLO_TENSOR_MAP
+#define DEPLO_TENSOR_MAP
+struct __align__(64) TensorMap { unsigned long long words[16]; };
+#endif"""
+"""The type of a tensor map, which the driver's headers define; in front of each kernel that gets one."""
 
 
 def float_literal(value: float, type: Attribute) -> str:
@@ -121,6 +130,8 @@ class CudaPrinter(BasePrinter):
             case IntegerType():
                 table = _UNSIGNED if type.signedness.data is Signedness.UNSIGNED else _INTEGERS
                 return table[type.width.data]
+            case TensorMapType():
+                return "const __grid_constant__ TensorMap"
             case cuda.PointerType():
                 const = "const " if type.is_read_only else ""
                 return f"{const}{self.type(type.element)}* __restrict__"
@@ -144,13 +155,19 @@ class CudaPrinter(BasePrinter):
             for op in block.ops:
                 self.print(op)
 
+    def indices(self, map: AffineMapAttr, operands: Sequence[SSAValue]) -> list[str]:
+        """The C++ text of index expressions."""
+
+        def text(expr: AffineExpr) -> str:
+            text = _Text()
+            print_index_expr(text, expr, lambda i: text.print_string(self.name(operands[i])))
+            return text.cpp()
+
+        return [text(expr) for expr in map.data.results]
+
     def index(self, map: AffineMapAttr, operands: Sequence[SSAValue]) -> str:
         """The C++ text of an index expression."""
-        text = _Text()
-        print_index_expr(
-            text, map.data.results[0], lambda i: text.print_string(self.name(operands[i]))
-        )
-        return text.cpp()
+        return self.indices(map, operands)[0]
 
     def element(self, pointer: SSAValue, map: AffineMapAttr, operands: Sequence[SSAValue]) -> str:
         """The C++ text of an element of memory."""
@@ -179,6 +196,8 @@ class CudaPrinter(BasePrinter):
         parameters = [f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args]
         arguments = ",\n    ".join([*parameters, *(f"const long long {s}" for s in sizes)])
         threads = op.threads.value.data
+        if any(isinstance(a.type, TensorMapType) for a in op.body.block.args):
+            self.print_string(_TENSOR_MAP)
         self.line(f"// <<<{self.extent(op.blocks.data)}, {threads}>>>")
         self.line(f'extern "C" __global__ void __launch_bounds__({threads}) {op.sym_name.data}(')
         self.line(f"    {arguments})")

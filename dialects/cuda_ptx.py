@@ -1,4 +1,4 @@
-"""CUDA C++ text of the operations in `cuda_async.py`: one inline PTX statement each."""
+"""CUDA C++ text of the operations in `cuda_async.py` and `cuda_bulk.py`: one statement each."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Operation, SSAValue
 
 from . import cuda
+from .mbarriers import BarrierNumberOp, BarrierWaitOp
 
 
 class Names(Protocol):
     """What the text of an operation is made of; `CudaPrinter` has it."""
 
+    index_type: str
+
     def name(self, value: SSAValue) -> str:
         """The C++ name of a value."""
+        ...
+
+    def indices(self, map: AffineMapAttr, operands: Sequence[SSAValue]) -> list[str]:
+        """The C++ text of index expressions."""
         ...
 
     def element(self, pointer: SSAValue, map: AffineMapAttr, operands: Sequence[SSAValue]) -> str:
@@ -42,8 +49,8 @@ def _cp_async(names: Names, op: cuda.CpAsyncOp) -> str:
     size = op.bytes.value.data
     cache = "cg" if size == 16 else "ca"  # a whole sector is not kept in L1
     inputs = [
-        shared_address(names.element(op.destination, op.map, op.offset)),
-        ("l", f"&{names.element(op.source, op.source_map, op.source_offset)}"),
+        shared_address(names.element(op.destination, op.map, op.indices)),
+        ("l", f"&{names.element(op.source, op.source_map, op.source_indices)}"),
     ]
     if op.condition is not None:
         inputs.append(("r", f"{names.name(op.condition)} ? {size} : 0"))
@@ -51,9 +58,66 @@ def _cp_async(names: Names, op: cuda.CpAsyncOp) -> str:
     return asm(f"cp.async.{cache}.shared.global [%0], [%1], {size}{source_size};", *inputs)
 
 
+def _barrier(names: Names, op: BarrierNumberOp | BarrierWaitOp) -> tuple[str, str]:
+    return shared_address(names.element(op.barriers, op.map, op.indices))
+
+
+def _as_int(
+    names: Names, map: AffineMapAttr, operands: Sequence[SSAValue]
+) -> list[tuple[str, str]]:
+    """Index expressions as 32-bit inputs of PTX."""
+    texts = names.indices(map, operands)
+    return [("r", text if names.index_type == "int" else f"(int)({text})") for text in texts]
+
+
+def _mbarriers(names: Names, op: cuda.MbarriersOp) -> str:
+    return f"__shared__ unsigned long long {names.name(op.result)}[{op.count.value.data}];"
+
+
+def _mbarrier_init(names: Names, op: cuda.MbarrierInitOp) -> str:
+    text = f"mbarrier.init.shared.b64 [%0], {op.number.value.data};"
+    return asm(text, _barrier(names, op))
+
+
+def _mbarrier_expect(names: Names, op: cuda.MbarrierExpectTxOp) -> str:
+    text = f"mbarrier.arrive.expect_tx.shared.b64 _, [%0], {op.number.value.data};"
+    return asm(text, _barrier(names, op))
+
+
+def _mbarrier_wait(names: Names, op: cuda.MbarrierWaitOp) -> str:
+    text = (
+        "{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; "
+        "@!done bra again; }"
+    )
+    return asm(text, _barrier(names, op), *_as_int(names, op.parity, op.parity_indices))
+
+
+def _bulk_tensor(names: Names, op: cuda.BulkTensorOp) -> str:
+    coordinates = _as_int(names, op.box_map, op.box_indices)[::-1]  # PTX has the innermost first
+    rank = len(coordinates)
+    places = ", ".join(f"%{i + 3}" for i in range(rank))
+    text = (
+        f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        f"[%0], [%1, {{{places}}}], [%2];"
+    )
+    return asm(
+        text,
+        shared_address(names.element(op.destination, op.map, op.indices)),
+        ("l", f"&{names.name(op.tensor_map)}"),
+        shared_address(names.element(op.barriers, op.barrier_map, op.barrier_indices)),
+        *coordinates,
+    )
+
+
 PTX_STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.CpAsyncOp: _cp_async,
     cuda.CpAsyncCommitOp: lambda names, op: asm("cp.async.commit_group;"),
+    cuda.MbarriersOp: _mbarriers,
+    cuda.MbarrierInitOp: _mbarrier_init,
+    cuda.MbarrierExpectTxOp: _mbarrier_expect,
+    cuda.MbarrierWaitOp: _mbarrier_wait,
+    cuda.FenceProxyAsyncOp: lambda names, op: asm("fence.proxy.async.shared::cta;"),
+    cuda.BulkTensorOp: _bulk_tensor,
     cuda.CpAsyncWaitOp: lambda names, op: asm(f"cp.async.wait_group {op.pending.value.data};"),
 }
 """The statement of each operation."""

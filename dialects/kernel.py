@@ -23,6 +23,15 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from .kernel_async import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp
+from .kernel_bulk import (
+    BulkCopyOp,
+    FenceOp,
+    MbarrierExpectBytesOp,
+    MbarrierInitOp,
+    MbarriersOp,
+    MbarrierWaitOp,
+    TensorMapOp,
+)
 from .kernel_device import (
     MAX_STATIC_SHARED_BYTES,
     WARP,
@@ -42,6 +51,8 @@ from .kernel_host import (
     print_geometry,
     verify_geometry,
 )
+from .mbarriers import MbarriersType
+from .tensor_map import TensorMapType
 
 Kernel = Dialect(
     "kernel",
@@ -56,11 +67,18 @@ Kernel = Dialect(
         AsyncCopyOp,
         AsyncCommitOp,
         AsyncWaitOp,
+        MbarriersOp,
+        MbarrierInitOp,
+        MbarrierExpectBytesOp,
+        MbarrierWaitOp,
+        FenceOp,
+        BulkCopyOp,
+        TensorMapOp,
         AllocOp,
         LaunchOp,
         CallOp,
     ],
-    [],
+    [MbarriersType, TensorMapType],
 )
 
 __all__ = [
@@ -73,12 +91,21 @@ __all__ = [
     "AsyncWaitOp",
     "BarrierOp",
     "BlockIdOp",
+    "BulkCopyOp",
     "CallOp",
+    "FenceOp",
     "FuncOp",
     "Kernel",
     "LaunchOp",
+    "MbarrierExpectBytesOp",
+    "MbarrierInitOp",
+    "MbarrierWaitOp",
+    "MbarriersOp",
+    "MbarriersType",
     "SharedOp",
     "ShuffleOp",
+    "TensorMapOp",
+    "TensorMapType",
     "ThreadIdOp",
     "parse_geometry",
     "print_geometry",

@@ -101,6 +101,11 @@ class AsyncCopyOp(IRDLOperation):
             },
         )
 
+    @property
+    def elements(self) -> int:
+        """Elements that one thread copies."""
+        return self.vector.value.data
+
     def verify_(self) -> None:
         source, destination = self.source.type, self.destination.type
         assert isinstance(source, MemRefType)

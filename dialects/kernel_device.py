@@ -49,6 +49,7 @@ from xdsl.utils.exceptions import VerifyException
 from .kernel_host import parse_geometry, print_geometry, verify_geometry
 from .scalars import storage_bytes, verify_element
 from .sizes import Extent, ExtentAttr, static_shape
+from .tensor_map import TensorMapType
 from .tile import SHARED
 
 WARP = 32
@@ -95,8 +96,10 @@ class FuncOp(IRDLOperation):
         if self.function_type.outputs.data:
             raise VerifyException("a kernel returns nothing; it stores to memory")
         for argument in self.body.block.args:
-            if not isinstance(argument.type, MemRefType | IndexType):
-                raise VerifyException(f"arguments are memrefs or index, got {argument.type}")
+            if not isinstance(argument.type, MemRefType | IndexType | TensorMapType):
+                raise VerifyException(
+                    f"arguments are memrefs, tensor maps or index, got {argument.type}"
+                )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from ..analysis.plan import buffer_bytes
 from ..analysis.stores import KernelFunc, stored_arguments
-from ..dialects.kernel import AllocOp, LaunchOp
+from ..dialects.kernel import AllocOp, LaunchOp, TensorMapOp
 from ..dialects.sizes import static_extent
 from .tensor_ir import ProgramError
 
@@ -30,6 +30,8 @@ class Arena:
                 last = first + static_extent(buffer_bytes(op.result.type))
                 self.places[op.result] = len(self.places), slice(first, last)
                 end = max(end, last)
+            elif isinstance(op, TensorMapOp) and op.tensor in self.places:
+                self.places[op.result] = self.places[op.tensor]
         self.owner = np.full(end, FREE, np.int64)
 
     def launch(self, op: LaunchOp, function: KernelFunc) -> None:

@@ -9,186 +9,83 @@ a fault at the end of the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
-from .device_memory import NOBODY, Memory, fault
+from ..dialects import cuda, kernel
+from .flights import Flight, Flights
+from .lanes import Lanes
 from .numpy_types import Array
-from .poison import poisoned
 
 
-@dataclass
-class Copy:
-    """One execution of a copy by some threads, a row of each array per thread.
+class ThreadCopies:
+    """The groups of copies of each thread."""
 
-    `where` and `source_where` are the elements of a row, `present` those rows that read the source.
-    """
+    def __init__(self, lanes: Lanes, flights: Flights):
+        self.lanes = lanes
+        self.flights = flights
+        self.committed = np.zeros(lanes.shape, np.int64)
+        self.waited = np.zeros(lanes.shape, np.int64)
+        self.started: list[tuple[Flight, tuple[Array, Array], Array, Array]] = []
+        self.handlers: dict[type[Operation], Callable[[Any], None]] = {
+            kernel.AsyncCopyOp: self._copy,
+            cuda.CpAsyncOp: self._copy,
+            kernel.AsyncCommitOp: self._commit,
+            cuda.CpAsyncCommitOp: self._commit,
+            kernel.AsyncWaitOp: self._wait,
+            cuda.CpAsyncWaitOp: self._wait,
+        }
 
-    op: Operation
-    memory: Memory
-    where: tuple[Array, ...]
-    values: Array
-    source: Memory
-    source_where: tuple[Array, ...]
-    present: Array
-    numbers: Array
-    slots: Array
-    threads: Array
-    groups: Array
-    flying: Array
-
-
-@dataclass
-class Elements:
-    """The elements that active threads touch, a row of neighbours per thread."""
-
-    slots: Array
-    threads: Array
-    numbers: Array
-    where: tuple[Array, ...]
-
-
-class AsyncCopies:
-    """The copies of a machine's threads that are on their way, and the groups of each thread."""
-
-    def __init__(self, blocks: int, threads: int):
-        self.copies: dict[int, Copy] = {}
-        self.started = 0
-        self.committed = np.zeros((blocks, threads), np.int64)
-        self.waited = np.zeros((blocks, threads), np.int64)
-
-    def start(
-        self,
-        op: Operation,
-        element: Attribute,
-        source: tuple[Memory, Elements],
-        present: Array,
-        destination: tuple[Memory, Elements],
-    ) -> None:
-        """Threads start to copy; rows that are not `present` are filled with zeros."""
-        memory, target = destination
-        origin, elements = source
-        number = self.started
-        self.started += 1
-        self.check(op, memory, target.where, "copies to", leaving=False)
-        numbers = target.numbers[:, None]
-        memory.write(op, _rows(numbers, target.where), _flat(target.where))
-        read = tuple(w[present] for w in elements.where)
-        self.check(op, origin, read, "copies from", leaving=False)
-        origin.read(op, _rows(numbers[present], read), _flat(read))
-        values = np.zeros(target.where[0].shape, memory.data.dtype)
-        values[present] = origin.data[read]
-        memory.data[target.where] = poisoned(element, ())
-        _mark(memory, "arriving", target.where, number)
-        if origin.writer is not None:
-            _mark(origin, "leaving", read, number)
-        groups = self.committed[target.slots, target.threads]
-        flying = np.ones(len(groups), bool)
-        self.copies[number] = Copy(
-            op,
-            memory,
-            target.where,
-            values,
-            origin,
-            elements.where,
-            present,
-            target.numbers,
-            target.slots,
-            target.threads,
-            groups,
-            flying,
-        )
-
-    def commit(self, mask: Array) -> None:
-        """Active threads make a group of their copies."""
-        self.committed += mask
-
-    def wait(self, mask: Array, pending: int) -> None:
-        """Active threads wait for all but their newest groups; their copies arrive."""
-        done = np.maximum(self.waited, self.committed - pending)
-        self.waited = np.where(mask, done, self.waited)
-        for number, copy in list(self.copies.items()):
-            arrived = copy.flying & (copy.groups < self.waited[copy.slots, copy.threads])
-            if np.any(arrived):
-                self._arrive(copy, arrived)
-            if not np.any(copy.flying):
-                del self.copies[number]
-
-    def _arrive(self, copy: Copy, rows: Array) -> None:
-        where = tuple(w[rows] for w in copy.where)
-        assert copy.memory.writer is not None
-        assert copy.memory.arriving is not None
-        copy.memory.data[where] = copy.values[rows]
-        copy.memory.writer[where] = copy.numbers[rows][:, None]
-        copy.memory.arriving[where] = NOBODY
-        if copy.source.leaving is not None:
-            read = rows & copy.present
-            copy.source.leaving[tuple(w[read] for w in copy.source_where)] = NOBODY
-        copy.flying &= ~rows
-
-    def check(
-        self, op: Operation, memory: Memory, where: tuple[Array, ...], verb: str, *, leaving: bool
-    ) -> None:
-        """Raise MachineFault if an element is on its way; with `leaving`, also if it is being read."""
-        if memory.arriving is not None:
-            self._check(op, memory, memory.arriving, where, f"{verb} an element", "fill")
-        if leaving and memory.leaving is not None:
-            self._check(op, memory, memory.leaving, where, f"{verb} an element", "read")
-
-    def _check(
-        self,
-        op: Operation,
-        memory: Memory,
-        marks: Array,
-        where: tuple[Array, ...],
-        does: str,
-        verb: str,
-    ) -> None:
-        found = marks[where].reshape(-1)
-        if np.all(found == NOBODY):
+    def _copy(self, op: kernel.AsyncCopyOp | cuda.CpAsyncOp) -> None:
+        lanes, width = self.lanes, op.elements
+        outer = lanes.mask
+        memory, flat = lanes.place(op, op.destination, op.map, op.indices, width)
+        target = lanes.rows(op, memory, flat, width)
+        if not target.numbers.size:
             return
-        first = int(np.flatnonzero(found != NOBODY)[0])
-        copy = self.copies[int(found[first])]
-        element = [int(w.reshape(-1)[first]) for w in where]
-        rows = copy.where if verb == "fill" else copy.source_where
-        same = np.logical_and.reduce([w == e for w, e in zip(rows, element, strict=True)])
-        row = int(np.flatnonzero(same.any(axis=1) & copy.flying)[0])
-        state = self._state(copy, row)
-        raise fault(
-            op,
-            f"{does} of {memory.name} that the copy at {copy.op.location} may still {verb}: {state}",
-        )
+        condition = np.ones((1, 1), bool) if op.condition is None else lanes.values[op.condition]
+        present = lanes.full(condition)[lanes.full(outer)]
+        lanes.mask = outer & condition
+        source, flat = lanes.place(op, op.source, op.source_map, op.source_indices, width)
+        origin = lanes.rows(op, source, flat, width)
+        lanes.mask = outer
+        self.flights.check(op, memory, target, "copies to")
+        memory.write(op, target.numbers[:, None], target.where)
+        self.flights.check(op, source, origin, "copies from")
+        source.read(op, origin.numbers[:, None], origin.where)
+        values = np.zeros(target.where[-1].shape, memory.data.dtype)
+        values[present] = source.data[origin.where]
+        source_where = tuple(np.zeros_like(target.where[-1]) for _ in origin.where)
+        for every, read in zip(source_where, origin.where, strict=True):
+            every[present] = read
+        thread = (target.slots, target.threads)
+        groups = self.committed[thread]
 
-    def _state(self, copy: Copy, row: int) -> str:
-        committed = self.committed[copy.slots[row], copy.threads[row]]
-        if copy.groups[row] >= committed:
-            return "its thread has not committed it"
-        newer = int(committed - copy.groups[row]) - 1
-        return f"its thread has not waited for it, with {newer} newer groups pending"
+        def state(row: int) -> str:
+            newer = int(self.committed[target.slots[row], target.threads[row]] - groups[row]) - 1
+            if newer < 0:
+                return "its thread has not committed it"
+            return f"its thread has not waited for it, with {newer} newer groups pending"
 
-    def finish(self) -> None:
-        """The kernel ends; raises MachineFault at a copy that is still on its way."""
-        for copy in self.copies.values():
-            row = int(np.flatnonzero(copy.flying)[0])
-            state = self._state(copy, row)
-            raise fault(copy.op, f"is on its way when the kernel ends: {state}")
+        flight = Flight(op, memory, target.where, values, state, source, source_where, present)
+        self.flights.start(flight)
+        self.started.append((flight, thread, groups, target.numbers))
 
+    def _commit(self, op: Operation) -> None:
+        self.committed += self.lanes.full(self.lanes.mask)
 
-def _rows(numbers: Array, where: Sequence[Array]) -> Array:
-    """The thread of each element, flat."""
-    return np.broadcast_to(numbers, where[0].shape).reshape(-1)
-
-
-def _flat(where: Sequence[Array]) -> tuple[Array, ...]:
-    return tuple(w.reshape(-1) for w in where)
-
-
-def _mark(memory: Memory, kind: str, where: tuple[Array, ...], number: int) -> None:
-    marks: Array | None = getattr(memory, kind)
-    if marks is None:
-        marks = np.full(memory.data.shape, NOBODY, np.int64)
-        setattr(memory, kind, marks)
-    marks[where] = number
+    def _wait(self, op: kernel.AsyncWaitOp | cuda.CpAsyncWaitOp) -> None:
+        """Active threads wait for all but their newest groups; the others arrive."""
+        done = np.maximum(self.waited, self.committed - op.pending.value.data)
+        self.waited = np.where(self.lanes.mask, done, self.waited)
+        for flight, thread, groups, numbers in self.started:
+            rows = flight.flying & (groups < self.waited[thread])
+            self.flights.arrive(flight, rows)
+            flight.memory.write(
+                flight.op, numbers[rows][:, None], tuple(w[rows] for w in flight.where)
+            )
+        self.started = [each for each in self.started if np.any(each[0].flying)]
+        self.flights.drop_arrived()

@@ -28,7 +28,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from ..dialects import cuda, loop
 from ..dialects.sizes import static_extent
-from .device_memory import Memory
+from .device_memory import Memory, fault
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype
 from .scalar_ops import erf
 from .simt import SimtMachine
@@ -149,9 +149,6 @@ class CudaMachine(SimtMachine):
             cuda.SharedOp: self._shared_array,
             cuda.SyncthreadsOp: self.barrier,
             cuda.ShuffleXorOp: self.shuffle,
-            cuda.CpAsyncOp: self._cp_async,
-            cuda.CpAsyncCommitOp: self.commit,
-            cuda.CpAsyncWaitOp: self.wait,
             cuda.VariableOp: self._variable,
             cuda.AssignOp: self._assign,
             cuda.ForOp: self._counted,
@@ -176,7 +173,7 @@ class CudaMachine(SimtMachine):
         limit = 1 << 31
         if self.narrow and (index.min() < -limit or index.max() >= limit):
             if np.any(((index < -limit) | (index >= limit)) & self.mask):
-                raise self.fault(op, "overflows: its index does not fit int")
+                raise fault(op, "overflows: its index does not fit int")
         return index
 
     def _check_dividends(
@@ -185,7 +182,7 @@ class CudaMachine(SimtMachine):
         dims = [self.values[v] for v in operands]
         for dividend in (d for expr in exprs for d in _dividends(expr)):
             if np.any((self._fits(op, evaluate_index(dividend, dims)) < 0) & self.mask):
-                raise self.fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
+                raise fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
 
     def test(self, op: loop.TestOp | cuda.TestOp) -> None:
         """Whether all of some conditions hold."""
@@ -219,9 +216,7 @@ class CudaMachine(SimtMachine):
         result = _OPERATORS[operator](a, b)
         if operator in "+-*" and result.dtype.name in ("int32", "int64"):
             if np.any(_overflows(operator, a, b, result) & self.mask):
-                raise self.fault(
-                    op, f"overflows in a signed {operator}, which C++ leaves undefined"
-                )
+                raise fault(op, f"overflows in a signed {operator}, which C++ leaves undefined")
         return result
 
     def _call(self, op: cuda.CallOp) -> Array:
@@ -243,38 +238,31 @@ class CudaMachine(SimtMachine):
             return float_to_integer(value, dtype)
         return value.astype(dtype)
 
-    def _flat(
+    def place(
         self,
         op: Operation,
-        pointer: SSAValue,
+        memref: SSAValue,
         map: AffineMapAttr,
         operands: Sequence[SSAValue],
         width: int = 1,
     ) -> tuple[Memory, Array]:
-        """The memory and the flat offset of an access."""
-        memory, exprs = self.memories[pointer], map.data.results
-        self._check_dividends(op, exprs, operands)
-        flat = self.offsets(op, exprs, operands, memory.data.shape[-1:], width)
+        """The memory and the flat offset of an access to `width` neighbours; `memref` is a pointer."""
+        memory = self.memories[memref]
+        flat = self.offsets(op, map.data.results, operands, memory.data.shape[-1:], width)
         return memory, self._fits(op, flat)
 
+    def index(self, op: Operation, expr: AffineExpr, operands: Sequence[SSAValue]) -> Array:
+        """The value of an index expression, as C++ computes it."""
+        self._check_dividends(op, [expr], operands)
+        return super().index(op, expr, operands)
+
     def _load_flat(self, op: cuda.LoadOp) -> None:
-        memory, flat = self._flat(op, op.pointer, op.map, op.offset)
+        memory, flat = self.place(op, op.pointer, op.map, op.offset)
         self.values[op.result] = self.load(op, memory, flat)
 
     def _store_flat(self, op: cuda.StoreOp) -> None:
-        memory, flat = self._flat(op, op.pointer, op.map, op.offset)
+        memory, flat = self.place(op, op.pointer, op.map, op.offset)
         self.store(op, memory, flat, op.value)
-
-    def _cp_async(self, op: cuda.CpAsyncOp) -> None:
-        width = op.elements
-        memory, to = self._flat(op, op.destination, op.map, op.offset, width)
-        present = self.present(op.condition)
-        outer, self.mask = self.mask, self.mask & present
-        source, origin = self._flat(op, op.source, op.source_map, op.source_offset, width)
-        self.mask = outer
-        pointer = op.source.type
-        assert isinstance(pointer, cuda.PointerType)
-        self.start_copy(op, pointer.element, (source, memory), (origin, to), present, width)
 
     def _shared_array(self, op: cuda.SharedOp) -> None:
         pointer = op.result.type

@@ -27,7 +27,9 @@ class Memory:
     """A flat array with who touched each element; shared memory has a leading axis of blocks.
 
     `writer` and `reader` are None for memory that the kernel never stores to: it cannot race. `arriving`
-    and `leaving` are the numbers of the asynchronous copies that fill or read an element, if there are any.
+    and `leaving` are the numbers of the asynchronous copies that fill or read an element, `bulk` the number
+    of the bulk copy that filled it since the last barrier, `unfenced` whether threads wrote it since the last
+    fence; None as long as there are none. `extents` are those of a tensor.
     """
 
     data: Array
@@ -38,6 +40,9 @@ class Memory:
     initialised: Array | None = None
     arriving: Array | None = None
     leaving: Array | None = None
+    bulk: Array | None = None
+    unfenced: Array | None = None
+    extents: tuple[int, ...] = ()
 
     def watch(self) -> None:
         """Note from now on who touches what."""
@@ -46,7 +51,7 @@ class Memory:
 
     def forget(self, blocks: Array) -> None:
         """A barrier passed in some blocks: what happened before it cannot race any more."""
-        for touched in (self.writer, self.reader):
+        for touched in (self.writer, self.reader, self.bulk):
             if touched is not None:
                 touched[blocks] = NOBODY
 
@@ -60,6 +65,7 @@ class Memory:
         if self.initialised is not None and not np.all(self.initialised[where]):
             raise fault(op, f"reads an element of {self.name} that nobody has initialised")
         before = self.reader[where]
+        numbers = np.broadcast_to(numbers, before.shape)
         self.reader[where] = numbers  # of several readers now, one stays and the others see it
         several = ((before != NOBODY) & (before != numbers)) | (self.reader[where] != numbers)
         self.reader[tuple(w[several] for w in where)] = SEVERAL
@@ -76,3 +82,5 @@ class Memory:
             raise fault(op, f"races: two threads write one element of {self.name}")
         if self.initialised is not None:
             self.initialised[where] = True
+        if self.unfenced is not None:
+            self.unfenced[where] = True

@@ -18,7 +18,7 @@ from xdsl.traits import SymbolTable
 
 from ..analysis.sizes import instantiate, sizes_of, solve_sizes, types_at
 from ..dialects.calls import TensorCallOp
-from ..dialects.kernel import AllocOp, CallOp, LaunchOp
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.loop import KernelOp
 from ..dialects.sizes import static_shape
 from .arena import Arena
@@ -103,6 +103,8 @@ def _run(
                 callee = SymbolTable.lookup_symbol(module, op.callee)
                 assert isinstance(callee, func.FuncOp)
                 results = _run(module, callee, operands, history, call)
+            case TensorMapOp():
+                results = operands
             case LaunchOp():
                 device = find_kernel(module, op)
                 arena.launch(op, device)

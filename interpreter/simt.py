@@ -22,21 +22,24 @@ import numpy as np
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
 
 from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
 from ..dialects.sizes import static_shape
-from .async_copies import AsyncCopies, Elements
-from .device_memory import MachineFault, Memory, fault
+from .async_copies import ThreadCopies
+from .bulk_copies import BulkCopies
+from .device_memory import MachineFault as MachineFault
+from .device_memory import Memory, fault
+from .flights import Flights
+from .lanes import Lanes
 from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate
 from .tensor_ir import ProgramError, evaluate_index
 
 
-class SimtMachine:
+class SimtMachine(Lanes):
     """Executes one kernel on blocks of a grid, given by their numbers; subclassed for `cuda`.
 
     `only` are the operations to execute, all of them if it is None; with it, stores leave a mark in the
@@ -44,24 +47,16 @@ class SimtMachine:
     """
 
     def __init__(self, blocks: Array, threads: int, only: Container[Operation] | None = None):
-        self.shape = (len(blocks), threads)
-        self.block_id = blocks.astype(np.int64)[:, None]
-        self.thread_id = np.arange(threads, dtype=np.int64)[None, :]
-        self.slot = np.arange(len(blocks), dtype=np.int64)[:, None]
+        super().__init__(blocks, threads)
         self.only = only
-        self.mask: Array = np.ones((1, 1), bool)
-        self.copies = AsyncCopies(*self.shape)
-        self.values: dict[SSAValue, Array] = {}
-        self.memories: dict[SSAValue, Memory] = {}
+        self.flights = Flights()
+        self.bulk_copies = BulkCopies(self, self.flights)
         self.handlers: dict[type[Operation], Callable[[Any], None]] = {
             kernel.ThreadIdOp: self._thread_id,
             kernel.BlockIdOp: self._block_id,
             kernel.SharedOp: self._shared,
             kernel.BarrierOp: self.barrier,
             kernel.ShuffleOp: self.shuffle,
-            kernel.AsyncCopyOp: self._async_copy,
-            kernel.AsyncCommitOp: self.commit,
-            kernel.AsyncWaitOp: self.wait,
             kernel.AssertOp: self._assert,
             loop.LoadOp: self._load,
             loop.StoreOp: self._store,
@@ -69,6 +64,8 @@ class SimtMachine:
             loop.TestOp: self.test,
             scf.ForOp: self._for,
             scf.IfOp: self._if,
+            **ThreadCopies(self, self.flights).handlers,
+            **self.bulk_copies.handlers,
         }
 
     # ------------------------------------------------------------------ running
@@ -92,17 +89,9 @@ class SimtMachine:
             raise NotExecutable(f"'{op.name}'")
         self.values[op.results[0]] = result
 
-    def fault(self, op: Operation, what: str) -> MachineFault:
-        """A fault at an operation."""
-        return fault(op, what)
-
     def finish(self) -> None:
         """The kernel ends; raises MachineFault if it must not yet."""
-        self.copies.finish()
-
-    def full(self, value: Array) -> Array:
-        """A value with one element per thread of the grid."""
-        return np.broadcast_to(value, self.shape)
+        self.flights.finish()
 
     # ------------------------------------------------------------------ identity
 
@@ -141,6 +130,7 @@ class SimtMachine:
         memory = Memory(poisoned(element, shape), True, value.name_hint or "shared")
         memory.watch()
         memory.initialised = np.zeros(shape, bool)
+        memory.unfenced = np.zeros(shape, bool)
         self.memories[value] = memory
 
     def barrier(self, op: Operation) -> None:
@@ -149,160 +139,57 @@ class SimtMachine:
         arrived: Array = np.any(active, axis=1)
         present: Array = np.all(active, axis=1)
         if np.any(arrived & ~present):
-            raise self.fault(op, "is reached by some threads of a block only: divergent barrier")
+            raise fault(op, "is reached by some threads of a block only: divergent barrier")
         for memory in self.memories.values():
             if memory.shared:
                 memory.forget(arrived)
+        self.bulk_copies.barrier(arrived)
 
     def shuffle(self, op: kernel.ShuffleOp | cuda.ShuffleXorOp) -> None:
         """Exchange values between the lanes of a warp."""
         threads = self.shape[1]
         source = np.arange(threads) ^ op.lane_mask.value.data
         if np.any(source >= threads):
-            raise self.fault(op, f"reads a lane that a block of {threads} threads does not have")
+            raise fault(op, f"reads a lane that a block of {threads} threads does not have")
         active = self.full(self.mask)
         for first in range(0, threads, WARP):
             warp = active[:, first : first + WARP]
             if np.any(warp.any(axis=1) & ~warp.all(axis=1)):
-                raise self.fault(op, "is reached by some lanes of a warp only: divergent shuffle")
+                raise fault(op, "is reached by some lanes of a warp only: divergent shuffle")
         self.values[op.result] = self.full(self.values[op.value])[:, source]
 
     # ------------------------------------------------------------------ memory
-
-    def offsets(
-        self,
-        op: Operation,
-        exprs: Sequence[AffineExpr],
-        operands: Sequence[SSAValue],
-        shape: Sequence[int],
-        width: int = 1,
-    ) -> Array:
-        """Flat offsets of an access to `width` neighbours, checked against the extents for active threads."""
-        dims = [self.values[v] for v in operands]
-        flat: Array = np.zeros((1, 1), np.int64)
-        for axis, (expr, extent) in enumerate(zip(exprs, shape, strict=True)):
-            index = evaluate_index(expr, dims)
-            end = extent if axis < len(shape) - 1 else extent - width + 1
-            if index.min() < 0 or index.max() >= end:
-                wrong = ((index < 0) | (index >= end)) & self.mask
-                if np.any(wrong):
-                    bad = np.broadcast_to(index, wrong.shape)[wrong]
-                    raise self.fault(
-                        op,
-                        f"is out of bounds: index {bad.min()}..{bad.max() + extent - end} of axis "
-                        f"{axis}, whose extent is {extent}",
-                    )
-                index = np.clip(index, 0, max(end - 1, 0))
-            flat = flat * extent + index
-        return flat
-
-    def _lanes(self, memory: Memory, flat: Array) -> tuple[Array, Array, tuple[Array, ...]]:
-        """The active threads, their numbers in the grid, and the elements they touch."""
-        active = self.full(self.mask)
-        numbers = (self.block_id * self.shape[1] + self.thread_id)[active]
-        where = self.full(flat)[active]
-        if memory.shared:
-            return active, numbers, (self.full(self.slot)[active], where)
-        return active, numbers, (where,)
 
     def load(self, op: Operation, memory: Memory, flat: Array) -> Array:
         """Read one element per active thread."""
         if memory.writer is None:
             return memory.data[flat] if memory.data.size else np.zeros((1, 1), memory.data.dtype)
-        active, numbers, where = self._lanes(memory, flat)
+        lanes = self.touched(memory, flat)
         result = np.zeros(self.shape, memory.data.dtype)
-        if not numbers.size:
+        if not lanes.numbers.size:
             return result
-        self.copies.check(op, memory, where, "reads", leaving=False)
-        memory.read(op, numbers, where)
-        result[active] = memory.data[where]
+        self.flights.check(op, memory, lanes, "reads")
+        memory.read(op, lanes.numbers, lanes.where)
+        result[self.full(self.mask)] = memory.data[lanes.where]
         return result
 
     def store(self, op: Operation, memory: Memory, flat: Array, value: SSAValue) -> None:
         """Write one element per active thread."""
-        active, numbers, where = self._lanes(memory, flat)
-        if not numbers.size:
+        lanes = self.touched(memory, flat)
+        if not lanes.numbers.size:
             return
-        self.copies.check(op, memory, where, "writes", leaving=True)
-        memory.write(op, numbers, where)
+        self.flights.check(op, memory, lanes, "writes")
+        memory.write(op, lanes.numbers, lanes.where)
         if self.only is None:
-            memory.data[where] = self.full(self.values[value])[active]
+            memory.data[lanes.where] = self.full(self.values[value])[self.full(self.mask)]
 
     def _load(self, op: loop.LoadOp) -> None:
-        memref = op.memref.type
-        assert isinstance(memref, MemRefType)
-        flat = self.offsets(op, op.map.data.results, op.indices, static_shape(memref))
-        self.values[op.result] = self.load(op, self.memories[op.memref], flat)
+        memory, flat = self.place(op, op.memref, op.map, op.indices)
+        self.values[op.result] = self.load(op, memory, flat)
 
     def _store(self, op: loop.StoreOp) -> None:
-        memref = op.memref.type
-        assert isinstance(memref, MemRefType)
-        flat = self.offsets(op, op.map.data.results, op.indices, static_shape(memref))
-        self.store(op, self.memories[op.memref], flat, op.value)
-
-    # ------------------------------------------------------------------ asynchronous copies
-
-    def _async_copy(self, op: kernel.AsyncCopyOp) -> None:
-        source, destination = op.source.type, op.destination.type
-        assert isinstance(source, MemRefType)
-        assert isinstance(destination, MemRefType)
-        width = op.vector.value.data
-        to = self.offsets(op, op.map.data.results, op.indices, static_shape(destination), width)
-        present = self.present(op.condition)
-        outer, self.mask = self.mask, self.mask & present
-        exprs, shape = op.source_map.data.results, static_shape(source)
-        origin = self.offsets(op, exprs, op.source_indices, shape, width)
-        self.mask = outer
-        memories = self.memories[op.source], self.memories[op.destination]
-        self.start_copy(op, source.element_type, memories, (origin, to), present, width)
-
-    def present(self, condition: SSAValue | None) -> Array:
-        """Which threads copy data; the others copy zeros."""
-        return np.ones((1, 1), bool) if condition is None else self.values[condition]
-
-    def start_copy(
-        self,
-        op: Operation,
-        element: Attribute,
-        memories: tuple[Memory, Memory],
-        offsets: tuple[Array, Array],
-        present: Array,
-        width: int,
-    ) -> None:
-        """Each active thread starts to copy `width` neighbours from one memory to another."""
-        if not np.any(self.mask):
-            return
-        ends = [
-            (memory, self.neighbours(op, memory, flat, width, where))
-            for memory, flat, where in zip(
-                memories, offsets, (self.mask & present, self.mask), strict=True
-            )
-        ]
-        active = self.full(self.mask)
-        self.copies.start(op, element, ends[0], self.full(present)[active], ends[1])
-
-    def neighbours(
-        self, op: Operation, memory: Memory, flat: Array, width: int, checked: Array
-    ) -> Elements:
-        """The elements that active threads touch; where `checked`, their offsets must be aligned."""
-        if np.any((flat % width != 0) & checked):
-            wrong = self.full(flat)[self.full((flat % width != 0) & checked)][0]
-            raise self.fault(
-                op, f"is misaligned: offset {wrong} of {memory.name} is no multiple of {width}"
-            )
-        active, numbers, where = self._lanes(memory, flat)
-        rows = [w[:, None] + np.zeros(width, np.int64) for w in where]
-        rows[-1] = rows[-1] + np.arange(width)
-        slots, threads = np.nonzero(active)
-        return Elements(slots, threads, numbers, tuple(rows))
-
-    def commit(self, op: Operation) -> None:
-        """Active threads make a group of what they copy."""
-        self.copies.commit(self.full(self.mask))
-
-    def wait(self, op: kernel.AsyncWaitOp | cuda.CpAsyncWaitOp) -> None:
-        """Active threads wait for all but the newest of their groups."""
-        self.copies.wait(self.full(self.mask), op.pending.value.data)
+        memory, flat = self.place(op, op.memref, op.map, op.indices)
+        self.store(op, memory, flat, op.value)
 
     # ------------------------------------------------------------------ control flow
 
@@ -376,7 +263,8 @@ def memories_of(function: KernelFunc, args: Sequence[Array]) -> dict[SSAValue, M
     stored = stored_arguments(function)
     memories: dict[SSAValue, Memory] = {}
     for argument, value in zip(function.body.block.args, args, strict=True):
-        memory = Memory(value.reshape(-1), False, argument.name_hint or f"#{argument.index}")
+        name = argument.name_hint or f"#{argument.index}"
+        memory = Memory(value.reshape(-1), False, name, extents=value.shape)
         if argument in stored:
             memory.watch()
         memories[argument] = memory

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import cuda, kernel
+from ...dialects.mbarriers import Index
 from ...dialects.scalars import storage_bytes
 
 
@@ -22,6 +23,10 @@ class Lowering(Protocol):
         self, memref: SSAValue, exprs: Sequence[AffineExpr], indices: Sequence[SSAValue]
     ) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
         """The pointer, flat offset and operands of an access."""
+        ...
+
+    def index_of(self, map: AffineMapAttr, indices: Sequence[SSAValue]) -> Index:
+        """Index expressions as C++ computes them, and their operands."""
         ...
 
     def simple(self, op: Operation, new: Operation) -> None:
@@ -43,9 +48,46 @@ def _async_wait(state: Lowering, op: kernel.AsyncWaitOp) -> None:
     state.simple(op, cuda.CpAsyncWaitOp(op.pending.value.data))
 
 
+def _init(state: Lowering, op: kernel.MbarrierInitOp) -> None:
+    index = state.index_of(op.map, op.indices)
+    new = cuda.MbarrierInitOp(state.values[op.barriers], index, op.number.value.data)
+    state.simple(op, new)
+
+
+def _expect(state: Lowering, op: kernel.MbarrierExpectBytesOp) -> None:
+    index = state.index_of(op.map, op.indices)
+    new = cuda.MbarrierExpectTxOp(state.values[op.barriers], index, op.number.value.data)
+    state.simple(op, new)
+
+
+def _mbarrier_wait(state: Lowering, op: kernel.MbarrierWaitOp) -> None:
+    index = state.index_of(op.map, op.indices)
+    parity = state.index_of(op.parity, op.parity_indices)
+    state.simple(op, cuda.MbarrierWaitOp(state.values[op.barriers], index, parity))
+
+
+def _bulk_copy(state: Lowering, op: kernel.BulkCopyOp) -> None:
+    pointer, offset, operands = state.address(op.destination, op.map.data.results, op.indices)
+    new = cuda.BulkTensorOp(
+        state.values[op.tensor_map],
+        state.index_of(op.box_map, op.box_indices),
+        pointer,
+        ([offset], operands),
+        state.values[op.barriers],
+        state.index_of(op.barrier_map, op.barrier_indices),
+    )
+    state.simple(op, new)
+
+
 ASYNC_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.AsyncCopyOp: _async_copy,
     kernel.AsyncCommitOp: lambda state, op: state.simple(op, cuda.CpAsyncCommitOp()),
     kernel.AsyncWaitOp: _async_wait,
+    kernel.MbarriersOp: lambda state, op: state.simple(op, cuda.MbarriersOp(op.count.value.data)),
+    kernel.MbarrierInitOp: _init,
+    kernel.MbarrierExpectBytesOp: _expect,
+    kernel.MbarrierWaitOp: _mbarrier_wait,
+    kernel.FenceOp: lambda state, op: state.simple(op, cuda.FenceProxyAsyncOp()),
+    kernel.BulkCopyOp: _bulk_copy,
 }
 """How each operation is lowered."""

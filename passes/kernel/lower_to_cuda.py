@@ -36,6 +36,7 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -64,7 +65,9 @@ from ...dialects import cuda, kernel, loop
 from ...dialects.affine import binary
 from ...dialects.cuda_values import CALLS, IDENTIFIER, RESERVED
 from ...dialects.index import linearize
+from ...dialects.mbarriers import Index
 from ...dialects.sizes import extent_expr, shape_of, static_shape
+from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
 from ..decisions import record
 from .cuda_async import ASYNC_HANDLERS
@@ -222,6 +225,12 @@ class _Lowering:
         flat = simplify(linearize(exprs, shape_of(memref.type)), ranges)
         return self.values[memref], self.index(flat, ranges), [self.values[v] for v in indices]
 
+    def index_of(self, map: AffineMapAttr, indices: Sequence[SSAValue]) -> Index:
+        """Index expressions as C++ computes them, and their operands."""
+        ranges = operand_ranges(indices)
+        exprs = [self.index(simplify(e, ranges), ranges) for e in map.data.results]
+        return exprs, [self.values[v] for v in indices]
+
 
 def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
     first, extent, step = (known_extent(v) for v in (op.lb, op.ub, op.step))
@@ -330,14 +339,15 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
     entry = Block()
     state = _Lowering(Builder(InsertPoint.at_end(entry)))
     for argument in function.body.block.args:
-        memref = argument.type
-        if not isinstance(memref, MemRefType):
+        type = argument.type
+        if isinstance(type, MemRefType):
+            type = cuda.PointerType(type.element_type, read_only=argument not in stored)
+        elif not isinstance(type, TensorMapType):
             raise DeploError(
                 f"lower-to-cuda: argument {argument.name_hint or argument.index} of "
-                f"@{function.sym_name.data} is {memref}; sizes as arguments are not supported yet"
+                f"@{function.sym_name.data} is {type}; sizes as arguments are not supported yet"
             )
-        pointer = cuda.PointerType(memref.element_type, read_only=argument not in stored)
-        new = entry.insert_arg(pointer, len(entry.args))
+        new = entry.insert_arg(type, len(entry.args))
         new.name_hint = argument.name_hint
         state.values[argument] = new
     state.block(function.body.block, entry)

@@ -29,7 +29,7 @@
 
 // -----
 
-// expected-error@+1 {{arguments are pointers, got f32}}
+// expected-error@+1 {{arguments are pointers or tensor maps, got f32}}
 cuda.func @k(%x: f32) blocks(1) threads(1) index(i32) {
 }
 
@@ -396,4 +396,59 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr
   %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
   // expected-error@+1 {{leaves 0 to 7 groups pending, not 9}}
   cuda.cp_async_wait 9
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{counts arrivals of 1 to 1024, not 0}}
+  cuda.mbarrier_init %full[0], 0
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{expects 1 to 1048575, not 0}}
+  cuda.mbarrier_expect_tx %full[0], 0
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{the destination must be the result of a cuda.shared}}
+  cuda.bulk_tensor %x[0, 0] to %y[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{an address is one flat offset, got 2}}
+  cuda.bulk_tensor %x[0, 0] to %s[0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  %z = cuda.shared 1024 align 128 : !cuda.ptr<f16>
+  // expected-error@+1 {{copies f32 to !cuda.ptr<f16>}}
+  cuda.bulk_tensor %x[0, 0] to %z[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f16>
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 16 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{!kernel.tensor_map<16x64xf32> needs shared memory aligned to 128 bytes, not 16}}
+  cuda.bulk_tensor %x[0, 0] to %s[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
 }

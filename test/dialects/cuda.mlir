@@ -48,4 +48,14 @@ builtin.module {
     cuda.cp_async_commit
     cuda.cp_async_wait 1
   }
+  cuda.func @k_bulk(%x: !kernel.tensor_map<16x64xf32>) blocks(32) threads(64) index(i32) {
+    %s = cuda.shared 2048 align 128 : !cuda.ptr<f32>
+    %full = cuda.mbarriers 2
+    %row = cuda.block_idx
+    cuda.mbarrier_init %full[1], 1
+    cuda.fence_proxy_async
+    cuda.mbarrier_expect_tx %full[1], 4096
+    cuda.bulk_tensor %x[%row * 16, 0] to %s[%row mod 2 * 1024] barrier %full[1] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+    cuda.mbarrier_wait %full[%row mod 2] parity[%row floordiv 2 mod 2]
+  }
 }

@@ -33,7 +33,7 @@ kernel.func @k() blocks(1) threads(2048) {
 
 // -----
 
-// expected-error@+1 {{arguments are memrefs or index, got f32}}
+// expected-error@+1 {{arguments are memrefs, tensor maps or index, got f32}}
 kernel.func @k(%x: f32) blocks(1) threads(1) {
 }
 
@@ -294,4 +294,269 @@ kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
   %t = kernel.thread_id
   // expected-error@+1 {{leaves 0 to 7 groups pending, not 8}}
   kernel.async_wait 8
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{declares 1 to 64 barriers, not 0}}
+  %z = kernel.mbarriers 0
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{declares 1 to 64 barriers, not 65}}
+  %z = kernel.mbarriers 65
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{counts arrivals of 1 to 1024, not 0}}
+  kernel.mbarrier_init %full[0], 0
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{counts arrivals of 1 to 1024, not 1025}}
+  kernel.mbarrier_init %full[0], 1025
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{expects 1 to 1048575, not 1048576}}
+  kernel.mbarrier_expect_bytes %full[0], 1048576
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{the number of a barrier is one expression, got 2}}
+  kernel.mbarrier_wait %full[0, 1] parity[0]
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{a parity is one expression, got 0}}
+  kernel.mbarrier_wait %full[0] parity[]
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  %z = "test.op"() : () -> !kernel.mbarriers
+  // expected-error@+1 {{the barrier must be declared in the same kernel}}
+  kernel.mbarrier_wait %z[0] parity[0]
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{copies by a !kernel.tensor_map, got memref<64xf32>}}
+  kernel.bulk_copy %y[0] to %s[0, 0, 0] barrier %full[0] : memref<64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{1 coordinates of a box of rank 2}}
+  kernel.bulk_copy %x[0] to %s[0, 0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{copies to shared memory, not to memref<64xf32>}}
+  kernel.bulk_copy %x[0, 0] to %y[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<64xf32>
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{2 indices into rank-3 memref<2x16x64xf32, "shared">}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  %z = kernel.shared align 128 : memref<16x65xf32, "shared">
+  // expected-error@+1 {{a box of !kernel.tensor_map<16x64xf32> does not fill rows of memref<16x65xf32, "shared">}}
+  kernel.bulk_copy %x[0, 0] to %z[0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<16x65xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 64 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{needs shared memory aligned to 128 bytes, it is aligned to 64; declare it with kernel.shared align 128}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{is not proven to be a multiple of 128 bytes}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 0, %t * 16] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<8x64xbf16, swizzle 128>) blocks(4) threads(16) {
+  %s = kernel.shared align 512 : memref<8x64xbf16, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{needs shared memory aligned to 1024 bytes, it is aligned to 512}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 0] barrier %full[0] : !kernel.tensor_map<8x64xbf16, swizzle 128> to memref<8x64xbf16, "shared">
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{a box has 1 to 5 axes, not 0}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<f32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{a box has 1 to 5 axes, not 6}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<1x1x1x1x1x64xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{extents of a box are 1 to 256, not 16, 257}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x257xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{extents of a box are 1 to 256, not 0, 64}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<0x64xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{element type ui8 is not supported}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xui8>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{swizzle is 32, 64 or 128 bytes wide, not 96}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x8xf32, swizzle 96>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{rows of a box are multiples of 16 bytes, not 8}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{rows of a box are at most as wide as its swizzle, 64 bytes, not 128}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x32xf32, swizzle 64>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{!kernel.tensor_map<16x64xf16> is no box of memref<512x64xf32>}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xf16>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{!kernel.tensor_map<64xf32> is no box of memref<512x64xf32>}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<64xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<32x64xf32, "shared">) {
+  // expected-error@+1 {{describes global memory, got memref<32x64xf32, "shared">}}
+  %m = kernel.tensor_map %x : memref<32x64xf32, "shared"> to !kernel.tensor_map<16x64xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x63xf32>) {
+  // expected-error@+1 {{the stride of axis 0 of memref<512x63xf32> is not proven to be a multiple of 16 bytes}}
+  %m = kernel.tensor_map %x : memref<512x63xf32> to !kernel.tensor_map<16x32xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<4x?xf32, #sym.extents<s0>>) {
+  // expected-error@+1 {{the stride of axis 0 of memref<4x?xf32, #sym.extents<s0>> is not proven to be a multiple of 16 bytes}}
+  %m = kernel.tensor_map %x : memref<4x?xf32, #sym.extents<s0>> to !kernel.tensor_map<4x32xf32>
+  func.return
 }

@@ -30,6 +30,22 @@ builtin.module {
     kernel.async_wait 1
     kernel.async_wait 0
   }
+  kernel.func @k_bulk(%x: !kernel.tensor_map<16x64xf32>, %h: !kernel.tensor_map<1x8x64xbf16, swizzle 128>) blocks(32) threads(64) {
+    %row = kernel.block_id
+    %slab = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+    %halves = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+    %full = kernel.mbarriers 2
+    kernel.mbarrier_init %full[1], 1
+    kernel.fence
+    kernel.mbarrier_expect_bytes %full[1], 5120
+    kernel.bulk_copy %x[%row * 16, 0] to %slab[%row mod 2, 0, 0] barrier %full[1] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+    kernel.bulk_copy %h[%row, 8, 0] to %halves[0, 0] barrier %full[%row mod 2] : !kernel.tensor_map<1x8x64xbf16, swizzle 128> to memref<8x64xbf16, "shared">
+    kernel.mbarrier_wait %full[%row mod 2] parity[%row floordiv 2 mod 2]
+  }
+  func.func @describe(%x: memref<512x64xf32>) {
+    %map = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xf32>
+    func.return
+  }
   func.func @main(%x: memref<32x256xf32>, %n: index) -> memref<32xf32> {
     %y = kernel.alloc : memref<32xf32>
     %z = kernel.alloc at 128 : memref<32xf32>

@@ -82,3 +82,71 @@ kernel.func @narrow(%h: memref<8x64xf16>, %y: memref<64xf16>) blocks(1) threads(
   %v = loop.load %s[%t * 8] : memref<64xf16, "shared">
   loop.store %v, %y[%t] : memref<64xf16>
 }
+
+// -----
+
+// One thread lets the copy engine fetch 16 rows; everybody waits for its bytes.
+// CHECK-LABEL: cuda.func @bulk(%x: !kernel.tensor_map<1x16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(64) index(i32) {
+// CHECK-NEXT:  %b = cuda.block_idx
+// CHECK-NEXT:  %t = cuda.thread_idx
+// CHECK-NEXT:  %s = cuda.shared 2048 align 128 : !cuda.ptr<f32>
+// CHECK-NEXT:  %full = cuda.mbarriers 2
+// CHECK-NEXT:  %one = cuda.test[%t < 1]
+// CHECK-NEXT:  cuda.if %one {
+// CHECK-NEXT:  cuda.mbarrier_init %full[1], 1
+// CHECK-NEXT:  cuda.fence_proxy_async
+// CHECK-NEXT:  }
+// CHECK-NEXT:  cuda.syncthreads
+// CHECK-NEXT:  cuda.if %one {
+// CHECK-NEXT:  cuda.mbarrier_expect_tx %full[1], 4096
+// CHECK-NEXT:  cuda.bulk_tensor %x[%b, %b * 16 - 8, 0] to %s[1024] barrier %full[1] : !kernel.tensor_map<1x16x64xf32> to !cuda.ptr<f32>
+// CHECK-NEXT:  }
+// CHECK-NEXT:  cuda.mbarrier_wait %full[1] parity[0]
+// CHECK-NEXT:  %v = cuda.load %s[%b * 64 + %t + 1024] : !cuda.ptr<f32> -> f32
+// CHECK-NEXT:  cuda.store %v, %y[%b * 64 + %t] : f32, !cuda.ptr<f32>
+// CPP:      #ifndef DEPLO_TENSOR_MAP
+// CPP-NEXT: #define DEPLO_TENSOR_MAP
+// CPP-NEXT: struct __align__(64) TensorMap { unsigned long long words[16]; };
+// CPP-NEXT: #endif
+// CPP-NEXT: // <<<4, 64>>>
+// CPP-NEXT: extern "C" __global__ void __launch_bounds__(64) bulk(
+// CPP-NEXT: const __grid_constant__ TensorMap x,
+// CPP-NEXT: float* __restrict__ y)
+// CPP-NEXT: {
+// CPP-NEXT: const int b = blockIdx.x;
+// CPP-NEXT: const int t = threadIdx.x;
+// CPP-NEXT: __shared__ __align__(128) float s[2048];
+// CPP-NEXT: __shared__ unsigned long long full[2];
+// CPP-NEXT: const bool one = t < 1;
+// CPP-NEXT: if (one) {
+// CPP-NEXT: asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"((unsigned)__cvta_generic_to_shared(&full[1])) : "memory");
+// CPP-NEXT: asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+// CPP-NEXT: }
+// CPP-NEXT: __syncthreads();
+// CPP-NEXT: if (one) {
+// CPP-NEXT: asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 4096;" :: "r"((unsigned)__cvta_generic_to_shared(&full[1])) : "memory");
+// CPP-NEXT: asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" :: "r"((unsigned)__cvta_generic_to_shared(&s[1024])), "l"(&x), "r"((unsigned)__cvta_generic_to_shared(&full[1])), "r"(0), "r"(b * 16 - 8), "r"(b) : "memory");
+// CPP-NEXT: }
+// CPP-NEXT: asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; @!done bra again; }" :: "r"((unsigned)__cvta_generic_to_shared(&full[1])), "r"(0) : "memory");
+// CPP-NEXT: const float v = s[b * 64 + t + 1024];
+// CPP-NEXT: y[b * 64 + t] = v;
+// CPP-NEXT: }
+kernel.func @bulk(%x: !kernel.tensor_map<1x16x64xf32>, %y: memref<4x64xf32>) blocks(4) threads(64) {
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  %one = loop.test[%t < 1]
+  scf.if %one {
+    kernel.mbarrier_init %full[1], 1
+    kernel.fence
+  }
+  kernel.barrier
+  scf.if %one {
+    kernel.mbarrier_expect_bytes %full[1], 4096
+    kernel.bulk_copy %x[%b, %b * 16 - 8, 0] to %s[1, 0, 0] barrier %full[1] : !kernel.tensor_map<1x16x64xf32> to memref<2x16x64xf32, "shared">
+  }
+  kernel.mbarrier_wait %full[1] parity[0]
+  %v = loop.load %s[1, %b, %t] : memref<2x16x64xf32, "shared">
+  loop.store %v, %y[%b, %t] : memref<4x64xf32>
+}
