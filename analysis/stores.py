@@ -10,14 +10,22 @@ from ..dialects import cuda, kernel, loop
 
 KernelFunc: TypeAlias = kernel.FuncOp | cuda.FuncOp
 
-_DATA = (loop.LoadOp, cuda.LoadOp, kernel.ShuffleOp, cuda.ShuffleXorOp, cuda.VariableOp)
+_DATA = (
+    loop.LoadOp,
+    cuda.LoadOp,
+    kernel.VectorLoadOp,
+    cuda.VectorLoadOp,
+    kernel.ShuffleOp,
+    cuda.ShuffleXorOp,
+    cuda.VariableOp,
+)
 
 
 def _stores(function: KernelFunc) -> list[tuple[Operation, SSAValue, list[SSAValue]]]:
     """The stores to a kernel's arguments, each with the argument and what its index is made of."""
     found: list[tuple[Operation, SSAValue, list[SSAValue]]] = []
     for op in function.walk():
-        if isinstance(op, loop.StoreOp):
+        if isinstance(op, loop.StoreOp | kernel.VectorStoreOp | cuda.VectorStoreOp):
             found.append((op, op.memref, list(op.indices)))
         elif isinstance(op, cuda.StoreOp):
             found.append((op, op.pointer, list(op.offset)))

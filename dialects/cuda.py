@@ -98,6 +98,7 @@ from .cuda_values import (
     ThreadIdxOp,
     UnaryOp,
 )
+from .cuda_vector import VectorLoadOp, VectorStoreOp
 from .kernel import parse_geometry, print_geometry, verify_geometry
 from .sizes import Extent, ExtentAttr, Size, parse_extent, print_extent
 from .tensor_map import TensorMapType
@@ -353,6 +354,8 @@ Cuda = Dialect(
         MbarrierWaitOp,
         FenceProxyAsyncOp,
         BulkTensorOp,
+        VectorLoadOp,
+        VectorStoreOp,
         VariableOp,
         AssignOp,
         ForOp,

@@ -35,7 +35,7 @@ from xdsl.utils.target import Target
 
 from ..errors import DeploError
 from . import cuda
-from .cuda_ptx import PTX_STATEMENTS
+from .cuda_statements import STATEMENTS
 from .cuda_values import RESERVED
 from .index_text import print_condition, print_index_expr
 from .sizes import Extent, print_extent
@@ -102,10 +102,11 @@ class CudaPrinter(BasePrinter):
     def name(self, value: SSAValue) -> str:
         """The C++ name of a value, or the literal that it is."""
         if value not in self.names:
-            self.names[value] = self._fresh(value.name_hint or "v")
+            self.names[value] = self.fresh(value.name_hint or "v")
         return self.names[value]
 
-    def _fresh(self, hint: str) -> str:
+    def fresh(self, hint: str) -> str:
+        """A C++ name that nothing has yet."""
         stem = re.sub(r"[^A-Za-z0-9_]|(?<=_)_", "", hint)[:48].rstrip("_") or "v"
         if not re.match(r"[A-Za-z]", stem):
             stem = f"v{stem.lstrip('_')}"
@@ -182,10 +183,11 @@ class CudaPrinter(BasePrinter):
     @singledispatchmethod
     def print(self, op: Operation) -> None:
         """Print one operation; host code and other dialects have no CUDA text."""
-        text = PTX_STATEMENTS.get(type(op))
+        text = STATEMENTS.get(type(op))
         if text is None:
             raise ValueError(f"'{op.name}' is not of the cuda dialect")
-        self.line(text(self, op))
+        for line in text(self, op).split("\n"):
+            self.line(line)
 
     @print.register
     def _(self, op: cuda.FuncOp) -> None:

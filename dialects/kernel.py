@@ -51,6 +51,7 @@ from .kernel_host import (
     print_geometry,
     verify_geometry,
 )
+from .kernel_vector import VectorLoadOp, VectorStoreOp
 from .mbarriers import MbarriersType
 from .tensor_map import TensorMapType
 
@@ -74,6 +75,8 @@ Kernel = Dialect(
         FenceOp,
         BulkCopyOp,
         TensorMapOp,
+        VectorLoadOp,
+        VectorStoreOp,
         AllocOp,
         LaunchOp,
         CallOp,
@@ -107,6 +110,8 @@ __all__ = [
     "TensorMapOp",
     "TensorMapType",
     "ThreadIdOp",
+    "VectorLoadOp",
+    "VectorStoreOp",
     "parse_geometry",
     "print_geometry",
     "verify_geometry",

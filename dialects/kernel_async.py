@@ -128,7 +128,7 @@ class AsyncCopyOp(IRDLOperation):
 def verify_shared_alignment(value: SSAValue, bytes: int) -> None:
     """Raise unless `value` is shared memory that begins at a multiple of `bytes`."""
     if not isinstance(value.owner, SharedOp):
-        raise VerifyException("the destination must be the result of a kernel.shared")
+        raise VerifyException("shared memory must be the result of a kernel.shared")
     if value.owner.alignment % bytes:
         raise VerifyException(
             f"needs shared memory aligned to {bytes} bytes, it is aligned to "

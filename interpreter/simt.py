@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
+from ..dialects.kernel_vector import VectorLoadBase, VectorStoreBase
 from ..dialects.sizes import static_shape
 from .async_copies import ThreadCopies
 from .bulk_copies import BulkCopies
@@ -58,6 +59,10 @@ class SimtMachine(Lanes):
             kernel.BarrierOp: self.barrier,
             kernel.ShuffleOp: self.shuffle,
             kernel.AssertOp: self._assert,
+            kernel.VectorLoadOp: self._vector_load,
+            cuda.VectorLoadOp: self._vector_load,
+            kernel.VectorStoreOp: self._vector_store,
+            cuda.VectorStoreOp: self._vector_store,
             loop.LoadOp: self._load,
             loop.StoreOp: self._store,
             loop.IndexOp: self._index,
@@ -182,6 +187,28 @@ class SimtMachine(Lanes):
         memory.write(op, lanes.numbers, lanes.where)
         if self.only is None:
             memory.data[lanes.where] = self.full(self.values[value])[self.full(self.mask)]
+
+    def _vector_load(self, op: VectorLoadBase) -> None:
+        width = len(op.values)
+        memory, flat = self.place(op, op.memref, op.map, op.indices, width)
+        lanes = self.rows(op, memory, flat, width)
+        self.flights.check(op, memory, lanes, "reads")
+        memory.read(op, lanes.numbers[:, None], lanes.where)
+        active = self.full(self.mask)
+        for value, component in zip(op.values, memory.data[lanes.where].T, strict=True):
+            self.values[value] = np.zeros(self.shape, memory.data.dtype)
+            self.values[value][active] = component
+
+    def _vector_store(self, op: VectorStoreBase) -> None:
+        width = len(op.values)
+        memory, flat = self.place(op, op.memref, op.map, op.indices, width)
+        lanes = self.rows(op, memory, flat, width)
+        self.flights.check(op, memory, lanes, "writes")
+        memory.write(op, lanes.numbers[:, None], lanes.where)
+        if self.only is None:
+            active = self.full(self.mask)
+            values = [self.full(self.values[value])[active] for value in op.values]
+            memory.data[lanes.where] = np.stack(values, axis=1)
 
     def _load(self, op: loop.LoadOp) -> None:
         memory, flat = self.place(op, op.memref, op.map, op.indices)

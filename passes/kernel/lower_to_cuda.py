@@ -61,6 +61,7 @@ from ...analysis.index import (
     simplify,
 )
 from ...analysis.sizes import symbols_used
+from ...analysis.stores import stored_arguments
 from ...dialects import cuda, kernel, loop
 from ...dialects.affine import binary
 from ...dialects.cuda_values import CALLS, IDENTIFIER, RESERVED
@@ -70,7 +71,7 @@ from ...dialects.sizes import extent_expr, shape_of, static_shape
 from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
 from ..decisions import record
-from .cuda_async import ASYNC_HANDLERS
+from .cuda_copies import COPY_HANDLERS
 from .cuda_scalars import emit_scalar
 
 
@@ -175,7 +176,7 @@ class _Lowering:
         """Translate one operation."""
         block = self.builder.insertion_point.block
         last = block.last_op
-        handler = _HANDLERS.get(type(op)) or ASYNC_HANDLERS.get(type(op))
+        handler = _HANDLERS.get(type(op)) or COPY_HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op)
         else:
@@ -335,7 +336,7 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
 
 def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
     """The C++ form of a kernel, under the symbol `name`."""
-    stored = {o.memref for o in function.walk() if isinstance(o, loop.StoreOp)}
+    stored = stored_arguments(function)
     entry = Block()
     state = _Lowering(Builder(InsertPoint.at_end(entry)))
     for argument in function.body.block.args:

@@ -452,3 +452,43 @@ cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) th
   // expected-error@+1 {{!kernel.tensor_map<16x64xf32> needs shared memory aligned to 128 bytes, not 16}}
   cuda.bulk_tensor %x[0, 0] to %s[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
 }
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
+  %t = cuda.thread_idx
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+  // expected-error@+1 {{stores through a pointer to const}}
+  cuda.vector_store %b, %a to %x[%t * 2] : f32, f32 to !cuda.ptr<f32, const>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
+  %t = cuda.thread_idx
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+  // expected-error@+1 {{16 bytes of shared memory aligned to 8}}
+  cuda.vector_store %b, %a, %a, %b to %s[%t * 4] : f32, f32, f32, f32 to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
+  %t = cuda.thread_idx
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+  // expected-error@+1 {{accesses memory by a pointer, got index}}
+  cuda.vector_store %b, %a to %t[0] : f32, f32 to index
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
+  %t = cuda.thread_idx
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+  // expected-error@+1 {{an address is one flat offset, got 2}}
+  cuda.vector_store %b, %a to %s[0, %t * 2] : f32, f32 to !cuda.ptr<f32>
+}

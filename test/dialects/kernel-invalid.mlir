@@ -276,7 +276,7 @@ kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
 kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
   %t = kernel.thread_id
   %s = "test.op"() : () -> memref<64xf32, "shared">
-  // expected-error@+1 {{the destination must be the result of a kernel.shared}}
+  // expected-error@+1 {{shared memory must be the result of a kernel.shared}}
   kernel.async_copy %x[0, %t * 4] to %s[%t * 4] vector 4 : memref<8x64xf32> to memref<64xf32, "shared">
 }
 
@@ -559,4 +559,67 @@ func.func @main(%x: memref<4x?xf32, #sym.extents<s0>>) {
   // expected-error@+1 {{the stride of axis 0 of memref<4x?xf32, #sym.extents<s0>> is not proven to be a multiple of 16 bytes}}
   %m = kernel.tensor_map %x : memref<4x?xf32, #sym.extents<s0>> to !kernel.tensor_map<4x32xf32>
   func.return
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{a vector has 2 or 4 elements, not 3}}
+  %v0, %v1, %v2 = kernel.vector_load %x[0, 0] : memref<4x64xf32> -> f32, f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{the elements are f32, got f32, f16}}
+  %v0, %v1 = kernel.vector_load %x[0, 0] : memref<4x64xf32> -> f32, f16
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{a vector has at most 16 bytes, not 32}}
+  %v0, %v1, %v2, %v3 = kernel.vector_load %d[0] : memref<64xf64> -> f64, f64, f64, f64
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{the index into memref<4x64xf32> is not proven to be a multiple of 2 elements}}
+  %v0, %v1 = kernel.vector_load %x[0, %t] : memref<4x64xf32> -> f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{1 indices into rank-2 memref<4x64xf32>}}
+  %v0, %v1 = kernel.vector_load %x[0] : memref<4x64xf32> -> f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{needs shared memory aligned to 16 bytes, it is aligned to 8; declare it with kernel.shared align 16}}
+  %v0, %v1, %v2, %v3 = kernel.vector_load %s[0] : memref<64xf32, "shared"> -> f32, f32, f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{accesses a memref, got index}}
+  %v0, %v1, %v2, %v3 = kernel.vector_load %t[0] : index -> f32, f32, f32, f32
 }

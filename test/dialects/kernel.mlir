@@ -42,6 +42,12 @@ builtin.module {
     kernel.bulk_copy %h[%row, 8, 0] to %halves[0, 0] barrier %full[%row mod 2] : !kernel.tensor_map<1x8x64xbf16, swizzle 128> to memref<8x64xbf16, "shared">
     kernel.mbarrier_wait %full[%row mod 2] parity[%row floordiv 2 mod 2]
   }
+  kernel.func @k_vector(%x: memref<4x64xf32>, %y: memref<64xf16>) blocks(4) threads(16) {
+    %t = kernel.thread_id
+    %a, %b = kernel.vector_load %x[1, %t * 2] : memref<4x64xf32> -> f32, f32
+    %c, %d, %e, %f = kernel.vector_load %y[%t * 4] : memref<64xf16> -> f16, f16, f16, f16
+    kernel.vector_store %d, %c, %f, %e to %y[%t * 4] : f16, f16, f16, f16 to memref<64xf16>
+  }
   func.func @describe(%x: memref<512x64xf32>) {
     %map = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xf32>
     func.return

@@ -147,6 +147,19 @@ loop.store %sum, %y[%b * 64 + %t] : memref<128xf32>
 """
 """The pipeline with one thread that lets the copy engine fetch the rows."""
 
+VECTORS = """
+%s = kernel.shared align 16 : memref<256xf32, "shared">
+%p, %q, %r, %u = kernel.vector_load %x[%b, %t * 4] : memref<8x256xf32> -> f32, f32, f32, f32
+kernel.vector_store %u, %r, %q, %p to %s[%t * 4] : f32, f32, f32, f32 to memref<256xf32, "shared">
+kernel.barrier // filled
+%half = loop.test[%t < 32]
+scf.if %half {
+  %v, %w = kernel.vector_load %s[%t * -2 + 254] : memref<256xf32, "shared"> -> f32, f32
+  kernel.vector_store %w, %v to %y[%b * 64 + %t * 2] : f32, f32 to memref<128xf32>
+}
+"""
+"""A row in fours, each turned around, through shared memory, and half of it out again in twos."""
+
 
 def swizzled_source(width: int) -> str:
     """Eight rows of a box, units exchanged within `width` bytes, stored as they lie in shared memory."""
@@ -188,5 +201,9 @@ PROGRAMS = {
         BULK_PIPELINE,
         lambda x: np.stack([in_order(x[4 * b : 4 * b + 4, ::-1][:, :64]) for b in range(2)]),
         "1x256xf32",
+    ),
+    "vectors": Program(
+        VECTORS,
+        lambda x: (x[:2].reshape(2, 64, 4)[:, :, ::-1].reshape(2, 256)[:, ::-1])[:, :64],
     ),
 }

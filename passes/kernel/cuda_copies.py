@@ -1,4 +1,4 @@
-"""What copies while threads compute, in C++ constructs; a part of `lower-to-cuda`."""
+"""Copies that run while threads compute, and vectors, in C++ constructs; a part of `lower-to-cuda`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,18 @@ def _bulk_copy(state: Lowering, op: kernel.BulkCopyOp) -> None:
     state.simple(op, new)
 
 
-ASYNC_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
+def _vector_load(state: Lowering, op: kernel.VectorLoadOp) -> None:
+    pointer, offset, operands = state.address(op.memref, op.map.data.results, op.indices)
+    state.simple(op, cuda.VectorLoadOp(pointer, ([offset], operands), list(op.values.types)))
+
+
+def _vector_store(state: Lowering, op: kernel.VectorStoreOp) -> None:
+    pointer, offset, operands = state.address(op.memref, op.map.data.results, op.indices)
+    values = [state.values[v] for v in op.values]
+    state.simple(op, cuda.VectorStoreOp(values, pointer, ([offset], operands)))
+
+
+COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.AsyncCopyOp: _async_copy,
     kernel.AsyncCommitOp: lambda state, op: state.simple(op, cuda.CpAsyncCommitOp()),
     kernel.AsyncWaitOp: _async_wait,
@@ -89,5 +100,7 @@ ASYNC_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.MbarrierWaitOp: _mbarrier_wait,
     kernel.FenceOp: lambda state, op: state.simple(op, cuda.FenceProxyAsyncOp()),
     kernel.BulkCopyOp: _bulk_copy,
+    kernel.VectorLoadOp: _vector_load,
+    kernel.VectorStoreOp: _vector_store,
 }
 """How each operation is lowered."""

@@ -150,3 +150,38 @@ kernel.func @bulk(%x: !kernel.tensor_map<1x16x64xf32>, %y: memref<4x64xf32>) blo
   %v = loop.load %s[1, %b, %t] : memref<2x16x64xf32, "shared">
   loop.store %v, %y[%b, %t] : memref<4x64xf32>
 }
+
+// -----
+
+// Neighbours at once: a vector of C++, its components by name.
+// CHECK-LABEL: cuda.func @vectors(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<bf16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(16) index(i32) {
+// CHECK-NEXT:  %b = cuda.block_idx
+// CHECK-NEXT:  %t = cuda.thread_idx
+// CHECK-NEXT:  %p, %q, %r, %u = cuda.vector_load %x[%b * 64 + %t * 4] : !cuda.ptr<f32, const> -> f32, f32, f32, f32
+// CHECK-NEXT:  %g, %k = cuda.vector_load %h[%t * 2 + 32] : !cuda.ptr<bf16, const> -> bf16, bf16
+// CHECK-NEXT:  cuda.vector_store %u, %r, %q, %p to %y[%b * 64 + %t * 4] : f32, f32, f32, f32 to !cuda.ptr<f32>
+// CPP:      // <<<4, 16>>>
+// CPP-NEXT: extern "C" __global__ void __launch_bounds__(16) vectors(
+// CPP-NEXT: const float* __restrict__ x,
+// CPP-NEXT: const unsigned short* __restrict__ h,
+// CPP-NEXT: float* __restrict__ y)
+// CPP-NEXT: {
+// CPP-NEXT: const int b = blockIdx.x;
+// CPP-NEXT: const int t = threadIdx.x;
+// CPP-NEXT: const float4 p_vector = *reinterpret_cast<const float4*>(&x[b * 64 + t * 4]);
+// CPP-NEXT: const float p = p_vector.x;
+// CPP-NEXT: const float q = p_vector.y;
+// CPP-NEXT: const float r = p_vector.z;
+// CPP-NEXT: const float u = p_vector.w;
+// CPP-NEXT: const ushort2 g_vector = *reinterpret_cast<const ushort2*>(&h[t * 2 + 32]);
+// CPP-NEXT: const unsigned short g = g_vector.x;
+// CPP-NEXT: const unsigned short k = g_vector.y;
+// CPP-NEXT: *reinterpret_cast<float4*>(&y[b * 64 + t * 4]) = float4{u, r, q, p};
+// CPP-NEXT: }
+kernel.func @vectors(%x: memref<4x64xf32>, %h: memref<64xbf16>, %y: memref<4x64xf32>) blocks(4) threads(16) {
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %p, %q, %r, %u = kernel.vector_load %x[%b, %t * 4] : memref<4x64xf32> -> f32, f32, f32, f32
+  %g, %k = kernel.vector_load %h[%t * 2 + 32] : memref<64xbf16> -> bf16, bf16
+  kernel.vector_store %u, %r, %q, %p to %y[%b, %t * 4] : f32, f32, f32, f32 to memref<4x64xf32>
+}

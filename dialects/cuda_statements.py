@@ -1,4 +1,4 @@
-"""CUDA C++ text of the operations in `cuda_async.py` and `cuda_bulk.py`: one statement each."""
+"""CUDA C++ text of the operations in `cuda_async.py`, `cuda_bulk.py` and `cuda_vector.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from xdsl.dialects.builtin import AffineMapAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from . import cuda
 from .mbarriers import BarrierNumberOp, BarrierWaitOp
@@ -16,6 +16,14 @@ class Names(Protocol):
     """What the text of an operation is made of; `CudaPrinter` has it."""
 
     index_type: str
+
+    def fresh(self, hint: str) -> str:
+        """A C++ name that nothing has yet."""
+        ...
+
+    def type(self, type: Attribute) -> str:
+        """The C++ type of a value."""
+        ...
 
     def name(self, value: SSAValue) -> str:
         """The C++ name of a value."""
@@ -109,7 +117,38 @@ def _bulk_tensor(names: Names, op: cuda.BulkTensorOp) -> str:
     )
 
 
-PTX_STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
+_VECTORS = {
+    "bool": "uchar",
+    "signed char": "char",
+    "unsigned short": "ushort",
+    "long long": "longlong",
+}
+"""The vectors of C++ types that are not named after them."""
+
+
+def _vector(names: Names, op: cuda.VectorLoadOp | cuda.VectorStoreOp) -> tuple[str, str]:
+    """The type and the address of a vector."""
+    element = names.type(op.values.types[0])
+    vector = f"{_VECTORS.get(element, element)}{len(op.values)}"
+    return vector, f"&{names.element(op.memref, op.map, op.indices)}"
+
+
+def _vector_load(names: Names, op: cuda.VectorLoadOp) -> str:
+    vector, address = _vector(names, op)
+    whole = names.fresh(f"{op.values[0].name_hint or 'v'}_vector")
+    lines = [f"const {vector} {whole} = *reinterpret_cast<const {vector}*>({address});"]
+    for value, component in zip(op.values, "xyzw", strict=False):
+        lines.append(f"const {names.type(value.type)} {names.name(value)} = {whole}.{component};")
+    return "\n".join(lines)
+
+
+def _vector_store(names: Names, op: cuda.VectorStoreOp) -> str:
+    vector, address = _vector(names, op)
+    values = ", ".join(map(names.name, op.values))
+    return f"*reinterpret_cast<{vector}*>({address}) = {vector}{{{values}}};"
+
+
+STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.CpAsyncOp: _cp_async,
     cuda.CpAsyncCommitOp: lambda names, op: asm("cp.async.commit_group;"),
     cuda.MbarriersOp: _mbarriers,
@@ -118,6 +157,8 @@ PTX_STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.MbarrierWaitOp: _mbarrier_wait,
     cuda.FenceProxyAsyncOp: lambda names, op: asm("fence.proxy.async.shared::cta;"),
     cuda.BulkTensorOp: _bulk_tensor,
+    cuda.VectorLoadOp: _vector_load,
+    cuda.VectorStoreOp: _vector_store,
     cuda.CpAsyncWaitOp: lambda names, op: asm(f"cp.async.wait_group {op.pending.value.data};"),
 }
 """The statement of each operation."""
