@@ -52,8 +52,10 @@ class ThreadCopies:
         source, flat = lanes.place(op, op.source, op.source_map, op.source_indices, width)
         origin = lanes.rows(op, source, flat, width)
         lanes.mask = outer
+        lanes.note(op, memory, target)
         self.flights.check(op, memory, target, "copies to")
         memory.write(op, target.numbers[:, None], target.where)
+        lanes.note(op, source, origin)
         self.flights.check(op, source, origin, "copies from")
         source.read(op, origin.numbers[:, None], origin.where)
         values = np.zeros(target.where[-1].shape, memory.data.dtype)

@@ -23,9 +23,9 @@ from ..dialects import cuda, kernel
 from ..dialects.mbarriers import BarrierNumberOp, BarriersOp, BarrierWaitOp, BulkCopyBase
 from ..dialects.scalars import storage_bytes
 from ..dialects.tensor_map import swizzled
-from .device_memory import NOBODY, Memory, fault
+from .device_memory import NOBODY, Memory, Touched, fault
 from .flights import Flight, Flights
-from .lanes import Lanes, Touched
+from .lanes import Lanes
 from .numpy_types import Array
 
 SEED = 0

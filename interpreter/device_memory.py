@@ -29,7 +29,8 @@ class Memory:
     `writer` and `reader` are None for memory that the kernel never stores to: it cannot race. `arriving`
     and `leaving` are the numbers of the asynchronous copies that fill or read an element, `bulk` the number
     of the bulk copy that filled it since the last barrier, `unfenced` whether threads wrote it since the last
-    fence; None as long as there are none. `extents` are those of a tensor.
+    fence; None as long as there are none. `extents` are those of a tensor,
+    `item_bytes` the bytes of an element on the machine.
     """
 
     data: Array
@@ -43,6 +44,7 @@ class Memory:
     bulk: Array | None = None
     unfenced: Array | None = None
     extents: tuple[int, ...] = ()
+    item_bytes: int = 4
 
     def watch(self) -> None:
         """Note from now on who touches what."""
@@ -84,3 +86,17 @@ class Memory:
             self.initialised[where] = True
         if self.unfenced is not None:
             self.unfenced[where] = True
+
+
+@dataclass
+class Touched:
+    """The elements that active threads touch, in rows: `where` indexes the memory's data.
+
+    Each thread has its row, or one element if there are no rows; `slots` and `threads` say which thread of
+    which block it is, `numbers` which of the grid.
+    """
+
+    slots: Array
+    threads: Array
+    numbers: Array
+    where: tuple[Array, ...]

@@ -21,6 +21,7 @@ from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.loop import KernelOp
 from ..dialects.sizes import static_shape
+from .accesses import Accesses, AccessRow
 from .arena import Arena
 from .history import History
 from .launches import launch
@@ -74,6 +75,14 @@ def execute(
         raise
     history.end()
     return [np.array(as_array(value, MAX_ELEMENTS)) for value in results]
+
+
+def access_rows(module: ModuleOp, inputs: Sequence[Array]) -> list[AccessRow]:
+    """How each access of each kernel suits a GPU's memory, of a module in Kernel IR or CUDA form."""
+    history = History(accesses=Accesses())
+    execute(module, inputs, history)
+    assert history.accesses is not None
+    return history.accesses.rows()
 
 
 def _at_sizes(module: ModuleOp, inputs: Sequence[Array]) -> ModuleOp:

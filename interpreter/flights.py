@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import Operation
 
-from .device_memory import NOBODY, Memory, fault
-from .lanes import Touched
+from .device_memory import NOBODY, Memory, Touched, fault
 from .numpy_types import Array
 from .poison import poison_of
 

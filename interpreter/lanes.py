@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import AffineMapAttr, MemRefType
@@ -11,23 +10,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ..dialects.sizes import static_shape
-from .device_memory import Memory, fault
+from .accesses import Accesses
+from .device_memory import Memory, Touched, fault
 from .numpy_types import Array
 from .tensor_ir import evaluate_index
-
-
-@dataclass
-class Touched:
-    """The elements that active threads touch, in rows: `where` indexes the memory's data.
-
-    Each thread has its row, or one element if there are no rows; `slots` and `threads` say which thread of
-    which block it is, `numbers` which of the grid.
-    """
-
-    slots: Array
-    threads: Array
-    numbers: Array
-    where: tuple[Array, ...]
 
 
 class Lanes:
@@ -41,6 +27,7 @@ class Lanes:
         self.mask: Array = np.ones((1, 1), bool)
         self.values: dict[SSAValue, Array] = {}
         self.memories: dict[SSAValue, Memory] = {}
+        self.accesses: Accesses | None = None
 
     def full(self, value: Array) -> Array:
         """A value with one element per thread of the grid."""
@@ -93,6 +80,11 @@ class Lanes:
         return flat
 
     # ------------------------------------------------------------------ elements
+
+    def note(self, op: Operation, memory: Memory, lanes: Touched) -> None:
+        """Threads access elements."""
+        if self.accesses is not None:
+            self.accesses.note(op, memory, lanes)
 
     def touched(self, memory: Memory, flat: Array) -> Touched:
         """The elements at flat offsets, one per active thread."""

@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
 from ..dialects.kernel_vector import VectorLoadBase, VectorStoreBase
+from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_shape
 from .async_copies import ThreadCopies
 from .bulk_copies import BulkCopies
@@ -132,7 +133,8 @@ class SimtMachine(Lanes):
     def allocate_shared(self, value: SSAValue, count: int, element: Attribute) -> None:
         """Shared memory of every block, holding nothing yet."""
         shape = (self.shape[0], count)
-        memory = Memory(poisoned(element, shape), True, value.name_hint or "shared")
+        name, item = value.name_hint or "shared", storage_bytes(element)
+        memory = Memory(poisoned(element, shape), True, name, item_bytes=item)
         memory.watch()
         memory.initialised = np.zeros(shape, bool)
         memory.unfenced = np.zeros(shape, bool)
@@ -167,12 +169,13 @@ class SimtMachine(Lanes):
 
     def load(self, op: Operation, memory: Memory, flat: Array) -> Array:
         """Read one element per active thread."""
-        if memory.writer is None:
+        if memory.writer is None and self.accesses is None:
             return memory.data[flat] if memory.data.size else np.zeros((1, 1), memory.data.dtype)
         lanes = self.touched(memory, flat)
         result = np.zeros(self.shape, memory.data.dtype)
         if not lanes.numbers.size:
             return result
+        self.note(op, memory, lanes)
         self.flights.check(op, memory, lanes, "reads")
         memory.read(op, lanes.numbers, lanes.where)
         result[self.full(self.mask)] = memory.data[lanes.where]
@@ -183,6 +186,7 @@ class SimtMachine(Lanes):
         lanes = self.touched(memory, flat)
         if not lanes.numbers.size:
             return
+        self.note(op, memory, lanes)
         self.flights.check(op, memory, lanes, "writes")
         memory.write(op, lanes.numbers, lanes.where)
         if self.only is None:
@@ -192,6 +196,7 @@ class SimtMachine(Lanes):
         width = len(op.values)
         memory, flat = self.place(op, op.memref, op.map, op.indices, width)
         lanes = self.rows(op, memory, flat, width)
+        self.note(op, memory, lanes)
         self.flights.check(op, memory, lanes, "reads")
         memory.read(op, lanes.numbers[:, None], lanes.where)
         active = self.full(self.mask)
@@ -203,6 +208,7 @@ class SimtMachine(Lanes):
         width = len(op.values)
         memory, flat = self.place(op, op.memref, op.map, op.indices, width)
         lanes = self.rows(op, memory, flat, width)
+        self.note(op, memory, lanes)
         self.flights.check(op, memory, lanes, "writes")
         memory.write(op, lanes.numbers[:, None], lanes.where)
         if self.only is None:
@@ -285,13 +291,26 @@ def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> KernelFunc:
     raise NotExecutable(f"@{name} is not a kernel.func or cuda.func of the module")
 
 
+def element_of(type: Attribute) -> Attribute:
+    """The type of the elements of a kernel's argument."""
+    match type:
+        case cuda.PointerType() | kernel.TensorMapType():
+            return type.element
+        case MemRefType():
+            return type.element_type
+        case _:
+            return type
+
+
 def memories_of(function: KernelFunc, args: Sequence[Array]) -> dict[SSAValue, Memory]:
     """The memory that each argument of a kernel stands for; those it stores to are watched."""
     stored = stored_arguments(function)
     memories: dict[SSAValue, Memory] = {}
     for argument, value in zip(function.body.block.args, args, strict=True):
         name = argument.name_hint or f"#{argument.index}"
-        memory = Memory(value.reshape(-1), False, name, extents=value.shape)
+        element = element_of(argument.type)
+        item = 8 if isinstance(element, IndexType) else storage_bytes(element)
+        memory = Memory(value.reshape(-1), False, name, extents=value.shape, item_bytes=item)
         if argument in stored:
             memory.watch()
         memories[argument] = memory

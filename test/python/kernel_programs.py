@@ -54,6 +54,10 @@ class Program:
         )
         return execute(module, [INPUT])[0]
 
+    def kernel_module(self) -> ModuleOp:
+        """The program in Kernel IR."""
+        return parse(source(self.body, self.box), "k.mlir")
+
     def cuda_module(self) -> ModuleOp:
         """The program in CUDA form."""
         module = parse(source(self.body, self.box), "k.mlir")
