@@ -7,6 +7,7 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import cuda, kernel, loop
+from ..dialects.kernel_atomic import AtomicAddBase
 
 KernelFunc: TypeAlias = kernel.FuncOp | cuda.FuncOp
 
@@ -35,14 +36,23 @@ def _stores(function: KernelFunc) -> list[tuple[Operation, SSAValue, list[SSAVal
 
 def stored_arguments(function: KernelFunc) -> set[SSAValue]:
     """The arguments of a kernel that it stores to."""
-    return {argument for _, argument, _ in _stores(function)}
+    return {argument for _, argument, _ in _stores(function)} | accumulated_arguments(function)
+
+
+def accumulated_arguments(function: KernelFunc) -> set[SSAValue]:
+    """The arguments of a kernel that it adds to."""
+    atomics = [o for o in function.walk() if isinstance(o, AtomicAddBase)]
+    return {o.memref for o in atomics if o.memref in function.body.block.args}
 
 
 def storing_operations(function: KernelFunc) -> set[Operation] | None:
     """A kernel's stores to its arguments, and all operations that decide where and whether they happen.
 
-    None if that depends on what the kernel reads or carries around a loop.
+    None if that depends on what the kernel reads or carries around a loop, or if several threads may change
+    one element.
     """
+    if accumulated_arguments(function):
+        return None
     needed: set[Operation] = set()
     values: list[SSAValue] = []
     for op, _, index in _stores(function):

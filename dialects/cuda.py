@@ -98,7 +98,7 @@ from .cuda_values import (
     ThreadIdxOp,
     UnaryOp,
 )
-from .cuda_vector import VectorLoadOp, VectorStoreOp
+from .cuda_vector import AtomicAddOp, VectorLoadOp, VectorStoreOp
 from .kernel import parse_geometry, print_geometry, verify_geometry
 from .sizes import Extent, ExtentAttr, Size, parse_extent, print_extent
 from .tensor_map import TensorMapType
@@ -356,6 +356,7 @@ Cuda = Dialect(
         BulkTensorOp,
         VectorLoadOp,
         VectorStoreOp,
+        AtomicAddOp,
         VariableOp,
         AssignOp,
         ForOp,

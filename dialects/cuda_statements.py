@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.dialects.builtin import AffineMapAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from . import cuda
@@ -148,6 +148,14 @@ def _vector_store(names: Names, op: cuda.VectorStoreOp) -> str:
     return f"*reinterpret_cast<{vector}*>({address}) = {vector}{{{values}}};"
 
 
+def _atomic_add(names: Names, op: cuda.AtomicAddOp) -> str:
+    address, value = f"&{names.element(op.memref, op.map, op.indices)}", names.name(op.value)
+    if op.value.type == i64:  # C++ has it for unsigned numbers; the bits are the same
+        wide = "unsigned long long"
+        return f"atomicAdd(reinterpret_cast<{wide}*>({address}), ({wide}){value});"
+    return f"atomicAdd({address}, {value});"
+
+
 STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.CpAsyncOp: _cp_async,
     cuda.CpAsyncCommitOp: lambda names, op: asm("cp.async.commit_group;"),
@@ -159,6 +167,7 @@ STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.BulkTensorOp: _bulk_tensor,
     cuda.VectorLoadOp: _vector_load,
     cuda.VectorStoreOp: _vector_store,
+    cuda.AtomicAddOp: _atomic_add,
     cuda.CpAsyncWaitOp: lambda names, op: asm(f"cp.async.wait_group {op.pending.value.data};"),
 }
 """The statement of each operation."""

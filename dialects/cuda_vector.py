@@ -1,7 +1,8 @@
-"""Operations of `cuda` that access neighbours at once, as a vector of C++.
+"""Operations of `cuda` that access neighbours at once, as a vector of C++, or one element with others.
 
 %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
 cuda.vector_store %b, %a to %y[%t * 2] : f32, f32 to !cuda.ptr<f32>
+cuda.atomic_add %a, %y[%t] : f32, !cuda.ptr<f32>
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .cuda_memory import SharedOp, verify_offset
 from .cuda_values import PointerType
+from .kernel_atomic import AtomicAddBase
 from .kernel_vector import VectorLoadBase, VectorStoreBase, verify_vector
 
 
@@ -48,3 +50,19 @@ class VectorStoreOp(VectorStoreBase):
     def verify_(self) -> None:
         if _verify(self).is_read_only:
             raise VerifyException("stores through a pointer to const")
+
+
+@irdl_op_definition
+class AtomicAddOp(AtomicAddBase):
+    """`atomicAdd(&y[t], v);`: `cuda.atomic_add %v, %y[%t] : f32, !cuda.ptr<f32>`."""
+
+    name = "cuda.atomic_add"
+
+    assembly_format = AtomicAddBase.FORMAT
+
+    def verify_(self) -> None:
+        pointer = self.memref.type
+        if not isinstance(pointer, PointerType) or pointer.is_read_only:
+            raise VerifyException(f"adds through a pointer that is not to const, got {pointer}")
+        verify_offset(self.map.data, self.indices)
+        self.verify_element(pointer.element)

@@ -23,6 +23,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from .kernel_async import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp
+from .kernel_atomic import AtomicAddOp
 from .kernel_bulk import (
     BulkCopyOp,
     FenceOp,
@@ -77,6 +78,7 @@ Kernel = Dialect(
         TensorMapOp,
         VectorLoadOp,
         VectorStoreOp,
+        AtomicAddOp,
         AllocOp,
         LaunchOp,
         CallOp,
@@ -92,6 +94,7 @@ __all__ = [
     "AsyncCommitOp",
     "AsyncCopyOp",
     "AsyncWaitOp",
+    "AtomicAddOp",
     "BarrierOp",
     "BlockIdOp",
     "BulkCopyOp",

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from .numpy_types import Array
 from .tensor_ir import ProgramError
 
-NOBODY, SEVERAL = -1, -2
+NOBODY, SEVERAL, ATOMIC = -1, -2, -3
 
 
 class MachineFault(ProgramError):
@@ -61,8 +61,7 @@ class Memory:
         """Threads `numbers` read elements; raises MachineFault if they must not."""
         if self.writer is None or self.reader is None:
             return
-        writer = self.writer[where]
-        if np.any((writer != NOBODY) & (writer != numbers)):
+        if np.any(_other(self.writer[where], numbers)):
             raise fault(op, f"races: reads an element of {self.name} another thread wrote")
         if self.initialised is not None and not np.all(self.initialised[where]):
             raise fault(op, f"reads an element of {self.name} that nobody has initialised")
@@ -77,7 +76,7 @@ class Memory:
         assert self.writer is not None
         assert self.reader is not None
         for touched, verb in ((self.writer[where], "wrote"), (self.reader[where], "read")):
-            if np.any((touched != NOBODY) & (touched != numbers)):
+            if np.any(_other(touched, numbers)):
                 raise fault(op, f"races: writes an element of {self.name} another thread {verb}")
         self.writer[where] = numbers
         if np.any(self.writer[where] != numbers):
@@ -86,6 +85,29 @@ class Memory:
             self.initialised[where] = True
         if self.unfenced is not None:
             self.unfenced[where] = True
+
+    def add(self, op: Operation, numbers: Array, where: tuple[Array, ...]) -> None:
+        """Threads `numbers` add to elements, atomically; raises MachineFault if they must not."""
+        assert self.writer is not None
+        assert self.reader is not None
+        writer, reader = self.writer[where], self.reader[where]
+        free = (writer == NOBODY) | (writer == ATOMIC)
+        for wrong, verb in (
+            (~free & (writer != numbers), "wrote"),
+            (_other(reader, numbers), "read"),
+        ):
+            if np.any(wrong):
+                raise fault(op, f"races: adds to an element of {self.name} another thread {verb}")
+        if self.initialised is not None and not np.all(self.initialised[where]):
+            raise fault(op, f"adds to an element of {self.name} that nobody has initialised")
+        self.writer[tuple(w[free] for w in where)] = ATOMIC
+        if self.unfenced is not None:
+            self.unfenced[where] = True
+
+
+def _other(touched: Array, numbers: Array) -> Array:
+    """Where another thread than `numbers` is noted."""
+    return (touched != NOBODY) & (touched != numbers)
 
 
 @dataclass

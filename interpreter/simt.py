@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
+from ..dialects.kernel_atomic import AtomicAddBase
 from ..dialects.kernel_vector import VectorLoadBase, VectorStoreBase
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_shape
@@ -64,6 +65,8 @@ class SimtMachine(Lanes):
             cuda.VectorLoadOp: self._vector_load,
             kernel.VectorStoreOp: self._vector_store,
             cuda.VectorStoreOp: self._vector_store,
+            kernel.AtomicAddOp: self._atomic_add,
+            cuda.AtomicAddOp: self._atomic_add,
             loop.LoadOp: self._load,
             loop.StoreOp: self._store,
             loop.IndexOp: self._index,
@@ -215,6 +218,15 @@ class SimtMachine(Lanes):
             active = self.full(self.mask)
             values = [self.full(self.values[value])[active] for value in op.values]
             memory.data[lanes.where] = np.stack(values, axis=1)
+
+    def _atomic_add(self, op: AtomicAddBase) -> None:
+        memory, flat = self.place(op, op.memref, op.map, op.indices)
+        lanes = self.touched(memory, flat)
+        self.note(op, memory, lanes)
+        self.flights.check(op, memory, lanes, "writes")
+        memory.add(op, lanes.numbers, lanes.where)
+        values = self.full(self.values[op.value])[self.full(self.mask)]
+        np.add.at(memory.data, lanes.where, values)
 
     def _load(self, op: loop.LoadOp) -> None:
         memory, flat = self.place(op, op.memref, op.map, op.indices)

@@ -1,4 +1,4 @@
-"""Copies that run while threads compute, and vectors, in C++ constructs; a part of `lower-to-cuda`."""
+"""Copies that run while threads compute, vectors and atomics in C++; a part of `lower-to-cuda`."""
 
 from __future__ import annotations
 
@@ -90,6 +90,11 @@ def _vector_store(state: Lowering, op: kernel.VectorStoreOp) -> None:
     state.simple(op, cuda.VectorStoreOp(values, pointer, ([offset], operands)))
 
 
+def _atomic_add(state: Lowering, op: kernel.AtomicAddOp) -> None:
+    pointer, offset, operands = state.address(op.memref, op.map.data.results, op.indices)
+    state.simple(op, cuda.AtomicAddOp(state.values[op.value], pointer, ([offset], operands)))
+
+
 COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.AsyncCopyOp: _async_copy,
     kernel.AsyncCommitOp: lambda state, op: state.simple(op, cuda.CpAsyncCommitOp()),
@@ -102,5 +107,6 @@ COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.BulkCopyOp: _bulk_copy,
     kernel.VectorLoadOp: _vector_load,
     kernel.VectorStoreOp: _vector_store,
+    kernel.AtomicAddOp: _atomic_add,
 }
 """How each operation is lowered."""

@@ -492,3 +492,19 @@ cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
   // expected-error@+1 {{an address is one flat offset, got 2}}
   cuda.vector_store %b, %a to %s[0, %t * 2] : f32, f32 to !cuda.ptr<f32>
 }
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f64>) blocks(4) threads(16) index(i32) {
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  // expected-error@+1 {{adds through a pointer that is not to const, got !cuda.ptr<f32, const>}}
+  cuda.atomic_add %v, %x[0] : f32, !cuda.ptr<f32, const>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f64>) blocks(4) threads(16) index(i32) {
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  // expected-error@+1 {{adds f32 to elements of f64}}
+  cuda.atomic_add %v, %y[0] : f32, !cuda.ptr<f64>
+}

@@ -51,6 +51,7 @@ builtin.module {
   cuda.func @k_vector(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(4) threads(16) index(i32) {
     %t = cuda.thread_idx
     %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+    cuda.atomic_add %a, %y[%t] : f32, !cuda.ptr<f32>
     cuda.vector_store %b, %a to %y[%t * 2] : f32, f32 to !cuda.ptr<f32>
   }
   cuda.func @k_bulk(%x: !kernel.tensor_map<16x64xf32>) blocks(32) threads(64) index(i32) {

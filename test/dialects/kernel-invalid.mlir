@@ -623,3 +623,43 @@ kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
   // expected-error@+1 {{accesses a memref, got index}}
   %v0, %v1, %v2, %v3 = kernel.vector_load %t[0] : index -> f32, f32, f32, f32
 }
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0, %t] : memref<4x64xf32>
+  %w = loop.load %h[%t] : memref<64xf16>
+  // expected-error@+1 {{adds f32, f64, i32 or i64 atomically, not f16}}
+  kernel.atomic_add %w, %h[%t] : f16, memref<64xf16>
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0, %t] : memref<4x64xf32>
+  %w = loop.load %h[%t] : memref<64xf16>
+  // expected-error@+1 {{adds f32 to elements of f16}}
+  kernel.atomic_add %v, %h[%t] : f32, memref<64xf16>
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0, %t] : memref<4x64xf32>
+  %w = loop.load %h[%t] : memref<64xf16>
+  // expected-error@+1 {{1 indices into rank-2 memref<4x64xf32>}}
+  kernel.atomic_add %v, %x[%t] : f32, memref<4x64xf32>
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0, %t] : memref<4x64xf32>
+  %w = loop.load %h[%t] : memref<64xf16>
+  // expected-error@+1 {{accesses a memref, got index}}
+  kernel.atomic_add %v, %t[%t] : f32, index
+}

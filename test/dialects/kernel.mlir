@@ -46,6 +46,7 @@ builtin.module {
     %t = kernel.thread_id
     %a, %b = kernel.vector_load %x[1, %t * 2] : memref<4x64xf32> -> f32, f32
     %c, %d, %e, %f = kernel.vector_load %y[%t * 4] : memref<64xf16> -> f16, f16, f16, f16
+    kernel.atomic_add %a, %x[3, %t] : f32, memref<4x64xf32>
     kernel.vector_store %d, %c, %f, %e to %y[%t * 4] : f16, f16, f16, f16 to memref<64xf16>
   }
   func.func @describe(%x: memref<512x64xf32>) {
