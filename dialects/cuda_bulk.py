@@ -105,6 +105,10 @@ class BulkTensorOp(BulkCopyBase):
         assert isinstance(shared, SharedOp)
         if pointer_type(self.destination).element != self.box.element:
             raise VerifyException(f"copies {self.box.element} to {self.destination.type}")
+        if self.box.count > shared.extent.value.data:
+            raise VerifyException(
+                f"{self.box} does not fit into {shared.extent.value.data} elements"
+            )
         if shared.alignment % self.box.alignment:
             raise VerifyException(
                 f"{self.box} needs shared memory aligned to {self.box.alignment} bytes, not "

@@ -55,7 +55,7 @@ def shared_address(element: str) -> tuple[str, str]:
 
 def _cp_async(names: Names, op: cuda.CpAsyncOp) -> str:
     size = op.bytes.value.data
-    cache = "cg" if size == 16 else "ca"  # a whole sector is not kept in L1
+    cache = "cg" if size == 16 else "ca"  # only whole units can pass L1 by
     inputs = [
         shared_address(names.element(op.destination, op.map, op.indices)),
         ("l", f"&{names.element(op.source, op.source_map, op.source_indices)}"),

@@ -13,9 +13,11 @@
       func.return %y : memref<32xf32>
     }
 
-Memory is read and written by `loop.load` and `loop.store`, whose index expressions stay affine. Each
-kernel runs on a one-dimensional grid of one-dimensional blocks. The host side is here too: allocation,
-launches and calls of PyTorch, in order. On the CPU a kernel is a `func.func` that runs a range of blocks.
+Memory is read and written by `loop.load` and `loop.store`, whose index expressions stay affine, several
+elements at once by `kernel_vector.py`, atomically by `kernel_atomic.py`, and copied while threads compute by
+`kernel_async.py` and `kernel_bulk.py`. Each kernel runs on a one-dimensional grid of one-dimensional blocks.
+The host side is here too: allocation, launches and calls of PyTorch, in order. On the CPU a kernel is a
+`func.func` that runs a range of blocks.
 """
 
 from __future__ import annotations

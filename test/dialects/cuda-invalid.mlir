@@ -508,3 +508,12 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f64>) blocks(4) threads(16
   // expected-error@+1 {{adds f32 to elements of f64}}
   cuda.atomic_add %v, %y[0] : f32, !cuda.ptr<f64>
 }
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1023 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{!kernel.tensor_map<16x64xf32> does not fit into 1023 elements}}
+  cuda.bulk_tensor %x[0, 0] to %s[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+}

@@ -1,6 +1,7 @@
 """Tensor maps: data in the plan, read back and checked, and what the driver is asked to encode."""
 
 import copy
+import ctypes
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,9 @@ from deplo.analysis.plan import build_plan
 from deplo.dialects.cuda_printer import kernel_texts
 from deplo.errors import DeploError
 from deplo.passes.kernel.assign_arena import AssignArenaPass
+from deplo.runtime import cuda
 from deplo.runtime.plan import Array, Plan, Ref, TensorMap
-from deplo.runtime.tensor_maps import Description, describe, encode
+from deplo.runtime.tensor_maps import DATA_TYPES, Description, describe, encode
 
 
 @pytest.fixture
@@ -111,3 +113,52 @@ def test_a_buffer_keeps_its_place_as_long_as_a_map_of_it_is_used() -> None:
     text = str(module)
     assert "%a = kernel.alloc at 0" in text
     assert "%b = kernel.alloc at 2048" in text
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the driver is asked to launch, with a driver that does nothing else."""
+    asked: list[Any] = []
+
+    def launch(*arguments: Any) -> tuple[Any, ...]:
+        asked.append(arguments)
+        return (0,)
+
+    def encode_tiled(kind: Any, rank: int, pointer: int, *rest: Any) -> tuple[Any, ...]:
+        return (0, ("descriptor of", pointer))
+
+    names = {f"CU_TENSOR_MAP_DATA_TYPE_{name}": name for name in DATA_TYPES.values()}
+    driver = SimpleNamespace(
+        CUresult=SimpleNamespace(CUDA_SUCCESS=0),
+        cuLaunchKernel=launch,
+        cuTensorMapEncodeTiled=encode_tiled,
+        cuuint64_t=int,
+        cuuint32_t=int,
+        CUtensorMapDataType=SimpleNamespace(**names),
+        CUtensorMapSwizzle=SimpleNamespace(CU_TENSOR_MAP_SWIZZLE_NONE=0),
+        CUtensorMapInterleave=SimpleNamespace(CU_TENSOR_MAP_INTERLEAVE_NONE=0),
+        CUtensorMapL2promotion=SimpleNamespace(CU_TENSOR_MAP_L2_PROMOTION_L2_128B=2),
+        CUtensorMapFloatOOBfill=SimpleNamespace(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE=0),
+    )
+    monkeypatch.setattr(cuda, "_driver", lambda: driver)
+    return asked
+
+
+def test_a_kernel_gets_its_tensor_map_by_value(data: dict[str, Any], launched: list[Any]) -> None:
+    plan = Plan.from_data(data)
+    program = cuda.CudaProgram.__new__(cuda.CudaProgram)
+    program._functions = {(0, "k"): "the function"}
+    pointers = {Ref("argument", 0): 4096, Ref("buffer", 0): 8192}
+    program._launch(plan, plan.launches[0], pointers, 0, 7)
+    ((function, *geometry, parameters, _),) = launched
+    assert (function, geometry) == ("the function", [2, 1, 1, 64, 1, 1, 0, 7])
+    assert parameters == ((("descriptor of", 4096), 8192), (None, ctypes.c_void_p))
+
+
+def test_a_view_that_is_not_aligned_is_copied() -> None:
+    def tensor(address: int) -> SimpleNamespace:
+        return SimpleNamespace(data_ptr=lambda: address, clone=lambda: "a copy")
+
+    aligned = tensor(4096)
+    assert cuda._aligned(aligned) is aligned
+    assert cuda._aligned(tensor(4100)) == "a copy"
