@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntAttr, IntegerAttr, MemRefType
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -24,16 +25,19 @@ from .sizes import shape_of
 def divisor(expr: AffineExpr, operands: Sequence[SSAValue]) -> int:
     """A number that divides `expr` whatever its operands are; 0 if it is always zero.
 
-    An operand that `loop.index` computes counts as what it computes.
+    An operand that is a constant, or that `loop.index` computes, counts as what it is.
     """
     match expr:
         case AffineConstantExpr(value=value):
             return abs(value)
         case AffineDimExpr(position=position):
-            owner = operands[position].owner
-            if isinstance(owner, IndexOp):
-                return divisor(owner.map.data.results[0], owner.operands_)
-            return 1
+            match operands[position].owner:
+                case IndexOp() as index:
+                    return divisor(index.map.data.results[0], index.operands_)
+                case arith.ConstantOp(value=IntegerAttr(value=IntAttr(data=number))):
+                    return abs(number)
+                case _:
+                    return 1
         case AffineBinaryOpExpr(kind=kind, lhs=lhs, rhs=rhs):
             left, right = divisor(lhs, operands), divisor(rhs, operands)
             match kind:

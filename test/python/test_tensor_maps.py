@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 from ir_programs import make_context, parse
 from kernel_programs import PROGRAMS
+from xdsl.dialects.builtin import MemRefType, f32
+from xdsl.ir import Block, Region
 
 from deplo.analysis.plan import build_plan
 from deplo.dialects.cuda_printer import kernel_texts
+from deplo.dialects.kernel import FuncOp, TensorMapType
+from deplo.dialects.loop import KernelOp
+from deplo.dialects.tile import LaunchOp
 from deplo.errors import DeploError
+from deplo.passes.host import Device, lower_host
 from deplo.passes.kernel.assign_arena import AssignArenaPass
 from deplo.runtime import cuda
 from deplo.runtime.plan import Array, Plan, Ref, TensorMap
@@ -162,3 +168,37 @@ def test_a_view_that_is_not_aligned_is_copied() -> None:
     aligned = tensor(4096)
     assert cuda._aligned(aligned) is aligned
     assert cuda._aligned(tensor(4100)) == "a copy"
+
+
+PROGRAM = """
+func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %y = loop.kernel @k(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+  ^bb0(%in: memref<8x64xf32>, %out: memref<8x64xf32>):
+    tile.launch (%r = 8 : block, %t = 64 : thread) schedule(#tile.schedule<threads = 64>) {
+      %v = loop.load %in[%r, %t] : memref<8x64xf32>
+      loop.store %v, %out[%r, %t] : memref<8x64xf32>
+    }
+  }
+  func.return %y : tensor<8x64xf32>
+}
+"""
+
+
+def test_the_host_describes_the_buffers_that_a_kernel_wants_maps_of() -> None:
+    type = TensorMapType([8, 32], f32)
+    memref = MemRefType(f32, [8, 64])
+
+    def build(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
+        function = FuncOp(name, Region(Block(arg_types=[type, memref, memref])), 1, 1)
+        return Device(function, 1, 1, ((0, type),))
+
+    module = parse(PROGRAM)
+    lower_host(module, build)
+    module.verify()
+    assert (
+        "%x_map = kernel.tensor_map %x : memref<8x64xf32> to !kernel.tensor_map<8x32xf32>"
+        in str(module)
+    )
+    assert "kernel.launch @k(%x_map, %x, %y)" in str(module)
+    plan = build_plan(module, "sm_90a", {"k": ""})
+    assert plan["steps"][0]["arguments"] == [{"tensor_map": 0}, {"argument": 0}, {"buffer": 0}]

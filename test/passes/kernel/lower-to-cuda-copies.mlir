@@ -1,5 +1,7 @@
 // RUN: deplo-opt %s -p lower-to-cuda --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s -p lower-to-cuda --split-input-file --check-each-pass >/dev/null 2>%t.err
+// RUN: diff /dev/null %t.err
 
 // Two slots: a row is on its way while the last one is added up. What is beyond the last row is zeros.
 // CHECK-LABEL: cuda.func @pipeline(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(2) threads(64) index(i32) {
@@ -54,6 +56,11 @@ kernel.func @pipeline(%x: memref<8x256xf32>, %y: memref<128xf32>) blocks(2) thre
   kernel.async_wait 0
   loop.store %sum, %y[%b * 64 + %t] : memref<128xf32>
 }
+func.func @main(%x: memref<8x256xf32>) -> memref<128xf32> {
+  %y = kernel.alloc : memref<128xf32>
+  kernel.launch @pipeline(%x, %y) blocks(2) threads(64) : memref<8x256xf32>, memref<128xf32>
+  func.return %y : memref<128xf32>
+}
 
 // -----
 
@@ -81,6 +88,11 @@ kernel.func @narrow(%h: memref<8x64xf16>, %y: memref<64xf16>) blocks(1) threads(
   kernel.async_wait 0
   %v = loop.load %s[%t * 8] : memref<64xf16, "shared">
   loop.store %v, %y[%t] : memref<64xf16>
+}
+func.func @main(%h: memref<8x64xf16>) -> memref<64xf16> {
+  %y = kernel.alloc : memref<64xf16>
+  kernel.launch @narrow(%h, %y) blocks(1) threads(8) : memref<8x64xf16>, memref<64xf16>
+  func.return %y : memref<64xf16>
 }
 
 // -----
@@ -150,6 +162,12 @@ kernel.func @bulk(%x: !kernel.tensor_map<1x16x64xf32>, %y: memref<4x64xf32>) blo
   %v = loop.load %s[1, %b, %t] : memref<2x16x64xf32, "shared">
   loop.store %v, %y[%b, %t] : memref<4x64xf32>
 }
+func.func @main(%x: memref<4x48x64xf32>) -> memref<4x64xf32> {
+  %map = kernel.tensor_map %x : memref<4x48x64xf32> to !kernel.tensor_map<1x16x64xf32>
+  %y = kernel.alloc : memref<4x64xf32>
+  kernel.launch @bulk(%map, %y) blocks(4) threads(64) : !kernel.tensor_map<1x16x64xf32>, memref<4x64xf32>
+  func.return %y : memref<4x64xf32>
+}
 
 // -----
 
@@ -184,4 +202,9 @@ kernel.func @vectors(%x: memref<4x64xf32>, %h: memref<64xbf16>, %y: memref<4x64x
   %p, %q, %r, %u = kernel.vector_load %x[%b, %t * 4] : memref<4x64xf32> -> f32, f32, f32, f32
   %g, %k = kernel.vector_load %h[%t * 2 + 32] : memref<64xbf16> -> bf16, bf16
   kernel.vector_store %u, %r, %q, %p to %y[%b, %t * 4] : f32, f32, f32, f32 to memref<4x64xf32>
+}
+func.func @main(%x: memref<4x64xf32>, %h: memref<64xbf16>) -> memref<4x64xf32> {
+  %y = kernel.alloc : memref<4x64xf32>
+  kernel.launch @vectors(%x, %h, %y) blocks(4) threads(16) : memref<4x64xf32>, memref<64xbf16>, memref<4x64xf32>
+  func.return %y : memref<4x64xf32>
 }
