@@ -86,8 +86,6 @@ class ThreadCopies:
         for flight, thread, groups, numbers in self.started:
             rows = flight.flying & (groups < self.waited[thread])
             self.flights.arrive(flight, rows)
-            flight.memory.write(
-                flight.op, numbers[rows][:, None], tuple(w[rows] for w in flight.where)
-            )
+            flight.memory.written(numbers[rows][:, None], tuple(w[rows] for w in flight.where))
         self.started = [each for each in self.started if np.any(each[0].flying)]
         self.flights.drop_arrived()

@@ -78,11 +78,16 @@ class Memory:
         for touched, verb in ((self.writer[where], "wrote"), (self.reader[where], "read")):
             if np.any(_other(touched, numbers)):
                 raise fault(op, f"races: writes an element of {self.name} another thread {verb}")
-        self.writer[where] = numbers
+        self.written(numbers, where)
         if np.any(self.writer[where] != numbers):
             raise fault(op, f"races: two threads write one element of {self.name}")
         if self.initialised is not None:
             self.initialised[where] = True
+
+    def written(self, numbers: Array, where: tuple[Array, ...]) -> None:
+        """Note that threads `numbers` wrote elements."""
+        assert self.writer is not None
+        self.writer[where] = numbers
         if self.unfenced is not None:
             self.unfenced[where] = True
 

@@ -18,10 +18,13 @@ from .calls import run_call
 from .nvrtc import Cubin, Usage, compile_cuda, compute_capability
 from .plan import Array, CallStep, Plan, Ref, Step
 from .sizes import static
-from .tensor_maps import describe, encode
+from .tensor_maps import Description, describe, encode
 
 MAX_BLOCKS = 2**31 - 1
 """Blocks of a one-dimensional grid (CUDA C++ Programming Guide, "Technical Specifications")."""
+
+MAX_DESCRIPTORS = 256
+"""Tensor maps that a program keeps; buffers tend to lie where they lay in the last call."""
 
 
 class CudaProgram:
@@ -36,6 +39,7 @@ class CudaProgram:
         self.plan = plan
         self._cubins = {k.name: compile_cuda(k.source, plan.target) for k in plan.kernels}
         self._functions: dict[tuple[int, str], Any] = {}
+        self._descriptors: dict[tuple[int, Description], Any] = {}
 
     @property
     def usage(self) -> dict[str, Usage]:
@@ -86,7 +90,7 @@ class CudaProgram:
         key = (device, step.kernel)
         if key not in self._functions:
             self._functions[key] = _load(step.kernel, self._cubins[step.kernel])
-        passed = [_passed(plan, ref, pointers) for ref in step.arguments]
+        passed = [self._passed(plan, ref, pointers) for ref in step.arguments]
         values = (*(value for value, _ in passed), *step.sizes)
         types = (*(type for _, type in passed), *(ctypes.c_longlong for _ in step.sizes))
         launched = _driver().cuLaunchKernel(
@@ -100,15 +104,18 @@ class CudaProgram:
         )
         _ok(launched, f"launching @{step.kernel}")
 
-
-def _passed(plan: Plan, ref: Ref, pointers: Mapping[Ref, int]) -> tuple[Any, Any]:
-    """What a kernel gets for `ref` and its type; a tensor map is passed by value, which has no type."""
-    if ref.kind != "tensor_map":
-        return pointers[ref], ctypes.c_void_p
-    map = plan.tensor_maps[ref.index]
-    description = describe(plan.array(map.of), map)
-    answer = encode(_driver(), pointers[map.of], description)
-    return _ok(answer, f"describing {plan.array(map.of)} to the copy engine"), None
+    def _passed(self, plan: Plan, ref: Ref, pointers: Mapping[Ref, int]) -> tuple[Any, Any]:
+        """What a kernel gets for `ref` and its type; a tensor map is passed by value, without one."""
+        if ref.kind != "tensor_map":
+            return pointers[ref], ctypes.c_void_p
+        map = plan.tensor_maps[ref.index]
+        key = (pointers[map.of], describe(plan.array(map.of), map))
+        if key not in self._descriptors:
+            if len(self._descriptors) >= MAX_DESCRIPTORS:
+                self._descriptors.clear()
+            doing = f"describing {plan.array(map.of)} to the copy engine"
+            self._descriptors[key] = _ok(encode(_driver(), *key), doing)
+        return self._descriptors[key], None
 
 
 def _aligned(value: Any) -> Any:

@@ -154,11 +154,15 @@ def test_a_kernel_gets_its_tensor_map_by_value(data: dict[str, Any], launched: l
     plan = Plan.from_data(data)
     program = cuda.CudaProgram.__new__(cuda.CudaProgram)
     program._functions = {(0, "k"): "the function"}
+    program._descriptors = {}
     pointers = {Ref("argument", 0): 4096, Ref("buffer", 0): 8192}
-    program._launch(plan, plan.launches[0], pointers, 0, 7)
-    ((function, *geometry, parameters, _),) = launched
+    for x in (4096, 4096, 512):
+        program._launch(plan, plan.launches[0], pointers | {Ref("argument", 0): x}, 0, 7)
+    function, *geometry, parameters, _ = launched[0]
     assert (function, geometry) == ("the function", [2, 1, 1, 64, 1, 1, 0, 7])
     assert parameters == ((("descriptor of", 4096), 8192), (None, ctypes.c_void_p))
+    assert launched[1][-2][0][0] is launched[0][-2][0][0]
+    assert launched[2][-2][0][0] == ("descriptor of", 512)
 
 
 def test_a_view_that_is_not_aligned_is_copied() -> None:
