@@ -105,7 +105,7 @@ def _bulk_tensor(names: Names, op: cuda.BulkTensorOp) -> str:
     rank = len(coordinates)
     places = ", ".join(f"%{i + 3}" for i in range(rank))
     text = (
-        f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        f"cp.async.bulk.tensor.{rank}d.shared::cta.global.mbarrier::complete_tx::bytes "
         f"[%0], [%1, {{{places}}}], [%2];"
     )
     return asm(

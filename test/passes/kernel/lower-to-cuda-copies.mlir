@@ -137,7 +137,7 @@ func.func @main(%h: memref<8x64xf16>) -> memref<64xf16> {
 // CPP-NEXT: __syncthreads();
 // CPP-NEXT: if (one) {
 // CPP-NEXT: asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 4096;" :: "r"((unsigned)__cvta_generic_to_shared(&full[1])) : "memory");
-// CPP-NEXT: asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" :: "r"((unsigned)__cvta_generic_to_shared(&s[1024])), "l"(&x), "r"((unsigned)__cvta_generic_to_shared(&full[1])), "r"(0), "r"(b * 16 - 8), "r"(b) : "memory");
+// CPP-NEXT: asm volatile("cp.async.bulk.tensor.3d.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" :: "r"((unsigned)__cvta_generic_to_shared(&s[1024])), "l"(&x), "r"((unsigned)__cvta_generic_to_shared(&full[1])), "r"(0), "r"(b * 16 - 8), "r"(b) : "memory");
 // CPP-NEXT: }
 // CPP-NEXT: asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; @!done bra again; }" :: "r"((unsigned)__cvta_generic_to_shared(&full[1])), "r"(0) : "memory");
 // CPP-NEXT: const float v = s[b * 64 + t + 1024];
