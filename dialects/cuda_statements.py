@@ -41,11 +41,8 @@ class Names(Protocol):
 def asm(text: str, *inputs: tuple[str, str]) -> str:
     """Inline PTX that touches memory, with (register, expression) inputs."""
     listed = ", ".join(f'"{register}"({expression})' for register, expression in inputs)
-    return (
-        f'asm volatile("{text}" :: {listed} : "memory");'
-        if inputs
-        else (f'asm volatile("{text}" ::: "memory");')
-    )
+    between = f" {listed} " if inputs else ""
+    return f'asm volatile("{text}" ::{between}: "memory");'
 
 
 def shared_address(element: str) -> tuple[str, str]:

@@ -100,6 +100,12 @@ class FuncOp(IRDLOperation):
                 raise VerifyException(
                     f"arguments are memrefs, tensor maps or index, got {argument.type}"
                 )
+        size = sum(op.size for op in self.walk() if isinstance(op, SharedOp))
+        if size > MAX_STATIC_SHARED_BYTES:
+            raise VerifyException(
+                f"{size} bytes of static shared memory in all; a kernel may have "
+                f"{MAX_STATIC_SHARED_BYTES}"
+            )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -183,19 +189,24 @@ class SharedOp(IRDLOperation):
         assert isinstance(shared, MemRefType)
         return storage_bytes(shared.element_type) if self.align is None else self.align.value.data
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        shared = self.result.type
+        assert isinstance(shared, MemRefType)
+        return storage_bytes(shared.element_type) * prod(static_shape(shared))
+
     def verify_(self) -> None:
         shared = self.result.type
         assert isinstance(shared, MemRefType)
         if shared.memory_space != SHARED:
             raise VerifyException('must be in memory space "shared"')
-        element = storage_bytes(shared.element_type)
-        size = element * prod(static_shape(shared))
-        if not 0 < size <= MAX_STATIC_SHARED_BYTES:
+        if not 0 < self.size <= MAX_STATIC_SHARED_BYTES:
             raise VerifyException(
-                f"{size} bytes of static shared memory; a kernel may have 1 to "
+                f"{self.size} bytes of static shared memory; a kernel may have 1 to "
                 f"{MAX_STATIC_SHARED_BYTES}"
             )
-        verify_shared_align(self.alignment, element)
+        verify_shared_align(self.alignment, storage_bytes(shared.element_type))
 
 
 def verify_shared_align(align: int, element: int) -> None:

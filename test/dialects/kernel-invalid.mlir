@@ -663,3 +663,11 @@ kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
   // expected-error@+1 {{accesses a memref, got index}}
   kernel.atomic_add %v, %t[%t] : f32, index
 }
+
+// -----
+
+// expected-error@+1 {{49168 bytes of static shared memory in all; a kernel may have 49152}}
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %s = kernel.shared : memref<12288xf32, "shared">
+  %t = kernel.shared : memref<4xf32, "shared">
+}
