@@ -64,10 +64,10 @@ def _check(mode: str | None, options: Mapping[str, Any]) -> None:
 
 def _compile(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Boxed:
     """Compile one graph of ATen operators."""
-    captured = capture_graph(graph)
-    program = Program(captured, choose_target("auto", captured))
     (returned,) = graph.graph.output_node().args
     restride = [_layout(node) for node in returned]  # type: ignore[union-attr]
+    captured = capture_graph(graph)
+    program = Program(captured, choose_target("auto", captured))
 
     def run(*inputs: Any) -> list[Any]:
         return [
@@ -79,7 +79,10 @@ def _compile(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Boxe
 
 
 def _layout(node: object) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """What gives a result the strides that it has in PyTorch, or None where they are row-major."""
+    """What gives a result the strides that it has in PyTorch, or None where they are row-major.
+
+    Results have them already unless PyTorch leaves gaps between elements, or repeats them.
+    """
     value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
     if not isinstance(value, torch.Tensor) or value.is_contiguous():
         return None
@@ -87,6 +90,8 @@ def _layout(node: object) -> Callable[[torch.Tensor], torch.Tensor] | None:
     repeated = [axis for axis, stride in enumerate(strides) if stride == 0]
 
     def laid_out(result: torch.Tensor) -> torch.Tensor:
+        if result.stride() == strides:
+            return result
         for axis in repeated:
             result = result.narrow(axis, 0, min(shape[axis], 1))
         made = torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)

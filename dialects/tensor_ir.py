@@ -54,7 +54,17 @@ from .scalars import (
     verify_combiner,
     verify_element,
 )
-from .sizes import Extent, ExtentAttr, parse_extent, print_extent, shape_of, tensor_of
+from .sizes import (
+    Extent,
+    ExtentAttr,
+    allowed_at,
+    allowing,
+    is_at_most,
+    parse_extent,
+    print_extent,
+    shape_of,
+    tensor_of,
+)
 from .syntax import (
     parse_scalar,
     parse_signature,
@@ -522,7 +532,9 @@ class SortOp(IRDLOperation):
         shape = list(shape_of(source))
         if values.get_num_dims() == len(shape):
             count = shape_of(values)[axis]
-            if count > shape[axis]:
+            with allowing(allowed_at(self)):
+                fits = is_at_most(count, shape[axis])
+            if not fits:
                 raise VerifyException(f"gives {count} of {shape[axis]} values")
             shape[axis] = count
         expected = tensor_of(source.element_type, shape), tensor_of(i64, shape)

@@ -499,8 +499,8 @@ class ArangeShapeOp(TorchOp):
     """Counts from `start` (0 if absent) to `end`, exclusive, by `step` (1 if absent)."""
 
     def result_shape(self) -> Shape | None:
-        start, end = self.optional_scalar("start") or 0, self.scalar("end")
-        step = self.optional_number("step")
+        start, step = self.optional_scalar("start"), self.optional_number("step")
+        start, end = 0 if start is None else start, self.scalar("end")
         step = 1 if step is None else step
         if isinstance(start, Size) or isinstance(end, Size):
             return (self._counted(start, end, step),)

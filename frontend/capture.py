@@ -8,33 +8,25 @@ captured.arguments   # x: the first input; p_weight: parameter "weight"
 from __future__ import annotations
 
 import functools
-import io
-import logging
-import traceback
 import types
-import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind, OutputKind
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.sizes import Extent
-from ..errors import DeploError, UnsupportedOpError, UsageError
-from .decompose import decompose
-from .dynamic_shapes import AskedAxis, asked_axes, traceable
+from ..errors import UnsupportedOpError, UsageError
+from .dynamic_shapes import asked_axes
+from .export import export
 from .importer import Fallback, Importer, has_effect
 from .python_values import Inputs, close_over, with_closed_over
-from .random_numbers import check_all_kept, number_of_draws
-from .recurrent import RecurrentWhole
-from .sizes import Sizes, check_guards, input_sizes
-from .unsupported import SourceLine, is_internal
+from .size_one import dynamic_sizes
+from .sizes import Sizes, check_guards
+from .view_outputs import Output, outputs_of, results_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
 
@@ -52,15 +44,6 @@ class Argument:
     shape: tuple[Extent, ...]
     dtype: torch.dtype
     device: torch.device
-
-
-@dataclass(frozen=True)
-class Output:
-    """One flattened output: a result of `@main`, one of its arguments as it is, or a Python constant."""
-
-    source: Literal["result", "argument", "constant"]
-    index: int | None = None
-    value: object = None
 
 
 @dataclass(frozen=True)
@@ -110,8 +93,9 @@ class Captured:
         for output in self.outputs:
             if output.index is None:
                 flat.append(output.value)
-            else:
-                flat.append((results if output.source == "result" else arguments)[output.index])
+                continue
+            viewed = (results if output.source == "result" else arguments)[output.index]
+            flat.append(output.of(viewed))
         if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
             return torch.Size(flat)
         return pytree.tree_unflatten(flat, self.out_spec)
@@ -153,9 +137,9 @@ def capture(
     else:
         module = program
     asked = asked_axes(module, inputs, dynamic_shapes)
-    exported = _export(module, inputs, fallback, asked, dynamic_shapes)
-    examples = pytree.tree_leaves((inputs.args, inputs.kwargs))
-    captured = _import(exported, tuple(kwargs or {}), fallback, asked, examples)
+    exported = export(module, inputs, fallback, dynamic_shapes, asked)
+    sizes = dynamic_sizes(exported, module, inputs, fallback, asked)
+    captured = _import(exported, tuple(kwargs or {}), fallback, sizes)
     return _as_called(captured, module, args, kwargs or {}, inputs)
 
 
@@ -176,73 +160,6 @@ def _as_called(
         out_spec=out_spec,
         constants=captured.constants | dict(inputs.closed_over),
     )
-
-
-def _export(
-    module: torch.nn.Module,
-    inputs: Inputs,
-    fallback: Fallback,
-    asked: Sequence[AskedAxis],
-    dynamic_shapes: Any,
-) -> torch.export.ExportedProgram:
-    args, kwargs = inputs.args, inputs.kwargs
-    traced = traceable(inputs, asked)
-    try:
-        with torch.no_grad(), _quiet(), RecurrentWhole():
-            exported = torch.export.export(
-                module, traced.args, traced.kwargs, dynamic_shapes=dynamic_shapes, strict=False
-            )
-        drawn = number_of_draws(exported)
-        with torch.no_grad(), _quiet():
-            decomposed = decompose(exported)
-        if fallback == "eager":
-            check_all_kept(drawn, decomposed)
-        return decomposed
-    except Exception as error:
-        if isinstance(error, DeploError):
-            raise
-        if (fault := _eager_failure(module, args, kwargs)) is not None:
-            raise UsageError(_failure("this program fails in PyTorch", fault)) from error
-        raise DeploError(_failure("this program cannot be captured", error)) from error
-
-
-def _eager_failure(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Exception | None:
-    """What the program raises when PyTorch runs it, if it does: then deplo is not to blame."""
-    try:
-        with torch.no_grad(), _quiet():
-            module(*args, **kwargs)
-    except Exception as error:
-        return error
-    return None
-
-
-@contextmanager
-def _quiet() -> Generator[None]:
-    """Export warns about and logs its own internals, which a user cannot act on."""
-    disabled = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(disabled)
-
-
-def _failure(what: str, error: Exception) -> str:
-    """What was raised in one line, and the user's lines that led there."""
-    first = str(error).strip().partition("\n")[0]
-    frames = [
-        SourceLine(frame.filename, frame.lineno)
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.lineno is not None and not is_internal(frame.filename) and frame.line
-    ]
-    lines = [f"{what}: {type(error).__name__}: {first}"]
-    lines += [f"  {line}" for line in frames[-3:]]
-    lines.append("Shapes and control flow must not depend on the values in tensors.")
-    return "\n".join(lines if "DataDependent" in type(error).__name__ else lines[:-1])
 
 
 class _FunctionModule(torch.nn.Module):
@@ -311,65 +228,33 @@ def _import(
     exported: torch.export.ExportedProgram,
     keyword_order: tuple[str, ...],
     fallback: Fallback,
-    asked: Sequence[AskedAxis],
-    examples: Sequence[Any],
+    sizes: Sizes,
 ) -> Captured:
     _refuse_mutation(exported)
-    exported.graph.eliminate_dead_code(has_effect)
-    sizes = _sizes(exported, asked, examples)
     importer = Importer(fallback, sizes)
     arguments, constants = _add_arguments(exported, importer)
+    positions = {argument.name: i for i, argument in enumerate(arguments)}
+    outputs = outputs_of(exported.graph, positions)
+    exported.graph.eliminate_dead_code(has_effect)
     for node in exported.graph.nodes:
         if node.op == "call_function":
             importer.add_call(node)
         elif node.op == "get_attr":
             importer.unsupported.add(node, "a sub-graph")
-    outputs, nodes = _outputs(exported, arguments)
-    if (environment := _shape_environment(exported)) is not None:
-        check_guards((environment.replace(g.expr) for g in environment.guards), sizes)
+    check_guards(exported, sizes)
     spec = exported.call_spec
     assert spec.in_spec is not None and spec.out_spec is not None
     return Captured(
-        module=importer.finish(nodes),
+        module=importer.finish(results_of(exported.graph)),
         arguments=tuple(arguments),
         tensors={a.name: _lifted(exported, a.target) for a in arguments if a.source != "input"},
         constants=constants,
-        outputs=tuple(outputs),
+        outputs=outputs,
         in_spec=spec.in_spec,
         out_spec=spec.out_spec,
         keyword_order=keyword_order,
         reads_memory=importer.reads_memory,
     )
-
-
-def _sizes(
-    exported: torch.export.ExportedProgram, asked: Sequence[AskedAxis], examples: Sequence[Any]
-) -> Sizes:
-    """The dynamic sizes that the inputs have."""
-    placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
-    names = [
-        spec.arg.name
-        for spec in exported.graph_signature.input_specs
-        if spec.kind is InputKind.USER_INPUT
-    ]
-    values = [placeholders[name].meta.get("val") for name in names]
-    return input_sizes(
-        [
-            (name, value, example)
-            for name, value, example in zip(names, values, examples, strict=True)
-            if isinstance(value, torch.Tensor) and isinstance(example, torch.Tensor)
-        ],
-        {(names[each.position], each.axis): each for each in asked},
-        exported.range_constraints,
-    )
-
-
-def _shape_environment(exported: torch.export.ExportedProgram) -> ShapeEnv | None:
-    """Where export keeps what it took for granted of the sizes; None where it has none."""
-    for node in exported.graph.nodes:
-        if isinstance(value := node.meta.get("val"), FakeTensor):
-            return value.fake_mode.shape_env
-    return None
 
 
 def _refuse_mutation(exported: torch.export.ExportedProgram) -> None:
@@ -427,25 +312,3 @@ def _lifted(exported: torch.export.ExportedProgram, target: str) -> torch.Tensor
         tensor = exported.constants[target]
     assert isinstance(tensor, torch.Tensor)
     return tensor.detach()
-
-
-def _outputs(
-    exported: torch.export.ExportedProgram, arguments: Sequence[Argument]
-) -> tuple[list[Output], list[torch.fx.Node]]:
-    """The flattened outputs, and the nodes whose values `@main` returns."""
-    positions = {argument.name: i for i, argument in enumerate(arguments)}
-    (returned,) = exported.graph.output_node().args
-    assert isinstance(returned, (tuple, list))
-    outputs: list[Output] = []
-    nodes: list[torch.fx.Node] = []
-    for value in returned:
-        if not isinstance(value, torch.fx.Node):
-            outputs.append(Output("constant", value=value))
-        elif value.name in positions:
-            outputs.append(Output("argument", positions[value.name]))
-        elif value.op == "placeholder":
-            outputs.append(Output("constant", value=value.meta.get("val")))
-        else:
-            outputs.append(Output("result", len(nodes)))
-            nodes.append(value)
-    return outputs, nodes

@@ -9,7 +9,7 @@ where such an axis is to be dynamic the program is traced with two positions; no
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -44,7 +44,7 @@ class AskedAxis:
 
     @property
     def minimum(self) -> int | None:
-        """The smallest size that was asked for, if one was. PyTorch cannot tell 0 from none."""
+        """The smallest size that was asked for, if one was; 0 is what a `Dim` has that says nothing."""
         return self.dim.min or None
 
 
@@ -58,21 +58,58 @@ def asked_axes(
 ) -> tuple[AskedAxis, ...]:
     """The axes that `dynamic_shapes` says something of, but that they are fixed.
 
-    Raises UsageError if it is not organized as the inputs are.
+    Raises UsageError if it is not organized as the inputs are, or names an axis that there is not.
     """
     if dynamic_shapes is None:
         return ()
-    flat, spec = pytree.tree_flatten((inputs.args, inputs.kwargs))
-    # each input is named by its position, as one tensor may be given twice
-    args, kwargs = pytree.tree_unflatten(list(range(len(flat))), spec)
-    named = inspect.signature(module.forward).bind(*args, **kwargs).arguments
+    named = _positions(module, inputs.args, inputs.kwargs)
     tree = named if isinstance(dynamic_shapes, Mapping) else tuple(named.values())
-    return tuple(
+    asked = [
         AskedAxis(position, axis, dim)
         for position, said in _leaves(tree, dynamic_shapes, "dynamic_shapes")
         for axis, dim in _axes(said)
         if type(dim) is Dim or _kind(dim) in ("AUTO", "DYNAMIC")
-    )
+    ]
+    flat = pytree.tree_leaves((inputs.args, inputs.kwargs))
+    for each in asked:
+        value = flat[each.position]
+        if not isinstance(value, torch.Tensor):
+            raise UsageError(f"dynamic_shapes: input {each.position} is no tensor, it has no axes")
+        if not 0 <= each.axis < value.ndim:
+            raise UsageError(
+                f"dynamic_shapes: input {each.position} has {value.ndim} axes, no axis {each.axis}"
+            )
+    return tuple(asked)
+
+
+def _positions(
+    program: torch.nn.Module | Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The inputs by the name of their parameter, each tensor as its position among the flattened inputs."""
+    function = program.forward if isinstance(program, torch.nn.Module) else program
+    flat, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+    numbered, named = pytree.tree_unflatten(list(range(len(flat))), spec)
+    try:
+        signature = inspect.signature(function)
+        bound = signature.bind(*numbered, **named).arguments
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"dynamic_shapes: the program's inputs have no names: {error}; wrap it in a function"
+        ) from error
+    kinds = {name: parameter.kind for name, parameter in signature.parameters.items()}
+    collected = [name for name in bound if kinds[name] is inspect.Parameter.VAR_KEYWORD]
+    if collected:
+        raise UsageError(
+            f"dynamic_shapes: torch.export takes no dynamic sizes where **{collected[0]} collects inputs; "
+            "give the program's function a parameter for each"
+        )
+    return bound
+
+
+def _parts(tree: Any) -> Sequence[Any] | None:
+    """What a list, a tuple or a class that PyTorch knows consists of."""
+    node = pytree.SUPPORTED_NODES.get(type(tree))
+    return None if node is None else node.flatten_fn(tree)[0]
 
 
 def _leaves(tree: Any, said: Any, where: str) -> Iterator[tuple[int, Any]]:
@@ -90,15 +127,14 @@ def _leaves(tree: Any, said: Any, where: str) -> Iterator[tuple[int, Any]]:
         for name, part in inputs.items():
             yield from _leaves(part, shapes.get(name), f"{where}[{name!r}]")
         return
-    if type(tree) in pytree.SUPPORTED_NODES and isinstance(said, list | tuple):
-        parts, _ = pytree.SUPPORTED_NODES[type(tree)].flatten_fn(tree)
-        shapes = cast(Sequence[Any], said)
-        if len(parts) != len(shapes):
-            raise UsageError(f"{where} has {len(shapes)} entries for {len(parts)} inputs")
-        for i, (part, each) in enumerate(zip(parts, shapes, strict=True)):
-            yield from _leaves(part, each, f"{where}[{i}]")
-        return
-    raise UsageError(f"{where} is not organized as the inputs are")
+    parts = _parts(tree)
+    if parts is None or not isinstance(said, list | tuple):
+        raise UsageError(f"{where} is not organized as the inputs are")
+    shapes = cast(Sequence[Any], said)
+    if len(parts) != len(shapes):
+        raise UsageError(f"{where} has {len(shapes)} entries for {len(parts)} inputs")
+    for i, (part, each) in enumerate(zip(parts, shapes, strict=True)):
+        yield from _leaves(part, each, f"{where}[{i}]")
 
 
 def _axes(said: Any) -> Iterator[tuple[int, Any]]:
@@ -121,10 +157,7 @@ def traceable(inputs: Inputs, asked: Sequence[AskedAxis]) -> Inputs:
 
 
 def _extent(inputs: Inputs, asked: AskedAxis) -> int:
-    value = pytree.tree_leaves((inputs.args, inputs.kwargs))[asked.position]
-    if not isinstance(value, torch.Tensor) or not 0 <= asked.axis < value.ndim:
-        return TRACED_EXTENT  # torch.export says what is wrong
-    return value.shape[asked.axis]
+    return pytree.tree_leaves((inputs.args, inputs.kwargs))[asked.position].shape[asked.axis]
 
 
 def with_extents(inputs: Inputs, extents: Mapping[tuple[int, int], int]) -> Inputs:
@@ -138,3 +171,51 @@ def with_extents(inputs: Inputs, extents: Mapping[tuple[int, int], int]) -> Inpu
         flat[position] = value.new_zeros(shape)
     args, kwargs = pytree.tree_unflatten(flat, spec)
     return Inputs(args, kwargs, inputs.closed_over)
+
+
+def by_position(asked: Sequence[AskedAxis]) -> dict[int, dict[int, Any]]:
+    """The `Dim` of each axis, by position and axis."""
+    axes: dict[int, dict[int, Any]] = {}
+    for each in asked:
+        axes.setdefault(each.position, {})[each.axis] = each.dim
+    return axes
+
+
+def shapes_at(
+    program: torch.nn.Module | Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    axes: Mapping[int, Mapping[int, Any]],
+) -> Any:
+    """`dynamic_shapes` that says `axes[position]` of the flattened inputs."""
+
+    def said(tree: Any) -> Any:
+        if isinstance(tree, int):
+            return dict(axes[tree]) if tree in axes else None
+        if isinstance(tree, Mapping):
+            return {name: said(part) for name, part in cast(Mapping[Any, Any], tree).items()}
+        parts = [said(part) for part in _parts(tree) or ()]
+        return tuple(parts) if isinstance(tree, tuple) else parts
+
+    return said(_positions(program, args, kwargs))
+
+
+def positions_by_name(
+    program: torch.nn.Module | Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, int]:
+    """The position of each flattened input by its name in the IR: `x`, or `x_0` for a part of `x`."""
+    found: dict[str, int] = {}
+
+    def visit(name: str, tree: Any) -> None:
+        if isinstance(tree, int):
+            found[name] = tree
+        elif isinstance(tree, Mapping):
+            for key, part in cast(Mapping[Any, Any], tree).items():
+                visit(f"{name}_{key}", part)
+        else:
+            for i, part in enumerate(_parts(tree) or ()):
+                visit(f"{name}_{i}", part)
+
+    for name, tree in _positions(program, args, kwargs).items():
+        visit(name, tree)
+    return found

@@ -178,8 +178,19 @@ class _FirstOutput(torch.nn.Module):
         self.model = model
         self.eval()
 
-    def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
-        return self.model(**inputs, return_dict=False)[0]
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        pixel_values: torch.Tensor | None = None,
+        input_features: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        inputs = {
+            "input_ids": input_ids,
+            "pixel_values": pixel_values,
+            "input_features": input_features,
+        }
+        given = {name: value for name, value in inputs.items() if value is not None}
+        return self.model(**given, return_dict=False)[0]
 
 
 class _Captured(Exception):

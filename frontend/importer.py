@@ -53,6 +53,9 @@ Fallback = Literal["error", "eager"]
 DROPPED = {aten._assert_tensor_metadata.default}
 """Assertions about shapes and dtypes, which export has checked."""
 
+OF_SHAPES = {aten.sym_size.int, aten.sym_numel.default}
+"""What gives sizes of tensors. Others, such as `item`, give numbers that depend on values."""
+
 ASSERTIONS = {
     aten._assert_scalar.default,
     aten.sym_constrain_range.default,
@@ -105,7 +108,11 @@ class Importer:
 
     def add_call(self, node: torch.fx.Node) -> None:
         """Import one call, or note why it cannot be."""
-        if node.target in DROPPED or is_symbolic(node.meta.get("val")):
+        if node.target in DROPPED:
+            return
+        if is_symbolic(node.meta.get("val")) and (
+            node.target in OF_SHAPES or not isinstance(node.target, OpOverload)
+        ):
             return  # a size is an extent where it is used
         if node.target in ASSERTIONS:
             self._check_assertion(node)
@@ -182,16 +189,15 @@ class Importer:
         self._append(op, node)
 
     def _check_assertion(self, node: torch.fx.Node) -> None:
-        """An assertion on sizes must follow from their ranges; one on values is not supported."""
+        """An assertion must follow from the sizes' ranges; what gives a number by values is noted already."""
         condition: Any = node.args[0]
         value = condition.meta.get("val") if isinstance(condition, torch.fx.Node) else condition
-        asserts = node.target == aten._assert_scalar.default
-        holds = value if isinstance(value, bool) else False
-        if is_symbolic(value) and asserts:
-            holds = self.sizes.holds(value.node.expr)
-        if not holds:
-            said = self.sizes.text(value.node.expr) if is_symbolic(value) else str(value)
-            self.unsupported.add(node, f"of {said}, which does not follow from the program's sizes")
+        if is_symbolic(value) and not self.sizes.knows(value.node.expr):
+            return
+        said = value.node.expr if is_symbolic(value) else value
+        if node.target != aten._assert_scalar.default or not self.sizes.holds(said):
+            text = self.sizes.text(said)
+            self.unsupported.add(node, f"of {text}, which does not follow from the program's sizes")
 
     def _append(self, op: Operation, node: torch.fx.Node) -> None:
         self._block.add_op(op)

@@ -10,12 +10,18 @@ program is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import sympy
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.export.graph_signature import InputKind
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions
+from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ..dialects.affine import quotient, remainder
@@ -28,9 +34,11 @@ from ..dialects.sizes import (
     allowing,
     extent_expr,
     extent_of,
+    is_at_most,
 )
 from ..errors import UnsupportedOpError
 from .dynamic_shapes import TRACED_EXTENT, AskedAxis
+from .python_values import Inputs
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 """What export computes from sizes."""
@@ -71,17 +79,55 @@ class Sizes:
         return tuple(self.extent(n) for n in value.shape)
 
     def text(self, expr: Any) -> str:
-        """An expression of export's, with the names that the user gave."""
-        return str(expr.xreplace(self._labels)) if isinstance(expr, sympy.Basic) else str(expr)
+        """An expression of export's as Python, with the names that the user gave."""
+        if not isinstance(expr, sympy.Basic):
+            return str(expr)
+        return PythonPrinter().doprint(expr.xreplace(self._labels))
+
+    def knows(self, expr: Any) -> bool:
+        """Whether an expression of export's depends on nothing but the sizes of the inputs."""
+        return expr.free_symbols <= set(self._ranges)
 
     def holds(self, condition: Any) -> bool:
         """Whether a condition on sizes holds for all that are allowed."""
         if condition in (True, sympy.true):
             return True
-        if condition in (False, sympy.false) or not condition.free_symbols <= set(self._ranges):
+        if condition in (False, sympy.false) or not self.knows(condition):
             return False
         found = bound_sympy(condition, self._ranges)
-        return found.lower == sympy.true and found.upper == sympy.true
+        if found.lower == sympy.true and found.upper == sympy.true:
+            return True
+        match condition:
+            case sympy.And():
+                return all(map(self.holds, condition.args))
+            case sympy.Or():
+                return any(map(self.holds, condition.args))
+            case sympy.core.relational.Relational():
+                return self._compares(condition)
+            case _:
+                return False
+
+    def _compares(self, condition: Any) -> bool:
+        """Whether a comparison holds for all sizes, as far as the arithmetic of extents knows."""
+        try:
+            with allowing(self.attributes):
+                left, right = (self._extent(side) for side in (condition.lhs, condition.rhs))
+        except (Refused, UndecidedSize):
+            return False
+        with allowing(self.attributes):
+            match condition:
+                case sympy.Eq():
+                    return left == right
+                case sympy.Ne():
+                    return is_at_most(left + 1, right) or is_at_most(right + 1, left)
+                case sympy.Le():
+                    return is_at_most(left, right)
+                case sympy.Lt():
+                    return is_at_most(left + 1, right)
+                case sympy.Ge():
+                    return is_at_most(right, left)
+                case _:
+                    return is_at_most(right + 1, left)
 
     def _extent(self, expr: Any) -> Extent:
         match expr:
@@ -151,55 +197,101 @@ def is_symbolic(value: object) -> TypeGuard[torch.SymInt | torch.SymFloat | torc
     return isinstance(value, SYMBOLIC)
 
 
-def input_sizes(
-    inputs: Sequence[tuple[str, torch.Tensor, torch.Tensor]],
-    asked: Mapping[tuple[str, int], AskedAxis],
-    limits: Mapping[Any, ValueRanges[Any]],
-) -> Sizes:
-    """The sizes that the inputs have: (name, export's tensor, the example) for each of them.
+@dataclass(frozen=True)
+class InputTensor:
+    """A tensor among the flattened inputs: its name, as export has it, and as the caller gave it."""
 
-    `asked` says what was asked of which axis, and `limits` is export's range of each symbol. Raises
+    position: int
+    name: str
+    value: torch.Tensor
+    example: torch.Tensor
+
+    def dynamic_extents(self) -> list[tuple[int, Any]]:
+        """The axes whose extents are dynamic, each with export's expression."""
+        return [
+            (axis, expression_of(extent))
+            for axis, extent in enumerate(self.value.shape)
+            if isinstance(extent, torch.SymInt)
+        ]
+
+
+def input_tensors(exported: torch.export.ExportedProgram, inputs: Inputs) -> list[InputTensor]:
+    """The tensors among the inputs that `exported` was made for."""
+    values = {n.name: n.meta.get("val") for n in exported.graph.nodes if n.op == "placeholder"}
+    names = [
+        spec.arg.name
+        for spec in exported.graph_signature.input_specs
+        if spec.kind is InputKind.USER_INPUT
+    ]
+    examples = pytree.tree_leaves((inputs.args, inputs.kwargs))
+    return [
+        InputTensor(position, name, values[name], example)
+        for position, (name, example) in enumerate(zip(names, examples, strict=True))
+        if isinstance(values[name], torch.Tensor) and isinstance(example, torch.Tensor)
+    ]
+
+
+def input_sizes(
+    tensors: Sequence[InputTensor],
+    asked: Sequence[AskedAxis],
+    limits: Mapping[Any, ValueRanges[Any]],
+    may_be_one: Collection[sympy.Symbol] = (),
+) -> Sizes:
+    """The sizes of the inputs, in the order in which they appear.
+
+    `limits` is export's range of each symbol; those in `may_be_one` are proven for 1 besides. Raises
     UnsupportedOpError for a size that is the whole extent of no axis.
     """
-    seen: dict[sympy.Symbol, tuple[str, int]] = {}
-    defined: dict[sympy.Symbol, tuple[str, int, int]] = {}
-    for name, value, example in inputs:
-        for axis, extent in enumerate(value.shape):
-            if not isinstance(extent, torch.SymInt):
-                continue
-            expr = expression_of(extent)
+    names = {(each.position, each.axis): each.name for each in asked}
+    seen: dict[sympy.Symbol, str] = {}
+    known: dict[sympy.Symbol, SizeAttr] = {}
+    for tensor in tensors:
+        for axis, expr in tensor.dynamic_extents():
+            place = f"axis {axis} of {tensor.name}"
             for symbol in sorted(expr.free_symbols, key=str):
-                seen.setdefault(symbol, (name, axis))
-            if isinstance(expr, sympy.Symbol):
-                defined.setdefault(expr, (name, axis, example.shape[axis]))
-    symbols: dict[sympy.Symbol, SizeAttr] = {}
-    for symbol, (name, axis) in seen.items():
-        if symbol not in defined:
+                seen.setdefault(symbol, place)
+            if isinstance(expr, sympy.Symbol) and expr not in known:
+                label = names.get((tensor.position, axis)) or f"{tensor.name}:{axis}"
+                smallest = 1 if expr in may_be_one else TRACED_EXTENT
+                known[expr] = _size(label, limits[expr], smallest, tensor.example.shape[axis])
+    for symbol, place in seen.items():
+        if symbol not in known:
             raise UnsupportedOpError(
-                f"dynamic_shapes: the extent of axis {axis} of {name} is computed from a size that is the "
-                "whole extent of no axis of an input; give that size an axis, or fix this one"
+                f"dynamic_shapes: the extent of {place} is computed from a size that is the whole extent of "
+                "no axis of an input; give that size an axis, or fix this one"
             )
-        name, axis, hint = defined[symbol]
-        said = asked.get((name, axis))
-        label = said.name if said is not None and said.name is not None else f"{name}:{axis}"
-        symbols[symbol] = _size(label, limits[symbol], hint)
-    return Sizes(symbols)
+    return Sizes({symbol: known[symbol] for symbol in seen})
 
 
-def _size(label: str, limits: ValueRanges[Any], hint: int) -> SizeAttr:
-    """What the IR says of a symbol. Export takes an extent of 1 for one that never changes."""
+def _size(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> SizeAttr:
+    """What the IR says of a symbol."""
     lower, upper = limits.lower, limits.upper
     most = int(upper) if upper.is_Integer and int(upper) <= MAX_SIZE else None
-    return SizeAttr(label, max(TRACED_EXTENT, int(lower)), most, max(hint, 1))
+    least = max(smallest, int(lower))
+    return SizeAttr(label, least, most, max(hint, least))
 
 
-def check_guards(guards: Iterable[Any], sizes: Sizes) -> None:
-    """Raise unless whatever export took for granted follows from the ranges of the sizes."""
-    open_guards = [guard for guard in guards if not sizes.holds(guard)]
+def check_guards(exported: torch.export.ExportedProgram, sizes: Sizes) -> None:
+    """Raise UnsupportedOpError unless what export took for granted follows from the ranges of the sizes."""
+    environment = _shape_environment(exported)
+    if environment is None:
+        return
+    guards = [environment.replace(guard.expr) for guard in environment.guards]
+    # those of other symbols are of strides, on which no value depends
+    of_sizes = [guard for guard in guards if isinstance(guard, bool) or sizes.knows(guard)]
+    open_guards = [sizes.text(guard) for guard in of_sizes if not sizes.holds(guard)]
     if not open_guards:
         return
-    listed = "\n".join(f"  {text}" for text in dict.fromkeys(map(sizes.text, open_guards)))
+    listed = "\n".join(f"  {text}" for text in dict.fromkeys(open_guards))
     raise UnsupportedOpError(
-        "this program was captured for sizes with these properties only, which are no range of one size:\n"
-        f"{listed}\nGive the sizes a smallest and largest value for which they hold, or fix them."
+        f"this program was captured for sizes with these properties only:\n{listed}\n"
+        "Give the sizes a smallest and a largest value for which they hold, or fix them."
     )
+
+
+def _shape_environment(exported: torch.export.ExportedProgram) -> ShapeEnv | None:
+    """Where export keeps what it took for granted of the sizes; None where it has none."""
+    for node in exported.graph.nodes:
+        if isinstance(value := node.meta.get("val"), FakeTensor):
+            return value.fake_mode.shape_env
+    return None

@@ -25,6 +25,7 @@ from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, make_context, passes_to
+from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
@@ -49,6 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--stop-after", metavar="PASS", help="print the program as this pass leaves it"
     )
     parser.add_argument("--fallback", **FALLBACK_OPTION)
+    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
     parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
     parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
@@ -188,7 +190,13 @@ def main(options: argparse.Namespace) -> int:
         layer=options.layer,
         seq_len=options.seq_len,
     )
-    captured = capture(source.program, source.args, source.kwargs, fallback=options.fallback)
+    captured = capture(
+        source.program,
+        source.args,
+        source.kwargs,
+        dynamic_shapes(options.dynamic, source),
+        options.fallback,
+    )
     if options.fallback == "eager":
         tell_fallbacks(_fallbacks(captured, target))
     if options.json:

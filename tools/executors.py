@@ -20,6 +20,7 @@ from xdsl.ir import Attribute
 
 from .. import interpreter
 from ..analysis.plan import build_plan, call_data
+from ..analysis.sizes import instantiate, solve_sizes
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import CallOp
 from ..dialects.sizes import static_shape
@@ -28,6 +29,7 @@ from ..dialects.torch_base import TorchOp
 from ..frontend.capture import Captured
 from ..frontend.dtypes import DTYPES
 from ..frontend.sources import Program as Source
+from ..interpreter.execute import main_function
 from ..passes.llvm.translate import llvm_sources
 from ..runtime.arrays import TORCH_DTYPES
 from ..runtime.calls import run_call
@@ -62,18 +64,28 @@ def make_checker(captured: Captured, source: Source, target: str) -> PassChecker
 
 
 def _input_sets(captured: Captured, source: Source) -> list[list[Array]]:
-    """The program's own inputs, then adversarial ones where they are floats."""
+    """The program's own inputs, then adversarial ones where they are floats, then its own at other sizes."""
     flat = captured.flatten_inputs(source.args, source.kwargs)
     own = [
         array_of(captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index])
         for a in captured.arguments
     ]
-    adversarial = interpreter.random_inputs(captured.module, seed=1)[1]
+    types = main_function(captured.module).function_type.inputs.data
+    sizes = solve_sizes(types, [value.shape for value in own])
+    adversarial = interpreter.random_inputs(instantiate(captured.module, sizes), seed=1)[1]
     mixed = [
         theirs if a.flat_index is not None and a.dtype.is_floating_point else mine
         for a, mine, theirs in zip(captured.arguments, own, adversarial, strict=True)
     ]
-    return [own, mixed]
+    return [own, mixed, *_resized(captured, own)]
+
+
+def _resized(captured: Captured, own: Sequence[Array]) -> list[list[Array]]:
+    """The program's own inputs repeated and cut off, so that its dynamic sizes are primes, if it has any."""
+    shapes = [each.shape for each in interpreter.random_inputs(captured.module, seed=2)[1]]
+    if shapes == [each.shape for each in own]:
+        return []
+    return [[np.resize(value, shape) for value, shape in zip(own, shapes, strict=True)]]
 
 
 def make_executor(
@@ -155,12 +167,15 @@ def _run_eager(
                 result = program(*args, **kwargs)
     except (RuntimeError, IndexError) as error:
         raise interpreter.ProgramError(str(error).splitlines()[0]) from error
-    leaves = pytree.tree_leaves(result)
-    return [
-        array_of(leaf)
-        for leaf, output in zip(leaves, captured.outputs, strict=True)
-        if output.source == "result"
-    ]
+    results: dict[int, torch.Tensor] = {}
+    for leaf, output in zip(pytree.tree_leaves(result), captured.outputs, strict=True):
+        if output.source == "result":
+            assert output.index is not None
+            result_of = output.source_of(leaf)
+            if result_of is None:
+                raise interpreter.NotExecutable("an output is a view here, and none in eager")
+            results[output.index] = result_of
+    return [array_of(results[i]) for i in range(len(results))]
 
 
 def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[Array]:

@@ -22,6 +22,7 @@ from ..frontend.sources import load_source
 from ..program import Program, compile, make_context, passes_to
 from ..runtime.calls import is_random
 from .check_each_pass import PassChecker
+from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import timing_table
@@ -45,6 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="execute the program before and after each pass and compare",
     )
     parser.add_argument("--fallback", **FALLBACK_OPTION)
+    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -66,6 +68,7 @@ def main(options: argparse.Namespace) -> int:
             source.kwargs,
             target=options.target,
             fallback=options.fallback,
+            dynamic_shapes=dynamic_shapes(options.dynamic, source),
         )
     tell_fallbacks(program.fallbacks)
     program.executable  # noqa: B018 (compiles the kernels)

@@ -170,7 +170,7 @@ def compose_one(op: IndexMapOp) -> None:
         )
         reason = "reads through the layout change before it"
         if not layout.changed:
-            op.properties.update(new.properties)
+            op.properties = dict(new.properties)  # a fill that is never read is gone
             new_operands = list(new.sources)
             new.erase()
             op.operands = new_operands

@@ -59,6 +59,11 @@ def parts_of(extent: Extent, size: int) -> Extent:
     return (extent + (size - 1)) // size
 
 
+def _hinted(extent: Extent) -> int:
+    """An extent; of a dynamic one, a power of two that covers its hint."""
+    return 1 << (trips(extent) - 1).bit_length() if isinstance(extent, Size) else extent
+
+
 def split_for_gpu(extents: Sequence[Extent], threads: int) -> list[Split]:
     """Share axes out between blocks and `threads` threads, innermost axes to threads first.
 
@@ -67,9 +72,7 @@ def split_for_gpu(extents: Sequence[Extent], threads: int) -> list[Split]:
     splits: list[Split] = []
     left = threads
     for extent in reversed(extents):
-        wanted = trips(extent)
-        if isinstance(extent, Size):
-            wanted = 1 << (wanted - 1).bit_length()
+        wanted = _hinted(extent)
         if extent == 0:
             splits.append(Split(extent, blocks=0))
         elif left == 1:
@@ -115,20 +118,26 @@ def _chunks(extent: Extent, most: int) -> Split:
     return Split(extent, blocks=parts, serial=-(-extent // parts))
 
 
-def split_for_cpu(extents: Sequence[Extent], work: int, serial: int) -> list[Split]:
+def split_for_cpu(
+    extents: Sequence[Extent], work: int, serial: int, *, rows: bool = False
+) -> list[Split]:
     """Give each block whole innermost axes until it has about `serial` units of work.
 
-    `work` is what one point of the launch costs. A dynamic axis counts as long as its hint.
+    `work` is what one point of the launch costs. Of a dynamic axis a block gets as much as its hint says, so
+    that longer ones make more blocks; the innermost one is kept whole, for vectors have no use for a
+    condition, unless `rows` says that each point is a loop of its own.
     """
     splits: list[Split] = []
     left = max(serial // max(work, 1), 1)
     for extent in reversed(extents):
-        if trips(extent) <= left:
+        cut = isinstance(extent, Size) and (rows or bool(splits))
+        if trips(extent) <= left and not cut:
             splits.append(Split(extent, serial=extent))
             left //= max(trips(extent), 1)
         elif left > 1:
-            splits.append(_chunks(extent, left))
-            left = 1
+            size = min(_hinted(extent), left)
+            splits.append(_chunks(extent, size))
+            left //= size
         else:
             splits.append(Split(extent, blocks=extent))
     return splits[::-1]
@@ -245,7 +254,8 @@ class BlockifyLaunchPass(ModulePass):
         elif (axis := transposed_axis(launch)) is not None and not _has_loops(launch):
             splits = split_transposed(extents, axis)
         else:
-            splits = split_for_cpu(extents, _work_per_point(launch), target.serial)
+            work = _work_per_point(launch)
+            splits = split_for_cpu(extents, work, target.serial, rows=_has_loops(launch))
         block = prod(s.threads for s in splits)
         serial = prod(trips(s.serial) for s in splits)
         schedule = (

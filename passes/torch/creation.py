@@ -24,8 +24,8 @@ def _filled(e: Lowering, value: ScalarValue | Size) -> SSAValue:
 
 def _arange(e: Lowering, op: Any) -> SSAValue:
     """start + index * step: in i64 if all are integers, else in f64, as PyTorch counts on a CPU."""
-    start, step = op.optional_scalar("start") or 0, op.optional_number("step")
-    step = 1 if step is None else step
+    start, step = op.optional_scalar("start"), op.optional_number("step")
+    start, step = 0 if start is None else start, 1 if step is None else step
     whole = all(isinstance(v, int | Size) for v in (start, step))
     index = e.cast(e.iota(0, i64, e.shape), i64 if whole else f64)
     value = scaled(e, index, step)

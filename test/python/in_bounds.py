@@ -19,10 +19,14 @@ from xdsl.ir.affine import (
     AffineConstantExpr,
     AffineDimExpr,
     AffineExpr,
+    AffineSymExpr,
 )
 
-from deplo.analysis.index import UNKNOWN, bounds, operand_ranges, value_range
+from deplo.analysis.index import UNKNOWN, always_holds, operand_ranges, value_range
+from deplo.dialects.affine import product
+from deplo.dialects.index_ranges import Bound
 from deplo.dialects.loop import ForOp, IndexOp, LoadOp, StoreOp, TestOp
+from deplo.dialects.sizes import Extent, extent_expr, shape_of
 from deplo.dialects.tile import LaunchOp
 
 
@@ -36,7 +40,7 @@ def accesses(module: ModuleOp) -> Iterator[LoadOp | StoreOp]:
 def _never_runs(op: Operation) -> bool:
     parent = op.parent_op()
     while parent is not None:
-        if isinstance(parent, ForOp) and parent.static_extent == 0:
+        if isinstance(parent, ForOp) and parent.never_runs:
             return True
         if isinstance(parent, LaunchOp) and any(axis.extent.data == 0 for axis in parent.axes):
             return True
@@ -49,12 +53,10 @@ def unproven(op: LoadOp | StoreOp) -> str | None:
     memref = op.memref.type
     assert isinstance(memref, MemRefType)
     ranges = operand_ranges(op.indices)
-    open_: list[tuple[int, AffineExpr, int]] = []
-    for axis, (expr, extent) in enumerate(
-        zip(op.map.data.results, memref.get_shape(), strict=True)
-    ):
-        low, high = bounds(expr, ranges)
-        if low < 0 or high >= extent:
+    open_: list[tuple[int, AffineExpr, Extent]] = []
+    for axis, (expr, extent) in enumerate(zip(op.map.data.results, shape_of(memref), strict=True)):
+        below = extent_expr(extent) + product(expr, -1) + -1
+        if not (always_holds(expr, ranges) and always_holds(below, ranges)):
             open_.append((axis, expr, extent))
     if not open_:
         return None
@@ -64,11 +66,11 @@ def unproven(op: LoadOp | StoreOp) -> str | None:
     for condition, holds in _conditions(op):
         facts.assume(condition, holds)
     for axis, expr, extent in open_:
-        index = facts.term(expr, op.indices)
+        index, end = facts.term(expr, op.indices), facts.term(extent_expr(extent), ())
         solver.push()
-        solver.add(z3.Or(index < 0, index >= extent))
+        solver.add(z3.Or(index < 0, index >= end))
         if solver.check() != z3.unsat:
-            return f"{op} at axis {axis}: {expr} in 0..{extent - 1}"
+            return f"{op} at axis {axis}: {expr} below {extent}"
         solver.pop()
     return None
 
@@ -88,6 +90,18 @@ class _Facts:
     def __init__(self, solver: z3.Solver):
         self.solver = solver
         self.terms: dict[SSAValue, Any] = {}
+        self.sizes: dict[int, Any] = {}
+
+    def size(self, number: int) -> Any:
+        """A dynamic size: at least 1."""
+        if number not in self.sizes:
+            self.sizes[number] = z3.Int(f"s{number}")
+            self.solver.add(self.sizes[number] >= 1)
+        return self.sizes[number]
+
+    def end(self, bound: Bound) -> Any:
+        """An end of a range."""
+        return bound if isinstance(bound, int) else self.term(bound, ())
 
     def value(self, value: SSAValue) -> Any:
         if value not in self.terms:
@@ -99,7 +113,7 @@ class _Facts:
                 self.terms[value] = name = z3.Int(f"v{len(self.terms)}")
                 low, high = value_range(value)
                 assert (low, high) != UNKNOWN, f"nothing is known of {value}"
-                self.solver.add(name >= low, name <= high)
+                self.solver.add(name >= self.end(low), name <= self.end(high))
         return self.terms[value]
 
     def term(self, expr: AffineExpr, operands: Any) -> Any:
@@ -108,6 +122,8 @@ class _Facts:
                 return z3.IntVal(value)
             case AffineDimExpr(position=position):
                 return self.value(operands[position])
+            case AffineSymExpr(position=position):
+                return self.size(position)
             case AffineBinaryOpExpr(kind=kind, lhs=lhs, rhs=rhs):
                 left, right = self.term(lhs, operands), self.term(rhs, operands)
                 match kind:  # z3's div and mod are Euclidean: floor for the positive divisors here

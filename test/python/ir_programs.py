@@ -277,12 +277,12 @@ func.func @main(%x: tensor<?x8xf32, #sym.extents<s0>>)
 
 
 def _arena_program() -> str:
-    """Rows divided by a row's sum, four times over: buffers that live one after the other."""
+    """Rows divided by the last row's sum, four times over: buffers that live one after the other."""
     lines = [f"%v0 = tensor_ir.elementwise exp(%x) : ({ROWS}) -> {ROWS}"]
     for i in range(4):
         lines += [
             f"%s{i} = tensor_ir.reduce add(%v{i}) over [1] : {ROWS} -> {ROW}",
-            f"%b{i} = tensor_ir.index_map (i, j) -> %s{i}[s0 - 1 - i, 0] : ({ROW}) -> {ROWS}",
+            f"%b{i} = tensor_ir.index_map (i, j) -> %s{i}[s0 - 1, 0] : ({ROW}) -> {ROWS}",
             f"%v{i + 1} = tensor_ir.elementwise div(%v{i}, %b{i}) : ({ROWS}, {ROWS}) -> {ROWS}",
         ]
     body = "\n  ".join(lines)

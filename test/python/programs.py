@@ -258,7 +258,7 @@ _add("reshape_of_transpose", lambda x: x.transpose(0, 1).reshape(-1) + 1, _randn
 _add("cat_with_empty", lambda a, b: torch.cat([a, b, a], 0), _randn(3, 2), _randn(0, 2))
 _add("cat_three", lambda a, b, c: torch.cat([a, b, c]).exp(), _randn(3), _randn(1), _randn(5))
 _add("stack", lambda a, b: torch.stack([a, b * 2], 1), _randn(3, 5), _randn(3, 5))
-_add("slices", lambda x: (x[-3:], x[:-2:2], x[1:100:3], x[..., -1]), _randn(7, 5))
+_add("slices", lambda x: (-x[-3:], -x[:-2:2], -x[1:100:3], -x[..., -1]), _randn(7, 5))
 _add("empty_slice", lambda x: x[5:2] + 1, _randn(7, 5))
 _add("pad", lambda x: F.pad(x, (1, 2, 0, 3), value=0.5), _randn(3, 5))
 _add("roll_by_cat", lambda x: torch.cat([x[:, -2:], x[:, :-2]], 1) * x, _randn(3, 7))
@@ -299,7 +299,7 @@ _add("masked_fill", lambda x: x.masked_fill(x < 0, -float("inf")).amax(1), _rand
 _add("several_outputs", lambda x: (x + 1, x.sum(), x.T), _randn(3, 5))
 _add("one_output_twice", lambda x: (lambda y: (y, y))(x * 2), _randn(3, 5))
 _add("output_is_the_input", lambda x: (x, x + 1), _randn(3, 5))
-_add("output_is_a_view", lambda x: x.view(5, 3), _randn(3, 5))
+_add("outputs_are_views", lambda x: (x.view(5, 3), (x + 1).T, x[0] * 2), _randn(3, 5))
 _add("constant_output", lambda x: (torch.ones(2, 3), x + torch.full((3,), 2.0)), _randn(2, 3))
 _add("unused_input", lambda x, y: x + 1, _randn(3), _randn(4))
 _add(

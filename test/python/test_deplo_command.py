@@ -6,6 +6,7 @@ Commands run in this process, which has PyTorch already; `test/tools/deplo` runs
 import json
 import re
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -354,3 +355,53 @@ def test_stop_after_cuts_the_road_and_names_its_passes(run):
     assert (code, out) == (2, "")
     assert "no pass 'fuse'" in err
     assert "fuse-loops" in err
+
+
+# --------------------------------------------------------------------------- --dynamic
+
+
+def test_dynamic_names_the_sizes_of_axes(capsys: pytest.CaptureFixture[str]) -> None:
+    code = "x, y = torch.randn(4, 6), torch.randn(6); torch.softmax(x + y, 1)"
+    dynamic = "x:0=rows:2:64,x:1=columns, y:0=columns::4096"
+    assert deplo.run(["compile", "-c", code, "--dynamic", dynamic, "--ir", "tensor"]) == 0
+    text = capsys.readouterr().out
+    assert "%x: tensor<?x?xf32, #sym.extents<s0, s1>>, %y: tensor<?xf32, #sym.extents<s1>>" in text
+    assert '#sym.size<"rows", 2, 64, hint = 4>, #sym.size<"columns", 2, 4096, hint = 6>' in text
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "message"),
+    [
+        ("x", "--dynamic takes NAME:AXIS=SIZE or NAME:AXIS=SIZE:MIN:MAX; got 'x'"),
+        ("z:0=n", "--dynamic: no input 'z'; the inputs are x, y"),
+        ("x:5=n", "input 0 has 2 axes, no axis 5"),
+        ("x:0=n:8:4", "--dynamic: n has no sizes from 8 to 4"),
+        ("x:1=n:2:9,y:0=n:2:8", "--dynamic gives n two ranges"),
+        ("x:0=n,x:1=n", "one name is given to different sizes"),
+    ],
+)
+def test_a_wrong_dynamic_is_one_clear_error(
+    dynamic: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = "x, y = torch.randn(4, 6), torch.randn(6); torch.softmax(x + y, 1)"
+    assert deplo.run(["compile", "-c", code, "--dynamic", dynamic, "--ir", "torch"]) in (1, 2)
+    told = capsys.readouterr().err
+    assert message in told
+    assert len(told.splitlines()) == 1
+
+
+def test_inputs_that_consist_of_others_have_names(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(
+        "import torch\n"
+        "def program(pair, *, named):\n"
+        "    return pair[0] + pair[1] * named['scale']\n"
+        "program_args = {'pair': (torch.ones(3, 4), torch.ones(3, 4)), 'named': {'scale': torch.ones(4)}}\n"
+    )
+    dynamic = "pair_0:0=n,pair_1:0=n,pair_0:1=m,pair_1:1=m,named_scale:0=m"
+    out = tmp_path / "out.mlir"
+    command = ["compile", f"{file}:program", "--dynamic", dynamic, "--ir", "torch", "-o", str(out)]
+    assert deplo.run(command) == 0
+    assert "tensor<?x?xf32, #sym.extents<s0, s1>>, %named_scale: tensor<?xf32, #sym.extents<s1>>" in (
+        out.read_text()
+    )

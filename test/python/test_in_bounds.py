@@ -5,9 +5,11 @@ import pytest
 pytest.importorskip("z3")
 
 from in_bounds import accesses, unproven
+from ir_programs import DYNAMIC_PROGRAMS, parse
 from programs import CORPUS, compiled
 from xdsl.parser import Parser
 
+from deplo.passes.pipelines import make_pipeline
 from deplo.program import make_context
 
 
@@ -18,6 +20,17 @@ def test_every_access_is_within_bounds(name: str, target: str) -> None:
     for stage in ("loop", "tile"):
         for op in accesses(program.stage(stage)):
             assert (problem := unproven(op)) is None, f"{stage}: {problem}"
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_90a"])
+@pytest.mark.parametrize("name", DYNAMIC_PROGRAMS)
+def test_every_access_of_dynamic_sizes_is_within_bounds(name: str, target: str) -> None:
+    module = parse(DYNAMIC_PROGRAMS[name])
+    for segment in ("tensor-to-loop", "loop-to-tile"):
+        for each in make_pipeline(segment, target):
+            each.apply(make_context(), module)
+        for op in accesses(module):
+            assert (problem := unproven(op)) is None, f"{segment}: {problem}"
 
 
 @pytest.mark.parametrize(

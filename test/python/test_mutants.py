@@ -393,10 +393,10 @@ MUTANTS = {
         *COMPOSE, "if not last or (", "if False and (", ("cat_of_padded",)
     ),
     "sign of a slice's offset": Mutant(
-        *LAYOUT, "index[axis] * step + start", "index[axis] * step - start", ("exp_neg_slice",)
+        *LAYOUT, "* step + extent_expr(start)", "* step + extent_expr(-start)", ("exp_neg_slice",)
     ),
     "flip off by one": Mutant(
-        *LAYOUT, "(e.shape[axis] - 1)", "e.shape[axis]", ("permute_slice_flip",)
+        *LAYOUT, "extent_expr(e.shape[axis] - 1)", "extent_expr(e.shape[axis])", ("permute_slice_flip",)
     ),
     "native: strides swapped": Mutant(
         *ACCESSES,

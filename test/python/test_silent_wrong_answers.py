@@ -115,9 +115,14 @@ def test_expand_is_not_a_reshape():
 
 
 def test_padding_with_several_batches():
-    check(lambda x: F.pad(x, (1, 2, 0, 3), value=0.5), X)
-    with pytest.raises(deplo.UnsupportedOpError, match="dynamic_shapes"):
-        deplo.compile(torch.exp, (X,), dynamic_shapes={"x": {0: torch.export.Dim("n")}})
+    def pad(x):
+        return F.pad(x, (1, 2, 0, 3), value=0.5)
+
+    check(pad, X)
+    compiled = deplo.compile(pad, (X,), dynamic_shapes={"x": {0: torch.export.Dim("n")}})
+    for batches in (2, 3, 70):
+        x = torch.randn(batches, *X.shape[1:])
+        assert torch.equal(compiled(x), pad(x))
 
 
 def test_rotary_embedding_turns_by_position():

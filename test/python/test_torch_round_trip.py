@@ -14,7 +14,19 @@ from xdsl.irdl import OptOperandDef, VarOperandDef, VarResultDef
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from deplo.dialects.torch_base import BOOL, DTYPE, FLOAT, INT, INTS, SCALAR, STR, argument_attr
+from deplo.dialects.sizes import Size
+from deplo.dialects.torch_base import (
+    BOOL,
+    DTYPE,
+    EXTENT,
+    EXTENTS,
+    FLOAT,
+    INT,
+    INTS,
+    SCALAR,
+    STR,
+    argument_attr,
+)
 from deplo.dialects.torch_ops import TORCH_OPS
 from deplo.program import make_context
 
@@ -26,6 +38,8 @@ VALUES = {
     FLOAT.expected: argument_attr(0.1),
     SCALAR.expected: argument_attr(-2.5),
     INTS.expected: argument_attr([3, -1]),
+    EXTENT.expected: argument_attr(Size.symbol(1) * 4),
+    EXTENTS.expected: argument_attr([3, Size.symbol(0) + 1, -1]),
     STR.expected: argument_attr('a "quoted" word'),
     DTYPE.expected: f32,
 }

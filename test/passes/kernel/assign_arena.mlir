@@ -53,3 +53,26 @@ func.func @returned(%x: memref<4xf32>) -> (memref<4xf32>, memref<4xf32>) {
   kernel.launch @f(%a, %b) blocks(1) threads(1) : memref<4xf32>, memref<4xf32>
   func.return %a, %b : memref<4xf32>, memref<4xf32>
 }
+
+// -----
+
+// Dynamic sizes: a row of slots. %c fits into the slot of %a whatever the sizes are, %d into none for sure.
+// REMARK: remark: assign-arena: dynamic: 4 buffers of 57344 bytes share 40960 where sizes are as hinted
+// CHECK-LABEL: func.func @dynamic
+// CHECK:         %a = kernel.alloc at 0 : memref<?x64xf32, #sym.extents<s0>>
+// CHECK:         %b = kernel.alloc at s0 * 256 + (s1 * s1 - 1) floordiv 16 * 64 + 64 : memref<?x32xf32, #sym.extents<s0>>
+// CHECK:         %c = kernel.alloc at 0 : memref<?x64xf32, #sym.extents<s0>>
+// CHECK:         %d = kernel.alloc at s0 * 256 : memref<?x?xf32, #sym.extents<s1, s1>>
+func.func @dynamic(%x: memref<?x?xf32, #sym.extents<s0, s1>>) -> memref<4xf32> {
+  %a = kernel.alloc : memref<?x64xf32, #sym.extents<s0>>
+  kernel.launch @f(%x, %a) blocks(1) threads(1) : memref<?x?xf32, #sym.extents<s0, s1>>, memref<?x64xf32, #sym.extents<s0>>
+  %b = kernel.alloc : memref<?x32xf32, #sym.extents<s0>>
+  kernel.launch @f(%a, %b) blocks(1) threads(1) : memref<?x64xf32, #sym.extents<s0>>, memref<?x32xf32, #sym.extents<s0>>
+  %c = kernel.alloc : memref<?x64xf32, #sym.extents<s0>>
+  kernel.launch @f(%b, %c) blocks(1) threads(1) : memref<?x32xf32, #sym.extents<s0>>, memref<?x64xf32, #sym.extents<s0>>
+  %d = kernel.alloc : memref<?x?xf32, #sym.extents<s1, s1>>
+  kernel.launch @f(%c, %d) blocks(1) threads(1) : memref<?x64xf32, #sym.extents<s0>>, memref<?x?xf32, #sym.extents<s1, s1>>
+  %e = kernel.alloc : memref<4xf32>
+  kernel.launch @f(%d, %e) blocks(1) threads(1) : memref<?x?xf32, #sym.extents<s1, s1>>, memref<4xf32>
+  func.return %e : memref<4xf32>
+}

@@ -212,3 +212,33 @@ kernel.func @checked(%id: memref<1xi64>, %in: memref<2xf32>, %out: memref<1xf32>
 func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
   func.return %x : memref<4xf32>
 }
+
+// -----
+
+// The sizes that a kernel uses are its last arguments.
+// CHECK-LABEL: cuda.func @rows(
+// CHECK-SAME:    blocks((s0 - 1) floordiv 8 + 1) threads(8) index(i64) sizes(s0, s1) {
+// CHECK:         cuda.for %k = 0 to s1 {
+// CHECK-NEXT:      cuda.load %in[%i_block * s1 * 8 + %i_thread * s1 + %k]
+// CPP-LABEL: // <<<(s0 - 1) / 8 + 1, 8>>>
+// CPP:           float* __restrict__ out,
+// CPP-NEXT:      const long long s0,
+// CPP-NEXT:      const long long s1)
+// CPP:           for (long long k = 0; k < s1; ++k) {
+kernel.func @rows(%in: memref<?x?xf32, #sym.extents<s0, s1>>, %out: memref<?x1xf32, #sym.extents<s0>>) blocks((s0 - 1) floordiv 8 + 1) threads(8) {
+  %s1 = loop.index[s1]
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i_block = kernel.block_id
+  %i_thread = kernel.thread_id
+  %0 = loop.test[%i_block * 8 + %i_thread < s0]
+  scf.if %0 {
+    %1 = arith.constant 0.000000e+00 : f32
+    %s = scf.for %k = %c0 to %s1 step %c1 iter_args(%s_so_far = %1) -> (f32) {
+      %v = loop.load %in[%i_block * 8 + %i_thread, %k] : memref<?x?xf32, #sym.extents<s0, s1>>
+      %s_next = arith.addf %s_so_far, %v : f32
+      scf.yield %s_next : f32
+    }
+    loop.store %s, %out[%i_block * 8 + %i_thread, 0] : memref<?x1xf32, #sym.extents<s0>>
+  }
+}

@@ -197,3 +197,29 @@ func.func @main(%x: tensor<4x0xf32>) -> tensor<4x0xf32> {
   }
   func.return %y : tensor<4x0xf32>
 }
+
+// -----
+
+// Sizes are index expressions of no operands; the grid is one over the sizes.
+// CHECK-LABEL: kernel.func @rows(
+// CHECK-SAME:    blocks((s0 - 1) floordiv 8 + 1) threads(8) {
+// CHECK:         %[[n:.+]] = loop.index[s1]
+// CHECK:         scf.for %k = %c0 to %[[n]] step %c1
+// CHECK:         kernel.launch @rows(%x, %y) blocks((s0 - 1) floordiv 8 + 1) threads(8)
+func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>>
+    attributes {sym.sizes = [#sym.size<"batch", 1, 64, hint = 8>, #sym.size<"seq", 2, 4096, hint = 100>]} {
+  %y = loop.kernel @rows(%x) : (tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>> {
+  ^bb0(%in: memref<?x?xf32, #sym.extents<s0, s1>>, %out: memref<?x1xf32, #sym.extents<s0>>):
+    tile.launch (%b = (s0 - 1) floordiv 8 + 1 : block, %t = 8 : thread) schedule(#tile.schedule<threads = 8>) {
+      %in_range = loop.test[%b * 8 + %t < s0]
+      scf.if %in_range {
+        %s = loop.for %k = 0 to s1 reduce(add) -> f32 {
+          %v = loop.load %in[%b * 8 + %t, %k] : memref<?x?xf32, #sym.extents<s0, s1>>
+          loop.yield %v : f32
+        }
+        loop.store %s, %out[%b * 8 + %t, 0] : memref<?x1xf32, #sym.extents<s0>>
+      }
+    }
+  }
+  func.return %y : tensor<?x1xf32, #sym.extents<s0>>
+}

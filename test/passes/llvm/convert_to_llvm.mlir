@@ -98,3 +98,27 @@ func.func @negative(%x: memref<8xf32>, %block_begin: index, %block_end: index, %
 func.func @other() {
   func.return
 }
+
+// -----
+
+// The sizes that a kernel uses are arguments behind its buffers; divisions by them are unsigned where they can be.
+// CHECK-LABEL: llvm.func @transposed(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %s1: i64, %s2: i64,
+// CHECK-SAME:    %block_begin: i64, {{.*}} deplo.sizes = [#builtin.int<1>, #builtin.int<2>]} {
+// CHECK:         %[[COLUMN:.*]] = llvm.urem %i, %s2 : i64
+// CHECK:         llvm.mul %[[COLUMN]], %s1 overflow<nsw>
+// CHECK:         llvm.udiv %i, %s2 : i64
+func.func @transposed(%x: memref<?x?xf32, #sym.extents<s2, s1>>, %y: memref<?xf32, #sym.extents<s1 * s2>>,
+    %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c1 = arith.constant 1 : index
+  cf.br ^head(%block_begin : index)
+^head(%i: index):
+  %more = arith.cmpi slt, %i, %block_end : index
+  cf.cond_br %more, ^body, ^end
+^body:
+  %v = loop.load %x[%i mod s2, %i floordiv s2] : memref<?x?xf32, #sym.extents<s2, s1>>
+  loop.store %v, %y[%i] : memref<?xf32, #sym.extents<s1 * s2>>
+  %next = arith.addi %i, %c1 : index
+  cf.br ^head(%next : index)
+^end:
+  func.return
+}

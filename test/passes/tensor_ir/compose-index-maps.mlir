@@ -76,3 +76,13 @@ func.func @main(%x: tensor<?x?x64xf32, #sym.extents<s0, s1>>) -> (tensor<?x?x64x
   %row = tensor_ir.index_map (i) -> %flat[i, 0] : (tensor<?x64xf32, #sym.extents<s0 * s1>>) -> tensor<?xf32, #sym.extents<s0 * s1>>
   func.return %merged, %row : tensor<?x?x64xf32, #sym.extents<s0, s1>>, tensor<?xf32, #sym.extents<s0 * s1>>
 }
+
+// -----
+
+// Where a condition always holds, the fill value behind it goes too.
+// CHECK-LABEL: func.func @main(%always: tensor<4xf32>)
+// CHECK-NEXT: %y = tensor_ir.index_map (i, j) -> %always[i] : (tensor<4xf32>) -> tensor<4x1xf32>
+func.func @main(%always: tensor<4xf32>) -> tensor<4x1xf32> {
+  %y = tensor_ir.index_map (i, j) -> %always[i] if j < 1 else 0.0 : (tensor<4xf32>) -> tensor<4x1xf32>
+  func.return %y : tensor<4x1xf32>
+}

@@ -84,3 +84,15 @@ func.func @main(%x: tensor<5xf32>, %i: tensor<0xi64>, %u: tensor<0xf32>) -> tens
 func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
   func.return %x : tensor<5xf32>
 }
+
+// -----
+
+// Both the elements and the updates may be dynamic sizes.
+// CHECK-LABEL: func.func @main(%x: tensor<?xf32, #sym.extents<s0>>
+// CHECK: tensor_ir.gather {{.*}} along 0 : (tensor<?xi64, #sym.extents<s0>>, tensor<?xi64, #sym.extents<s1>>) -> tensor<?xi64, #sym.extents<s1>>
+// CHECK: tensor_ir.reduce add({{.*}}) over [1] : tensor<?x?xf32, #sym.extents<s0, s1>> -> tensor<?x1xf32, #sym.extents<s0>>
+// CHECK: %y = tensor_ir.elementwise select
+func.func @main(%x: tensor<?xf32, #sym.extents<s0>>, %i: tensor<?xi64, #sym.extents<s1>>, %u: tensor<?xf32, #sym.extents<s1>>) -> tensor<?xf32, #sym.extents<s0>> attributes {sym.sizes = [#sym.size<"n", 2, 20, hint = 5>, #sym.size<"k", 1, 20, hint = 7>]} {
+  %y = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<?xf32, #sym.extents<s0>>, tensor<?xi64, #sym.extents<s1>>, tensor<?xf32, #sym.extents<s1>>) -> tensor<?xf32, #sym.extents<s0>>
+  func.return %y : tensor<?xf32, #sym.extents<s0>>
+}

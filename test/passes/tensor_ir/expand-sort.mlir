@@ -52,3 +52,16 @@ func.func @main(%x: tensor<5x3xi1>) -> (tensor<5x3xi1>, tensor<5x3xi64>) {
 func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
   func.return %x : tensor<5xf32>
 }
+
+// -----
+
+// The axis may be a dynamic size; how much work that is, its hint says.
+// CHECK-LABEL: func.func @main(%x: tensor<?x8xf32, #sym.extents<s0>>)
+// CHECK: tensor_ir.index_map (i, j, k) -> %x[k, j] : (tensor<?x8xf32, #sym.extents<s0>>) -> tensor<?x8x?xf32, #sym.extents<s0, s0>>
+// CHECK: tensor_ir.reduce add({{.*}}) over [2] : tensor<?x8x?xi32, #sym.extents<s0, s0>> -> tensor<?x8x1xi32, #sym.extents<s0>>
+// CHECK: %v = tensor_ir.gather {{.*}} along 0 : (tensor<?xf32, #sym.extents<s0 * 8>>, tensor<3x8xi64>) -> tensor<3x8xf32>
+// REMARK: remark: expand-sort: v: s0 * 8 elements compare themselves with s0 each
+func.func @main(%x: tensor<?x8xf32, #sym.extents<s0>>) -> (tensor<3x8xf32>, tensor<3x8xi64>) attributes {sym.sizes = [#sym.size<"n", 3, 20, hint = 5>]} {
+  %v, %i = tensor_ir.sort %x along 0 : tensor<?x8xf32, #sym.extents<s0>> -> (tensor<3x8xf32>, tensor<3x8xi64>)
+  func.return %v, %i : tensor<3x8xf32>, tensor<3x8xi64>
+}

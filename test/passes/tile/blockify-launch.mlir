@@ -120,3 +120,29 @@ func.func @main() -> tensor<500xi64> {
   }
   func.return %y : tensor<500xi64>
 }
+
+// -----
+
+// A dynamic axis: as many threads, or on a CPU serial steps, as its hint says; what is past its end is masked.
+// CHECK:      tile.launch (%i_block = (s0 - 1) floordiv 8 + 1 : block, %i_thread = 8 : thread)
+// CHECK-NEXT:   %[[in:.+]] = loop.test[%i_block * 8 + %i_thread < s0]
+// CHECK-NEXT:   scf.if %[[in]] {
+// CHECK:          loop.load %in[%i_block * 8 + %i_thread, %k]
+// CPU:      tile.launch (%i_block = (s0 - 1) floordiv 8 + 1 : block)
+// CPU-NEXT:   loop.for %i_serial = 0 to 8 {
+// CPU-NEXT:     %[[in:.+]] = loop.test[%i_block * 8 + %i_serial < s0]
+// REMARK: remark: blockify-launch: rows: (s0 - 1) floordiv 8 + 1 blocks of 8 threads
+func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>>
+    attributes {sym.sizes = [#sym.size<"batch", 1, 64, hint = 8>, #sym.size<"seq", 2, 4096, hint = 100>]} {
+  %y = loop.kernel @rows(%x) : (tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>> {
+  ^bb0(%in: memref<?x?xf32, #sym.extents<s0, s1>>, %out: memref<?x1xf32, #sym.extents<s0>>):
+    tile.launch (%i = s0 : thread) {
+      %s = loop.for %k = 0 to s1 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k] : memref<?x?xf32, #sym.extents<s0, s1>>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i, 0] : memref<?x1xf32, #sym.extents<s0>>
+    }
+  }
+  func.return %y : tensor<?x1xf32, #sym.extents<s0>>
+}

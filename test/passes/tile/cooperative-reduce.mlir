@@ -165,3 +165,25 @@ func.func @main(%x: tensor<3x100xf32>) -> tensor<3xf32> {
   }
   func.return %y : tensor<3xf32>
 }
+
+// -----
+
+// A sweep of dynamic extent: as many threads as its hint asks for, its tail masked.
+// CHECK:      tile.launch (%i = s0 : block, %lane = 32 : thread)
+// CHECK-NEXT:   %s_part = loop.for %k = 0 to (s1 - 1) floordiv 32 + 1 reduce(add) -> f32 {
+// CHECK-NEXT:     %[[in:.+]] = loop.test[%k * 32 + %lane < s1]
+// REMARK: remark: cooperative-reduce: rows: 32 threads share each sweep of up to s1 elements
+func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>>
+    attributes {sym.sizes = [#sym.size<"batch", 1, 64, hint = 8>, #sym.size<"seq", 2, 4096, hint = 100>]} {
+  %y = loop.kernel @rows(%x) : (tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>> {
+  ^bb0(%in: memref<?x?xf32, #sym.extents<s0, s1>>, %out: memref<?x1xf32, #sym.extents<s0>>):
+    tile.launch (%i = s0 : thread) {
+      %s = loop.for %k = 0 to s1 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k] : memref<?x?xf32, #sym.extents<s0, s1>>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i, 0] : memref<?x1xf32, #sym.extents<s0>>
+    }
+  }
+  func.return %y : tensor<?x1xf32, #sym.extents<s0>>
+}

@@ -47,3 +47,24 @@ func.func @main(%x: tensor<8xf32>) -> tensor<f32> {
   }
   func.return %y : tensor<f32>
 }
+
+// -----
+
+// A dynamic extent becomes an axis like any other.
+// CHECK:      tile.launch (%i = s0 : thread) {
+// CHECK-NEXT:   loop.for %k = 0 to s1 reduce(add) -> f32 {
+// REMARK: remark: tileify: rows: 1 free loops became thread axes
+func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>>
+    attributes {sym.sizes = [#sym.size<"batch", 1, 64, hint = 8>, #sym.size<"seq", 2, 4096, hint = 100>]} {
+  %y = loop.kernel @rows(%x) : (tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>> {
+  ^bb0(%in: memref<?x?xf32, #sym.extents<s0, s1>>, %out: memref<?x1xf32, #sym.extents<s0>>):
+    loop.for %i = 0 to s0 {
+      %s = loop.for %k = 0 to s1 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k] : memref<?x?xf32, #sym.extents<s0, s1>>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i, 0] : memref<?x1xf32, #sym.extents<s0>>
+    }
+  }
+  func.return %y : tensor<?x1xf32, #sym.extents<s0>>
+}

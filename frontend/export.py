@@ -1,0 +1,99 @@
+"""Exports a program with torch.export, in operators of the dialect as far as PyTorch can decompose others.
+
+Where that fails, the error says whether the program itself does, what it cannot be captured with, and where.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import traceback
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from typing import Any
+
+import torch
+
+from ..errors import DeploError, UsageError
+from .decompose import decompose
+from .dynamic_shapes import AskedAxis, traceable
+from .export_errors import sizes_do_not_fit
+from .importer import Fallback
+from .python_values import Inputs
+from .random_numbers import check_all_kept, number_of_draws
+from .recurrent import RecurrentWhole
+from .unsupported import SourceLine, is_internal
+
+
+def export(
+    module: torch.nn.Module,
+    inputs: Inputs,
+    fallback: Fallback,
+    dynamic_shapes: Any = None,
+    asked: Sequence[AskedAxis] = (),
+) -> torch.export.ExportedProgram:
+    """The program as it runs on `inputs`, but for the extents that are asked to be dynamic.
+
+    Raises UsageError for a program that fails, DeploError for one that cannot be captured.
+    """
+    traced = traceable(inputs, asked)
+    try:
+        with torch.no_grad(), _quiet(), RecurrentWhole():
+            exported = torch.export.export(
+                module, traced.args, traced.kwargs, dynamic_shapes=dynamic_shapes, strict=False
+            )
+        drawn = number_of_draws(exported)
+        with torch.no_grad(), _quiet():
+            decomposed = decompose(exported)
+        if fallback == "eager":
+            check_all_kept(drawn, decomposed)
+        return decomposed
+    except Exception as error:
+        if isinstance(error, DeploError):
+            raise
+        if (fault := _eager_failure(module, inputs.args, inputs.kwargs)) is not None:
+            raise UsageError(_failure("this program fails in PyTorch", fault)) from error
+        if asked and (told := sizes_do_not_fit(error)) is not None:
+            raise DeploError(told) from error
+        longer = "" if traced is inputs else ", with 2 positions for each dynamic axis of 1"
+        raise DeploError(_failure(f"this program cannot be captured{longer}", error)) from error
+
+
+def _eager_failure(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception | None:
+    """What the program raises when PyTorch runs it, if it does: then deplo is not to blame."""
+    try:
+        with torch.no_grad(), _quiet():
+            module(*args, **kwargs)
+    except Exception as error:
+        return error
+    return None
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Export warns about and logs its own internals, which a user cannot act on."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
+
+
+def _failure(what: str, error: Exception) -> str:
+    """What was raised in one line, and the user's lines that led there."""
+    first = str(error).strip().partition("\n")[0]
+    frames = [
+        SourceLine(frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.lineno is not None and not is_internal(frame.filename) and frame.line
+    ]
+    lines = [f"{what}: {type(error).__name__}: {first}"]
+    lines += [f"  {line}" for line in frames[-3:]]
+    lines.append("Shapes and control flow must not depend on the values in tensors.")
+    return "\n".join(lines if "DataDependent" in type(error).__name__ else lines[:-1])

@@ -1,0 +1,412 @@
+"""Programs with dynamic sizes: what is captured computes what eager does at every size that is allowed."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+import deplo
+from deplo.dialects.sizes import Size
+from deplo.errors import DeploError, UnsupportedOpError, UsageError
+from deplo.frontend.capture import capture
+from deplo.interpreter import execute
+from deplo.passes.pipelines import make_pipeline
+from deplo.program import make_context
+
+torch.manual_seed(0)
+
+
+def numpy_of(tensor):
+    tensor = tensor.detach()
+    return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).contiguous().numpy()
+
+
+def tensor_ir(captured):
+    """Captured Torch IR as Tensor IR of primitives, verified after each pass."""
+    module = captured.module.clone()
+    context = make_context()
+    for each in (*make_pipeline("torch-to-tensor", "cpu"), *make_pipeline("tensor-to-loop", "cpu")):
+        if each.name == "lift-to-loops":
+            return module
+        each.apply(context, module)
+        module.verify()
+    raise AssertionError("lift-to-loops is gone")
+
+
+def check(program, shapes, dims, dtypes=None):
+    """Capture at the first shapes with `dims`, then compare with eager at each of the shapes."""
+    captured = capture(program, inputs(shapes[0], dtypes), dynamic_shapes=dims)
+    lowered = tensor_ir(captured)
+    assert any(isinstance(n, Size) for a in captured.arguments for n in a.shape)
+    for each in shapes:
+        args = inputs(each, dtypes)
+        flat = captured.flatten_inputs(args, {})
+        tensors = [
+            captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index]
+            for a in captured.arguments
+        ]
+        results = execute(lowered, [numpy_of(t) for t in tensors])
+        got = captured.unflatten_outputs([torch.from_numpy(np.array(r)) for r in results], tensors)
+        with torch.no_grad():
+            expected = program(*args)
+        mine, eager = pytree.tree_leaves(got), pytree.tree_leaves(expected)
+        assert len(mine) == len(eager)
+        for a, b in zip(mine, eager, strict=True):
+            assert a.shape == b.shape
+            torch.testing.assert_close(a.to(b.dtype), b, equal_nan=True)
+    return captured
+
+
+def inputs(shapes, dtypes=None):
+    """Seeded tensors of the shapes: floats, or small numbers from 0 on for integer dtypes."""
+    generator = torch.Generator().manual_seed(7)
+    made = []
+    for shape, dtype in zip(shapes, dtypes or [torch.float32] * len(shapes), strict=True):
+        if dtype.is_floating_point:
+            made.append(torch.randn(shape, generator=generator).to(dtype))
+        else:
+            made.append(torch.randint(0, 4, shape, generator=generator).to(dtype))
+    return tuple(made)
+
+
+B, S, B1, S1 = Dim("batch"), Dim("seq"), Dim("batch", min=1), Dim("seq", min=1)
+MATRIX = [((4, 6),), ((3, 11),), ((7, 2),)]
+BATCHED = [((2, 5, 8),), ((3, 9, 8),), ((7, 2, 8),)]
+WITH_ONE = [((2, 5, 8),), ((1, 9, 8),), ((3, 1, 8),)]
+TWO = ({0: B, 1: S},)
+TWO_FROM_ONE = ({0: B1, 1: S1},)
+
+TWO_FROM_FOUR = ({0: Dim("batch", min=4), 1: Dim("seq", min=4)},)
+PER_LARGER_MATRIX = {
+    "slices": lambda x: x[1:, :-1] + x[:-1, 1:],
+    "the last three": lambda x: x[:, -3:] + x[:, :3],
+    "every second": lambda x: x[::2, 1::2],
+    "to the size": lambda x: x[:, : x.shape[1] - 1],
+    "arange by steps": lambda x: torch.arange(1, x.shape[1], 2) * 1.0 + x.sum() * 0,
+    "split": lambda x: torch.split(x, [1, x.shape[1] - 1], dim=1),
+    "the largest two": lambda x: x.topk(2, 1),
+    "the third smallest": lambda x: x.kthvalue(3, 1),
+    "windows": lambda x: x.unfold(1, 3, 1),
+    "pooled": lambda x: F.avg_pool2d(x[None, None], 3, 1, padding=1),
+    "pooled to the largest": lambda x: F.max_pool2d(x[None, None], 2, 2),
+    "pooled to one": lambda x: F.adaptive_avg_pool2d(x[None, None], 1),
+}
+"""Export asks of each that no axis in between has extent 1."""
+
+PER_MATRIX = {
+    "mean over a dynamic axis": lambda x: x.mean(1),
+    "mean over everything": lambda x: x.mean(),
+    "variance": lambda x: x.var(0),
+    "variance and mean": lambda x: torch.var_mean(x, 1, correction=0),
+    "scaled by a size": lambda x: x * x.shape[1] + x.shape[0],
+    "divided by a size": lambda x: x / x.shape[1],
+    "divided by an expression of sizes": lambda x: x / (x.shape[0] * x.shape[1] + 1),
+    "a size to a tensor": lambda x: torch.full((3,), x.shape[1]) + x.sum().long() * 0,
+    "arange of a size": lambda x: x + torch.arange(x.shape[1]),
+    "arange between sizes": lambda x: torch.arange(x.shape[0], x.shape[0] + x.shape[1]) + x,
+    "full": lambda x: torch.full((x.shape[0], 3), 2.5) @ x[:1, :1].expand(3, 4),
+    "zeros and ones": lambda x: torch.zeros(x.shape[1]) + torch.ones_like(x),
+    "flatten": lambda x: x.reshape(-1),
+    "flatten and back": lambda x: (x.reshape(-1) * 2).view(x.shape[0], x.shape[1]),
+    "transposed and flattened": lambda x: x.t().reshape(-1),
+    "a new axis": lambda x: x.unsqueeze(1).expand(-1, 3, -1).reshape(x.shape[0], -1),
+    "first and last": lambda x: x[:, 0] + x[:, -1] + x[0, 0],
+    "flipped": lambda x: x.flip(0, 1),
+    "joined": lambda x: torch.cat([x, x[:1], x * 2], 0),
+    "joined along the other axis": lambda x: torch.cat([x[:, :1], x], 1),
+    "stacked": lambda x: torch.stack([x, x * 2], 1),
+    "padded": lambda x: F.pad(x, (1, 2, 0, 1), value=0.5),
+    "repeated": lambda x: x.repeat(2, 3),
+    "repeated by a size": lambda x: x[:1].repeat(x.shape[0], 1),
+    "lower triangle": lambda x: x.tril(),
+    "a triangle above": lambda x: x.triu(1),
+    "softmax over rows": lambda x: x.softmax(0),
+    "log softmax": lambda x: F.log_softmax(x, -1),
+    "an outer product": lambda x: x[:, :, None] * x[:, None, :],
+    "a product with itself": lambda x: x @ x.t(),
+    "a gram matrix": lambda x: x.t() @ x,
+    "largest": lambda x: (x.amax(1), x.argmax(1), x.max(0)),
+    "position of the smallest of all": lambda x: x.argmin(),
+    "norm": lambda x: torch.linalg.vector_norm(x, dim=0),
+    "a running sum": lambda x: x.cumsum(1),
+    "sorted": lambda x: x.sort(1),
+    "a median": lambda x: x.median(1),
+    "a mask by comparing positions": lambda x: torch.where(
+        torch.arange(x.shape[0])[:, None] >= torch.arange(x.shape[1])[None, :], x, -math.inf
+    ),
+    "chosen rows": lambda x: x[torch.tensor([1, 0, -1])],
+    "rows by a computed index": lambda x: x[torch.arange(x.shape[0]) // 2],
+    "gathered": lambda x: x.gather(1, (x > 0).long()),
+    "scattered": lambda x: torch.zeros(x.shape[0], 4).scatter_add(1, (x > 0).long(), x),
+    "put": lambda x: x.index_put((torch.tensor([0, 1]),), x[:2] * 2),
+    "half precision": lambda x: x.bfloat16().mean(1),
+}
+
+
+@pytest.mark.parametrize("name", PER_MATRIX)
+def test_a_program_on_a_matrix_of_any_size(name):
+    shapes = [((4, 6),), ((3, 11),), ((7, 2),)]
+    check(PER_MATRIX[name], shapes, TWO)
+
+
+@pytest.mark.parametrize("name", PER_LARGER_MATRIX)
+def test_a_program_on_a_larger_matrix(name):
+    check(PER_LARGER_MATRIX[name], [((5, 9),), ((4, 11),), ((8, 6),)], TWO_FROM_FOUR)
+
+
+class Attention(nn.Module):
+    """Self-attention with a causal mask over heads of 4."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x):
+        batch, seq, _ = x.shape
+        q, k, v = (p.view(batch, seq, 2, 4).transpose(1, 2) for p in self.qkv(x).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).reshape(batch, seq, 8))
+
+
+def rotary(x):
+    angle = torch.arange(x.shape[1])[:, None] / torch.tensor([1.0, 100.0, 1e4, 1e6])
+    first, second = x.chunk(2, -1)
+    return torch.cat(
+        [first * angle.cos() - second * angle.sin(), second * angle.cos() + first * angle.sin()], -1
+    )
+
+
+PER_SEQUENCE = {
+    "linear": nn.Linear(8, 3),
+    "layer norm and gelu": nn.Sequential(nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 8)),
+    "rms norm and silu": nn.Sequential(nn.RMSNorm(8), nn.SiLU()),
+    "attention": Attention(),
+    "a norm over a dynamic axis": lambda x: F.layer_norm(x.transpose(1, 2), (x.shape[1],)),
+    "mean of a sequence": lambda x: x.mean(1, keepdim=True) - x,
+    "rotary embedding": rotary,
+    "tokens as rows": lambda x: x.reshape(-1, 8) @ torch.ones(8, 2),
+    "a convolution over the sequence": lambda x: F.conv1d(
+        x.transpose(1, 2), torch.ones(4, 8, 3) / 3, padding=1
+    ),
+    "batches multiplied": lambda x: x @ x.transpose(1, 2),
+    "cosine of itself": lambda x: F.cosine_similarity(x, x.flip(1), -1),
+}
+
+
+@pytest.mark.parametrize("name", PER_SEQUENCE)
+def test_a_program_on_a_batch_of_sequences(name):
+    captured = check(PER_SEQUENCE[name], [*BATCHED, ((1, 4, 8),), ((1, 1, 8),)], TWO_FROM_ONE)
+    (sizes,) = [f.attributes["sym.sizes"] for f in captured.module.body.block.ops]
+    assert [str(size) for size in sizes] == [
+        '#sym.size<"batch", 1, none, hint = 2>',
+        '#sym.size<"seq", 1, none, hint = 5>',
+    ]
+
+
+def test_a_cache_is_joined_with_new_keys():
+    """Two sequences of different sizes; the result's size is their sum."""
+
+    def program(query, key, cache):
+        keys = torch.cat([cache, key], 2)
+        return F.scaled_dot_product_attention(query, keys, keys * 2), keys
+
+    past, new = Dim("past"), Dim("new", min=1)
+    dims = ({2: new}, {2: new}, {2: past})
+    shapes = [
+        ((1, 2, q, 4), (1, 2, q, 4), (1, 2, p, 4)) for q, p in ((3, 5), (2, 9), (1, 6), (7, 2))
+    ]
+    check(program, shapes, dims)
+
+
+def test_cross_entropy_of_a_batch_of_any_size():
+    dims = ({0: B}, {0: B})
+    shapes = [((n, 5), (n,)) for n in (4, 3, 17)]
+    check(F.cross_entropy, shapes, dims, [torch.float32, torch.int64])
+
+
+def test_an_embedding_of_tokens():
+    module = nn.Embedding(9, 4)
+    check(module, [((2, 5),), ((4, 3),), ((2, 2),)], TWO, [torch.int64])
+
+
+def test_a_size_that_is_a_multiple_of_another():
+    twice = Dim("half") * 2
+    half = Dim("half")
+    twice = 2 * half
+
+    def program(x, y):
+        return x + y[: x.shape[0]] * y[x.shape[0] :]
+
+    check(program, [((3,), (6,)), ((2,), (4,)), ((8,), (16,))], ({0: half}, {0: twice}))
+
+
+def test_dimensions_that_torch_export_names_itself():
+    captured = check(
+        lambda x, y: x + y,
+        [((3, 4), (3, 4)), ((2, 4), (2, 4))],
+        ({0: Dim.DYNAMIC}, {0: Dim.AUTO}),
+    )
+    (main,) = captured.module.body.block.ops
+    assert str(main.attributes["sym.sizes"]) == '[#sym.size<"x:0", 2, none, hint = 3>]'
+
+
+def test_an_axis_that_may_be_fixed_is_fixed_where_it_must():
+    captured = capture(
+        lambda x: x + torch.ones(4, 1), inputs([(4, 6)]), None, ({0: Dim.AUTO, 1: Dim.AUTO},)
+    )
+    assert [str(n) for n in captured.arguments[0].shape] == ["4", "s0"]
+
+
+def test_an_example_of_one_position_is_enough():
+    check(lambda x: x.softmax(0) * 2, [((1, 6),), ((3, 6),), ((8, 6),)], ({0: B},))
+
+
+def test_an_input_that_is_not_contiguous():
+    program = lambda x: x.reshape(-1) * 2  # noqa: E731
+    x = torch.arange(24.0).view(6, 4).t()[:, ::2]
+    captured = capture(program, (x,), None, TWO)
+    (got,) = execute(tensor_ir(captured), [numpy_of(x)])
+    assert torch.equal(torch.from_numpy(got), program(x))
+
+
+def test_inputs_by_name_and_inside_of_others():
+    def program(pair, *, scale):
+        return pair[0] + pair["1" if isinstance(pair, dict) else 1] * scale
+
+    x, y = inputs([(4, 3), (4, 3)])
+    dims = {"pair": ({0: B}, {0: B}), "scale": None}
+    captured = capture(program, ((x, y),), {"scale": torch.ones(())}, dims)
+    assert [str(a.shape) for a in captured.arguments] == ["(s0, 3)", "(s0, 3)", "()"]
+
+
+# --------------------------------------------------------------------------- what is refused
+
+X = torch.randn(4, 6)
+
+
+def refused(program, dims, args=(X,), error=DeploError):
+    with pytest.raises(error) as raised:
+        tensor_ir(capture(program, args, dynamic_shapes=dims))
+    message = str(raised.value)
+    assert "Traceback" not in message
+    assert "TORCH_LOGS" not in message
+    assert len(message.splitlines()) <= 10
+    return message
+
+
+def test_an_extent_that_the_program_fixes():
+    message = refused(lambda x: x + torch.ones(4, 6), ({0: B},))
+    assert "batch is 4 in this program, whatever is asked" in message
+
+
+def test_a_range_that_the_program_does_not_have():
+    message = refused(lambda x: x.exp() if x.shape[0] > 3 else x, ({0: B},))
+    assert "not every batch = x.shape[0] satisfies 4 <= x.shape[0]" in message
+    assert "PyTorch would take: batch = Dim('batch', min=4)" in message
+
+
+def test_sizes_that_must_be_equal():
+    message = refused(lambda x, y: x + y, ({0: B}, {0: S}), (X, X.clone()))
+    assert "must be equal: give them one name" in message
+
+
+def test_one_name_for_different_sizes():
+    message = refused(lambda x: x * 2, ({0: B, 1: B},))
+    assert "one name is given to different sizes: x.shape[1] = 6 is not equal" in message
+
+
+def test_a_property_that_is_no_range():
+    message = refused(lambda x: x * 2 if x.shape[0] % 2 == 0 else x, ({0: Dim.DYNAMIC},))
+    assert "captured for sizes with these properties only" in message
+    assert "(x:0 % 2) == 0" in message
+
+
+def test_a_property_that_a_range_implies_is_none():
+    check(
+        lambda x: x * 2 if x.shape[0] != 3 else x,
+        [((5, 6),), ((4, 6),), ((9, 6),)],
+        ({0: Dim.DYNAMIC(min=4)},),
+    )
+
+
+def test_a_property_that_arithmetic_implies_is_none():
+    """Export's own solver does not find that half of a size is at most the size."""
+    shapes = [((5, 6),), ((4, 6),), ((9, 6),)]
+    check(lambda x: x[: x.shape[0] // 2], shapes, ({0: Dim.DYNAMIC(min=4)},))
+
+
+def test_a_size_that_is_the_extent_of_no_axis():
+    message = refused(lambda x: x * 2, ({0: 2 * Dim("half")},))
+    assert "the whole extent of no axis" in message
+
+
+def test_another_program_where_the_size_is_one():
+    message = refused(lambda x: x.squeeze(0), ({0: B1},), error=UnsupportedOpError)
+    assert "for batch = 1 this program is another one, from aten.squeeze.dim at" in message
+    message = refused(lambda x: x * 2 if x.shape[0] == 1 else x, ({0: B1},))
+    assert "for batch = 1" in message
+    message = refused(lambda x: x[1], ({0: B1},))
+    assert "for batch = 1: this program fails in PyTorch: IndexError" in message
+
+
+def test_without_one_these_are_fine():
+    check(lambda x: x.squeeze(0) + x[1], [((4, 6),), ((2, 6),), ((3, 6),)], ({0: B},))
+
+
+def test_a_number_that_is_no_whole_one():
+    message = refused(lambda x: x / x.shape[0] ** 0.5, ({0: B},))
+    assert "which is no whole number" in message
+    assert "test_dynamic_shapes.py" in message
+
+
+def test_a_size_as_a_result():
+    assert "gives a size as a result" in refused(lambda x: (x * 2, x.shape[0]), ({0: B},))
+
+
+def test_a_size_that_depends_on_values():
+    assert "a mask (the number of results" in refused(lambda x: x[x > 0], ({0: B},))
+
+
+def test_a_size_that_is_one_or_another():
+    message = refused(lambda x: x.diagonal() + 1, TWO)
+    assert "the size min(batch, seq)" in message
+
+
+def test_an_argument_that_must_be_a_number():
+    message = refused(lambda x: torch.add(x, x, alpha=x.shape[0]), ({0: B},))
+    assert "alpha = s0 is known only at run time" in message
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [
+        ({"y": {0: B}}, "names 'y', which is no input; they are x"),
+        (({0: B}, None), "has 2 entries for 1 inputs"),
+        (({2: B},), "input 0 has 2 axes, no axis 2"),
+        (3, "not organized as the inputs are"),
+    ],
+)
+def test_dynamic_shapes_that_do_not_fit_the_inputs(dims, message):
+    assert message in refused(lambda x: x * 2, dims, error=UsageError)
+
+
+def test_inputs_that_only_collect_have_no_dynamic_sizes():
+    class Collects(nn.Module):
+        def forward(self, **inputs):
+            return inputs["x"] * 2
+
+    with pytest.raises(UsageError, match=r"where \*\*inputs collects inputs"):
+        capture(Collects(), (), {"x": X}, {"inputs": {"x": {0: B}}})
+
+
+def test_a_call_of_pytorch_has_no_sizes_among_its_arguments():
+    def program(x):
+        return torch.roll(torch.linalg.cholesky(x @ x.mT + torch.eye(x.shape[0])), 1)
+
+    with pytest.raises(UnsupportedOpError):
+        deplo.compile(program, (X,), dynamic_shapes=({0: B},), target="cpu", fallback="error")
