@@ -25,15 +25,19 @@ class Target:
     """Output elements one thread computes in a loop of its own, at most; the grain of a CPU block."""
     max_blocks: int
     """Blocks of a one-dimensional grid."""
+    processors: int = 1
+    """Streaming multiprocessors of the largest chip of its kind; cores do not matter to a CPU's schedule."""
+    shared_bytes: int = 0
+    """Shared memory of a multiprocessor that its blocks can have together."""
 
 
 TARGETS = {
     t.name: t
     for t in (
         Target("cpu", is_gpu=False, threads=1, serial=4096, max_blocks=2**62),
-        Target("sm_80", is_gpu=True, threads=256, serial=1, max_blocks=2**31 - 1),
-        Target("sm_90a", is_gpu=True, threads=256, serial=1, max_blocks=2**31 - 1),
-        Target("sm_120", is_gpu=True, threads=256, serial=1, max_blocks=2**31 - 1),
+        Target("sm_80", True, 256, 1, 2**31 - 1, processors=108, shared_bytes=163 * 1024),
+        Target("sm_90a", True, 256, 1, 2**31 - 1, processors=132, shared_bytes=227 * 1024),
+        Target("sm_120", True, 256, 1, 2**31 - 1, processors=170, shared_bytes=99 * 1024),
     )
 }
 """Every target by name."""

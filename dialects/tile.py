@@ -138,9 +138,19 @@ CHOICES = {
     for c in (
         Choice("threads", "threads of one block; 1 on a CPU"),
         Choice("serial", "output elements that one thread computes in a loop of its own"),
+        Choice("m", "the axis of the rows of a contraction, counted from 0"),
+        Choice("n", "the axis of its columns"),
+        Choice("block_m", "rows of the result that one block computes"),
+        Choice("block_n", "columns of the result that one block computes"),
+        Choice("block_k", "positions of the reduced axis that a block has in its scratchpad"),
+        Choice("thread_m", "rows of the result that one thread computes"),
+        Choice("thread_n", "columns of the result that one thread computes"),
     )
 }
 """Every key a schedule may hold."""
+
+AXES = ("m", "n")
+"""The choices that are axes, and so may be 0."""
 
 
 @irdl_attr_definition
@@ -163,13 +173,22 @@ class ScheduleAttr(ParametrizedAttribute):
         assert value is None or isinstance(value, IntegerAttr)
         return None if value is None else value.value.data
 
+    def with_choices(self, **choices: int) -> ScheduleAttr:
+        """This schedule with some choices made or made otherwise."""
+        known = {
+            key: value.value.data
+            for key, value in self.choices.data.items()
+            if isinstance(value, IntegerAttr)
+        }
+        return ScheduleAttr(**(known | choices))
+
     def verify(self) -> None:
         for key, value in self.choices.data.items():
             if key not in CHOICES:
                 raise VerifyException(
                     f"unknown choice `{key}`; a schedule has {', '.join(CHOICES)}"
                 )
-            if not isinstance(value, IntegerAttr) or value.value.data < 1:
+            if not isinstance(value, IntegerAttr) or value.value.data < (key not in AXES):
                 raise VerifyException(f"`{key}` must be a positive integer, got {value}")
 
     def print_parameters(self, printer: Printer) -> None:
@@ -226,12 +245,21 @@ class LaunchOp(IRDLOperation):
         """Threads of a block; a number once the launch has a schedule."""
         return prod(self.extents(Level.THREAD))
 
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether its axes are shared out between blocks and threads."""
+        decided = self.schedule is not None and self.schedule.get("threads") is not None
+        return decided or bool(self.extents(Level.BLOCK))
+
     def verify_(self) -> None:
         args = self.body.block.args
         if len(args) != len(self.axes) or any(not isinstance(a.type, IndexType) for a in args):
             raise VerifyException(f"body must take one index per axis, {len(self.axes)} in all")
-        if self.schedule is not None:
-            self._verify_threads(self.schedule)
+        schedule = self.schedule
+        if schedule is not None and (
+            schedule.get("block_m") is None or schedule.get("threads") is not None
+        ):
+            self._verify_threads(schedule)
 
     def _verify_threads(self, schedule: ScheduleAttr) -> None:
         threads = self.num_threads
@@ -289,10 +317,12 @@ class StageOp(IRDLOperation):
     """Copy a slab of an input into the block's scratchpad; all threads of the block take part.
 
     The slab starts at the index given and its axes are the trailing axes of the source. The index may
-    read block axes only.
+    read block axes, and counters of loops around the copy. What lies past the end of the source is 0.
     ```
     %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
+    %ws = tile.stage %w[%j, 0] pad 1 : memref<64x16xf32> -> memref<32x16xf32, "shared">
     ```
+    With `pad`, rows lie that many elements further apart than they are long.
     """
 
     name = "tile.stage"
@@ -302,12 +332,14 @@ class StageOp(IRDLOperation):
     source = operand_def(MemRefType.constr(E))
     origin = var_operand_def(IndexType)
     map = prop_def(AffineMapAttr)
+    pad = opt_prop_def(IntegerAttr.constr(i64))
     slab = result_def(MemRefType.constr(E))
 
     traits = traits_def(HasAncestor(LaunchOp), MemoryReadEffect(), MemoryAllocEffect())
     custom_directives = (AffineIndex,)
     assembly_format = (
-        "$source `` custom<AffineIndex>($origin, $map) attr-dict `:` type($source) `->` type($slab)"
+        "$source `` custom<AffineIndex>($origin, $map) (`pad` $pad^)? attr-dict "
+        "`:` type($source) `->` type($slab)"
     )
 
     def __init__(
@@ -333,13 +365,18 @@ class StageOp(IRDLOperation):
         assert isinstance(slab, MemRefType)
         if slab.memory_space != SHARED:
             raise VerifyException('the slab must be in memory space "shared"')
+        if self.pad is not None and self.pad.value.data < 1:
+            raise VerifyException(f"pad must be positive, got {self.pad.value.data}")
         if slab.get_num_dims() > source.get_num_dims():
             raise VerifyException(f"slab {slab} has more axes than its source {source}")
         launch = enclosing_launch(self)
         for value in self.origin:
             axis = launch.axis_of(value)
-            if axis is None or axis.level.data is not Level.BLOCK:
-                raise VerifyException("the slab's origin may read block axes of the launch only")
+            counts = isinstance(value, BlockArgument) and axis is None
+            if not counts and (axis is None or axis.level.data is not Level.BLOCK):
+                raise VerifyException(
+                    "the slab's origin may read block axes and loop counters only"
+                )
 
 
 @irdl_op_definition

@@ -48,6 +48,8 @@ def dynamic_sizes(
 
     Raises UnsupportedOpError if the program is another one for them.
     """
+    if not asked:
+        return Sizes()
     tensors = input_tensors(exported, inputs)
     extents = {(t.position, axis): expr for t in tensors for axis, expr in t.dynamic_extents()}
     wanted = {

@@ -224,6 +224,8 @@ def input_tensors(exported: torch.export.ExportedProgram, inputs: Inputs) -> lis
         if spec.kind is InputKind.USER_INPUT
     ]
     examples = pytree.tree_leaves((inputs.args, inputs.kwargs))
+    if len(names) != len(examples):
+        raise UnsupportedOpError("dynamic_shapes: an input is neither tensor nor number")
     return [
         InputTensor(position, name, values[name], example)
         for position, (name, example) in enumerate(zip(names, examples, strict=True))

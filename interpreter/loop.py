@@ -338,6 +338,7 @@ class LoopMachine:
         dims = [self.get(v) for v in op.origin]
         depth, rank = len(self.counters), slab.get_num_dims()
         indices: list[Array] = []
+        inside = np.ones((), np.bool_)
         skipped = source.ndim - rank
         for axis, expr in enumerate(op.map.data.results):
             index = self._align(evaluate_index(expr, dims))
@@ -348,10 +349,14 @@ class LoopMachine:
                 index = index + counter.reshape(
                     (1,) * (depth + own) + (-1,) + (1,) * (rank - own - 1)
                 )
-            if np.any((index < 0) | (index >= source.shape[axis])):
-                raise ProgramError(f"{op.location}: 'tile.stage' copies out of bounds")
-            indices.append(index)
-        self.buffers[op.slab] = Buffer(np.asarray(source[tuple(indices)]), lanes=depth)
+            if np.any(index < 0):
+                raise ProgramError(f"{op.location}: 'tile.stage' copies what is before the source")
+            inside = inside & (index < source.shape[axis])
+            indices.append(np.minimum(index, max(source.shape[axis] - 1, 0)))
+        copied = np.asarray(source[tuple(indices)])
+        self.buffers[op.slab] = Buffer(
+            np.where(inside, copied, np.zeros((), copied.dtype)), lanes=depth
+        )
 
     def _combine(self, op: CombineOp) -> None:
         values = self._full(self.get(op.value))

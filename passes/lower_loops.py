@@ -13,6 +13,8 @@ becomes
       scf.yield %next : f32
     }
 
+A loop marked as a `chunk` of the one around it goes on with the sum so far, so the outer one adds nothing.
+
 `loop.checked_index` becomes a comparison, a `kernel.assert` and an index that is safe to use.
 `loop.assert` becomes `kernel.assert`.
 Loads, stores and index expressions stay affine for whoever turns them into addresses.
@@ -142,6 +144,8 @@ def _lower_block(
 
 def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsAttr | None) -> None:
     before = Builder(InsertPoint.before(op))
+    if not _is_chunk(op):
+        op.attributes.pop(CHUNK, None)
     extent = constants.get(op.extent.data)
     flags = flags if _walks_contiguously(op) else None
     combiners = [combiner.data for combiner in op.combiners]
@@ -176,6 +180,9 @@ def _fold_contributions(
     assert terminator is not None
     builder = Builder(InsertPoint.before(terminator))
     folded: list[SSAValue] = []
+    if (nested := _chunk_in(block)) is not None:
+        _continue_in(nested, op, block)
+        return
     for combiner, result, contribution in zip(combiners, op.res, terminator.operands, strict=True):
         accumulator = block.insert_arg(result.type, len(block.args))
         hint = result.name_hint
@@ -185,6 +192,42 @@ def _fold_contributions(
     end = scf.YieldOp(*folded)
     end.location = terminator.location
     builder.insert(end)
+    terminator.detach()
+    terminator.erase()
+
+
+CHUNK = "chunk"
+"""Marks a reducing loop as a part of the one around it, which folds by the same combiners."""
+
+
+def _is_chunk(op: ForOp) -> bool:
+    """Whether what a marked loop gives is exactly what the loop around it folds, in the same way."""
+    outer = op.parent_op()
+    if CHUNK not in op.attributes or not isinstance(outer, ForOp):
+        return False
+    alone = all(result.uses.get_length() == 1 for result in op.res)
+    return alone and list(outer.yielded) == list(op.res) and outer.combiners == op.combiners
+
+
+def _chunk_in(block: Block) -> scf.ForOp | None:
+    """The chunk in the body of a loop, if it is one loop over chunks."""
+    for op in block.ops:
+        if isinstance(op, scf.ForOp) and op.attributes.pop(CHUNK, None) is not None:
+            return op
+    return None
+
+
+def _continue_in(nested: scf.ForOp, op: ForOp, block: Block) -> None:
+    """Let a nested loop start from what the outer one has so far, instead of the identity."""
+    terminator = block.last_op
+    assert terminator is not None
+    for position, result in enumerate(op.res):
+        accumulator = block.insert_arg(result.type, len(block.args))
+        accumulator.name_hint = f"{result.name_hint}_so_far" if result.name_hint else "acc"
+        nested.operands[3 + position] = accumulator
+    end = scf.YieldOp(*nested.res)
+    end.location = terminator.location
+    Builder(InsertPoint.before(terminator)).insert(end)
     terminator.detach()
     terminator.erase()
 

@@ -248,7 +248,7 @@ def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
     body = Block(arg_types=[IndexType()])
     body.args[0].name_hint = op.body.block.args[0].name_hint
     state.values[op.body.block.args[0]] = body.args[0]
-    new = cuda.ForOp(extent, Region(body))
+    new = cuda.ForOp(extent, Region(body), unroll="unroll" in op.attributes)
     new.location = op.location
     state.builder.insert(new)
     state.block(op.body.block, body, variables)

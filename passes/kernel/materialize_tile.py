@@ -32,7 +32,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.index import extent_range, simplify
+from ...analysis.index import always_holds, extent_range, operand_ranges, simplify
 from ...analysis.targets import TARGETS
 from ...dialects.affine import replace_dims
 from ...dialects.index import delinearize
@@ -46,11 +46,12 @@ from ...dialects.kernel import (
     ThreadIdOp,
 )
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
-from ...dialects.sizes import Extent, static_extent, static_shape
+from ...dialects.sizes import Extent, extent_expr, shape_of, static_extent, static_shape
 from ...dialects.tile import SHARED, CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, lower_host
+from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine, lower_loops
 
 D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
@@ -104,9 +105,12 @@ def _lower_stage(op: StageOp, machine: _Machine) -> None:
     assert isinstance(slab_type, MemRefType)
     shape = list(static_shape(slab_type))
     count, threads = prod(shape), machine.threads
-    slab = machine.shared(shape, slab_type.element_type, op.slab.name_hint)
+    pad = 0 if op.pad is None else op.pad.value.data
+    padded = [*shape[:-1], shape[-1] + pad]
+    slab = machine.shared(padded, slab_type.element_type, op.slab.name_hint)
     builder = Builder(InsertPoint.before(op))
-    if _in_loop(op):  # the last iteration's readers must be done
+    # Copies that stand together share their barriers.
+    if _in_loop(op) and not _is_copy(op.prev_op):  # the last iteration's readers must be done
         builder.insert(BarrierOp())
     body, step = _strided_loop(builder, -(-count // threads))
     operands = [step, machine.thread, *op.origin]
@@ -123,12 +127,48 @@ def _lower_stage(op: StageOp, machine: _Machine) -> None:
     index = [replace_dims(e, dims) for e in op.map.data.results]
     skipped = len(index) - len(local)
     index = [e + local[i - skipped] if i >= skipped else e for i, e in enumerate(index)]
-    value = body.insert(LoadOp(op.source, index, operands))
-    body.insert(StoreOp(value.result, slab, local, operands))
-    builder.insert(BarrierOp())
+    value = _load_or_zero(body, op, index, operands)
+    body.insert(StoreOp(value, slab, local, operands))
+    if not isinstance(op.next_op, StageOp):
+        builder.insert(BarrierOp())
     op.slab.replace_all_uses_with(slab)
     op.detach()
     op.erase()
+
+
+def _is_copy(op: Operation | None) -> bool:
+    """Whether `op` is a copy of a slab, lowered already: a loop that stores to shared memory."""
+    if not isinstance(op, ForOp):
+        return False
+    stores = [o for o in op.walk() if isinstance(o, StoreOp)]
+    return any(isinstance(o.memref.owner, SharedOp) for o in stores)
+
+
+def _load_or_zero(
+    body: Builder, op: StageOp, index: list[AffineExpr], operands: list[SSAValue]
+) -> SSAValue:
+    """The element of the source at `index`, or 0 past its end."""
+    assert isinstance(op.source.type, MemRefType) and isinstance(op.slab.type, MemRefType)
+    ranges, origin_ranges = operand_ranges(operands), operand_ranges(op.origin)
+    slab = static_shape(op.slab.type)
+    lengths = [1] * (len(index) - len(slab)) + list(slab)
+    open_: list[AffineExpr] = []
+    for extent, start, length, expr in zip(
+        shape_of(op.source.type), op.map.data.results, lengths, index, strict=True
+    ):
+        if not always_holds(extent_expr(extent) + start * -1 + -length, origin_ranges):
+            open_.append(simplify(extent_expr(extent) + expr * -1 + -1, ranges))
+    if not open_:
+        return body.insert(LoadOp(op.source, index, operands)).result
+    element = op.source.type.element_type
+    inside = body.insert(TestOp(open_, operands))
+    load = LoadOp(op.source, index, operands)
+    then = Block([load, scf.YieldOp(load.result)])
+    otherwise = Block()
+    zero = emit_constant(Builder(InsertPoint.at_end(otherwise)), 0, element)
+    otherwise.add_op(scf.YieldOp(zero))
+    guard = scf.IfOp(inside.result, [element], Region(then), Region(otherwise))
+    return body.insert(guard).output[0]
 
 
 # --------------------------------------------------------------------------- combine

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.tile import StageOp
 from ..decisions import record
 
 _COMMUTATIVE = (
@@ -39,9 +40,9 @@ _COMMUTATIVE = (
 
 def is_reusable(op: Operation) -> bool:
     """Whether a second run of `op` would give the same results."""
-    if isinstance(op, LoadOp):
+    if isinstance(op, LoadOp | StageOp):
         # A scratchpad is filled before it is read and not written after.
-        return isinstance(op.memref.type, MemRefType)
+        return True
     if isinstance(op, ForOp):
         return bool(op.res) and all(is_reusable(o) or isinstance(o, YieldOp) for o in op.body.ops)
     if op.regions:

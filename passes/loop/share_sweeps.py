@@ -38,7 +38,7 @@ def _outer_values(loop: ForOp) -> set[SSAValue]:
 
 def _can_share(first: ForOp, second: ForOp) -> bool:
     """Whether `second` may run as part of `first`, which stands before it in the same block."""
-    if first.extent != second.extent:
+    if first.extent != second.extent or first.attributes != second.attributes:
         return False
     if any(isinstance(op, StoreOp) for loop in (first, second) for op in loop.walk()):
         return False
@@ -74,6 +74,7 @@ def share(first: ForOp, second: ForOp) -> ForOp:
         result_types=[*first.res.types, *second.res.types],
     )
     joined.location = first.location
+    joined.attributes |= first.attributes
     assert first.parent is not None
     first.parent.insert_op_before(joined, first)
     for old, new in zip((*first.res, *second.res), joined.res, strict=True):

@@ -158,6 +158,25 @@ class _Rebuild:
         return AffineExpr.dimension(len(self.counters) - 1)
 
 
+def blockify_contraction(launch: LaunchOp, schedule: ScheduleAttr) -> Extent:
+    """Give each block the rows and columns that a schedule says; a thread for each, as yet.
+
+    Gives the number of blocks. The schedule's axes become those that count within a block.
+    """
+    sizes = {schedule.get("m"): schedule.get("block_m"), schedule.get("n"): schedule.get("block_n")}
+    splits: list[Split] = []
+    for axis, extent in enumerate(launch.extents(Level.THREAD)):
+        size = sizes.get(axis)
+        if size is None:
+            splits.append(Split(extent, blocks=extent))
+        else:
+            splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
+    first = sum(split.blocks != 1 for split in splits)
+    rows = schedule.get("block_m") != 1
+    blockify(launch, splits, schedule.with_choices(m=first, n=first + rows))
+    return prod(split.blocks for split in splits)
+
+
 def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> None:
     """Replace the axes of a launch by block axes, thread axes and serial loops."""
     state = _Rebuild(exprs=[ZERO] * len(splits))
@@ -241,11 +260,15 @@ class BlockifyLaunchPass(ModulePass):
                     self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
-        if launch.extents(Level.BLOCK) or launch.schedule is not None:
+        if launch.is_partitioned:
             record(self.name, name, False, "the launch is partitioned already", launch)
             return
         if any(isinstance(o, CombineOp | StageOp) for o in launch.walk()):
             record(self.name, name, False, "its threads already work together", launch)
+            return
+        if launch.schedule is not None and launch.schedule.get("block_m") is not None:
+            blocks = blockify_contraction(launch, launch.schedule)
+            record(self.name, name, True, f"{blocks} blocks as the schedule says", launch)
             return
         extents = launch.extents(Level.THREAD)
         threads = self.threads or target.threads

@@ -35,12 +35,11 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
 from ...dialects.kernel import WARP
-from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
-from ...dialects.scalars import identity
+from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
 from ...dialects.sizes import extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, ScheduleAttr, StageOp
 from ..decisions import record
-from ..loop.scalar_code import emit_constant
+from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
 
 INDEX = IndexType()
@@ -73,8 +72,10 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why the threads of a block do not share the sweeps, or None if they do."""
     if not target.is_gpu:
         return "a block of a CPU has one thread"
-    if launch.schedule is not None or launch.extents(Level.BLOCK):
+    if launch.is_partitioned:
         return "the launch is partitioned already"
+    if launch.schedule is not None:
+        return "the schedule gives each thread a tile of its own"
     if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
         return "its threads already work together"
     sweeps = _sweeps(launch)
@@ -139,7 +140,7 @@ def _share_sweep(sweep: ForOp, lane: SSAValue, threads: int) -> None:
     for op in list(shared.walk()):
         rewrite_index(op, {counter: whole}, [counter, lane])
     if visits * threads != extent:
-        _mask(shared, whole * -1 + extent_expr(extent - 1), [counter, lane])
+        mask_contributions(shared, whole * -1 + extent_expr(extent - 1), [counter, lane])
     after = Builder(InsertPoint.before(sweep))
     for mine, theirs, combiner in zip(sweep.res, shared.res, sweep.combiners, strict=True):
         combined = after.insert(CombineOp(combiner.data, theirs, [lane]))
@@ -149,31 +150,6 @@ def _share_sweep(sweep: ForOp, lane: SSAValue, threads: int) -> None:
         mine.replace_all_uses_with(combined.result)
     sweep.detach()
     sweep.erase()
-
-
-def _mask(loop: ForOp, inside: AffineExpr, operands: list[SSAValue]) -> None:
-    """Run the body of a loop only where `inside` is at least zero; else contribute identities."""
-    block = loop.body.block
-    end = block.last_op
-    assert isinstance(end, YieldOp)
-    moved = [op for op in block.ops if op is not end]
-    then, otherwise = Block(), Block()
-    for op in moved:
-        op.detach()
-        then.add_op(op)
-    then.add_op(scf.YieldOp(*end.arguments))
-    builder = Builder(InsertPoint.at_end(otherwise))
-    neutral = [
-        emit_constant(builder, identity(c.data, result.type), result.type)
-        for c, result in zip(loop.combiners, loop.res, strict=True)
-    ]
-    builder.insert(scf.YieldOp(*neutral))
-    before = Builder(InsertPoint.before(end))
-    test = before.insert(TestOp([inside], operands))
-    guard = before.insert(
-        scf.IfOp(test.result, list(loop.res.types), Region(then), Region(otherwise))
-    )
-    end.operands = guard.output
 
 
 def _store_once(store: StoreOp, lane: SSAValue) -> None:

@@ -34,6 +34,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.targets import Target, get_target
 from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
@@ -89,6 +90,21 @@ def choose_tiles(launch: LaunchOp) -> dict[int, int]:
     if len(axes) == 2 and all(size > MAX_TILE for size in tiles.values()):
         tiles[axes[0]] = MAX_TILE
     return {axis: size for axis, size in tiles.items() if size > 1}
+
+
+def scheduled_tiles(launch: LaunchOp) -> dict[int, int] | None:
+    """The tile along each axis that the schedule of a staged launch says; None if it says nothing."""
+    schedule = launch.schedule
+    if schedule is None or not any(isinstance(op, StageOp) for op in launch.walk()):
+        return None
+    if schedule.get("threads") is not None:
+        return None
+    sizes = {
+        schedule.get("m"): schedule.get("thread_m"),
+        schedule.get("n"): schedule.get("thread_n"),
+    }
+    known = ((axis, size) for axis, size in sizes.items() if axis is not None and size is not None)
+    return {axis: size for axis, size in known if size > 1}
 
 
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
@@ -176,13 +192,19 @@ class RegisterTilePass(ModulePass):
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
                 name = kernel.sym_name.data
-                reason = decline_reason(launch, target)
+                tiles = scheduled_tiles(launch)
+                reason = decline_reason(launch, target) if tiles is None else None
                 if reason is not None:
                     record(self.name, name, False, reason, launch)
                     continue
-                tiles = choose_tiles(launch)
-                register_tile(launch, tiles)
-                share_in_block(launch.body.block)
-                dedup_kernel(kernel)
-                listed = " by ".join(str(size) for size in tiles.values())
+                if tiles is None:
+                    tiles = choose_tiles(launch)
+                if tiles:
+                    register_tile(launch, tiles)
+                while share_in_block(launch.body.block):
+                    dedup_kernel(kernel)
+                if launch.schedule is not None:
+                    threads = static_extent(launch.num_threads)
+                    launch.schedule = launch.schedule.with_choices(threads=threads)
+                listed = " by ".join(str(size) for size in tiles.values()) or "single"
                 record(self.name, name, True, f"each thread computes {listed} elements", launch)

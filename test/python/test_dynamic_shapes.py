@@ -410,3 +410,13 @@ def test_a_call_of_pytorch_has_no_sizes_among_its_arguments():
 
     with pytest.raises(UnsupportedOpError):
         deplo.compile(program, (X,), dynamic_shapes=({0: B},), target="cpu", fallback="error")
+
+
+def test_an_input_that_is_a_module():
+    def program(x, function):
+        return function(x) + 1
+
+    x, relu = torch.randn(2, 3), nn.ReLU()
+    assert torch.equal(deplo.compile(program, (x, relu))(x, relu), relu(x) + 1)
+    with pytest.raises(DeploError, match="dynamic_shapes"):
+        deplo.compile(program, (x, relu), dynamic_shapes={"x": {0: Dim("n")}})

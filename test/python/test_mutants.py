@@ -171,8 +171,8 @@ MUTANTS = {
     ),
     "slab indices swapped": Mutant(
         *MATERIALIZE,
-        "StoreOp(value.result, slab, local, operands)",
-        "StoreOp(value.result, slab, local[::-1], operands)",
+        "StoreOp(value, slab, local, operands)",
+        "StoreOp(value, slab, local[::-1], operands)",
         ("staged_transposed",),
     ),
     "block axes swapped": Mutant(
@@ -290,8 +290,9 @@ MUTANTS = {
     ),
     "ragged tail left out": Mutant(
         *BLOCKIFY,
-        "blocks=parts_of(extent, size), threads=size",
-        "blocks=extent // size, threads=size",
+        "threads=size))\n            left //= size",
+        "threads=size) if extent <= size else Split(extent, extent // size, size))\n"
+        "            left //= size",
         ("longer_than_a_block",),
     ),
     "serial elements overlap": Mutant(

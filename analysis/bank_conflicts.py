@@ -1,0 +1,64 @@
+"""How the threads of a warp meet in the banks of shared memory.
+
+Shared memory has 32 banks of four bytes. A warp's load takes as many turns as the most distinct words that
+its lanes want from one bank; lanes that want the same word share it (CUDA C++ Programming Guide, "Shared
+Memory").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
+
+from ..dialects.kernel import WARP
+from ..dialects.loop import LoadOp, StoreOp
+from ..dialects.scalars import storage_bytes
+from ..dialects.sizes import static_extent, static_shape
+from ..dialects.tile import LaunchOp, Level
+
+BANKS = 32
+BANK_BYTES = 4
+
+
+def lanes(launch: LaunchOp) -> list[dict[int, int]]:
+    """For each lane of the first warp, the value of each thread axis, by position among the axes."""
+    positions = [i for i, a in enumerate(launch.axes) if a.level.data is Level.THREAD]
+    extents = [static_extent(launch.axes.data[i].extent.data) for i in positions]
+    listed: list[dict[int, int]] = []
+    for lane in range(min(WARP, prod(extents))):
+        values: dict[int, int] = {}
+        rest = lane
+        for position, extent in zip(reversed(positions), reversed(extents), strict=True):
+            values[position] = rest % extent
+            rest //= extent
+        listed.append(values)
+    return listed
+
+
+def conflict_degree(op: LoadOp | StoreOp, launch: LaunchOp, shape: Sequence[int]) -> int:
+    """Turns that one access of a warp takes if the slab's rows are laid out as `shape` says.
+
+    Counters of loops and blocks are the same for all lanes and do not matter: they count as 0.
+    """
+    assert isinstance(op.memref.type, MemRefType)
+    size = storage_bytes(op.memref.type.element_type)
+    arguments: list[SSAValue] = list(launch.body.block.args)
+    wanted: dict[int, set[int]] = {}
+    for values in lanes(launch):
+        dims = [values.get(arguments.index(v), 0) if v in arguments else 0 for v in op.indices]
+        place = 0
+        for expr, extent in zip(op.map.data.results, shape, strict=True):
+            place = place * extent + expr.eval(dims, ())
+        word = place * size // BANK_BYTES
+        wanted.setdefault(word % BANKS, set()).add(word)
+    return max((len(words) for words in wanted.values()), default=1)
+
+
+def slab_shape(op: LoadOp | StoreOp, pad: int) -> list[int]:
+    """The layout of a slab whose rows are `pad` elements longer than their content."""
+    assert isinstance(op.memref.type, MemRefType)
+    *outer, inner = static_shape(op.memref.type)
+    return [*outer, inner + pad]

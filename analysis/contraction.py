@@ -1,0 +1,137 @@
+"""Finds contractions: kernels that fold products of operands over a common axis, however they are written.
+
+    tile.launch (%b = 8 : thread, %i = 512 : thread, %j = 3584 : thread) {
+      %s = loop.for %k = 0 to 3584 reduce(add) -> f32 { ... %x[%b, %i, %k] ... %w[%j, %k] ... }
+
+Here `j` is N, the innermost axis that some operand does not depend on; `i` is M, the innermost one that an
+operand which does not depend on N does; the others are batch axes. What is found are facts about which axes
+each load of the sweep depends on, not the shape of the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr
+
+from ..dialects.affine import replace_dims
+from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp
+from ..dialects.tile import LaunchOp
+from .index import UNKNOWN, operand_ranges, simplify
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """The sweep of a contraction, and the launch axes that are its M and N, by position."""
+
+    sweep: ForOp
+    m: int
+    n: int
+
+
+def find_contraction(launch: LaunchOp) -> Contraction | str:
+    """The contraction that a launch is, or why it is none whose operands a block can share."""
+    sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
+    if not sweeps or not any(sweep.res for sweep in sweeps):
+        return "no reduce loop in the body"
+    if len(sweeps) > 1:
+        return f"{len(sweeps)} sweeps in the body; a contraction has one"
+    (sweep,) = sweeps
+    if any(isinstance(op, ForOp | scf.IfOp | TestOp) for op in sweep.body.walk()):
+        return "the sweep has loops or conditions of its own"
+    if any(isinstance(op, CheckedIndexOp | AssertOp) for op in launch.walk()):
+        return "it checks indices from data"
+    read = [axes_of(load, launch) for load in sweep.body.ops if isinstance(load, LoadOp)]
+    chosen = _choose_axes([axes for axes in read if axes])
+    if chosen is None:
+        return "no reduce of operands that depend on different axes"
+    m, n = chosen
+    if any(axes_of(load, launch) & {m, n} for load in _loads_before(sweep)):
+        return "the sweep needs what is loaded before it for each row or column"
+    return Contraction(sweep, m, n)
+
+
+def _loads_before(sweep: ForOp) -> list[LoadOp]:
+    """The loads outside a loop that it depends on."""
+    inside = {op for op in sweep.walk()}
+    todo = [value.owner for op in inside for value in op.operands]
+    found: dict[Operation, None] = {}
+    while todo:
+        op = todo.pop()
+        if isinstance(op, Operation) and op not in inside and op not in found:
+            found[op] = None
+            todo += [value.owner for inner in op.walk() for value in inner.operands]
+    return [inner for op in found for inner in op.walk() if isinstance(inner, LoadOp)]
+
+
+def axes_of(op: LoadOp | StoreOp, launch: LaunchOp) -> frozenset[int]:
+    """The axes of the launch that the index of an access depends on."""
+    return frozenset(i for i, a in enumerate(launch.body.block.args) if a in op.indices)
+
+
+def _choose_axes(read: Sequence[frozenset[int]]) -> tuple[int, int] | None:
+    """M and N, from the axes that each operand depends on."""
+    if len(set(read)) < 2:
+        return None
+    shared = frozenset.intersection(*read)
+    free = frozenset[int]().union(*read) - shared
+    n = max(free)
+    others = [axes - shared for axes in read if n not in axes]
+    if not others or not (rows := frozenset[int]().union(*others)):
+        return None
+    m = max(rows)
+    if any({m, n} <= axes for axes in read):
+        return None
+    return m, n
+
+
+def operands_are_boxes(contraction: Contraction, launch: LaunchOp, sizes: Sequence[int]) -> bool:
+    """Whether what a block reads of each operand is a box, where M, N and K come in parts of `sizes`."""
+    arguments = launch.body.block.args
+    counters = (arguments[contraction.m], arguments[contraction.n], contraction.sweep.induction_var)
+    local: dict[SSAValue, int] = dict(zip(counters, sizes, strict=True))
+    loads = [op for op in contraction.sweep.body.ops if isinstance(op, LoadOp)]
+    rows = counters[:2]
+    return all(is_box(load, local) for load in loads if any(v in load.indices for v in rows))
+
+
+def is_box(load: LoadOp, local: dict[SSAValue, int]) -> bool:
+    """Whether neighbours along each counter are read at neighbouring positions of one axis of the buffer.
+
+    `local` has the counters in question, and in parts of what size they come: within a part, positions
+    must be neighbours.
+    """
+    ranges = operand_ranges(load.indices)
+    count = len(load.indices)
+    dims = [AffineExpr.dimension(i) for i in range(count)]
+    for i, value in enumerate(load.indices):
+        if value in local:
+            dims[i] = AffineExpr.dimension(count + i) * local[value] + AffineExpr.dimension(i)
+    wide = [*ranges, *ranges]
+    for i, value in enumerate(load.indices):
+        if value in local:
+            wide[i] = (0, local[value] - 1)
+            wide[count + i] = (0, UNKNOWN[1] // local[value] // 4)
+    counted: set[int] = set()
+    for expr in load.map.data.results:
+        parted = simplify(replace_dims(expr, dims), wide)
+        used = [d for d in parted.used_dims() if d < count and load.indices[d] in local]
+        if len(used) > 1 or any(d in counted or not _plain_term(parted, d) for d in used):
+            return False
+        counted.update(used)
+    return True
+
+
+def _plain_term(expr: AffineExpr, dim: int) -> bool:
+    """Whether `expr` is a sum in which the dim stands alone, once."""
+    match expr:
+        case AffineDimExpr(position=position):
+            return position == dim
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
+            here = [side for side in (lhs, rhs) if dim in side.used_dims()]
+            return len(here) == 1 and _plain_term(here[0], dim)
+        case _:
+            return False

@@ -1,0 +1,54 @@
+"""`mark-unroll`: short innermost loops are to be unrolled.
+
+    loop.for %k = 0 to 16 reduce(add) -> f32 { ... }
+becomes
+    loop.for %k = 0 to 16 reduce(add) -> f32 { ... } attributes {unroll}
+
+CUDA gets `#pragma unroll` for it. Marked are loops that hold no other, of at most `trips` iterations, on a
+GPU; LLVM decides for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.passes import ModulePass
+
+from ...analysis.targets import get_target
+from ...dialects.loop import ForOp, KernelOp
+from ..decisions import record
+
+UNROLL = "unroll"
+"""The attribute of a loop that is to be unrolled."""
+
+
+def is_short(loop: ForOp, trips: int) -> bool:
+    """Whether a loop is innermost and has at most `trips` iterations."""
+    extent = loop.extent.data
+    innermost = not any(isinstance(op, ForOp) for op in loop.body.walk())
+    return innermost and isinstance(extent, int) and 1 < extent <= trips
+
+
+@dataclass(frozen=True)
+class MarkUnrollPass(ModulePass):
+    """Mark the short innermost loops of each kernel for a GPU."""
+
+    name = "mark-unroll"
+
+    target: str = "sm_90a"
+    trips: int = 64
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = get_target(self.target).is_gpu
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            name = kernel.sym_name.data
+            loops = [o for o in kernel.walk() if isinstance(o, ForOp) and is_short(o, self.trips)]
+            if not gpu or not loops:
+                reason = f"no innermost loop has 2 to {self.trips} iterations"
+                record(self.name, name, False, reason if gpu else "LLVM unrolls", kernel)
+                continue
+            for loop in loops:
+                loop.attributes[UNROLL] = UnitAttr()
+            record(self.name, name, True, f"{len(loops)} loops", kernel)

@@ -1,0 +1,283 @@
+"""`stage-inputs`: what the threads of a block read in common, they copy to the scratchpad first.
+
+    %s = loop.for %k_block = 0 to 224 reduce(add) -> f32 {
+      %c = loop.for %k = 0 to 16 reduce(add) -> f32 {
+        %a = loop.load %x[%i_block * 64 + %i, %k_block * 16 + %k] : memref<512x3584xf32>
+        ...
+becomes
+    %s = loop.for %k_block = 0 to 224 reduce(add) -> f32 {
+      %xs = tile.stage %x[%i_block * 64, %k_block * 16] : memref<512x3584xf32> -> memref<64x16xf32, "shared">
+      %c = loop.for %k = 0 to 16 reduce(add) -> f32 {
+        %a = loop.load %xs[%i, %k] : memref<64x16xf32, "shared">
+        ...
+
+Staged are the operands of a chunked contraction that depend on its rows or columns. All threads copy, also
+those past the end of the result, so the sweep leaves the condition around it; past the end of an operand the
+slab is 0. A mask on K goes where it is not needed any more: if both factors of a product are 0 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+
+from ...analysis.index import operand_ranges, simplify
+from ...dialects.affine import ZERO, replace_dims
+from ...dialects.kernel import MAX_STATIC_SHARED_BYTES
+from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
+from ...dialects.scalars import Combiner, storage_bytes
+from ...dialects.sizes import extent_expr, shape_of
+from ...dialects.tile import LaunchOp, ScheduleAttr, StageOp
+from ..decisions import record
+
+
+@dataclass(frozen=True)
+class _Slab:
+    """What the block reads of an operand: where it starts, how large it is, where a thread reads in it."""
+
+    origin: list[AffineExpr]
+    shape: list[int]
+    index: list[AffineExpr]
+
+    def bytes(self, load: LoadOp) -> int:
+        """The size of the slab."""
+        return prod(self.shape) * storage_bytes(load.result.type)
+
+
+def slab_of(load: LoadOp, local: dict[SSAValue, int]) -> _Slab:
+    """The slab of a load; `local` are the counters that run inside a block, with their extents."""
+    ranges = operand_ranges(load.indices)
+    inside = [value in local for value in load.indices]
+    zeroed = [ZERO if here else AffineExpr.dimension(i) for i, here in enumerate(inside)]
+    exprs = load.map.data.results
+    used = [[d for d in sorted(expr.used_dims()) if inside[d]] for expr in exprs]
+    first = next((axis for axis, dims in enumerate(used) if dims), len(exprs))
+    origin = [simplify(replace_dims(expr, zeroed), ranges) for expr in exprs]
+    shape = [local[load.indices[dims[0]]] if dims else 1 for dims in used[first:]]
+    index = [AffineExpr.dimension(dims[0]) if dims else ZERO for dims in used[first:]]
+    return _Slab(origin, shape, index)
+
+
+@dataclass(frozen=True)
+class _Staging:
+    """A chunked contraction inside a block: its loops, and the condition around it if it is ragged."""
+
+    launch: LaunchOp
+    outer: ForOp
+    inner: ForOp
+    guard: scf.IfOp | None
+
+    @property
+    def local(self) -> dict[SSAValue, int]:
+        """The counters that run inside a block and a chunk, with their extents."""
+        schedule = self.launch.schedule
+        assert schedule is not None
+        counters: dict[SSAValue, int] = {}
+        for position in _thread_axes(schedule):
+            extent = self.launch.axes.data[position].extent.data
+            assert isinstance(extent, int)
+            counters[self.launch.body.block.args[position]] = extent
+        assert isinstance(self.inner.extent.data, int)
+        counters[self.inner.induction_var] = self.inner.extent.data
+        return counters
+
+    def loads(self) -> list[LoadOp]:
+        """The loads of the chunk that depend on rows or columns."""
+        schedule = self.launch.schedule
+        assert schedule is not None
+        axes = {self.launch.body.block.args[p] for p in _thread_axes(schedule)}
+        found = [o for o in self.inner.walk() if isinstance(o, LoadOp)]
+        return [load for load in found if axes.intersection(load.indices)]
+
+
+def _thread_axes(schedule: ScheduleAttr) -> list[int]:
+    positions = (schedule.get("m"), schedule.get("n"))
+    return [position for position in positions if position is not None]
+
+
+def find_staging(launch: LaunchOp) -> _Staging | str:
+    """The chunked contraction of a launch, or why there is nothing to stage."""
+    if launch.schedule is None or launch.schedule.get("block_k") is None:
+        return "the schedule stages nothing"
+    if any(isinstance(op, StageOp) for op in launch.walk()):
+        return "its operands are staged already"
+    guard = None
+    block: Block = launch.body.block
+    if isinstance(block.last_op, scf.IfOp) and not any(isinstance(o, ForOp) for o in block.ops):
+        guard = block.last_op
+        block = guard.true_region.block
+    outer = next((op for op in block.ops if isinstance(op, ForOp) and op.res), None)
+    inner = (
+        None if outer is None else next((o for o in outer.body.ops if isinstance(o, ForOp)), None)
+    )
+    if outer is None or inner is None:
+        return "there is no chunked reduce loop"
+    if guard is not None and any(_stands_in(value, block) for value in _reads(outer)):
+        return "the sweep needs what is computed under the condition around it"
+    return _Staging(launch, outer, inner, guard)
+
+
+def _reads(loop: ForOp) -> set[SSAValue]:
+    return {value for op in loop.walk() for value in op.operands}
+
+
+def _stands_in(value: SSAValue, block: Block) -> bool:
+    owner = value.owner
+    return isinstance(owner, Operation) and owner.parent is block
+
+
+def stage(staging: _Staging) -> int:
+    """Copy the operands of each chunk first; gives the bytes of the slabs."""
+    slabs: dict[tuple[object, ...], SSAValue] = {}
+    size = 0
+    vanishes = _vanishes(staging)
+    for load in staging.loads():
+        slab = slab_of(load, staging.local)
+        key = (load.memref, tuple(slab.origin), tuple(load.indices), tuple(slab.shape))
+        if key not in slabs:
+            copy = StageOp(load.memref, slab.origin, list(load.indices), slab.shape)
+            copy.location = load.location
+            copy.slab.name_hint = f"{load.memref.name_hint or 'operand'}_smem"
+            staging.outer.body.block.insert_op_before(copy, _first_user(staging))
+            slabs[key] = copy.slab
+            size += slab.bytes(load)
+        new = LoadOp(slabs[key], slab.index, list(load.indices))
+        new.location = load.location
+        new.result.name_hint = load.result.name_hint
+        assert load.parent is not None
+        load.parent.insert_op_before(new, load)
+        load.result.replace_all_uses_with(new.result)
+        load.detach()
+        load.erase()
+    if vanishes:
+        _unmask(staging.inner)
+    if staging.guard is not None:
+        staging.outer.detach()
+        assert staging.guard.parent is not None
+        staging.guard.parent.insert_op_before(staging.outer, staging.guard)
+    return size
+
+
+def _first_user(staging: _Staging) -> Operation:
+    return staging.inner
+
+
+# --------------------------------------------------------------------------- the mask on K
+
+
+def _masked(inner: ForOp) -> tuple[TestOp, scf.IfOp] | None:
+    """The condition that a chunk runs under, if it is masked."""
+    end = inner.body.block.last_op
+    assert isinstance(end, YieldOp)
+    owners = {value.owner for value in end.arguments}
+    if len(owners) != 1:
+        return None
+    (guard,) = owners
+    if not isinstance(guard, scf.IfOp) or not isinstance(guard.cond.owner, TestOp):
+        return None
+    return guard.cond.owner, guard
+
+
+def _vanishes(staging: _Staging) -> bool:
+    """Whether contributions past the end of K are 0 without a mask, once the operands are staged.
+
+    Each must be added, and be a product of operands that are 0 there: that end where K ends.
+    """
+    masked = _masked(staging.inner)
+    if masked is None:
+        return False
+    _, guard = masked
+    end = guard.true_region.block.last_op
+    assert isinstance(end, scf.YieldOp)
+    if any(c.data is not Combiner.ADD for c in staging.inner.combiners):
+        return False
+    staged = staging.loads()
+    return all(_is_product(value, staged, staging) for value in end.arguments)
+
+
+def _is_product(value: SSAValue, staged: Sequence[LoadOp], staging: _Staging) -> bool:
+    op = value.owner
+    if not isinstance(op, arith.MulfOp):
+        return False
+    return all(_is_zero_past_the_end(factor, staged, staging) for factor in (op.lhs, op.rhs))
+
+
+def _is_zero_past_the_end(value: SSAValue, staged: Sequence[LoadOp], staging: _Staging) -> bool:
+    """Whether a factor is an operand, perhaps extended, whose last position of K is its buffer's."""
+    op = value.owner
+    if isinstance(op, arith.ExtFOp):
+        return _is_zero_past_the_end(op.input, staged, staging)
+    if not isinstance(op, LoadOp) or op not in staged:
+        return False
+    masked = _masked(staging.inner)
+    assert masked is not None and isinstance(op.memref.type, MemRefType)
+    (condition,) = masked[0].exprs
+    operands = masked[0].operands_
+    for expr, extent in zip(op.map.data.results, shape_of(op.memref.type), strict=True):
+        if staging.inner.induction_var not in [op.indices[d] for d in expr.used_dims()]:
+            continue
+        # The mask says `end - k >= 0`: that must be what the buffer's extent says of this index.
+        places = [list(op.indices).index(v) if v in op.indices else None for v in operands]
+        if None in places:
+            return False
+        dims = [AffineExpr.dimension(p) for p in places if p is not None]
+        inside = extent_expr(extent) + expr * -1 + -1
+        ranges = operand_ranges(op.indices)
+        return simplify(inside, ranges) == simplify(replace_dims(condition, dims), ranges)
+    return False
+
+
+def _unmask(inner: ForOp) -> None:
+    """Let the body of a masked loop always run."""
+    masked = _masked(inner)
+    assert masked is not None
+    test, guard = masked
+    end = inner.body.block.last_op
+    assert end is not None
+    block = guard.true_region.block
+    yielded = block.last_op
+    assert isinstance(yielded, scf.YieldOp)
+    for op in list(block.ops):
+        op.detach()
+        if op is not yielded:
+            inner.body.block.insert_op_before(op, guard)
+    end.operands = list(yielded.arguments)
+    yielded.erase()
+    guard.detach()
+    guard.erase()
+    if not test.result.uses:
+        test.detach()
+        test.erase()
+
+
+@dataclass(frozen=True)
+class StageInputsPass(ModulePass):
+    """Stage the operands of each contraction whose schedule says how much of K a block shares."""
+
+    name = "stage-inputs"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                self._apply(kernel.sym_name.data, launch)
+
+    def _apply(self, name: str, launch: LaunchOp) -> None:
+        found = find_staging(launch)
+        if isinstance(found, str):
+            record(self.name, name, False, found, launch)
+            return
+        size = sum(slab_of(load, found.local).bytes(load) for load in found.loads())
+        if size > MAX_STATIC_SHARED_BYTES:
+            reason = f"slabs of {size} bytes exceed the {MAX_STATIC_SHARED_BYTES} of a block"
+            record(self.name, name, False, reason, launch)
+            return
+        size = stage(found)
+        record(self.name, name, True, f"slabs of {size} bytes", launch)

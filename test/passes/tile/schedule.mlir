@@ -1,0 +1,183 @@
+// RUN: deplo-opt %s -p schedule --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'schedule{block_m=16 block_n=16 thread_m=2 thread_n=2},schedule' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'schedule{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
+
+// x @ W^T: the model chooses, options override it, and what is decided stays.
+// CHECK-LABEL: loop.kernel @linear
+// CHECK:         tile.launch (%i = 512 : thread, %j = 3584 : thread) schedule(#tile.schedule<m = 0, n = 1,
+// CHECK-SAME:      block_m = 128, block_n = 128, block_k = 16, thread_m = 8, thread_n = 8>)
+// REMARK: remark: schedule: linear: blocks of 16 by 16, threads of 2 by 2
+// REMARK: remark: schedule: linear: declined: it has a schedule already
+// CPU: remark: schedule: linear: declined: a CPU's schedule is decided by the passes that carry it out
+func.func @main(%x: tensor<512x3584xf32>, %w: tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
+  %y = loop.kernel @linear(%x, %w) : (tensor<512x3584xf32>, tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
+  ^bb0(%x: memref<512x3584xf32>, %w: memref<3584x3584xf32>, %out: memref<512x3584xf32>):
+    tile.launch (%i = 512 : thread, %j = 3584 : thread) {
+      %s = loop.for %k = 0 to 3584 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<512x3584xf32>
+        %q = loop.load %w[%j, %k] : memref<3584x3584xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<512x3584xf32>
+    }
+  }
+  func.return %y : tensor<512x3584xf32>
+}
+
+// -----
+
+// A batch of products: the batch is neither rows nor columns.
+// CHECK-LABEL: loop.kernel @batched
+// CHECK:         schedule(#tile.schedule<m = 1, n = 2,
+func.func @main(%x: tensor<4x64x32xf32>, %w: tensor<4x32x64xf32>) -> tensor<4x64x64xf32> {
+  %y = loop.kernel @batched(%x, %w) : (tensor<4x64x32xf32>, tensor<4x32x64xf32>) -> tensor<4x64x64xf32> {
+  ^bb0(%x: memref<4x64x32xf32>, %w: memref<4x32x64xf32>, %out: memref<4x64x64xf32>):
+    tile.launch (%b = 4 : thread, %i = 64 : thread, %j = 64 : thread) {
+      %s = loop.for %k = 0 to 32 reduce(add) -> f32 {
+        %p = loop.load %x[%b, %i, %k] : memref<4x64x32xf32>
+        %q = loop.load %w[%b, %k, %j] : memref<4x32x64xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%b, %i, %j] : memref<4x64x64xf32>
+    }
+  }
+  func.return %y : tensor<4x64x64xf32>
+}
+
+// -----
+
+// REMARK: remark: schedule: pointwise: declined: no reduce loop in the body
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = loop.kernel @pointwise(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%x: memref<8xf32>, %out: memref<8xf32>):
+    tile.launch (%i = 8 : thread) {
+      %p = loop.load %x[%i] : memref<8xf32>
+      loop.store %p, %out[%i] : memref<8xf32>
+    }
+  }
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// REMARK: remark: schedule: rows: declined: no reduce of operands that depend on different axes
+func.func @main(%x: tensor<8x64xf32>) -> tensor<8xf32> {
+  %y = loop.kernel @rows(%x) : (tensor<8x64xf32>) -> tensor<8xf32> {
+  ^bb0(%x: memref<8x64xf32>, %out: memref<8xf32>):
+    tile.launch (%i = 8 : thread) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<8x64xf32>
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%i] : memref<8xf32>
+    }
+  }
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// REMARK: remark: schedule: two: declined: 2 sweeps in the body; a contraction has one
+func.func @main(%x: tensor<8x64xf32>) -> tensor<8xf32> {
+  %y = loop.kernel @two(%x) : (tensor<8x64xf32>) -> tensor<8xf32> {
+  ^bb0(%x: memref<8x64xf32>, %out: memref<8xf32>):
+    tile.launch (%i = 8 : thread) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<8x64xf32>
+        loop.yield %p : f32
+      }
+      %t = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<8x64xf32>
+        %q = arith.mulf %p, %s : f32
+        loop.yield %q : f32
+      }
+      loop.store %t, %out[%i] : memref<8xf32>
+    }
+  }
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// Too little work, an operand read at every second position, and a condition in the sweep.
+// REMARK: remark: schedule: small: declined: 4096 multiply-adds are too few to share operands for
+// REMARK: remark: schedule: strided: declined: an operand is not read position by position
+// REMARK: remark: schedule: padded: declined: the sweep has loops or conditions of its own
+func.func @main(%x: tensor<16x16xf32>, %w: tensor<256x256xf32>) -> (tensor<16x16xf32>, tensor<128x128xf32>, tensor<64x64xf32>) {
+  %a = loop.kernel @small(%x) : (tensor<16x16xf32>) -> tensor<16x16xf32> {
+  ^bb0(%x: memref<16x16xf32>, %out: memref<16x16xf32>):
+    tile.launch (%i = 16 : thread, %j = 16 : thread) {
+      %s = loop.for %k = 0 to 16 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<16x16xf32>
+        %q = loop.load %x[%j, %k] : memref<16x16xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<16x16xf32>
+    }
+  }
+  %b = loop.kernel @strided(%w) : (tensor<256x256xf32>) -> tensor<128x128xf32> {
+  ^bb0(%w: memref<256x256xf32>, %out: memref<128x128xf32>):
+    tile.launch (%i = 128 : thread, %j = 128 : thread) {
+      %s = loop.for %k = 0 to 128 reduce(add) -> f32 {
+        %p = loop.load %w[%i * 2, %k] : memref<256x256xf32>
+        %q = loop.load %w[%j, %k] : memref<256x256xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<128x128xf32>
+    }
+  }
+  %c = loop.kernel @padded(%w) : (tensor<256x256xf32>) -> tensor<64x64xf32> {
+  ^bb0(%w: memref<256x256xf32>, %out: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %in = loop.test[%i + %k < 100]
+        %p = loop.load %w[%i, %k] : memref<256x256xf32>
+        %q = loop.load %w[%j, %k] : memref<256x256xf32>
+        %r = arith.select %in, %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<64x64xf32>
+    }
+  }
+  func.return %a, %b, %c : tensor<16x16xf32>, tensor<128x128xf32>, tensor<64x64xf32>
+}
+
+// -----
+
+// REMARK: remark: schedule: scaled: declined: the sweep needs what is loaded before it for each row or column
+// REMARK: remark: schedule: checked: declined: it checks indices from data
+func.func @main(%x: tensor<64x64xf32>, %ids: tensor<64xi64>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %a = loop.kernel @scaled(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x64xf32>, %out: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) {
+      %d = loop.load %x[%i, 0] : memref<64x64xf32>
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<64x64xf32>
+        %q = loop.load %x[%j, %k] : memref<64x64xf32>
+        %r = arith.mulf %p, %q : f32
+        %t = arith.mulf %r, %d : f32
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<64x64xf32>
+    }
+  }
+  %b = loop.kernel @checked(%x, %ids) : (tensor<64x64xf32>, tensor<64xi64>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x64xf32>, %ids: memref<64xi64>, %out: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) {
+      %id = loop.load %ids[%i] : memref<64xi64>
+      %row = loop.checked_index %id below 64 : i64
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%row, %k] : memref<64x64xf32>
+        %q = loop.load %x[%j, %k] : memref<64x64xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<64x64xf32>
+    }
+  }
+  func.return %a, %b : tensor<64x64xf32>, tensor<64x64xf32>
+}

@@ -1,0 +1,139 @@
+// RUN: deplo-opt %s -p chunk-matmul-k,blockify-launch,stage-inputs --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p chunk-matmul-k,blockify-launch,stage-inputs,stage-inputs --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p chunk-matmul-k,blockify-launch,stage-inputs --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p blockify-launch,stage-inputs --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=WHOLE
+
+// Both operands of a chunk are copied; the threads of the block read the copies.
+// CHECK-LABEL: loop.kernel @linear
+// CHECK:         %s = loop.for %k_block = 0 to 4 reduce(add) -> f32 {
+// CHECK-NEXT:      %x_smem = tile.stage %x[%i_block * 16, %k_block * 16] : memref<32x64xf32> -> memref<16x16xf32, "shared">
+// CHECK-NEXT:      %w_smem = tile.stage %w[%j_block * 32, %k_block * 16] : memref<64x64xf32> -> memref<32x16xf32, "shared">
+// CHECK-NEXT:      loop.for %k = 0 to 16 reduce(add) -> f32 {
+// CHECK-NEXT:        loop.load %x_smem[%i_thread, %k]
+// CHECK-NEXT:        loop.load %w_smem[%j_thread, %k]
+// REMARK: remark: stage-inputs: linear: slabs of 3072 bytes
+// REMARK: remark: stage-inputs: linear: declined: its operands are staged already
+// WHOLE: remark: stage-inputs: linear: declined: there is no chunked reduce loop
+func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> tensor<32x64xf32> {
+  %y = loop.kernel @linear(%x, %w) : (tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<32x64xf32> {
+  ^bb0(%x: memref<32x64xf32>, %w: memref<64x64xf32>, %out: memref<32x64xf32>):
+    tile.launch (%i = 32 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 32, block_k = 16, thread_m = 2, thread_n = 2>) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<32x64xf32>
+        %q = loop.load %w[%j, %k] : memref<64x64xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<32x64xf32>
+    }
+  }
+  func.return %y : tensor<32x64xf32>
+}
+
+// -----
+
+// Ragged everywhere: all threads copy and sum, those inside store; slabs are 0 past the end of K, so its mask goes.
+// CHECK-LABEL: loop.kernel @ragged
+// CHECK:         %[[in:.+]] = loop.test[%i_block * 16 + %i_thread < 30, %j_block * 32 + %j_thread < 50]
+// CHECK-NEXT:    %s = loop.for %k_block = 0 to 3 reduce(add) -> f32 {
+// CHECK-NOT:       loop.test
+// CHECK:           } attributes {chunk}
+// CHECK:         scf.if %[[in]] {
+// CHECK-NEXT:      loop.store %s
+func.func @main(%x: tensor<30x40xf32>, %w: tensor<50x40xf32>) -> tensor<30x50xf32> {
+  %y = loop.kernel @ragged(%x, %w) : (tensor<30x40xf32>, tensor<50x40xf32>) -> tensor<30x50xf32> {
+  ^bb0(%x: memref<30x40xf32>, %w: memref<50x40xf32>, %out: memref<30x50xf32>):
+    tile.launch (%i = 30 : thread, %j = 50 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 32, block_k = 16, thread_m = 2, thread_n = 2>) {
+      %s = loop.for %k = 0 to 40 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<30x40xf32>
+        %q = loop.load %w[%j, %k] : memref<50x40xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<30x50xf32>
+    }
+  }
+  func.return %y : tensor<30x50xf32>
+}
+
+// -----
+
+// K ends before the rows of %x do: there the slab is not 0, and the mask stays.
+// CHECK-LABEL: loop.kernel @sliced
+// CHECK:           %x_smem = tile.stage
+// CHECK:             loop.test[%k_block * 16 + %k < 40]
+// CHECK:             scf.if
+func.func @main(%x: tensor<32x48xf32>, %w: tensor<64x40xf32>) -> tensor<32x64xf32> {
+  %y = loop.kernel @sliced(%x, %w) : (tensor<32x48xf32>, tensor<64x40xf32>) -> tensor<32x64xf32> {
+  ^bb0(%x: memref<32x48xf32>, %w: memref<64x40xf32>, %out: memref<32x64xf32>):
+    tile.launch (%i = 32 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 32, block_k = 16, thread_m = 2, thread_n = 2>) {
+      %s = loop.for %k = 0 to 40 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<32x48xf32>
+        %q = loop.load %w[%j, %k] : memref<64x40xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<32x64xf32>
+    }
+  }
+  func.return %y : tensor<32x64xf32>
+}
+
+// -----
+
+// A maximum of products is not that of products and zeros: the mask stays.
+// CHECK-LABEL: loop.kernel @largest
+// CHECK:             loop.test[%k_block * 16 + %k < 40]
+func.func @main(%x: tensor<32x40xf32>, %w: tensor<64x40xf32>) -> tensor<32x64xf32> {
+  %y = loop.kernel @largest(%x, %w) : (tensor<32x40xf32>, tensor<64x40xf32>) -> tensor<32x64xf32> {
+  ^bb0(%x: memref<32x40xf32>, %w: memref<64x40xf32>, %out: memref<32x64xf32>):
+    tile.launch (%i = 32 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 32, block_k = 16, thread_m = 2, thread_n = 2>) {
+      %s = loop.for %k = 0 to 40 reduce(max) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<32x40xf32>
+        %q = loop.load %w[%j, %k] : memref<64x40xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<32x64xf32>
+    }
+  }
+  func.return %y : tensor<32x64xf32>
+}
+
+// -----
+
+// REMARK: remark: stage-inputs: large: declined: slabs of 81920 bytes exceed the 49152 of a block
+func.func @main(%x: tensor<128x128xf32>, %w: tensor<64x128xf32>) -> tensor<128x64xf32> {
+  %y = loop.kernel @large(%x, %w) : (tensor<128x128xf32>, tensor<64x128xf32>) -> tensor<128x64xf32> {
+  ^bb0(%x: memref<128x128xf32>, %w: memref<64x128xf32>, %out: memref<128x64xf32>):
+    tile.launch (%i = 128 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 32, block_k = 128, thread_m = 2, thread_n = 2>) {
+      %s = loop.for %k = 0 to 128 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<128x128xf32>
+        %q = loop.load %w[%j, %k] : memref<64x128xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<128x64xf32>
+    }
+  }
+  func.return %y : tensor<128x64xf32>
+}
+
+// -----
+
+// REMARK: remark: stage-inputs: unscheduled: declined: the schedule stages nothing
+func.func @main(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %y = loop.kernel @unscheduled(%x, %w) : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32> {
+  ^bb0(%x: memref<16x16xf32>, %w: memref<16x16xf32>, %out: memref<16x16xf32>):
+    tile.launch (%i = 16 : thread, %j = 16 : thread) {
+      %s = loop.for %k = 0 to 16 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<16x16xf32>
+        %q = loop.load %w[%j, %k] : memref<16x16xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<16x16xf32>
+    }
+  }
+  func.return %y : tensor<16x16xf32>
+}

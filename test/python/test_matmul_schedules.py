@@ -1,0 +1,134 @@
+"""Matrix products of awkward sizes, in both operand orders, under several schedules, race-free."""
+
+import itertools
+
+import numpy as np
+import pytest
+from ir_programs import parse
+from xdsl.dialects.builtin import f32
+
+from deplo import interpreter
+from deplo.analysis.verify import verify_module
+from deplo.dialects import cuda
+from deplo.dialects.tile import StageOp
+from deplo.passes.pipelines import make_pipeline
+from deplo.passes.tile.schedule import SchedulePass
+from deplo.program import make_context
+
+SIZES = (1, 7, 31, 64, 100, 129)
+
+SCHEDULES = {
+    "small": {"block_m": 8, "block_n": 8, "block_k": 8, "thread_m": 1, "thread_n": 1},
+    "tall": {"block_m": 32, "block_n": 8, "block_k": 4, "thread_m": 4, "thread_n": 1},
+    "wide": {"block_m": 16, "block_n": 64, "block_k": 16, "thread_m": 2, "thread_n": 8},
+}
+
+
+def product(m: object, n: object, k: object, *, transposed: bool, sizes: str = "") -> str:
+    """relu(x @ w + b), or with the transpose of w; `sizes` names the dynamic extents."""
+
+    def memory(kind: str, *shape: object) -> str:
+        dynamic = [str(e) for e in shape if not isinstance(e, int)]
+        extents = "".join(f"{e}x" if isinstance(e, int) else "?x" for e in shape)
+        named = f", #sym.extents<{', '.join(dynamic)}>" if dynamic else ""
+        return f"{kind}<{extents}f32{named}>"
+
+    weight, index = ((n, k), "%j, %k") if transposed else ((k, n), "%k, %j")
+    shapes = ((m, k), weight, (n,), (m, n))
+    x, w, b, y = (memory("tensor", *shape) for shape in shapes)
+    xm, wm, bm, ym = (memory("memref", *shape) for shape in shapes)
+    return f"""
+func.func @main(%x: {x}, %w: {w}, %b: {b}) -> {y} {sizes} {{
+  %y = loop.kernel @linear(%x, %w, %b) : ({x}, {w}, {b}) -> {y} {{
+  ^bb0(%x: {xm}, %w: {wm}, %b: {bm}, %out: {ym}):
+    loop.for %i = 0 to {m} {{
+      loop.for %j = 0 to {n} {{
+        %s = loop.for %k = 0 to {k} reduce(add) -> f32 {{
+          %p = loop.load %x[%i, %k] : {xm}
+          %q = loop.load %w[{index}] : {wm}
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }}
+        %c = loop.load %b[%j] : {bm}
+        %t = arith.addf %s, %c : f32
+        %z = arith.constant 0.0 : f32
+        %u = arith.maximumf %t, %z : f32
+        loop.store %u, %out[%i, %j] : {ym}
+      }}
+    }}
+  }}
+  func.return %y : {y}
+}}"""
+
+
+def lowered(text: str, target: str, choices: dict[str, int]):
+    """A product after each pass to CUDA, with these choices of its schedule."""
+    module = parse(text)
+    for each in make_pipeline("loop-to-cuda", target):
+        if isinstance(each, SchedulePass):
+            each = SchedulePass(target=target, **choices)
+        each.apply(make_context(), module)
+        if each.name == "stage-inputs":
+            staged = sum(isinstance(op, StageOp) for op in module.walk())
+    verify_module(module)
+    return module, staged
+
+
+def check(module, m: int, n: int, k: int, *, transposed: bool) -> None:
+    """Raises if the kernel computes something else than numpy, races, or reads what is not there."""
+    rng = np.random.default_rng(m * 10000 + n * 100 + k)
+    shapes = ((m, k), (n, k) if transposed else (k, n), (n,))
+    x, w, b = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    (got,) = interpreter.execute(module, [x, w, b])
+    exact = x.astype(np.float64) @ (w.T if transposed else w) + b
+    assert interpreter.compare(np.maximum(exact, 0).astype(np.float32), got, f32) is None
+
+
+CASES = [
+    (m, n, k)
+    for i, (m, n, k) in enumerate(itertools.product(SIZES, repeat=3))
+    if m * n * k >= 1 << 15 and i % 5 == 0
+]
+
+
+@pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(("m", "n", "k"), CASES)
+def test_a_product_of_any_size(m: int, n: int, k: int, schedule: str, transposed: bool) -> None:
+    text = product(m, n, k, transposed=transposed)
+    module, staged = lowered(text, "sm_90a", SCHEDULES[schedule])
+    assert staged == 2
+    check(module, m, n, k, transposed=transposed)
+
+
+@pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])
+def test_a_product_of_dynamic_sizes(transposed: bool) -> None:
+    listed = ", ".join(f'#sym.size<"{name}", 1, 4096>' for name in ("rows", "depth"))
+    sizes = f"attributes {{sym.sizes = [{listed}]}}"
+    text = product("s0", 40, "s1", transposed=transposed, sizes=sizes)
+    module, staged = lowered(text, "sm_80", {})
+    assert staged == 2
+    for m, k in ((1, 1), (64, 64), (65, 17), (100, 129)):
+        check(module, m, 40, k, transposed=transposed)
+
+
+def test_nan_past_the_end_of_a_sliced_operand_stays_out() -> None:
+    """K ends before the buffer does: what follows there is no zero, so the mask on K stays."""
+    text = product(64, 64, 50, transposed=True).replace("memref<64x50xf32>", "memref<64x60xf32>")
+    text = text.replace("tensor<64x50xf32>", "tensor<64x60xf32>")
+    module, _ = lowered(text, "sm_90a", SCHEDULES["wide"])
+    x = np.ones((64, 60), np.float32)
+    x[:, 50:] = np.nan
+    (got,) = interpreter.execute(module, [x, x.copy(), np.zeros(64, np.float32)])
+    np.testing.assert_allclose(got, np.full((64, 64), 50.0, np.float32))
+
+
+def test_the_kernel_has_no_loads_from_memory_in_its_inner_loop() -> None:
+    module, _ = lowered(product(64, 64, 64, transposed=True), "sm_90a", SCHEDULES["wide"])
+    (function,) = [op for op in module.ops if isinstance(op, cuda.FuncOp)]
+    loops = [op for op in function.walk() if isinstance(op, cuda.ForOp)]
+    products = [op for op in loops if any(o.name == "cuda.binary" for o in op.body.block.ops)]
+    (inner,) = [op for op in products if not any(isinstance(o, cuda.ForOp) for o in op.body.walk())]
+    loads = [op for op in inner.body.walk() if isinstance(op, cuda.LoadOp)]
+    assert len(loads) == 2 + 8
+    assert all(isinstance(load.pointer.owner, cuda.SharedOp) for load in loads)
