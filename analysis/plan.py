@@ -18,6 +18,9 @@ is a number, or the text of an expression over the sizes, which axes of the argu
      "results": [{"buffer": 3}]}
 
 Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}` a float that JSON has not.
+
+A kernel that gets tensor maps has `{"tensor_map": 0}` among its arguments, and the plan says under
+`tensor_maps` what each describes: `{"of": {"argument": 0}, "box": [16, 64], "swizzle": 0}`.
 """
 
 from __future__ import annotations
@@ -43,12 +46,13 @@ from xdsl.traits import SymbolOpInterface, SymbolTable
 
 from ..dialects import cuda
 from ..dialects.calls import OperandAttr
-from ..dialects.kernel import AllocOp, CallOp, LaunchOp
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp, TensorMapType
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
 from ..errors import DeploError
 from .sizes import positive_extents, sizes_of
+from .targets import require_architecture
 
 VERSION = 2
 """Version of the plan's format."""
@@ -73,8 +77,10 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
     """The plan of `module`'s host function `main`.
 
     `sources` has the text of each kernel by symbol: LLVM IR for the target `cpu`, else CUDA C++.
-    Raises DeploError if there is no host function or a kernel has no source.
+    Raises DeploError if there is no host function, a kernel has no source, or the target has not all
+    instructions that the kernels use.
     """
+    require_architecture(module, target)
     main = SymbolTable.lookup_symbol(module, "main")
     if not isinstance(main, func.FuncOp) or not main.body.blocks:
         raise DeploError("the module has no host function @main; lower its kernels first")
@@ -83,8 +89,12 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
     buffers: list[dict[str, Any]] = []
     steps: list[dict[str, Any]] = []
     results: list[Ref] = []
+    maps: list[dict[str, Any]] = []
     for op in entry.ops:
         match op:
+            case TensorMapOp():
+                maps.append(_tensor_map(op, refs))
+                refs[op.result] = {"tensor_map": len(maps) - 1}
             case AllocOp():
                 refs[op.result] = {"buffer": len(buffers)}
                 offset = None if op.offset is None else _extent(op.offset.data)
@@ -97,6 +107,7 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
                 results = [refs[value] for value in op.arguments]
             case _:
                 raise DeploError(f"{op.name} in the host function is not part of a plan")
+    more = {"tensor_maps": maps} if maps else {}
     names = dict.fromkeys(str(step["kernel"]) for step in steps if "kernel" in step)
     return {
         "version": VERSION,
@@ -109,6 +120,7 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
         "sizes": _sizes(main),
         "positive": [_extent(extent) for extent in positive_extents(main)],
         "kernels": [_kernel(module, name, sources) for name in names],
+        **more,
     }
 
 
@@ -180,6 +192,12 @@ def _step(module: ModuleOp, op: LaunchOp, refs: Mapping[SSAValue, Ref]) -> dict[
         "blocks": _extent(op.blocks.data),
         "threads": op.threads.value.data,
     }
+
+
+def _tensor_map(op: TensorMapOp, refs: Mapping[SSAValue, Ref]) -> dict[str, Any]:
+    type = op.result.type
+    assert isinstance(type, TensorMapType)
+    return {"of": refs[op.tensor], "box": list(type.extents), "swizzle": type.swizzle}
 
 
 def _kernel_sizes(module: ModuleOp, launch: LaunchOp) -> list[int]:

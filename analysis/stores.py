@@ -7,17 +7,26 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import cuda, kernel, loop
+from ..dialects.kernel_atomic import AtomicAddBase
 
 KernelFunc: TypeAlias = kernel.FuncOp | cuda.FuncOp
 
-_DATA = (loop.LoadOp, cuda.LoadOp, kernel.ShuffleOp, cuda.ShuffleXorOp, cuda.VariableOp)
+_DATA = (
+    loop.LoadOp,
+    cuda.LoadOp,
+    kernel.VectorLoadOp,
+    cuda.VectorLoadOp,
+    kernel.ShuffleOp,
+    cuda.ShuffleXorOp,
+    cuda.VariableOp,
+)
 
 
 def _stores(function: KernelFunc) -> list[tuple[Operation, SSAValue, list[SSAValue]]]:
     """The stores to a kernel's arguments, each with the argument and what its index is made of."""
     found: list[tuple[Operation, SSAValue, list[SSAValue]]] = []
     for op in function.walk():
-        if isinstance(op, loop.StoreOp):
+        if isinstance(op, loop.StoreOp | kernel.VectorStoreOp | cuda.VectorStoreOp):
             found.append((op, op.memref, list(op.indices)))
         elif isinstance(op, cuda.StoreOp):
             found.append((op, op.pointer, list(op.offset)))
@@ -27,14 +36,23 @@ def _stores(function: KernelFunc) -> list[tuple[Operation, SSAValue, list[SSAVal
 
 def stored_arguments(function: KernelFunc) -> set[SSAValue]:
     """The arguments of a kernel that it stores to."""
-    return {argument for _, argument, _ in _stores(function)}
+    return {argument for _, argument, _ in _stores(function)} | accumulated_arguments(function)
+
+
+def accumulated_arguments(function: KernelFunc) -> set[SSAValue]:
+    """The arguments of a kernel that it adds to."""
+    atomics = [o for o in function.walk() if isinstance(o, AtomicAddBase)]
+    return {o.memref for o in atomics if o.memref in function.body.block.args}
 
 
 def storing_operations(function: KernelFunc) -> set[Operation] | None:
     """A kernel's stores to its arguments, and all operations that decide where and whether they happen.
 
-    None if that depends on what the kernel reads or carries around a loop.
+    None if that depends on what the kernel reads or carries around a loop, or if several threads may change
+    one element.
     """
+    if accumulated_arguments(function):
+        return None
     needed: set[Operation] = set()
     values: list[SSAValue] = []
     for op, _, index in _stores(function):

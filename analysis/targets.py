@@ -5,9 +5,12 @@ Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capab
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from ..errors import UsageError
+from xdsl.dialects.builtin import ModuleOp
+
+from ..errors import DeploError, UsageError
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,20 @@ def get_target(name: str) -> Target:
     if name not in TARGETS:
         raise UsageError(f"unknown target '{name}'; deplo compiles for {', '.join(TARGETS)}")
     return TARGETS[name]
+
+
+def require_architecture(module: ModuleOp, target: str) -> None:
+    """Raise DeploError at an operation whose instruction the GPUs of `target` do not have.
+
+    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`).
+    """
+    match = re.fullmatch(r"sm_(\d+)[af]?", target)
+    if match is None:
+        return
+    for op in module.walk():
+        since: int = getattr(op, "SINCE", 0)
+        if int(match.group(1)) < since:
+            raise DeploError(
+                f"'{op.name}' at {op.location} needs sm_{since} or later, the target is {target}; "
+                "lower the program for this target again, without it"
+            )

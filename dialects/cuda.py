@@ -22,7 +22,6 @@ that moment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -38,7 +37,6 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import (
-    Attribute,
     Block,
     BlockArgument,
     Dialect,
@@ -47,23 +45,18 @@ from xdsl.ir import (
 )
 from xdsl.ir.affine import AffineSymExpr
 from xdsl.irdl import (
-    AnyAttr,
     IRDLOperation,
-    VarConstraint,
     irdl_op_definition,
     operand_def,
-    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
-    result_def,
     traits_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     IsolatedFromAbove,
-    MemoryAllocEffect,
     MemoryWriteEffect,
     NoTerminator,
     RecursiveMemoryEffect,
@@ -71,7 +64,24 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from .cuda_memory import LoadOp, SharedOp, ShuffleXorOp, StoreOp, SyncthreadsOp
+from .cuda_async import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
+from .cuda_bulk import (
+    BulkTensorOp,
+    FenceProxyAsyncOp,
+    MbarrierExpectTxOp,
+    MbarrierInitOp,
+    MbarriersOp,
+    MbarrierWaitOp,
+)
+from .cuda_memory import (
+    AssignOp,
+    LoadOp,
+    SharedOp,
+    ShuffleXorOp,
+    StoreOp,
+    SyncthreadsOp,
+    VariableOp,
+)
 from .cuda_values import (
     IDENTIFIER,
     INDEX,
@@ -88,8 +98,10 @@ from .cuda_values import (
     ThreadIdxOp,
     UnaryOp,
 )
+from .cuda_vector import AtomicAddOp, VectorLoadOp, VectorStoreOp
 from .kernel import parse_geometry, print_geometry, verify_geometry
 from .sizes import Extent, ExtentAttr, Size, parse_extent, print_extent
+from .tensor_map import TensorMapType
 
 # --------------------------------------------------------------------------- functions
 
@@ -148,8 +160,8 @@ class FuncOp(IRDLOperation):
         if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
             raise VerifyException("the body's arguments differ from the function type")
         for argument in self.body.block.args:
-            if not isinstance(argument.type, PointerType):
-                raise VerifyException(f"arguments are pointers, got {argument.type}")
+            if not isinstance(argument.type, PointerType | TensorMapType):
+                raise VerifyException(f"arguments are pointers or tensor maps, got {argument.type}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -197,46 +209,6 @@ def _parse_size(parser: Parser) -> int:
 
 
 # --------------------------------------------------------------------------- control flow
-
-
-@irdl_op_definition
-class VariableOp(IRDLOperation):
-    """A mutable local, `float acc = 0.0f;` or `float v;`: `%acc = cuda.variable %zero : f32`."""
-
-    name = "cuda.variable"
-
-    T: ClassVar = VarConstraint("T", AnyAttr())
-
-    initial = opt_operand_def(T)
-    result = result_def(T)
-
-    traits = traits_def(MemoryAllocEffect())
-    assembly_format = "($initial^)? attr-dict `:` type($result)"
-
-    def __init__(self, type: Attribute, initial: SSAValue | None = None):
-        super().__init__(operands=[initial], result_types=[type])
-
-
-@irdl_op_definition
-class AssignOp(IRDLOperation):
-    """`acc = v;`: `cuda.assign %acc, %v : f32`."""
-
-    name = "cuda.assign"
-
-    T: ClassVar = VarConstraint("T", AnyAttr())
-
-    variable = operand_def(T)
-    value = operand_def(T)
-
-    traits = traits_def(MemoryWriteEffect())
-    assembly_format = "$variable `,` $value attr-dict `:` type($value)"
-
-    def __init__(self, variable: SSAValue, value: SSAValue):
-        super().__init__(operands=[variable, value])
-
-    def verify_(self) -> None:
-        if not isinstance(self.variable.owner, VariableOp):
-            raise VerifyException("assigns to a cuda.variable only")
 
 
 @irdl_op_definition
@@ -373,6 +345,18 @@ Cuda = Dialect(
         SharedOp,
         SyncthreadsOp,
         ShuffleXorOp,
+        CpAsyncOp,
+        CpAsyncCommitOp,
+        CpAsyncWaitOp,
+        MbarriersOp,
+        MbarrierInitOp,
+        MbarrierExpectTxOp,
+        MbarrierWaitOp,
+        FenceProxyAsyncOp,
+        BulkTensorOp,
+        VectorLoadOp,
+        VectorStoreOp,
+        AtomicAddOp,
         VariableOp,
         AssignOp,
         ForOp,

@@ -29,6 +29,8 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -45,22 +47,26 @@ from .cuda_values import (
     PointerType,
 )
 from .index import AffineIndex, affine_map, normalize_operands, verify_operand_count
-from .kernel import WARP
+from .kernel_device import WARP, verify_shared_align
+from .scalars import storage_bytes
 
 
-def _pointer(value: SSAValue) -> PointerType:
+def pointer_type(value: SSAValue) -> PointerType:
+    """The type of a value that is known to be a pointer."""
     assert isinstance(value.type, PointerType)
     return value.type
 
 
-def _offset(
+def offset_properties(
     offset: AffineExpr, operands: Sequence[SSAValue]
 ) -> tuple[AffineMapAttr, list[SSAValue]]:
+    """A flat offset as an operation holds it."""
     exprs, operands = normalize_operands([offset], operands)
     return AffineMapAttr(affine_map(len(operands), exprs)), operands
 
 
-def _verify_offset(index_map: AffineMap, operands: Sequence[SSAValue]) -> None:
+def verify_offset(index_map: AffineMap, operands: Sequence[SSAValue]) -> None:
+    """Raise unless a map is one flat offset over `operands`."""
     verify_operand_count(index_map, operands)
     if len(index_map.results) != 1:
         raise VerifyException(f"an address is one flat offset, got {len(index_map.results)}")
@@ -85,17 +91,19 @@ class LoadOp(IRDLOperation):
     )
 
     def __init__(self, pointer: SSAValue, offset: AffineExpr, operands: Sequence[SSAValue]):
-        map_attr, operands = _offset(offset, operands)
+        map_attr, operands = offset_properties(offset, operands)
         super().__init__(
             operands=[pointer, operands],
             properties={"map": map_attr},
-            result_types=[_pointer(pointer).element],
+            result_types=[pointer_type(pointer).element],
         )
 
     def verify_(self) -> None:
-        _verify_offset(self.map.data, self.offset)
-        if self.result.type != _pointer(self.pointer).element:
-            raise VerifyException(f"loads {_pointer(self.pointer).element}, not {self.result.type}")
+        verify_offset(self.map.data, self.offset)
+        if self.result.type != pointer_type(self.pointer).element:
+            raise VerifyException(
+                f"loads {pointer_type(self.pointer).element}, not {self.result.type}"
+            )
 
 
 @irdl_op_definition
@@ -123,39 +131,51 @@ class StoreOp(IRDLOperation):
         offset: AffineExpr,
         operands: Sequence[SSAValue],
     ):
-        map_attr, operands = _offset(offset, operands)
+        map_attr, operands = offset_properties(offset, operands)
         super().__init__(operands=[value, pointer, operands], properties={"map": map_attr})
 
     def verify_(self) -> None:
-        _verify_offset(self.map.data, self.offset)
-        if _pointer(self.pointer).is_read_only:
+        verify_offset(self.map.data, self.offset)
+        if pointer_type(self.pointer).is_read_only:
             raise VerifyException("stores through a pointer to const")
-        if self.value.type != _pointer(self.pointer).element:
+        if self.value.type != pointer_type(self.pointer).element:
             raise VerifyException(f"stores {self.value.type} to {self.pointer.type}")
 
 
 @irdl_op_definition
 class SharedOp(IRDLOperation):
-    """`__shared__ float s[256];`: `%s = cuda.shared 256 : !cuda.ptr<f32>`."""
+    """`__shared__ __align__(16) float s[256];`: `%s = cuda.shared 256 align 16 : !cuda.ptr<f32>`."""
 
     name = "cuda.shared"
 
     extent = prop_def(IntegerAttr.constr(i64))
+    align = opt_prop_def(IntegerAttr.constr(i64))
     result = result_def(PointerType)
 
     traits = traits_def(MemoryAllocEffect())
-    assembly_format = "$extent attr-dict `:` type($result)"
+    assembly_format = "$extent (`align` $align^)? attr-dict `:` type($result)"
 
-    def __init__(self, extent: int, element: Attribute):
+    def __init__(self, extent: int, element: Attribute, align: int | None = None):
         super().__init__(
-            properties={"extent": IntegerAttr(extent, i64)}, result_types=[PointerType(element)]
+            properties={
+                "extent": IntegerAttr(extent, i64),
+                "align": None if align is None else IntegerAttr(align, i64),
+            },
+            result_types=[PointerType(element)],
         )
+
+    @property
+    def alignment(self) -> int:
+        """Its address is a multiple of so many bytes."""
+        element = storage_bytes(pointer_type(self.result).element)
+        return element if self.align is None else self.align.value.data
 
     def verify_(self) -> None:
         if self.extent.value.data < 1:
             raise VerifyException(f"extent must be positive, got {self.extent.value.data}")
-        if _pointer(self.result).is_read_only:
+        if pointer_type(self.result).is_read_only:
             raise VerifyException("shared memory is not const")
+        verify_shared_align(self.alignment, storage_bytes(pointer_type(self.result).element))
 
 
 @irdl_op_definition
@@ -194,3 +214,43 @@ class ShuffleXorOp(IRDLOperation):
             raise VerifyException(f"C++ shuffles 32- and 64-bit values, not {self.value.type}")
         if not 0 < self.lane_mask.value.data < WARP:
             raise VerifyException(f"lane mask must be between 1 and {WARP - 1}")
+
+
+@irdl_op_definition
+class VariableOp(IRDLOperation):
+    """A mutable local, `float acc = 0.0f;` or `float v;`: `%acc = cuda.variable %zero : f32`."""
+
+    name = "cuda.variable"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    initial = opt_operand_def(T)
+    result = result_def(T)
+
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "($initial^)? attr-dict `:` type($result)"
+
+    def __init__(self, type: Attribute, initial: SSAValue | None = None):
+        super().__init__(operands=[initial], result_types=[type])
+
+
+@irdl_op_definition
+class AssignOp(IRDLOperation):
+    """`acc = v;`: `cuda.assign %acc, %v : f32`."""
+
+    name = "cuda.assign"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    variable = operand_def(T)
+    value = operand_def(T)
+
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$variable `,` $value attr-dict `:` type($value)"
+
+    def __init__(self, variable: SSAValue, value: SSAValue):
+        super().__init__(operands=[variable, value])
+
+    def verify_(self) -> None:
+        if not isinstance(self.variable.owner, VariableOp):
+            raise VerifyException("assigns to a cuda.variable only")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from io import StringIO
@@ -16,6 +17,7 @@ from typing import IO
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     BFloat16Type,
     Float16Type,
     Float32Type,
@@ -27,14 +29,17 @@ from xdsl.dialects.builtin import (
     Signedness,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
 from ..errors import DeploError
 from . import cuda
+from .cuda_statements import STATEMENTS
 from .cuda_values import RESERVED
 from .index_text import print_condition, print_index_expr
 from .sizes import Extent, print_extent
+from .tensor_map import TensorMapType
 
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
 _UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
@@ -43,6 +48,13 @@ _PTX_REGISTER = {"f32": "f", "f64": "d", "f16": "h", "bf16": "h"}
 
 _PTX_TEMPLATES = {"cvt.f32.bf16": "mov.b32 %0, {0, %1};"}
 """PTX whose text is not `instruction result, arguments`: bf16 is the upper half of a float."""
+
+_TENSOR_MAP = """
+#ifndef DEPLO_TENSOR_MAP
+#define DEPLO_TENSOR_MAP
+struct __align__(64) TensorMap { unsigned long long words[16]; };
+#endif"""
+"""The type of a tensor map, which the driver's headers define; in front of each kernel that gets one."""
 
 
 def float_literal(value: float, type: Attribute) -> str:
@@ -90,10 +102,11 @@ class CudaPrinter(BasePrinter):
     def name(self, value: SSAValue) -> str:
         """The C++ name of a value, or the literal that it is."""
         if value not in self.names:
-            self.names[value] = self._fresh(value.name_hint or "v")
+            self.names[value] = self.fresh(value.name_hint or "v")
         return self.names[value]
 
-    def _fresh(self, hint: str) -> str:
+    def fresh(self, hint: str) -> str:
+        """A C++ name that nothing has yet."""
         stem = re.sub(r"[^A-Za-z0-9_]|(?<=_)_", "", hint)[:48].rstrip("_") or "v"
         if not re.match(r"[A-Za-z]", stem):
             stem = f"v{stem.lstrip('_')}"
@@ -118,6 +131,8 @@ class CudaPrinter(BasePrinter):
             case IntegerType():
                 table = _UNSIGNED if type.signedness.data is Signedness.UNSIGNED else _INTEGERS
                 return table[type.width.data]
+            case TensorMapType():
+                return "const __grid_constant__ TensorMap"
             case cuda.PointerType():
                 const = "const " if type.is_read_only else ""
                 return f"{const}{self.type(type.element)}* __restrict__"
@@ -141,14 +156,23 @@ class CudaPrinter(BasePrinter):
             for op in block.ops:
                 self.print(op)
 
-    def index(self, op: cuda.IndexOp | cuda.LoadOp | cuda.StoreOp) -> str:
+    def indices(self, map: AffineMapAttr, operands: Sequence[SSAValue]) -> list[str]:
+        """The C++ text of index expressions."""
+
+        def text(expr: AffineExpr) -> str:
+            text = _Text()
+            print_index_expr(text, expr, lambda i: text.print_string(self.name(operands[i])))
+            return text.cpp()
+
+        return [text(expr) for expr in map.data.results]
+
+    def index(self, map: AffineMapAttr, operands: Sequence[SSAValue]) -> str:
         """The C++ text of an index expression."""
-        operands = op.operands_ if isinstance(op, cuda.IndexOp) else op.offset
-        text = _Text()
-        print_index_expr(
-            text, op.map.data.results[0], lambda i: text.print_string(self.name(operands[i]))
-        )
-        return text.cpp()
+        return self.indices(map, operands)[0]
+
+    def element(self, pointer: SSAValue, map: AffineMapAttr, operands: Sequence[SSAValue]) -> str:
+        """The C++ text of an element of memory."""
+        return f"{self.name(pointer)}[{self.index(map, operands)}]"
 
     def extent(self, extent: Extent) -> str:
         """The C++ text of an extent."""
@@ -159,7 +183,11 @@ class CudaPrinter(BasePrinter):
     @singledispatchmethod
     def print(self, op: Operation) -> None:
         """Print one operation; host code and other dialects have no CUDA text."""
-        raise ValueError(f"'{op.name}' is not of the cuda dialect")
+        text = STATEMENTS.get(type(op))
+        if text is None:
+            raise ValueError(f"'{op.name}' is not of the cuda dialect")
+        for line in text(self, op).split("\n"):
+            self.line(line)
 
     @print.register
     def _(self, op: cuda.FuncOp) -> None:
@@ -170,6 +198,8 @@ class CudaPrinter(BasePrinter):
         parameters = [f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args]
         arguments = ",\n    ".join([*parameters, *(f"const long long {s}" for s in sizes)])
         threads = op.threads.value.data
+        if any(isinstance(a.type, TensorMapType) for a in op.body.block.args):
+            self.print_string(_TENSOR_MAP)
         self.line(f"// <<<{self.extent(op.blocks.data)}, {threads}>>>")
         self.line(f'extern "C" __global__ void __launch_bounds__({threads}) {op.sym_name.data}(')
         self.line(f"    {arguments})")
@@ -200,7 +230,7 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: cuda.IndexOp) -> None:
-        self.let(op.result, self.index(op))
+        self.let(op.result, self.index(op.map, op.operands_))
 
     @print.register
     def _(self, op: cuda.TestOp) -> None:
@@ -244,18 +274,20 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: cuda.LoadOp) -> None:
-        self.let(op.result, f"{self.name(op.pointer)}[{self.index(op)}]")
+        self.let(op.result, self.element(op.pointer, op.map, op.offset))
 
     @print.register
     def _(self, op: cuda.StoreOp) -> None:
-        self.line(f"{self.name(op.pointer)}[{self.index(op)}] = {self.name(op.value)};")
+        self.line(f"{self.element(op.pointer, op.map, op.offset)} = {self.name(op.value)};")
 
     @print.register
     def _(self, op: cuda.SharedOp) -> None:
         pointer = op.result.type
         assert isinstance(pointer, cuda.PointerType)
         extent = op.extent.value.data
-        self.line(f"__shared__ {self.type(pointer.element)} {self.name(op.result)}[{extent}];")
+        align = "" if op.align is None else f"__align__({op.alignment}) "
+        element = self.type(pointer.element)
+        self.line(f"__shared__ {align}{element} {self.name(op.result)}[{extent}];")
 
     @print.register
     def _(self, op: cuda.SyncthreadsOp) -> None:

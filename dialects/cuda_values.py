@@ -69,7 +69,7 @@ RESERVED = frozenset(
     not_eq nullptr operator or or_eq private protected public register reinterpret_cast return short
     signed sizeof static static_assert static_cast struct switch template this thread_local throw true
     try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
-    main threadIdx blockIdx blockDim gridDim warpSize""".split()
+    main TensorMap atomicAdd threadIdx blockIdx blockDim gridDim warpSize""".split()
 )
 """Words that are not free for a name in CUDA C++."""
 

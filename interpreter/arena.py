@@ -10,8 +10,8 @@ from xdsl.dialects import func
 from xdsl.ir import SSAValue
 
 from ..analysis.plan import buffer_bytes
-from ..analysis.stores import KernelFunc, stored_arguments
-from ..dialects.kernel import AllocOp, LaunchOp
+from ..analysis.stores import KernelFunc, accumulated_arguments, stored_arguments
+from ..dialects.kernel import AllocOp, LaunchOp, TensorMapOp
 from ..dialects.sizes import static_extent
 from .tensor_ir import ProgramError
 
@@ -30,18 +30,20 @@ class Arena:
                 last = first + static_extent(buffer_bytes(op.result.type))
                 self.places[op.result] = len(self.places), slice(first, last)
                 end = max(end, last)
+            elif isinstance(op, TensorMapOp) and op.tensor in self.places:
+                self.places[op.result] = self.places[op.tensor]
         self.owner = np.full(end, FREE, np.int64)
 
     def launch(self, op: LaunchOp, function: KernelFunc) -> None:
         """A kernel runs; raises ProgramError if one of its buffers is not, or not any more, its own."""
-        stored = stored_arguments(function)
+        stored, added = stored_arguments(function), accumulated_arguments(function)
         pairs = [
             (operand, argument)
             for operand, argument in zip(op.arguments, function.body.block.args, strict=True)
             if operand in self.places
         ]
         for operand, argument in pairs:
-            if argument in stored:
+            if argument in stored - added:
                 number, place = self.places[operand]
                 self.owner[place] = number
         for operand, argument in pairs:

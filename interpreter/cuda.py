@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     BFloat16Type,
     FloatAttr,
     IndexType,
@@ -27,6 +28,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from ..dialects import cuda, loop
 from ..dialects.sizes import static_extent
+from .device_memory import Memory, fault
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype
 from .scalar_ops import erf
 from .simt import SimtMachine
@@ -171,7 +173,7 @@ class CudaMachine(SimtMachine):
         limit = 1 << 31
         if self.narrow and (index.min() < -limit or index.max() >= limit):
             if np.any(((index < -limit) | (index >= limit)) & self.mask):
-                raise self.fault(op, "overflows: its index does not fit int")
+                raise fault(op, "overflows: its index does not fit int")
         return index
 
     def _check_dividends(
@@ -180,7 +182,7 @@ class CudaMachine(SimtMachine):
         dims = [self.values[v] for v in operands]
         for dividend in (d for expr in exprs for d in _dividends(expr)):
             if np.any((self._fits(op, evaluate_index(dividend, dims)) < 0) & self.mask):
-                raise self.fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
+                raise fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
 
     def test(self, op: loop.TestOp | cuda.TestOp) -> None:
         """Whether all of some conditions hold."""
@@ -214,9 +216,7 @@ class CudaMachine(SimtMachine):
         result = _OPERATORS[operator](a, b)
         if operator in "+-*" and result.dtype.name in ("int32", "int64"):
             if np.any(_overflows(operator, a, b, result) & self.mask):
-                raise self.fault(
-                    op, f"overflows in a signed {operator}, which C++ leaves undefined"
-                )
+                raise fault(op, f"overflows in a signed {operator}, which C++ leaves undefined")
         return result
 
     def _call(self, op: cuda.CallOp) -> Array:
@@ -238,17 +238,31 @@ class CudaMachine(SimtMachine):
             return float_to_integer(value, dtype)
         return value.astype(dtype)
 
+    def place(
+        self,
+        op: Operation,
+        memref: SSAValue,
+        map: AffineMapAttr,
+        operands: Sequence[SSAValue],
+        width: int = 1,
+    ) -> tuple[Memory, Array]:
+        """The memory and the flat offset of an access to `width` neighbours; `memref` is a pointer."""
+        memory = self.memories[memref]
+        flat = self.offsets(op, map.data.results, operands, memory.data.shape[-1:], width)
+        return memory, self._fits(op, flat)
+
+    def index(self, op: Operation, expr: AffineExpr, operands: Sequence[SSAValue]) -> Array:
+        """The value of an index expression, as C++ computes it."""
+        self._check_dividends(op, [expr], operands)
+        return super().index(op, expr, operands)
+
     def _load_flat(self, op: cuda.LoadOp) -> None:
-        memory = self.memories[op.pointer]
-        self._check_dividends(op, op.map.data.results, op.offset)
-        flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
-        self.values[op.result] = self.load(op, memory, self._fits(op, flat))
+        memory, flat = self.place(op, op.pointer, op.map, op.offset)
+        self.values[op.result] = self.load(op, memory, flat)
 
     def _store_flat(self, op: cuda.StoreOp) -> None:
-        memory = self.memories[op.pointer]
-        self._check_dividends(op, op.map.data.results, op.offset)
-        flat = self.offsets(op, op.map.data.results, op.offset, memory.data.shape[-1:])
-        self.store(op, memory, self._fits(op, flat), op.value)
+        memory, flat = self.place(op, op.pointer, op.map, op.offset)
+        self.store(op, memory, flat, op.value)
 
     def _shared_array(self, op: cuda.SharedOp) -> None:
         pointer = op.result.type

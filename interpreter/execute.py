@@ -18,9 +18,10 @@ from xdsl.traits import SymbolTable
 
 from ..analysis.sizes import instantiate, sizes_of, solve_sizes, types_at
 from ..dialects.calls import TensorCallOp
-from ..dialects.kernel import AllocOp, CallOp, LaunchOp
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.loop import KernelOp
 from ..dialects.sizes import static_shape
+from .accesses import Accesses, AccessRow
 from .arena import Arena
 from .history import History
 from .launches import launch
@@ -76,6 +77,14 @@ def execute(
     return [np.array(as_array(value, MAX_ELEMENTS)) for value in results]
 
 
+def access_rows(module: ModuleOp, inputs: Sequence[Array]) -> list[AccessRow]:
+    """How each access of each kernel suits a GPU's memory, of a module in Kernel IR or CUDA form."""
+    history = History(accesses=Accesses())
+    execute(module, inputs, history)
+    assert history.accesses is not None
+    return history.accesses.rows()
+
+
 def _at_sizes(module: ModuleOp, inputs: Sequence[Array]) -> ModuleOp:
     """The module with numbers in place of its dynamic sizes, which the inputs' shapes say."""
     types = main_function(module).function_type.inputs.data
@@ -103,6 +112,8 @@ def _run(
                 callee = SymbolTable.lookup_symbol(module, op.callee)
                 assert isinstance(callee, func.FuncOp)
                 results = _run(module, callee, operands, history, call)
+            case TensorMapOp():
+                results = operands
             case LaunchOp():
                 device = find_kernel(module, op)
                 arena.launch(op, device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .accesses import Accesses
 from .product import Value
 from .scalar_ops import NotExecutable
 from .tensor_ir import ProgramError
@@ -22,6 +23,8 @@ class History:
     """How the program failed after these kernels, if it did."""
     remarks: list[str] = field(default_factory=list[str])
     """What the execution after that passed over."""
+    accesses: Accesses | None = None
+    """Collects how kernels access memory, if it is there."""
     _new: list[Sequence[Value]] = field(default_factory=list[Sequence[Value]])
     _launches: int = 0
     _sampled: bool = False

@@ -19,20 +19,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..analysis.cost import operations
 from ..analysis.stores import KernelFunc, storing_operations
 from ..dialects import cuda
 from ..dialects.sizes import static_extent
+from .accesses import Accesses
 from .compare import compare
 from .cuda import CudaMachine
+from .device_memory import NOBODY, Memory
 from .history import History
 from .numpy_types import Array
 from .product import Value, as_array
 from .scalar_ops import NotExecutable
-from .simt import NOBODY, Memory, SimtMachine, memories_of
+from .simt import SimtMachine, element_of, memories_of
 from .tensor_ir import ProgramError
 from .views import MAX_ELEMENTS
 
@@ -51,12 +52,12 @@ def launch(function: KernelFunc, args: Sequence[Array], history: History) -> Non
     count = max(BUDGET // max(operations(function.body.block) * function.threads.value.data, 1), 2)
     memories = memories_of(function, args)
     if count >= blocks or not history.kernels:
-        _run(function, memories, np.arange(blocks))
+        _run(function, memories, np.arange(blocks), accesses=history.accesses)
     else:
         expected = history.expected(number)
         outputs = _outputs(function, memories, args, expected)
         _check_stores(function, memories_of(function, args))
-        _run(function, memories, sample(blocks, count))
+        _run(function, memories, sample(blocks, count), accesses=history.accesses)
         for position, (memory, element, reference) in enumerate(outputs):
             _fill(memory, reference.reshape(-1))
             computed = memory.data.reshape(reference.shape)
@@ -85,6 +86,7 @@ def _run(
     memories: dict[SSAValue, Memory],
     blocks: Array,
     only: set[Operation] | None = None,
+    accesses: Accesses | None = None,
 ) -> None:
     """Run some blocks of a kernel, as many at a time as the machine holds."""
     threads = function.threads.value.data
@@ -96,7 +98,9 @@ def _run(
         else:
             machine = SimtMachine(part, threads, only)
         machine.memories.update(memories)
+        machine.accesses = accesses
         machine.run(function.body.block)
+        machine.finish()
 
 
 # --------------------------------------------------------------------------- a sample
@@ -120,15 +124,8 @@ def _outputs(
     if now != before or stored != [False] * first + [True] * len(expected):
         raise NotExecutable(f"kernel {_name(function)} has other outputs than before")
     arguments = list(memories)[first:]
-    elements = [_element(argument.type) for argument in arguments]
+    elements = [element_of(argument.type) for argument in arguments]
     return list(zip((memories[a] for a in arguments), elements, references, strict=True))
-
-
-def _element(type: Attribute) -> Attribute:
-    if isinstance(type, cuda.PointerType):
-        return type.element
-    assert isinstance(type, MemRefType)
-    return type.element_type
 
 
 def _fill(memory: Memory, reference: Array) -> None:

@@ -15,59 +15,34 @@ It can also run some of the blocks only, and only the operations that decide whe
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
 
 from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
+from ..dialects.kernel_atomic import AtomicAddBase
+from ..dialects.kernel_vector import VectorLoadBase, VectorStoreBase
+from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_shape
+from .async_copies import ThreadCopies
+from .bulk_copies import BulkCopies
+from .device_memory import MachineFault as MachineFault
+from .device_memory import Memory, fault
+from .flights import Flights
+from .lanes import Lanes
 from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate
 from .tensor_ir import ProgramError, evaluate_index
 
-NOBODY, SEVERAL = -1, -2
 
-
-class MachineFault(ProgramError):
-    """A kernel does what a GPU leaves undefined: a race, a divergent barrier, a bad access."""
-
-
-@dataclass
-class Memory:
-    """A flat array with who touched each element; shared memory has a leading axis of blocks.
-
-    `writer` and `reader` are None for memory that the kernel never stores to: it cannot race.
-    """
-
-    data: Array
-    shared: bool
-    name: str
-    writer: Array | None = None
-    reader: Array | None = None
-    initialised: Array | None = None
-
-    def watch(self) -> None:
-        """Note from now on who touches what."""
-        self.writer = np.full(self.data.shape, NOBODY, np.int64)
-        self.reader = np.full(self.data.shape, NOBODY, np.int64)
-
-    def forget(self, blocks: Array) -> None:
-        """A barrier passed in some blocks: what happened before it cannot race any more."""
-        for touched in (self.writer, self.reader):
-            if touched is not None:
-                touched[blocks] = NOBODY
-
-
-class SimtMachine:
+class SimtMachine(Lanes):
     """Executes one kernel on blocks of a grid, given by their numbers; subclassed for `cuda`.
 
     `only` are the operations to execute, all of them if it is None; with it, stores leave a mark in the
@@ -75,14 +50,10 @@ class SimtMachine:
     """
 
     def __init__(self, blocks: Array, threads: int, only: Container[Operation] | None = None):
-        self.shape = (len(blocks), threads)
-        self.block_id = blocks.astype(np.int64)[:, None]
-        self.thread_id = np.arange(threads, dtype=np.int64)[None, :]
-        self.slot = np.arange(len(blocks), dtype=np.int64)[:, None]
+        super().__init__(blocks, threads)
         self.only = only
-        self.mask: Array = np.ones((1, 1), bool)
-        self.values: dict[SSAValue, Array] = {}
-        self.memories: dict[SSAValue, Memory] = {}
+        self.flights = Flights()
+        self.bulk_copies = BulkCopies(self, self.flights)
         self.handlers: dict[type[Operation], Callable[[Any], None]] = {
             kernel.ThreadIdOp: self._thread_id,
             kernel.BlockIdOp: self._block_id,
@@ -90,12 +61,20 @@ class SimtMachine:
             kernel.BarrierOp: self.barrier,
             kernel.ShuffleOp: self.shuffle,
             kernel.AssertOp: self._assert,
+            kernel.VectorLoadOp: self._vector_load,
+            cuda.VectorLoadOp: self._vector_load,
+            kernel.VectorStoreOp: self._vector_store,
+            cuda.VectorStoreOp: self._vector_store,
+            kernel.AtomicAddOp: self._atomic_add,
+            cuda.AtomicAddOp: self._atomic_add,
             loop.LoadOp: self._load,
             loop.StoreOp: self._store,
             loop.IndexOp: self._index,
             loop.TestOp: self.test,
             scf.ForOp: self._for,
             scf.IfOp: self._if,
+            **ThreadCopies(self, self.flights).handlers,
+            **self.bulk_copies.handlers,
         }
 
     # ------------------------------------------------------------------ running
@@ -119,13 +98,9 @@ class SimtMachine:
             raise NotExecutable(f"'{op.name}'")
         self.values[op.results[0]] = result
 
-    def fault(self, op: Operation, what: str) -> MachineFault:
-        """A fault at an operation."""
-        return MachineFault(f"{op.location}: '{op.name}' {what}")
-
-    def full(self, value: Array) -> Array:
-        """A value with one element per thread of the grid."""
-        return np.broadcast_to(value, self.shape)
+    def finish(self) -> None:
+        """The kernel ends; raises MachineFault if it must not yet."""
+        self.flights.finish()
 
     # ------------------------------------------------------------------ identity
 
@@ -161,9 +136,11 @@ class SimtMachine:
     def allocate_shared(self, value: SSAValue, count: int, element: Attribute) -> None:
         """Shared memory of every block, holding nothing yet."""
         shape = (self.shape[0], count)
-        memory = Memory(poisoned(element, shape), True, value.name_hint or "shared")
+        name, item = value.name_hint or "shared", storage_bytes(element)
+        memory = Memory(poisoned(element, shape), True, name, item_bytes=item)
         memory.watch()
         memory.initialised = np.zeros(shape, bool)
+        memory.unfenced = np.zeros(shape, bool)
         self.memories[value] = memory
 
     def barrier(self, op: Operation) -> None:
@@ -172,111 +149,92 @@ class SimtMachine:
         arrived: Array = np.any(active, axis=1)
         present: Array = np.all(active, axis=1)
         if np.any(arrived & ~present):
-            raise self.fault(op, "is reached by some threads of a block only: divergent barrier")
+            raise fault(op, "is reached by some threads of a block only: divergent barrier")
         for memory in self.memories.values():
             if memory.shared:
                 memory.forget(arrived)
+        self.bulk_copies.barrier(arrived)
 
     def shuffle(self, op: kernel.ShuffleOp | cuda.ShuffleXorOp) -> None:
         """Exchange values between the lanes of a warp."""
         threads = self.shape[1]
         source = np.arange(threads) ^ op.lane_mask.value.data
         if np.any(source >= threads):
-            raise self.fault(op, f"reads a lane that a block of {threads} threads does not have")
+            raise fault(op, f"reads a lane that a block of {threads} threads does not have")
         active = self.full(self.mask)
         for first in range(0, threads, WARP):
             warp = active[:, first : first + WARP]
             if np.any(warp.any(axis=1) & ~warp.all(axis=1)):
-                raise self.fault(op, "is reached by some lanes of a warp only: divergent shuffle")
+                raise fault(op, "is reached by some lanes of a warp only: divergent shuffle")
         self.values[op.result] = self.full(self.values[op.value])[:, source]
 
     # ------------------------------------------------------------------ memory
 
-    def offsets(
-        self,
-        op: Operation,
-        exprs: Sequence[AffineExpr],
-        operands: Sequence[SSAValue],
-        shape: Sequence[int],
-    ) -> Array:
-        """Flat offsets of an access, checked against the extents for active threads."""
-        dims = [self.values[v] for v in operands]
-        flat: Array = np.zeros((1, 1), np.int64)
-        for axis, (expr, extent) in enumerate(zip(exprs, shape, strict=True)):
-            index = evaluate_index(expr, dims)
-            if index.min() < 0 or index.max() >= extent:
-                wrong = ((index < 0) | (index >= extent)) & self.mask
-                if np.any(wrong):
-                    bad = np.broadcast_to(index, wrong.shape)[wrong]
-                    raise self.fault(
-                        op,
-                        f"is out of bounds: index {bad.min()}..{bad.max()} of axis {axis}, whose "
-                        f"extent is {extent}",
-                    )
-                index = np.clip(index, 0, max(extent - 1, 0))
-            flat = flat * extent + index
-        return flat
-
-    def _lanes(self, memory: Memory, flat: Array) -> tuple[Array, Array, tuple[Array, ...]]:
-        """The active threads, their numbers in the grid, and the elements they touch."""
-        active = self.full(self.mask)
-        numbers = (self.block_id * self.shape[1] + self.thread_id)[active]
-        where = self.full(flat)[active]
-        if memory.shared:
-            return active, numbers, (self.full(self.slot)[active], where)
-        return active, numbers, (where,)
-
     def load(self, op: Operation, memory: Memory, flat: Array) -> Array:
         """Read one element per active thread."""
-        if memory.writer is None or memory.reader is None:
+        if memory.writer is None and self.accesses is None:
             return memory.data[flat] if memory.data.size else np.zeros((1, 1), memory.data.dtype)
-        active, numbers, where = self._lanes(memory, flat)
+        lanes = self.touched(memory, flat)
         result = np.zeros(self.shape, memory.data.dtype)
-        if not numbers.size:
+        if not lanes.numbers.size:
             return result
-        writer = memory.writer[where]
-        if np.any((writer != NOBODY) & (writer != numbers)):
-            raise self.fault(op, f"races: reads an element of {memory.name} another thread wrote")
-        if memory.initialised is not None and not np.all(memory.initialised[where]):
-            raise self.fault(op, f"reads an element of {memory.name} that nobody has initialised")
-        before = memory.reader[where]
-        memory.reader[where] = numbers  # of several readers now, one stays and the others see it
-        several = ((before != NOBODY) & (before != numbers)) | (memory.reader[where] != numbers)
-        memory.reader[tuple(w[several] for w in where)] = SEVERAL
-        result[active] = memory.data[where]
+        self.note(op, memory, lanes)
+        self.flights.check(op, memory, lanes, "reads")
+        memory.read(op, lanes.numbers, lanes.where)
+        result[self.full(self.mask)] = memory.data[lanes.where]
         return result
 
     def store(self, op: Operation, memory: Memory, flat: Array, value: SSAValue) -> None:
         """Write one element per active thread."""
-        assert memory.writer is not None
-        assert memory.reader is not None
-        active, numbers, where = self._lanes(memory, flat)
-        if not numbers.size:
+        lanes = self.touched(memory, flat)
+        if not lanes.numbers.size:
             return
-        for touched, verb in ((memory.writer[where], "wrote"), (memory.reader[where], "read")):
-            if np.any((touched != NOBODY) & (touched != numbers)):
-                raise self.fault(
-                    op, f"races: writes an element of {memory.name} another thread {verb}"
-                )
-        memory.writer[where] = numbers
-        if np.any(memory.writer[where] != numbers):
-            raise self.fault(op, f"races: two threads write one element of {memory.name}")
-        if memory.initialised is not None:
-            memory.initialised[where] = True
+        self.note(op, memory, lanes)
+        self.flights.check(op, memory, lanes, "writes")
+        memory.write(op, lanes.numbers, lanes.where)
         if self.only is None:
-            memory.data[where] = self.full(self.values[value])[active]
+            memory.data[lanes.where] = self.full(self.values[value])[self.full(self.mask)]
+
+    def _vector_load(self, op: VectorLoadBase) -> None:
+        width = len(op.values)
+        memory, flat = self.place(op, op.memref, op.map, op.indices, width)
+        lanes = self.rows(op, memory, flat, width)
+        self.note(op, memory, lanes)
+        self.flights.check(op, memory, lanes, "reads")
+        memory.read(op, lanes.numbers[:, None], lanes.where)
+        active = self.full(self.mask)
+        for value, component in zip(op.values, memory.data[lanes.where].T, strict=True):
+            self.values[value] = np.zeros(self.shape, memory.data.dtype)
+            self.values[value][active] = component
+
+    def _vector_store(self, op: VectorStoreBase) -> None:
+        width = len(op.values)
+        memory, flat = self.place(op, op.memref, op.map, op.indices, width)
+        lanes = self.rows(op, memory, flat, width)
+        self.note(op, memory, lanes)
+        self.flights.check(op, memory, lanes, "writes")
+        memory.write(op, lanes.numbers[:, None], lanes.where)
+        if self.only is None:
+            active = self.full(self.mask)
+            values = [self.full(self.values[value])[active] for value in op.values]
+            memory.data[lanes.where] = np.stack(values, axis=1)
+
+    def _atomic_add(self, op: AtomicAddBase) -> None:
+        memory, flat = self.place(op, op.memref, op.map, op.indices)
+        lanes = self.touched(memory, flat)
+        self.note(op, memory, lanes)
+        self.flights.check(op, memory, lanes, "writes")
+        memory.add(op, lanes.numbers, lanes.where)
+        values = self.full(self.values[op.value])[self.full(self.mask)]
+        np.add.at(memory.data, lanes.where, values)
 
     def _load(self, op: loop.LoadOp) -> None:
-        memref = op.memref.type
-        assert isinstance(memref, MemRefType)
-        flat = self.offsets(op, op.map.data.results, op.indices, static_shape(memref))
-        self.values[op.result] = self.load(op, self.memories[op.memref], flat)
+        memory, flat = self.place(op, op.memref, op.map, op.indices)
+        self.values[op.result] = self.load(op, memory, flat)
 
     def _store(self, op: loop.StoreOp) -> None:
-        memref = op.memref.type
-        assert isinstance(memref, MemRefType)
-        flat = self.offsets(op, op.map.data.results, op.indices, static_shape(memref))
-        self.store(op, self.memories[op.memref], flat, op.value)
+        memory, flat = self.place(op, op.memref, op.map, op.indices)
+        self.store(op, memory, flat, op.value)
 
     # ------------------------------------------------------------------ control flow
 
@@ -345,12 +303,26 @@ def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> KernelFunc:
     raise NotExecutable(f"@{name} is not a kernel.func or cuda.func of the module")
 
 
+def element_of(type: Attribute) -> Attribute:
+    """The type of the elements of a kernel's argument."""
+    match type:
+        case cuda.PointerType() | kernel.TensorMapType():
+            return type.element
+        case MemRefType():
+            return type.element_type
+        case _:
+            return type
+
+
 def memories_of(function: KernelFunc, args: Sequence[Array]) -> dict[SSAValue, Memory]:
     """The memory that each argument of a kernel stands for; those it stores to are watched."""
     stored = stored_arguments(function)
     memories: dict[SSAValue, Memory] = {}
     for argument, value in zip(function.body.block.args, args, strict=True):
-        memory = Memory(value.reshape(-1), False, argument.name_hint or f"#{argument.index}")
+        name = argument.name_hint or f"#{argument.index}"
+        element = element_of(argument.type)
+        item = 8 if isinstance(element, IndexType) else storage_bytes(element)
+        memory = Memory(value.reshape(-1), False, name, extents=value.shape, item_bytes=item)
         if argument in stored:
             memory.watch()
         memories[argument] = memory

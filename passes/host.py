@@ -31,7 +31,7 @@ from xdsl.rewriter import Rewriter
 
 from ..analysis.equivalence import equivalent
 from ..dialects.calls import TensorCallOp
-from ..dialects.kernel import AllocOp, CallOp
+from ..dialects.kernel import AllocOp, CallOp, TensorMapOp, TensorMapType
 from ..dialects.kernel import LaunchOp as HostLaunchOp
 from ..dialects.loop import KernelOp
 from ..dialects.sizes import Extent, memref_of, shape_of
@@ -47,6 +47,8 @@ class Device:
     """The function that runs it; it stands in front of the host function."""
     blocks: Extent
     threads: int
+    tensor_maps: tuple[tuple[int, TensorMapType], ...] = ()
+    """What the function gets in front of the kernel's buffers: maps of those with these numbers."""
 
 
 BuildDevice = Callable[[KernelOp, LaunchOp, str], Device]
@@ -150,7 +152,14 @@ def _launch_kernel(op: KernelOp, devices: _Devices, host: func.FuncOp) -> None:
     outputs = list(op.outputs)
     device, name = devices.get(op, host)
     arguments += _buffers(op, outputs)
-    launch = HostLaunchOp(name, arguments, device.blocks, device.threads)
+    maps: list[SSAValue] = []
+    for number, type in device.tensor_maps:
+        describe = TensorMapOp(arguments[number], type)
+        describe.location = op.location
+        describe.result.name_hint = f"{arguments[number].name_hint or 'buffer'}_map"
+        block.insert_op_before(describe, op)
+        maps.append(describe.result)
+    launch = HostLaunchOp(name, [*maps, *arguments], device.blocks, device.threads)
     launch.location = op.location
     block.insert_op_before(launch, op)
     op.detach()

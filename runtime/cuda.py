@@ -7,7 +7,7 @@ ordered with the torch operations around it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -18,9 +18,13 @@ from .calls import run_call
 from .nvrtc import Cubin, Usage, compile_cuda, compute_capability
 from .plan import Array, CallStep, Plan, Ref, Step
 from .sizes import static
+from .tensor_maps import Description, describe, encode
 
 MAX_BLOCKS = 2**31 - 1
 """Blocks of a one-dimensional grid (CUDA C++ Programming Guide, "Technical Specifications")."""
+
+MAX_DESCRIPTORS = 256
+"""Tensor maps that a program keeps; buffers tend to lie where they lay in the last call."""
 
 
 class CudaProgram:
@@ -35,6 +39,7 @@ class CudaProgram:
         self.plan = plan
         self._cubins = {k.name: compile_cuda(k.source, plan.target) for k in plan.kernels}
         self._functions: dict[tuple[int, str], Any] = {}
+        self._descriptors: dict[tuple[int, Description], Any] = {}
 
     @property
     def usage(self) -> dict[str, Usage]:
@@ -50,7 +55,7 @@ class CudaProgram:
         library = TorchLibrary(str(device))
         plan = self.plan.at(shapes_of(arguments))
         checked = [
-            library.check(value, argument)
+            _aligned(library.check(value, argument))
             for value, argument in zip(arguments, plan.arguments, strict=True)
         ]
         with torch.cuda.device(device):
@@ -68,14 +73,15 @@ class CudaProgram:
                 if isinstance(step, CallStep):
                     run_call(step, arrays, str(device))
                 else:
-                    where = [pointers[ref] for ref in step.arguments]
-                    self._launch(step, where, device.index, stream)
+                    self._launch(plan, step, pointers, device.index, stream)
         return tuple(
             arguments[ref.index] if ref.kind == "argument" else made[ref.index]
             for ref in self.plan.results
         )
 
-    def _launch(self, step: Step, pointers: list[int], device: int, stream: int) -> None:
+    def _launch(
+        self, plan: Plan, step: Step, pointers: Mapping[Ref, int], device: int, stream: int
+    ) -> None:
         blocks = static(step.blocks)
         if blocks == 0:
             return
@@ -84,17 +90,37 @@ class CudaProgram:
         key = (device, step.kernel)
         if key not in self._functions:
             self._functions[key] = _load(step.kernel, self._cubins[step.kernel])
-        types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_longlong,) * len(step.sizes)
+        passed = [self._passed(plan, ref, pointers) for ref in step.arguments]
+        values = (*(value for value, _ in passed), *step.sizes)
+        types = (*(type for _, type in passed), *(ctypes.c_longlong for _ in step.sizes))
         launched = _driver().cuLaunchKernel(
             self._functions[key],
             *(blocks, 1, 1),
             *(step.threads, 1, 1),
             0,
             stream,
-            ((*pointers, *step.sizes), types),
+            (values, types),
             0,
         )
         _ok(launched, f"launching @{step.kernel}")
+
+    def _passed(self, plan: Plan, ref: Ref, pointers: Mapping[Ref, int]) -> tuple[Any, Any]:
+        """What a kernel gets for `ref` and its type; a tensor map is passed by value, without one."""
+        if ref.kind != "tensor_map":
+            return pointers[ref], ctypes.c_void_p
+        map = plan.tensor_maps[ref.index]
+        key = (pointers[map.of], describe(plan.array(map.of), map))
+        if key not in self._descriptors:
+            if len(self._descriptors) >= MAX_DESCRIPTORS:
+                self._descriptors.clear()
+            doing = f"describing {plan.array(map.of)} to the copy engine"
+            self._descriptors[key] = _ok(encode(_driver(), *key), doing)
+        return self._descriptors[key], None
+
+
+def _aligned(value: Any) -> Any:
+    """A tensor at an address that kernels may copy from, 16 bytes at a time; a view may begin anywhere."""
+    return value if value.data_ptr() % 16 == 0 else value.clone()
 
 
 def _device(torch: Any, arguments: Sequence[Any]) -> Any:

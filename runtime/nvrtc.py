@@ -26,6 +26,7 @@ FLAGS = (
 """What every kernel is compiled with, besides its architecture."""
 
 _ARCHITECTURE = re.compile(r"sm_(\d+)(\d)([af]?)")
+_WARNING = re.compile(r"\bwarning( #[\w-]+)?\s*:")
 _MAX_LOG_LINES = 12
 
 _lock = threading.Lock()
@@ -50,6 +51,8 @@ class Cubin:
     architecture: str
     code: bytes
     usage: dict[str, Usage]
+    warnings: tuple[str, ...] = ()
+    """What the compiler warns of, a line each."""
 
 
 def compute_capability(architecture: str) -> tuple[int, int, str]:
@@ -89,7 +92,8 @@ def _compile(source: str, architecture: str) -> Cubin:
         _ok(nvrtc.nvrtcGetCUBIN(program, code))
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    return Cubin(architecture, bytes(code), parse_usage(log))
+    warnings = tuple(line for line in log.splitlines() if _WARNING.search(line))
+    return Cubin(architecture, bytes(code), parse_usage(log), warnings)
 
 
 def _failure(architecture: str, code: str, log: str) -> str:

@@ -88,10 +88,25 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Ref:
-    """An array of the program: `kind` is argument or buffer, `index` its position in that list."""
+    """An array of the program: `kind` is argument or buffer, `index` its position in that list.
+
+    Of what a kernel gets, it may also be tensor_map.
+    """
 
     kind: str
     index: int
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """What a GPU's copy engine is told of an array: the box that a copy takes, and how it is swizzled.
+
+    `swizzle` is the width in bytes of the rows within which 16-byte units are exchanged, or 0.
+    """
+
+    of: Ref
+    box: tuple[int, ...]
+    swizzle: int
 
 
 @dataclass(frozen=True)
@@ -148,6 +163,7 @@ class Plan:
     sizes: tuple[Size, ...] = ()
     positive: tuple[Expression, ...] = ()
     """Extents inside the program that must be at least 1."""
+    tensor_maps: tuple[TensorMap, ...] = ()
     _known: dict[tuple[int, ...], Plan] = field(
         default_factory=dict[tuple[int, ...], "Plan"], compare=False, repr=False
     )
@@ -238,7 +254,13 @@ def _read(data: Mapping[str, Any]) -> Plan:
         ),
         sizes=sizes,
         positive=tuple(e for e in map(read_extent, data["positive"]) if isinstance(e, Expression)),
+        tensor_maps=tuple(map(_tensor_map, data.get("tensor_maps", ()))),
     )
+
+
+def _tensor_map(data: Mapping[str, Any]) -> TensorMap:
+    (of,) = _refs([data["of"]])
+    return TensorMap(of, tuple(map(int, data["box"])), int(data["swizzle"]))
 
 
 def _plan_argument(data: Mapping[str, Any], names: Sequence[str]) -> Argument:
@@ -297,15 +319,26 @@ def _refs(data: Sequence[Mapping[str, int]]) -> tuple[Ref, ...]:
     return tuple(Ref(kind, index) for ref in data for kind, index in ref.items())
 
 
-def _check(plan: Plan) -> None:
-    """Raise unless every reference has something to refer to and the arena holds its buffers."""
+def _check_refs(plan: Plan) -> list[Ref]:
+    """Raise unless every reference has something to refer to; gives what calls get and give."""
     counts = {"argument": len(plan.arguments), "buffer": len(plan.buffers)}
     called = [ref for step in plan.calls for ref in step.results]
     called += [ref for step in plan.calls for ref in _references([*step.arguments.values()])]
-    refs = [*plan.results, *(ref for step in plan.launches for ref in step.arguments), *called]
-    for ref in refs:
-        if not 0 <= ref.index < counts.get(ref.kind, 0):
-            raise DeploError(f"not a valid plan: there is no {ref.kind} {ref.index}")
+    arrays = [*plan.results, *called, *(each.of for each in plan.tensor_maps)]
+    passed = [ref for step in plan.launches for ref in step.arguments]
+    for refs, kinds in ((arrays, counts), (passed, counts | {"tensor_map": len(plan.tensor_maps)})):
+        for ref in refs:
+            if not 0 <= ref.index < kinds.get(ref.kind, 0):
+                raise DeploError(f"not a valid plan: there is no {ref.kind} {ref.index}")
+    for each in plan.tensor_maps:
+        if len(each.box) != len(plan.array(each.of).shape) or plan.target == "cpu":
+            raise DeploError(f"not a valid plan: no box {each.box} of {plan.array(each.of)}")
+    return called
+
+
+def _check(plan: Plan) -> None:
+    """Raise unless every reference has something to refer to and the arena holds its buffers."""
+    called = _check_refs(plan)
     names = {kernel.name for kernel in plan.kernels}
     for step in plan.launches:
         if step.kernel not in names:

@@ -21,18 +21,19 @@ meets, or else a new one at the end:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.index import always_holds
 from ...analysis.plan import buffer_bytes
-from ...dialects.kernel import AllocOp, LaunchOp
+from ...dialects.kernel import AllocOp, LaunchOp, TensorMapOp
 from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, static_extent
 from ..decisions import record
 
@@ -77,7 +78,7 @@ def _place_buffers(function: func.FuncOp) -> None:
     number = {launch: i for i, launch in enumerate(launches)}
     lifetimes: list[_Lifetime] = []
     for alloc in [op for op in function.walk() if isinstance(op, AllocOp)]:
-        users = [use.operation for use in alloc.result.uses]
+        users = list(_users(alloc.result))
         uses = sorted(number[user] for user in users if isinstance(user, LaunchOp))
         if len(uses) == len(users) and uses:
             size = _aligned(buffer_bytes(alloc.result.type))
@@ -95,6 +96,15 @@ def _place_buffers(function: func.FuncOp) -> None:
     else:
         reason = "every buffer is returned or what PyTorch is called with"
         record(AssignArenaPass.name, name, False, reason, function)
+
+
+def _users(buffer: SSAValue) -> Iterator[Operation]:
+    """What uses a buffer; what uses a map of it does."""
+    for use in buffer.uses:
+        if isinstance(use.operation, TensorMapOp):
+            yield from _users(use.operation.result)
+        else:
+            yield use.operation
 
 
 def _first_fit(lifetimes: Sequence[_Lifetime]) -> int:

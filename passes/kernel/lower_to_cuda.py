@@ -36,6 +36,7 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -60,13 +61,17 @@ from ...analysis.index import (
     simplify,
 )
 from ...analysis.sizes import symbols_used
+from ...analysis.stores import stored_arguments
 from ...dialects import cuda, kernel, loop
 from ...dialects.affine import binary
 from ...dialects.cuda_values import CALLS, IDENTIFIER, RESERVED
 from ...dialects.index import linearize
+from ...dialects.mbarriers import Index
 from ...dialects.sizes import extent_expr, shape_of, static_shape
+from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
 from ..decisions import record
+from .cuda_copies import COPY_HANDLERS
 from .cuda_scalars import emit_scalar
 
 
@@ -171,7 +176,7 @@ class _Lowering:
         """Translate one operation."""
         block = self.builder.insertion_point.block
         last = block.last_op
-        handler = _HANDLERS.get(type(op))
+        handler = _HANDLERS.get(type(op)) or COPY_HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op)
         else:
@@ -212,14 +217,20 @@ class _Lowering:
         self.largest = max(self.largest, magnitude(expr, ranges))
         return expr
 
-    def offset(self, op: loop.LoadOp | loop.StoreOp) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
+    def address(
+        self, memref: SSAValue, exprs: Sequence[AffineExpr], indices: Sequence[SSAValue]
+    ) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
         """The pointer, flat offset and operands of an access."""
-        memref = op.memref.type
-        assert isinstance(memref, MemRefType)
-        ranges = operand_ranges(op.indices)
-        flat = simplify(linearize(op.map.data.results, shape_of(memref)), ranges)
-        operands = [self.values[v] for v in op.indices]
-        return self.values[op.memref], self.index(flat, ranges), operands
+        assert isinstance(memref.type, MemRefType)
+        ranges = operand_ranges(indices)
+        flat = simplify(linearize(exprs, shape_of(memref.type)), ranges)
+        return self.values[memref], self.index(flat, ranges), [self.values[v] for v in indices]
+
+    def index_of(self, map: AffineMapAttr, indices: Sequence[SSAValue]) -> Index:
+        """Index expressions as C++ computes them, and their operands."""
+        ranges = operand_ranges(indices)
+        exprs = [self.index(simplify(e, ranges), ranges) for e in map.data.results]
+        return exprs, [self.values[v] for v in indices]
 
 
 def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
@@ -267,11 +278,13 @@ def _lower_assert(state: _Lowering, op: kernel.AssertOp) -> None:
 
 
 def _lower_load(state: _Lowering, op: loop.LoadOp) -> None:
-    state.simple(op, cuda.LoadOp(*state.offset(op)))
+    where = state.address(op.memref, op.map.data.results, op.indices)
+    state.simple(op, cuda.LoadOp(*where))
 
 
 def _lower_store(state: _Lowering, op: loop.StoreOp) -> None:
-    state.simple(op, cuda.StoreOp(state.values[op.value], *state.offset(op)))
+    where = state.address(op.memref, op.map.data.results, op.indices)
+    state.simple(op, cuda.StoreOp(state.values[op.value], *where))
 
 
 def _lower_index(state: _Lowering, op: loop.IndexOp) -> None:
@@ -289,7 +302,8 @@ def _lower_test(state: _Lowering, op: loop.TestOp) -> None:
 def _lower_shared(state: _Lowering, op: kernel.SharedOp) -> None:
     memref = op.result.type
     assert isinstance(memref, MemRefType)
-    state.simple(op, cuda.SharedOp(prod(static_shape(memref)), memref.element_type))
+    align = None if op.align is None else op.alignment
+    state.simple(op, cuda.SharedOp(prod(static_shape(memref)), memref.element_type, align))
 
 
 def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:
@@ -322,18 +336,19 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
 
 def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
     """The C++ form of a kernel, under the symbol `name`."""
-    stored = {o.memref for o in function.walk() if isinstance(o, loop.StoreOp)}
+    stored = stored_arguments(function)
     entry = Block()
     state = _Lowering(Builder(InsertPoint.at_end(entry)))
     for argument in function.body.block.args:
-        memref = argument.type
-        if not isinstance(memref, MemRefType):
+        type = argument.type
+        if isinstance(type, MemRefType):
+            type = cuda.PointerType(type.element_type, read_only=argument not in stored)
+        elif not isinstance(type, TensorMapType):
             raise DeploError(
                 f"lower-to-cuda: argument {argument.name_hint or argument.index} of "
-                f"@{function.sym_name.data} is {memref}; sizes as arguments are not supported yet"
+                f"@{function.sym_name.data} is {type}; sizes as arguments are not supported yet"
             )
-        pointer = cuda.PointerType(memref.element_type, read_only=argument not in stored)
-        new = entry.insert_arg(pointer, len(entry.args))
+        new = entry.insert_arg(type, len(entry.args))
         new.name_hint = argument.name_hint
         state.values[argument] = new
     state.block(function.body.block, entry)

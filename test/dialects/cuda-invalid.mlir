@@ -29,7 +29,7 @@
 
 // -----
 
-// expected-error@+1 {{arguments are pointers, got f32}}
+// expected-error@+1 {{arguments are pointers or tensor maps, got f32}}
 cuda.func @k(%x: f32) blocks(1) threads(1) index(i32) {
 }
 
@@ -340,4 +340,180 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) 
   "cuda.if"(%b) ({
   ^bb0(%a: index):
   }, {}) : (i1) -> ()
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{align must be a power of two from 4 to 1024, got 3}}
+  %z = cuda.shared 64 align 3 : !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{cp.async copies 4, 8 or 16 bytes, not 2}}
+  cuda.cp_async %x[0] to %s[0] bytes 2 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{cp.async of 16 bytes to shared memory aligned to 8}}
+  cuda.cp_async %x[0] to %s[0] bytes 16 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{the destination must be the result of a cuda.shared}}
+  cuda.cp_async %x[0] to %y[0] bytes 4 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{copies f16 to f32}}
+  cuda.cp_async %h[0] to %s[0] bytes 4 : !cuda.ptr<f16, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{an address is one flat offset, got 2}}
+  cuda.cp_async %x[0, 1] to %s[0] bytes 4 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  // expected-error@+1 {{leaves 0 to 7 groups pending, not 9}}
+  cuda.cp_async_wait 9
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{counts arrivals of 1 to 1024, not 0}}
+  cuda.mbarrier_init %full[0], 0
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{expects 1 to 1048575, not 0}}
+  cuda.mbarrier_expect_tx %full[0], 0
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{the destination must be the result of a cuda.shared}}
+  cuda.bulk_tensor %x[0, 0] to %y[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{an address is one flat offset, got 2}}
+  cuda.bulk_tensor %x[0, 0] to %s[0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  %z = cuda.shared 1024 align 128 : !cuda.ptr<f16>
+  // expected-error@+1 {{copies f32 to !cuda.ptr<f16>}}
+  cuda.bulk_tensor %x[0, 0] to %z[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f16>
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 16 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{!kernel.tensor_map<16x64xf32> needs shared memory aligned to 128 bytes, not 16}}
+  cuda.bulk_tensor %x[0, 0] to %s[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
+  %t = cuda.thread_idx
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+  // expected-error@+1 {{stores through a pointer to const}}
+  cuda.vector_store %b, %a to %x[%t * 2] : f32, f32 to !cuda.ptr<f32, const>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
+  %t = cuda.thread_idx
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+  // expected-error@+1 {{16 bytes of shared memory aligned to 8}}
+  cuda.vector_store %b, %a, %a, %b to %s[%t * 4] : f32, f32, f32, f32 to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
+  %t = cuda.thread_idx
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+  // expected-error@+1 {{accesses memory by a pointer, got index}}
+  cuda.vector_store %b, %a to %t[0] : f32, f32 to index
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>) blocks(4) threads(16) index(i32) {
+  %t = cuda.thread_idx
+  %s = cuda.shared 64 align 8 : !cuda.ptr<f32>
+  %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+  // expected-error@+1 {{an address is one flat offset, got 2}}
+  cuda.vector_store %b, %a to %s[0, %t * 2] : f32, f32 to !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f64>) blocks(4) threads(16) index(i32) {
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  // expected-error@+1 {{adds through a pointer that is not to const, got !cuda.ptr<f32, const>}}
+  cuda.atomic_add %v, %x[0] : f32, !cuda.ptr<f32, const>
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f64>) blocks(4) threads(16) index(i32) {
+  %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
+  // expected-error@+1 {{adds f32 to elements of f64}}
+  cuda.atomic_add %v, %y[0] : f32, !cuda.ptr<f64>
+}
+
+// -----
+
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1023 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  // expected-error@+1 {{!kernel.tensor_map<16x64xf32> does not fit into 1023 elements}}
+  cuda.bulk_tensor %x[0, 0] to %s[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
 }

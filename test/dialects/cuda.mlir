@@ -39,4 +39,29 @@ builtin.module {
     %chosen = cuda.select %less, %e, %negative : f32
     %other = cuda.shuffle_xor %chosen, 16 : f32
   } attributes {note = "kept"}
+  cuda.func @k_copy(%x: !cuda.ptr<f32, const>) blocks(32) threads(64) index(i32) {
+    %s = cuda.shared 256 align 16 : !cuda.ptr<f32>
+    %lane = cuda.thread_idx
+    %in = cuda.test[%lane < 8]
+    cuda.cp_async %x[%lane * 4] to %s[%lane * 4] bytes 16 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+    cuda.cp_async %x[%lane] to %s[0] bytes 4 if %in : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+    cuda.cp_async_commit
+    cuda.cp_async_wait 1
+  }
+  cuda.func @k_vector(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(4) threads(16) index(i32) {
+    %t = cuda.thread_idx
+    %a, %b = cuda.vector_load %x[%t * 2] : !cuda.ptr<f32, const> -> f32, f32
+    cuda.atomic_add %a, %y[%t] : f32, !cuda.ptr<f32>
+    cuda.vector_store %b, %a to %y[%t * 2] : f32, f32 to !cuda.ptr<f32>
+  }
+  cuda.func @k_bulk(%x: !kernel.tensor_map<16x64xf32>) blocks(32) threads(64) index(i32) {
+    %s = cuda.shared 2048 align 128 : !cuda.ptr<f32>
+    %full = cuda.mbarriers 2
+    %row = cuda.block_idx
+    cuda.mbarrier_init %full[1], 1
+    cuda.fence_proxy_async
+    cuda.mbarrier_expect_tx %full[1], 4096
+    cuda.bulk_tensor %x[%row * 16, 0] to %s[%row mod 2 * 1024] barrier %full[1] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+    cuda.mbarrier_wait %full[%row mod 2] parity[%row floordiv 2 mod 2]
+  }
 }

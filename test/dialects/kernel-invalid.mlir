@@ -33,7 +33,7 @@ kernel.func @k() blocks(1) threads(2048) {
 
 // -----
 
-// expected-error@+1 {{arguments are memrefs or index, got f32}}
+// expected-error@+1 {{arguments are memrefs, tensor maps or index, got f32}}
 kernel.func @k(%x: f32) blocks(1) threads(1) {
 }
 
@@ -147,4 +147,527 @@ func.func @main(%x: memref<4xf32>, %y: memref<4xf32>) {
   // expected-error@+1 {{2 buffers need as many types, got 1}}
   kernel.call "aten.exp.default"(input = %x) into(%y) : memref<4xf32>
   func.return
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  // expected-error@+1 {{align must be a power of two from 4 to 1024, got 12}}
+  %s = kernel.shared align 12 : memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  // expected-error@+1 {{align must be a power of two from 4 to 1024, got 2}}
+  %s = kernel.shared align 2 : memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  // expected-error@+1 {{align must be a power of two from 4 to 1024, got 2048}}
+  %s = kernel.shared align 2048 : memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{1 indices into rank-2 memref<8x64xf32>}}
+  kernel.async_copy %x[%t] to %s[%t] vector 1 : memref<8x64xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{2 indices into rank-1 memref<64xf32, "shared">}}
+  kernel.async_copy %x[0, %t] to %s[0, %t] vector 1 : memref<8x64xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{copies from global to shared memory, not from memref<64xf32, "shared"> to memref<64xf32, "shared">}}
+  kernel.async_copy %s[%t] to %s[%t + 16] vector 1 : memref<64xf32, "shared"> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  // expected-error@+1 {{copies from global to shared memory, not from memref<8x64xf32> to memref<8x64xf32>}}
+  kernel.async_copy %x[0, %t] to %x[1, %t] vector 1 : memref<8x64xf32> to memref<8x64xf32>
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{a thread copies 4, 8 or 16 bytes, not 12}}
+  kernel.async_copy %x[0, 0] to %s[0] vector 3 : memref<8x64xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{a thread copies 4, 8 or 16 bytes, not 32}}
+  kernel.async_copy %x[0, 0] to %s[0] vector 8 : memref<8x64xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{the index into memref<8x64xf32> is not proven to be a multiple of 4 elements; accesses of several elements must be aligned}}
+  kernel.async_copy %x[0, %t * 2] to %s[%t * 4] vector 4 : memref<8x64xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{the index into memref<64xf32, "shared"> is not proven to be a multiple of 2 elements}}
+  kernel.async_copy %x[0, %t * 2] to %s[%t] vector 2 : memref<8x64xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x6xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{the index into memref<8x6xf32> is not proven to be a multiple of 4 elements}}
+  kernel.async_copy %x[%t, 0] to %s[%t * 4] vector 4 : memref<8x6xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x2xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<64xf32, "shared">
+  // expected-error@+1 {{memref<8x2xf32> has no row of 4 elements}}
+  kernel.async_copy %x[%t * 2, 0] to %s[%t * 4] vector 4 : memref<8x2xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared : memref<64xf32, "shared">
+  // expected-error@+1 {{needs shared memory aligned to 16 bytes, it is aligned to 4; declare it with kernel.shared align 16}}
+  kernel.async_copy %x[0, %t * 4] to %s[%t * 4] vector 4 : memref<8x64xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = "test.op"() : () -> memref<64xf32, "shared">
+  // expected-error@+1 {{shared memory must be the result of a kernel.shared}}
+  kernel.async_copy %x[0, %t * 4] to %s[%t * 4] vector 4 : memref<8x64xf32> to memref<64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  // expected-error@+1 {{leaves 0 to 7 groups pending, not -1}}
+  kernel.async_wait -1
+}
+
+// -----
+
+kernel.func @k(%x: memref<8x64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  // expected-error@+1 {{leaves 0 to 7 groups pending, not 8}}
+  kernel.async_wait 8
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{declares 1 to 64 barriers, not 0}}
+  %z = kernel.mbarriers 0
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{declares 1 to 64 barriers, not 65}}
+  %z = kernel.mbarriers 65
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{counts arrivals of 1 to 1024, not 0}}
+  kernel.mbarrier_init %full[0], 0
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{counts arrivals of 1 to 1024, not 1025}}
+  kernel.mbarrier_init %full[0], 1025
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{expects 1 to 1048575, not 1048576}}
+  kernel.mbarrier_expect_bytes %full[0], 1048576
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{the number of a barrier is one expression, got 2}}
+  kernel.mbarrier_wait %full[0, 1] parity[0]
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{a parity is one expression, got 0}}
+  kernel.mbarrier_wait %full[0] parity[]
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  %z = "test.op"() : () -> !kernel.mbarriers
+  // expected-error@+1 {{the barrier must be declared in the same kernel}}
+  kernel.mbarrier_wait %z[0] parity[0]
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{copies by a !kernel.tensor_map, got memref<64xf32>}}
+  kernel.bulk_copy %y[0] to %s[0, 0, 0] barrier %full[0] : memref<64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{1 coordinates of a box of rank 2}}
+  kernel.bulk_copy %x[0] to %s[0, 0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{copies to shared memory, not to memref<64xf32>}}
+  kernel.bulk_copy %x[0, 0] to %y[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<64xf32>
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{2 indices into rank-3 memref<2x16x64xf32, "shared">}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  %z = kernel.shared align 128 : memref<16x65xf32, "shared">
+  // expected-error@+1 {{a box of !kernel.tensor_map<16x64xf32> does not fill rows of memref<16x65xf32, "shared">}}
+  kernel.bulk_copy %x[0, 0] to %z[0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<16x65xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 64 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{needs shared memory aligned to 128 bytes, it is aligned to 64; declare it with kernel.shared align 128}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 0, 0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64xf32>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{is not proven to be a multiple of 128 bytes}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 0, %t * 16] barrier %full[0] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<8x64xbf16, swizzle 128>) blocks(4) threads(16) {
+  %s = kernel.shared align 512 : memref<8x64xbf16, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{needs shared memory aligned to 1024 bytes, it is aligned to 512}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 0] barrier %full[0] : !kernel.tensor_map<8x64xbf16, swizzle 128> to memref<8x64xbf16, "shared">
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{a box has 1 to 5 axes, not 0}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<f32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{a box has 1 to 5 axes, not 6}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<1x1x1x1x1x64xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{extents of a box are 1 to 256, not 16, 257}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x257xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{extents of a box are 1 to 256, not 0, 64}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<0x64xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{element type ui8 is not supported}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xui8>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{swizzle is 32, 64 or 128 bytes wide, not 96}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x8xf32, swizzle 96>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{rows of a box are multiples of 16 bytes, not 8}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{rows of a box are at most as wide as its swizzle, 64 bytes, not 128}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x32xf32, swizzle 64>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{!kernel.tensor_map<16x64xf16> is no box of memref<512x64xf32>}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xf16>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x64xf32>) {
+  // expected-error@+1 {{!kernel.tensor_map<64xf32> is no box of memref<512x64xf32>}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<64xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<32x64xf32, "shared">) {
+  // expected-error@+1 {{describes global memory, got memref<32x64xf32, "shared">}}
+  %m = kernel.tensor_map %x : memref<32x64xf32, "shared"> to !kernel.tensor_map<16x64xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<512x63xf32>) {
+  // expected-error@+1 {{the stride of axis 0 of memref<512x63xf32> is not proven to be a multiple of 16 bytes}}
+  %m = kernel.tensor_map %x : memref<512x63xf32> to !kernel.tensor_map<16x32xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<4x?xf32, #sym.extents<s0>>) {
+  // expected-error@+1 {{the stride of axis 0 of memref<4x?xf32, #sym.extents<s0>> is not proven to be a multiple of 16 bytes}}
+  %m = kernel.tensor_map %x : memref<4x?xf32, #sym.extents<s0>> to !kernel.tensor_map<4x32xf32>
+  func.return
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{a vector has 2 or 4 elements, not 3}}
+  %v0, %v1, %v2 = kernel.vector_load %x[0, 0] : memref<4x64xf32> -> f32, f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{the elements are f32, got f32, f16}}
+  %v0, %v1 = kernel.vector_load %x[0, 0] : memref<4x64xf32> -> f32, f16
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{a vector has at most 16 bytes, not 32}}
+  %v0, %v1, %v2, %v3 = kernel.vector_load %d[0] : memref<64xf64> -> f64, f64, f64, f64
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{the index into memref<4x64xf32> is not proven to be a multiple of 2 elements}}
+  %v0, %v1 = kernel.vector_load %x[0, %t] : memref<4x64xf32> -> f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{1 indices into rank-2 memref<4x64xf32>}}
+  %v0, %v1 = kernel.vector_load %x[0] : memref<4x64xf32> -> f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{needs shared memory aligned to 16 bytes, it is aligned to 8; declare it with kernel.shared align 16}}
+  %v0, %v1, %v2, %v3 = kernel.vector_load %s[0] : memref<64xf32, "shared"> -> f32, f32, f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf32, "shared">
+  // expected-error@+1 {{accesses a memref, got index}}
+  %v0, %v1, %v2, %v3 = kernel.vector_load %t[0] : index -> f32, f32, f32, f32
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0, %t] : memref<4x64xf32>
+  %w = loop.load %h[%t] : memref<64xf16>
+  // expected-error@+1 {{adds f32, f64, i32 or i64 atomically, not f16}}
+  kernel.atomic_add %w, %h[%t] : f16, memref<64xf16>
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0, %t] : memref<4x64xf32>
+  %w = loop.load %h[%t] : memref<64xf16>
+  // expected-error@+1 {{adds f32 to elements of f16}}
+  kernel.atomic_add %v, %h[%t] : f32, memref<64xf16>
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0, %t] : memref<4x64xf32>
+  %w = loop.load %h[%t] : memref<64xf16>
+  // expected-error@+1 {{1 indices into rank-2 memref<4x64xf32>}}
+  kernel.atomic_add %v, %x[%t] : f32, memref<4x64xf32>
+}
+
+// -----
+
+kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
+  %t = kernel.thread_id
+  %v = loop.load %x[0, %t] : memref<4x64xf32>
+  %w = loop.load %h[%t] : memref<64xf16>
+  // expected-error@+1 {{accesses a memref, got index}}
+  kernel.atomic_add %v, %t[%t] : f32, index
+}
+
+// -----
+
+// expected-error@+1 {{49168 bytes of static shared memory in all; a kernel may have 49152}}
+kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
+  %s = kernel.shared : memref<12288xf32, "shared">
+  %t = kernel.shared : memref<4xf32, "shared">
 }

@@ -18,6 +18,41 @@ builtin.module {
     kernel.assert %ok, "a message"
     loop.store %s, %y[%row] : memref<32xf32>
   } attributes {note = "kept"}
+  kernel.func @k_copy(%x: memref<32x256xf32>, %h: memref<8x64xf16>) blocks(32) threads(64) {
+    %row = kernel.block_id
+    %lane = kernel.thread_id
+    %slab = kernel.shared align 16 : memref<2x256xf32, "shared">
+    %halves = kernel.shared align 8 : memref<256xf16, "shared">
+    %in = loop.test[%row < 8]
+    kernel.async_copy %x[%row, %lane * 4] to %slab[1, %lane * 4] vector 4 : memref<32x256xf32> to memref<2x256xf32, "shared">
+    kernel.async_copy %h[%row, 8] to %halves[%lane * 4] vector 4 if %in : memref<8x64xf16> to memref<256xf16, "shared">
+    kernel.async_commit
+    kernel.async_wait 1
+    kernel.async_wait 0
+  }
+  kernel.func @k_bulk(%x: !kernel.tensor_map<16x64xf32>, %h: !kernel.tensor_map<1x8x64xbf16, swizzle 128>) blocks(32) threads(64) {
+    %row = kernel.block_id
+    %slab = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+    %halves = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+    %full = kernel.mbarriers 2
+    kernel.mbarrier_init %full[1], 1
+    kernel.fence
+    kernel.mbarrier_expect_bytes %full[1], 5120
+    kernel.bulk_copy %x[%row * 16, 0] to %slab[%row mod 2, 0, 0] barrier %full[1] : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+    kernel.bulk_copy %h[%row, 8, 0] to %halves[0, 0] barrier %full[%row mod 2] : !kernel.tensor_map<1x8x64xbf16, swizzle 128> to memref<8x64xbf16, "shared">
+    kernel.mbarrier_wait %full[%row mod 2] parity[%row floordiv 2 mod 2]
+  }
+  kernel.func @k_vector(%x: memref<4x64xf32>, %y: memref<64xf16>) blocks(4) threads(16) {
+    %t = kernel.thread_id
+    %a, %b = kernel.vector_load %x[1, %t * 2] : memref<4x64xf32> -> f32, f32
+    %c, %d, %e, %f = kernel.vector_load %y[%t * 4] : memref<64xf16> -> f16, f16, f16, f16
+    kernel.atomic_add %a, %x[3, %t] : f32, memref<4x64xf32>
+    kernel.vector_store %d, %c, %f, %e to %y[%t * 4] : f16, f16, f16, f16 to memref<64xf16>
+  }
+  func.func @describe(%x: memref<512x64xf32>) {
+    %map = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xf32>
+    func.return
+  }
   func.func @main(%x: memref<32x256xf32>, %n: index) -> memref<32xf32> {
     %y = kernel.alloc : memref<32xf32>
     %z = kernel.alloc at 128 : memref<32xf32>

@@ -207,8 +207,8 @@ MUTANTS = {
     ),
     "strides swapped": Mutant(
         *CUDA,
-        "op.map.data.results, shape_of(memref)",
-        "op.map.data.results, shape_of(memref)[::-1]",
+        "linearize(exprs, shape_of(memref.type))",
+        "linearize(exprs, shape_of(memref.type)[::-1])",
         ("cat_transposed",),
     ),
     "a negative index is divided as C++ does": Mutant(

@@ -43,6 +43,13 @@ def test_a_kernel_compiles_and_reports_its_resources(architecture: str) -> None:
     assert compile_cuda(SOURCE, architecture) is cubin
 
 
+def test_warnings_of_the_compiler_are_kept() -> None:
+    assert compile_cuda(SOURCE, "sm_80").warnings == ()
+    unused = SOURCE.replace("__shared__", "int unused;\n  __shared__")
+    (warning,) = compile_cuda(unused, "sm_80").warnings
+    assert 'variable "unused" was declared but never referenced' in warning
+
+
 def test_resources_are_read_from_the_log() -> None:
     assert parse_usage(LOG) == {"k": Usage(255, 16, 20, 24, 1024), "other": Usage(8, 0, 0, 0, 0)}
 

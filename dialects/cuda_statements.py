@@ -1,0 +1,170 @@
+"""CUDA C++ text of the operations in `cuda_async.py`, `cuda_bulk.py` and `cuda_vector.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from xdsl.dialects.builtin import AffineMapAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from . import cuda
+from .mbarriers import BarrierNumberOp, BarrierWaitOp
+
+
+class Names(Protocol):
+    """What the text of an operation is made of; `CudaPrinter` has it."""
+
+    index_type: str
+
+    def fresh(self, hint: str) -> str:
+        """A C++ name that nothing has yet."""
+        ...
+
+    def type(self, type: Attribute) -> str:
+        """The C++ type of a value."""
+        ...
+
+    def name(self, value: SSAValue) -> str:
+        """The C++ name of a value."""
+        ...
+
+    def indices(self, map: AffineMapAttr, operands: Sequence[SSAValue]) -> list[str]:
+        """The C++ text of index expressions."""
+        ...
+
+    def element(self, pointer: SSAValue, map: AffineMapAttr, operands: Sequence[SSAValue]) -> str:
+        """The C++ text of an element of memory."""
+        ...
+
+
+def asm(text: str, *inputs: tuple[str, str]) -> str:
+    """Inline PTX that touches memory, with (register, expression) inputs."""
+    listed = ", ".join(f'"{register}"({expression})' for register, expression in inputs)
+    between = f" {listed} " if inputs else ""
+    return f'asm volatile("{text}" ::{between}: "memory");'
+
+
+def shared_address(element: str) -> tuple[str, str]:
+    """The address of an element of shared memory as an input of PTX."""
+    return "r", f"(unsigned)__cvta_generic_to_shared(&{element})"
+
+
+def _cp_async(names: Names, op: cuda.CpAsyncOp) -> str:
+    size = op.bytes.value.data
+    cache = "cg" if size == 16 else "ca"  # only whole units can pass L1 by
+    inputs = [
+        shared_address(names.element(op.destination, op.map, op.indices)),
+        ("l", f"&{names.element(op.source, op.source_map, op.source_indices)}"),
+    ]
+    if op.condition is not None:
+        inputs.append(("r", f"{names.name(op.condition)} ? {size} : 0"))
+    source_size = "" if op.condition is None else ", %2"
+    return asm(f"cp.async.{cache}.shared.global [%0], [%1], {size}{source_size};", *inputs)
+
+
+def _barrier(names: Names, op: BarrierNumberOp | BarrierWaitOp) -> tuple[str, str]:
+    return shared_address(names.element(op.barriers, op.map, op.indices))
+
+
+def _as_int(
+    names: Names, map: AffineMapAttr, operands: Sequence[SSAValue]
+) -> list[tuple[str, str]]:
+    """Index expressions as 32-bit inputs of PTX."""
+    texts = names.indices(map, operands)
+    return [("r", text if names.index_type == "int" else f"(int)({text})") for text in texts]
+
+
+def _mbarriers(names: Names, op: cuda.MbarriersOp) -> str:
+    return f"__shared__ unsigned long long {names.name(op.result)}[{op.count.value.data}];"
+
+
+def _mbarrier_init(names: Names, op: cuda.MbarrierInitOp) -> str:
+    text = f"mbarrier.init.shared.b64 [%0], {op.number.value.data};"
+    return asm(text, _barrier(names, op))
+
+
+def _mbarrier_expect(names: Names, op: cuda.MbarrierExpectTxOp) -> str:
+    text = f"mbarrier.arrive.expect_tx.shared.b64 _, [%0], {op.number.value.data};"
+    return asm(text, _barrier(names, op))
+
+
+def _mbarrier_wait(names: Names, op: cuda.MbarrierWaitOp) -> str:
+    text = (
+        "{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; "
+        "@!done bra again; }"
+    )
+    return asm(text, _barrier(names, op), *_as_int(names, op.parity, op.parity_indices))
+
+
+def _bulk_tensor(names: Names, op: cuda.BulkTensorOp) -> str:
+    coordinates = _as_int(names, op.box_map, op.box_indices)[::-1]  # PTX has the innermost first
+    rank = len(coordinates)
+    places = ", ".join(f"%{i + 3}" for i in range(rank))
+    text = (
+        f"cp.async.bulk.tensor.{rank}d.shared::cta.global.mbarrier::complete_tx::bytes "
+        f"[%0], [%1, {{{places}}}], [%2];"
+    )
+    return asm(
+        text,
+        shared_address(names.element(op.destination, op.map, op.indices)),
+        ("l", f"&{names.name(op.tensor_map)}"),
+        shared_address(names.element(op.barriers, op.barrier_map, op.barrier_indices)),
+        *coordinates,
+    )
+
+
+_VECTORS = {
+    "bool": "uchar",
+    "signed char": "char",
+    "unsigned short": "ushort",
+    "long long": "longlong",
+}
+"""The vectors of C++ types that are not named after them."""
+
+
+def _vector(names: Names, op: cuda.VectorLoadOp | cuda.VectorStoreOp) -> tuple[str, str]:
+    """The type and the address of a vector."""
+    element = names.type(op.values.types[0])
+    vector = f"{_VECTORS.get(element, element)}{len(op.values)}"
+    return vector, f"&{names.element(op.memref, op.map, op.indices)}"
+
+
+def _vector_load(names: Names, op: cuda.VectorLoadOp) -> str:
+    vector, address = _vector(names, op)
+    whole = names.fresh(f"{op.values[0].name_hint or 'v'}_vector")
+    lines = [f"const {vector} {whole} = *reinterpret_cast<const {vector}*>({address});"]
+    for value, component in zip(op.values, "xyzw", strict=False):
+        lines.append(f"const {names.type(value.type)} {names.name(value)} = {whole}.{component};")
+    return "\n".join(lines)
+
+
+def _vector_store(names: Names, op: cuda.VectorStoreOp) -> str:
+    vector, address = _vector(names, op)
+    values = ", ".join(map(names.name, op.values))
+    return f"*reinterpret_cast<{vector}*>({address}) = {vector}{{{values}}};"
+
+
+def _atomic_add(names: Names, op: cuda.AtomicAddOp) -> str:
+    address, value = f"&{names.element(op.memref, op.map, op.indices)}", names.name(op.value)
+    if op.value.type == i64:  # C++ has it for unsigned numbers; the bits are the same
+        wide = "unsigned long long"
+        return f"atomicAdd(reinterpret_cast<{wide}*>({address}), ({wide}){value});"
+    return f"atomicAdd({address}, {value});"
+
+
+STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
+    cuda.CpAsyncOp: _cp_async,
+    cuda.CpAsyncCommitOp: lambda names, op: asm("cp.async.commit_group;"),
+    cuda.MbarriersOp: _mbarriers,
+    cuda.MbarrierInitOp: _mbarrier_init,
+    cuda.MbarrierExpectTxOp: _mbarrier_expect,
+    cuda.MbarrierWaitOp: _mbarrier_wait,
+    cuda.FenceProxyAsyncOp: lambda names, op: asm("fence.proxy.async.shared::cta;"),
+    cuda.BulkTensorOp: _bulk_tensor,
+    cuda.VectorLoadOp: _vector_load,
+    cuda.VectorStoreOp: _vector_store,
+    cuda.AtomicAddOp: _atomic_add,
+    cuda.CpAsyncWaitOp: lambda names, op: asm(f"cp.async.wait_group {op.pending.value.data};"),
+}
+"""The statement of each operation."""

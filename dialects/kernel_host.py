@@ -1,0 +1,241 @@
+"""Operations of `kernel` for the host: buffers, launches in order, and calls of PyTorch.
+
+%y = kernel.alloc at 128 : memref<32xf32>
+kernel.launch @k_sum(%x, %y) blocks(32) threads(256) : memref<32x256xf32>, memref<32xf32>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .calls import OPAQUE, parse_call, print_call, verify_call
+from .scalars import verify_element
+from .sizes import Extent, ExtentAttr, parse_extent, print_extent
+from .tile import MAX_THREADS
+
+
+def parse_geometry(parser: Parser) -> tuple[Extent, int]:
+    """Parse `blocks(B) threads(T)`."""
+    parser.parse_keyword("blocks")
+    with parser.in_parens():
+        blocks = parse_extent(parser)
+    parser.parse_keyword("threads")
+    with parser.in_parens():
+        return blocks, parser.parse_integer(allow_boolean=False)
+
+
+def print_geometry(printer: Printer, blocks: Extent, threads: int) -> None:
+    """Print what `parse_geometry` parses."""
+    printer.print_string(" blocks(")
+    print_extent(printer, blocks)
+    printer.print_string(f") threads({threads})")
+
+
+def verify_geometry(blocks: Extent, threads: int) -> None:
+    """Raise unless a GPU could launch such a grid."""
+    if isinstance(blocks, int) and blocks < 0:
+        raise VerifyException(f"blocks must not be negative, got {blocks}")
+    if not 1 <= threads <= MAX_THREADS:
+        raise VerifyException(f"threads must be between 1 and {MAX_THREADS}, got {threads}")
+
+
+@irdl_op_definition
+class AllocOp(IRDLOperation):
+    """A buffer of the program, in the arena if it has an offset in bytes.
+
+    ```
+    %a = kernel.alloc : memref<32xf32>
+    %b = kernel.alloc at 128 : memref<32xf32>
+    %c = kernel.alloc at s0 * 64 : memref<?xf32, #sym.extents<s0>>
+    ```
+    """
+
+    name = "kernel.alloc"
+
+    offset = opt_prop_def(ExtentAttr)
+    result = result_def(MemRefType)
+
+    traits = traits_def(MemoryAllocEffect())
+
+    def __init__(self, type: MemRefType, offset: Extent | None = None):
+        offset_attr = None if offset is None else ExtentAttr(offset)
+        super().__init__(properties={"offset": offset_attr}, result_types=[type])
+
+    def verify_(self) -> None:
+        offset = None if self.offset is None else self.offset.data
+        if isinstance(offset, int) and offset < 0:
+            raise VerifyException(f"offset must not be negative, got {offset}")
+
+    def print(self, printer: Printer) -> None:
+        if self.offset is not None:
+            printer.print_string(" at ")
+            print_extent(printer, self.offset.data)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AllocOp:
+        offset = parse_extent(parser) if parser.parse_optional_keyword("at") else None
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        pos = parser.pos
+        type = parser.parse_type()
+        if not isinstance(type, MemRefType):
+            parser.raise_error(f"expected a memref type, got {type}", pos, parser.pos)
+        op = cls(type, offset)
+        op.attributes |= attributes
+        return op
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Run a kernel on a grid, after everything launched before it; see the dialect's example."""
+
+    name = "kernel.launch"
+
+    kernel = prop_def(SymbolRefAttr)
+    arguments = var_operand_def()
+    blocks = prop_def(ExtentAttr)
+    threads = prop_def(IntegerAttr.constr(i64))
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, kernel: str, arguments: Sequence[SSAValue], blocks: Extent, threads: int):
+        super().__init__(
+            operands=[arguments],
+            properties={
+                "kernel": SymbolRefAttr(kernel),
+                "blocks": ExtentAttr(blocks),
+                "threads": IntegerAttr(threads, i64),
+            },
+        )
+
+    def verify_(self) -> None:
+        verify_geometry(self.blocks.data, self.threads.value.data)
+        if self.kernel.nested_references.data:
+            raise VerifyException("launches kernels of the same module only")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.kernel)
+        printer.print_operands(self.arguments)
+        print_geometry(printer, self.blocks.data, self.threads.value.data)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_list(self.arguments.types, printer.print_attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LaunchOp:
+        kernel = parser.parse_symbol_name()
+        names = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        blocks, threads = parse_geometry(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        pos = parser.pos
+        types: list[Attribute] = list(
+            parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        )
+        arguments = parser.resolve_operands(names, types, pos)
+        op = cls(kernel.data, arguments, blocks, threads)
+        op.attributes |= attributes
+        return op
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """Let PyTorch run an operator on buffers, and copy what it gives into others.
+
+    ```
+    kernel.call "aten.linalg_eigh.default"(input = %x, UPLO = "L") into(%u, %s)
+      : memref<4x4xf32>, memref<4x4xf32>, memref<4xf32>
+    ```
+    """
+
+    name = "kernel.call"
+
+    callee = prop_def(StringAttr)
+    call_arguments = prop_def(DictionaryAttr, prop_name="arguments")
+    inputs = var_operand_def(MemRefType)
+    outputs = var_operand_def(MemRefType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        callee: str,
+        arguments: DictionaryAttr,
+        inputs: Sequence[SSAValue],
+        outputs: Sequence[SSAValue],
+    ):
+        super().__init__(
+            operands=[inputs, outputs],
+            properties={"callee": StringAttr(callee), "arguments": arguments},
+        )
+
+    def verify_(self) -> None:
+        verify_call(self.callee.data, self.call_arguments, len(self.inputs))
+        for value in self.operands:
+            assert isinstance(value.type, MemRefType)
+            if value.type.element_type not in OPAQUE:
+                verify_element(value.type.element_type)
+
+    def print(self, printer: Printer) -> None:
+        print_call(printer, self.callee.data, self.call_arguments, self.inputs)
+        printer.print_string(" into")
+        printer.print_operands(self.outputs)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" : ")
+        printer.print_list(self.operand_types, printer.print_attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CallOp:
+        callee, arguments, inputs = parse_call(parser)
+        parser.parse_keyword("into")
+        outputs = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        parser.parse_punctuation(":")
+        pos = parser.pos
+        types: list[Attribute] = list(
+            parser.parse_optional_undelimited_comma_separated_list(
+                parser.parse_optional_type, parser.parse_type
+            )
+            or ()
+        )
+        if len(types) != len(inputs) + len(outputs):
+            parser.raise_error(
+                f"{len(inputs) + len(outputs)} buffers need as many types, got {len(types)}", pos
+            )
+        values = parser.resolve_operands([*inputs, *outputs], types, pos)
+        op = cls(callee, arguments, values[: len(inputs)], values[len(inputs) :])
+        op.attributes |= attributes.data if attributes else {}
+        return op

@@ -1,0 +1,133 @@
+"""Operations of `kernel` that access neighbours at once.
+
+    %a, %b = kernel.vector_load %x[%t * 2] : memref<64xf32> -> f32, f32
+    kernel.vector_store %b, %a to %y[%t * 2] : f32, f32 to memref<64xf32>
+
+What they share with those of `cuda` is in base classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .alignment import verify_aligned
+from .index import AffineIndex, verify_access
+from .kernel_async import verify_shared_alignment
+from .mbarriers import Index, index_properties
+from .scalars import storage_bytes
+from .tile import SHARED
+
+WIDTHS = (2, 4)
+MAX_VECTOR_BYTES = 16
+"""Bytes that one thread accesses at once (CUDA C++ Programming Guide, "Device Memory Accesses")."""
+
+
+def verify_vector(types: Sequence[Attribute], element: Attribute) -> int:
+    """Raise unless values of `types` are a vector of `element`; gives its bytes."""
+    if len(types) not in WIDTHS:
+        raise VerifyException(f"a vector has 2 or 4 elements, not {len(types)}")
+    if any(type != element for type in types):
+        raise VerifyException(f"the elements are {element}, got {', '.join(map(str, types))}")
+    size = len(types) * storage_bytes(element)
+    if size > MAX_VECTOR_BYTES:
+        raise VerifyException(f"a vector has at most {MAX_VECTOR_BYTES} bytes, not {size}")
+    return size
+
+
+class VectorLoadBase(IRDLOperation):
+    """Reads neighbours, one result each."""
+
+    memref = operand_def()
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    values = var_result_def()
+
+    traits = traits_def(MemoryReadEffect())
+    custom_directives = (AffineIndex,)
+
+    FORMAT: ClassVar[str] = (
+        "$memref `` custom<AffineIndex>($indices, $map) attr-dict"
+        " `:` type($memref) `->` type($values)"
+    )
+
+    def __init__(self, memref: SSAValue, index: Index, types: Sequence[Attribute]):
+        map_attr, operands = index_properties(index)
+        super().__init__(
+            operands=[memref, operands], properties={"map": map_attr}, result_types=[types]
+        )
+
+
+class VectorStoreBase(IRDLOperation):
+    """Writes neighbours, one operand each."""
+
+    values = var_operand_def()
+    memref = operand_def()
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryWriteEffect())
+    custom_directives = (AffineIndex,)
+
+    FORMAT: ClassVar[str] = (
+        "$values `to` $memref `` custom<AffineIndex>($indices, $map) attr-dict"
+        " `:` type($values) `to` type($memref)"
+    )
+
+    def __init__(self, values: Sequence[SSAValue], memref: SSAValue, index: Index):
+        map_attr, operands = index_properties(index)
+        super().__init__(operands=[values, memref, operands], properties={"map": map_attr})
+
+
+def _verify_in_memref(op: VectorLoadOp | VectorStoreOp) -> None:
+    memref = op.memref.type
+    if not isinstance(memref, MemRefType):
+        raise VerifyException(f"accesses a memref, got {memref}")
+    verify_access(op.map.data, op.indices, memref)
+    size = verify_vector(op.values.types, memref.element_type)
+    verify_aligned(op.map.data.results, op.indices, memref, len(op.values))
+    if memref.memory_space == SHARED:
+        verify_shared_alignment(op.memref, size)
+
+
+@irdl_op_definition
+class VectorLoadOp(VectorLoadBase):
+    """Read neighbours: `%a, %b = kernel.vector_load %x[%t * 2] : memref<64xf32> -> f32, f32`.
+
+    2 or 4 elements, 16 bytes at most; the index is a multiple of their number.
+    """
+
+    name = "kernel.vector_load"
+
+    assembly_format = VectorLoadBase.FORMAT
+
+    def verify_(self) -> None:
+        _verify_in_memref(self)
+
+
+@irdl_op_definition
+class VectorStoreOp(VectorStoreBase):
+    """Write neighbours: `kernel.vector_store %a, %b to %y[%t * 2] : f32, f32 to memref<64xf32>`."""
+
+    name = "kernel.vector_store"
+
+    assembly_format = VectorStoreBase.FORMAT
+
+    def verify_(self) -> None:
+        _verify_in_memref(self)

@@ -1,0 +1,129 @@
+"""The memory of the lockstep machine: the values, and who touched each element since the last barrier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Operation
+
+from .numpy_types import Array
+from .tensor_ir import ProgramError
+
+NOBODY, SEVERAL, ATOMIC = -1, -2, -3
+
+
+class MachineFault(ProgramError):
+    """A kernel does what a GPU leaves undefined: a race, a divergent barrier, a bad access."""
+
+
+def fault(op: Operation, what: str) -> MachineFault:
+    """A fault at an operation."""
+    return MachineFault(f"{op.location}: '{op.name}' {what}")
+
+
+@dataclass
+class Memory:
+    """A flat array with who touched each element; shared memory has a leading axis of blocks.
+
+    `writer` and `reader` are None for memory that the kernel never stores to: it cannot race. `arriving`
+    and `leaving` are the numbers of the asynchronous copies that fill or read an element, `bulk` the number
+    of the bulk copy that filled it since the last barrier, `unfenced` whether threads wrote it since the last
+    fence; None as long as there are none. `extents` are those of a tensor,
+    `item_bytes` the bytes of an element on the machine.
+    """
+
+    data: Array
+    shared: bool
+    name: str
+    writer: Array | None = None
+    reader: Array | None = None
+    initialised: Array | None = None
+    arriving: Array | None = None
+    leaving: Array | None = None
+    bulk: Array | None = None
+    unfenced: Array | None = None
+    extents: tuple[int, ...] = ()
+    item_bytes: int = 4
+
+    def watch(self) -> None:
+        """Note from now on who touches what."""
+        self.writer = np.full(self.data.shape, NOBODY, np.int64)
+        self.reader = np.full(self.data.shape, NOBODY, np.int64)
+
+    def forget(self, blocks: Array) -> None:
+        """A barrier passed in some blocks: what happened before it cannot race any more."""
+        for touched in (self.writer, self.reader, self.bulk):
+            if touched is not None:
+                touched[blocks] = NOBODY
+
+    def read(self, op: Operation, numbers: Array, where: tuple[Array, ...]) -> None:
+        """Threads `numbers` read elements; raises MachineFault if they must not."""
+        if self.writer is None or self.reader is None:
+            return
+        if np.any(_other(self.writer[where], numbers)):
+            raise fault(op, f"races: reads an element of {self.name} another thread wrote")
+        if self.initialised is not None and not np.all(self.initialised[where]):
+            raise fault(op, f"reads an element of {self.name} that nobody has initialised")
+        before = self.reader[where]
+        numbers = np.broadcast_to(numbers, before.shape)
+        self.reader[where] = numbers  # of several readers now, one stays and the others see it
+        several = ((before != NOBODY) & (before != numbers)) | (self.reader[where] != numbers)
+        self.reader[tuple(w[several] for w in where)] = SEVERAL
+
+    def write(self, op: Operation, numbers: Array, where: tuple[Array, ...]) -> None:
+        """Threads `numbers` write elements; raises MachineFault if they must not."""
+        assert self.writer is not None
+        assert self.reader is not None
+        for touched, verb in ((self.writer[where], "wrote"), (self.reader[where], "read")):
+            if np.any(_other(touched, numbers)):
+                raise fault(op, f"races: writes an element of {self.name} another thread {verb}")
+        self.written(numbers, where)
+        if np.any(self.writer[where] != numbers):
+            raise fault(op, f"races: two threads write one element of {self.name}")
+        if self.initialised is not None:
+            self.initialised[where] = True
+
+    def written(self, numbers: Array, where: tuple[Array, ...]) -> None:
+        """Note that threads `numbers` wrote elements."""
+        assert self.writer is not None
+        self.writer[where] = numbers
+        if self.unfenced is not None:
+            self.unfenced[where] = True
+
+    def add(self, op: Operation, numbers: Array, where: tuple[Array, ...]) -> None:
+        """Threads `numbers` add to elements, atomically; raises MachineFault if they must not."""
+        assert self.writer is not None
+        assert self.reader is not None
+        writer, reader = self.writer[where], self.reader[where]
+        free = (writer == NOBODY) | (writer == ATOMIC)
+        for wrong, verb in (
+            (~free & (writer != numbers), "wrote"),
+            (_other(reader, numbers), "read"),
+        ):
+            if np.any(wrong):
+                raise fault(op, f"races: adds to an element of {self.name} another thread {verb}")
+        if self.initialised is not None and not np.all(self.initialised[where]):
+            raise fault(op, f"adds to an element of {self.name} that nobody has initialised")
+        self.writer[tuple(w[free] for w in where)] = ATOMIC
+        if self.unfenced is not None:
+            self.unfenced[where] = True
+
+
+def _other(touched: Array, numbers: Array) -> Array:
+    """Where another thread than `numbers` is noted."""
+    return (touched != NOBODY) & (touched != numbers)
+
+
+@dataclass
+class Touched:
+    """The elements that active threads touch, in rows: `where` indexes the memory's data.
+
+    Each thread has its row, or one element if there are no rows; `slots` and `threads` say which thread of
+    which block it is, `numbers` which of the grid.
+    """
+
+    slots: Array
+    threads: Array
+    numbers: Array
+    where: tuple[Array, ...]

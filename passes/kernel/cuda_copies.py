@@ -1,0 +1,112 @@
+"""Copies that run while threads compute, vectors and atomics in C++; a part of `lower-to-cuda`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...dialects import cuda, kernel
+from ...dialects.mbarriers import Index
+from ...dialects.scalars import storage_bytes
+
+
+class Lowering(Protocol):
+    """What the lowering of an operation is made of; `lower_to_cuda.py` has it."""
+
+    values: dict[SSAValue, SSAValue]
+
+    def address(
+        self, memref: SSAValue, exprs: Sequence[AffineExpr], indices: Sequence[SSAValue]
+    ) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
+        """The pointer, flat offset and operands of an access."""
+        ...
+
+    def index_of(self, map: AffineMapAttr, indices: Sequence[SSAValue]) -> Index:
+        """Index expressions as C++ computes them, and their operands."""
+        ...
+
+    def simple(self, op: Operation, new: Operation) -> None:
+        """Insert `new` in place of `op`, with its names."""
+        ...
+
+
+def _async_copy(state: Lowering, op: kernel.AsyncCopyOp) -> None:
+    memref = op.source.type
+    assert isinstance(memref, MemRefType)
+    source = state.address(op.source, op.source_map.data.results, op.source_indices)
+    destination = state.address(op.destination, op.map.data.results, op.indices)
+    size = op.vector.value.data * storage_bytes(memref.element_type)
+    condition = None if op.condition is None else state.values[op.condition]
+    state.simple(op, cuda.CpAsyncOp(source, destination, size, condition))
+
+
+def _async_wait(state: Lowering, op: kernel.AsyncWaitOp) -> None:
+    state.simple(op, cuda.CpAsyncWaitOp(op.pending.value.data))
+
+
+def _init(state: Lowering, op: kernel.MbarrierInitOp) -> None:
+    index = state.index_of(op.map, op.indices)
+    new = cuda.MbarrierInitOp(state.values[op.barriers], index, op.number.value.data)
+    state.simple(op, new)
+
+
+def _expect(state: Lowering, op: kernel.MbarrierExpectBytesOp) -> None:
+    index = state.index_of(op.map, op.indices)
+    new = cuda.MbarrierExpectTxOp(state.values[op.barriers], index, op.number.value.data)
+    state.simple(op, new)
+
+
+def _mbarrier_wait(state: Lowering, op: kernel.MbarrierWaitOp) -> None:
+    index = state.index_of(op.map, op.indices)
+    parity = state.index_of(op.parity, op.parity_indices)
+    state.simple(op, cuda.MbarrierWaitOp(state.values[op.barriers], index, parity))
+
+
+def _bulk_copy(state: Lowering, op: kernel.BulkCopyOp) -> None:
+    pointer, offset, operands = state.address(op.destination, op.map.data.results, op.indices)
+    new = cuda.BulkTensorOp(
+        state.values[op.tensor_map],
+        state.index_of(op.box_map, op.box_indices),
+        pointer,
+        ([offset], operands),
+        state.values[op.barriers],
+        state.index_of(op.barrier_map, op.barrier_indices),
+    )
+    state.simple(op, new)
+
+
+def _vector_load(state: Lowering, op: kernel.VectorLoadOp) -> None:
+    pointer, offset, operands = state.address(op.memref, op.map.data.results, op.indices)
+    state.simple(op, cuda.VectorLoadOp(pointer, ([offset], operands), list(op.values.types)))
+
+
+def _vector_store(state: Lowering, op: kernel.VectorStoreOp) -> None:
+    pointer, offset, operands = state.address(op.memref, op.map.data.results, op.indices)
+    values = [state.values[v] for v in op.values]
+    state.simple(op, cuda.VectorStoreOp(values, pointer, ([offset], operands)))
+
+
+def _atomic_add(state: Lowering, op: kernel.AtomicAddOp) -> None:
+    pointer, offset, operands = state.address(op.memref, op.map.data.results, op.indices)
+    state.simple(op, cuda.AtomicAddOp(state.values[op.value], pointer, ([offset], operands)))
+
+
+COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
+    kernel.AsyncCopyOp: _async_copy,
+    kernel.AsyncCommitOp: lambda state, op: state.simple(op, cuda.CpAsyncCommitOp()),
+    kernel.AsyncWaitOp: _async_wait,
+    kernel.MbarriersOp: lambda state, op: state.simple(op, cuda.MbarriersOp(op.count.value.data)),
+    kernel.MbarrierInitOp: _init,
+    kernel.MbarrierExpectBytesOp: _expect,
+    kernel.MbarrierWaitOp: _mbarrier_wait,
+    kernel.FenceOp: lambda state, op: state.simple(op, cuda.FenceProxyAsyncOp()),
+    kernel.BulkCopyOp: _bulk_copy,
+    kernel.VectorLoadOp: _vector_load,
+    kernel.VectorStoreOp: _vector_store,
+    kernel.AtomicAddOp: _atomic_add,
+}
+"""How each operation is lowered."""

@@ -1,0 +1,210 @@
+// RUN: deplo-opt %s -p lower-to-cuda --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s -p lower-to-cuda --split-input-file --check-each-pass >/dev/null 2>%t.err
+// RUN: diff /dev/null %t.err
+
+// Two slots: a row is on its way while the last one is added up. What is beyond the last row is zeros.
+// CHECK-LABEL: cuda.func @pipeline(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(2) threads(64) index(i32) {
+// CHECK-NEXT:  %b = cuda.block_idx
+// CHECK-NEXT:  %t = cuda.thread_idx
+// CHECK-NEXT:  %zero = cuda.literal 0.0 : f32
+// CHECK-NEXT:  %s = cuda.shared 512 align 16 : !cuda.ptr<f32>
+// CHECK-NEXT:  cuda.cp_async %x[%b * 1024 + %t * 4] to %s[%t * 4] bytes 16 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+// CHECK-NEXT:  cuda.cp_async_commit
+// CHECK-NEXT:  %sum = cuda.variable %zero : f32
+// CHECK-NEXT:  cuda.for %k = 0 to 4 {
+// CHECK-NEXT:  %more = cuda.test[%k < 3]
+// CHECK-NEXT:  cuda.cp_async %x[%b * 1024 + %k * 256 + %t * 4 + 256] to %s[(%k + 1) mod 2 * 256 + %t * 4] bytes 16 if %more : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+// CHECK-NEXT:  cuda.cp_async_commit
+// CHECK-NEXT:  cuda.cp_async_wait 1
+// CHECK-NEXT:  cuda.syncthreads
+// CHECK-NEXT:  %v = cuda.load %s[%k mod 2 * 256 - %t + 255] : !cuda.ptr<f32> -> f32
+// CHECK-NEXT:  %n = cuda.binary "+" %sum, %v : (f32, f32) -> f32
+// CHECK-NEXT:  cuda.syncthreads
+// CHECK-NEXT:  cuda.assign %sum, %n : f32
+// CHECK-NEXT:  }
+// CHECK-NEXT:  cuda.cp_async_wait 0
+// CHECK-NEXT:  cuda.store %sum, %y[%b * 64 + %t] : f32, !cuda.ptr<f32>
+// CPP:        __shared__ __align__(16) float s[512];
+// CPP:        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((unsigned)__cvta_generic_to_shared(&s[t * 4])), "l"(&x[b * 1024 + t * 4]) : "memory");
+// CPP:        asm volatile("cp.async.commit_group;" ::: "memory");
+// CPP:        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"((unsigned)__cvta_generic_to_shared(&s[(k + 1) % 2 * 256 + t * 4])), "l"(&x[b * 1024 + k * 256 + t * 4 + 256]), "r"(more ? 16 : 0) : "memory");
+// CPP:        asm volatile("cp.async.commit_group;" ::: "memory");
+// CPP:        asm volatile("cp.async.wait_group 1;" ::: "memory");
+// CPP:        asm volatile("cp.async.wait_group 0;" ::: "memory");
+kernel.func @pipeline(%x: memref<8x256xf32>, %y: memref<128xf32>) blocks(2) threads(64) {
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %s = kernel.shared align 16 : memref<2x256xf32, "shared">
+  kernel.async_copy %x[%b * 4, %t * 4] to %s[0, %t * 4] vector 4 : memref<8x256xf32> to memref<2x256xf32, "shared">
+  kernel.async_commit
+  %sum = scf.for %k = %c0 to %c4 step %c1 iter_args(%acc = %zero) -> (f32) {
+    %more = loop.test[%k < 3]
+    kernel.async_copy %x[%b * 4 + %k + 1, %t * 4] to %s[(%k + 1) mod 2, %t * 4] vector 4 if %more : memref<8x256xf32> to memref<2x256xf32, "shared">
+    kernel.async_commit
+    kernel.async_wait 1
+    kernel.barrier
+    %v = loop.load %s[%k mod 2, %t * -1 + 255] : memref<2x256xf32, "shared">
+    %n = arith.addf %acc, %v : f32
+    kernel.barrier
+    scf.yield %n : f32
+  }
+  kernel.async_wait 0
+  loop.store %sum, %y[%b * 64 + %t] : memref<128xf32>
+}
+func.func @main(%x: memref<8x256xf32>) -> memref<128xf32> {
+  %y = kernel.alloc : memref<128xf32>
+  kernel.launch @pipeline(%x, %y) blocks(2) threads(64) : memref<8x256xf32>, memref<128xf32>
+  func.return %y : memref<128xf32>
+}
+
+// -----
+
+// Two bytes at a time are no copy; four and eight go through L1.
+// CHECK-LABEL: cuda.func @narrow(%h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f16>) blocks(1) threads(8) index(i32) {
+// CHECK-NEXT:  %t = cuda.thread_idx
+// CHECK-NEXT:  %s = cuda.shared 64 align 8 : !cuda.ptr<f16>
+// CHECK-NEXT:  cuda.cp_async %h[%t * 64 + 8] to %s[%t * 8] bytes 4 : !cuda.ptr<f16, const> to !cuda.ptr<f16>
+// CHECK-NEXT:  cuda.cp_async %h[%t * 64 + 16] to %s[%t * 8 + 4] bytes 8 : !cuda.ptr<f16, const> to !cuda.ptr<f16>
+// CHECK-NEXT:  cuda.cp_async_commit
+// CHECK-NEXT:  cuda.cp_async_wait 0
+// CHECK-NEXT:  %v = cuda.load %s[%t * 8] : !cuda.ptr<f16> -> f16
+// CHECK-NEXT:  cuda.store %v, %y[%t] : f16, !cuda.ptr<f16>
+// CPP:        __shared__ __align__(8) unsigned short s[64];
+// CPP:        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"((unsigned)__cvta_generic_to_shared(&s[t * 8])), "l"(&h[t * 64 + 8]) : "memory");
+// CPP:        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" :: "r"((unsigned)__cvta_generic_to_shared(&s[t * 8 + 4])), "l"(&h[t * 64 + 16]) : "memory");
+// CPP:        asm volatile("cp.async.commit_group;" ::: "memory");
+// CPP:        asm volatile("cp.async.wait_group 0;" ::: "memory");
+kernel.func @narrow(%h: memref<8x64xf16>, %y: memref<64xf16>) blocks(1) threads(8) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 8 : memref<64xf16, "shared">
+  kernel.async_copy %h[%t, 8] to %s[%t * 8] vector 2 : memref<8x64xf16> to memref<64xf16, "shared">
+  kernel.async_copy %h[%t, 16] to %s[%t * 8 + 4] vector 4 : memref<8x64xf16> to memref<64xf16, "shared">
+  kernel.async_commit
+  kernel.async_wait 0
+  %v = loop.load %s[%t * 8] : memref<64xf16, "shared">
+  loop.store %v, %y[%t] : memref<64xf16>
+}
+func.func @main(%h: memref<8x64xf16>) -> memref<64xf16> {
+  %y = kernel.alloc : memref<64xf16>
+  kernel.launch @narrow(%h, %y) blocks(1) threads(8) : memref<8x64xf16>, memref<64xf16>
+  func.return %y : memref<64xf16>
+}
+
+// -----
+
+// One thread lets the copy engine fetch 16 rows; everybody waits for its bytes.
+// CHECK-LABEL: cuda.func @bulk(%x: !kernel.tensor_map<1x16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(64) index(i32) {
+// CHECK-NEXT:  %b = cuda.block_idx
+// CHECK-NEXT:  %t = cuda.thread_idx
+// CHECK-NEXT:  %s = cuda.shared 2048 align 128 : !cuda.ptr<f32>
+// CHECK-NEXT:  %full = cuda.mbarriers 2
+// CHECK-NEXT:  %one = cuda.test[%t < 1]
+// CHECK-NEXT:  cuda.if %one {
+// CHECK-NEXT:  cuda.mbarrier_init %full[1], 1
+// CHECK-NEXT:  cuda.fence_proxy_async
+// CHECK-NEXT:  }
+// CHECK-NEXT:  cuda.syncthreads
+// CHECK-NEXT:  cuda.if %one {
+// CHECK-NEXT:  cuda.mbarrier_expect_tx %full[1], 4096
+// CHECK-NEXT:  cuda.bulk_tensor %x[%b, %b * 16 - 8, 0] to %s[1024] barrier %full[1] : !kernel.tensor_map<1x16x64xf32> to !cuda.ptr<f32>
+// CHECK-NEXT:  }
+// CHECK-NEXT:  cuda.mbarrier_wait %full[1] parity[0]
+// CHECK-NEXT:  %v = cuda.load %s[%b * 64 + %t + 1024] : !cuda.ptr<f32> -> f32
+// CHECK-NEXT:  cuda.store %v, %y[%b * 64 + %t] : f32, !cuda.ptr<f32>
+// CPP:      #ifndef DEPLO_TENSOR_MAP
+// CPP-NEXT: #define DEPLO_TENSOR_MAP
+// CPP-NEXT: struct __align__(64) TensorMap { unsigned long long words[16]; };
+// CPP-NEXT: #endif
+// CPP-NEXT: // <<<4, 64>>>
+// CPP-NEXT: extern "C" __global__ void __launch_bounds__(64) bulk(
+// CPP-NEXT: const __grid_constant__ TensorMap x,
+// CPP-NEXT: float* __restrict__ y)
+// CPP-NEXT: {
+// CPP-NEXT: const int b = blockIdx.x;
+// CPP-NEXT: const int t = threadIdx.x;
+// CPP-NEXT: __shared__ __align__(128) float s[2048];
+// CPP-NEXT: __shared__ unsigned long long full[2];
+// CPP-NEXT: const bool one = t < 1;
+// CPP-NEXT: if (one) {
+// CPP-NEXT: asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"((unsigned)__cvta_generic_to_shared(&full[1])) : "memory");
+// CPP-NEXT: asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+// CPP-NEXT: }
+// CPP-NEXT: __syncthreads();
+// CPP-NEXT: if (one) {
+// CPP-NEXT: asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 4096;" :: "r"((unsigned)__cvta_generic_to_shared(&full[1])) : "memory");
+// CPP-NEXT: asm volatile("cp.async.bulk.tensor.3d.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" :: "r"((unsigned)__cvta_generic_to_shared(&s[1024])), "l"(&x), "r"((unsigned)__cvta_generic_to_shared(&full[1])), "r"(0), "r"(b * 16 - 8), "r"(b) : "memory");
+// CPP-NEXT: }
+// CPP-NEXT: asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; @!done bra again; }" :: "r"((unsigned)__cvta_generic_to_shared(&full[1])), "r"(0) : "memory");
+// CPP-NEXT: const float v = s[b * 64 + t + 1024];
+// CPP-NEXT: y[b * 64 + t] = v;
+// CPP-NEXT: }
+kernel.func @bulk(%x: !kernel.tensor_map<1x16x64xf32>, %y: memref<4x64xf32>) blocks(4) threads(64) {
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  %one = loop.test[%t < 1]
+  scf.if %one {
+    kernel.mbarrier_init %full[1], 1
+    kernel.fence
+  }
+  kernel.barrier
+  scf.if %one {
+    kernel.mbarrier_expect_bytes %full[1], 4096
+    kernel.bulk_copy %x[%b, %b * 16 - 8, 0] to %s[1, 0, 0] barrier %full[1] : !kernel.tensor_map<1x16x64xf32> to memref<2x16x64xf32, "shared">
+  }
+  kernel.mbarrier_wait %full[1] parity[0]
+  %v = loop.load %s[1, %b, %t] : memref<2x16x64xf32, "shared">
+  loop.store %v, %y[%b, %t] : memref<4x64xf32>
+}
+func.func @main(%x: memref<4x48x64xf32>) -> memref<4x64xf32> {
+  %map = kernel.tensor_map %x : memref<4x48x64xf32> to !kernel.tensor_map<1x16x64xf32>
+  %y = kernel.alloc : memref<4x64xf32>
+  kernel.launch @bulk(%map, %y) blocks(4) threads(64) : !kernel.tensor_map<1x16x64xf32>, memref<4x64xf32>
+  func.return %y : memref<4x64xf32>
+}
+
+// -----
+
+// Neighbours at once: a vector of C++, its components by name.
+// CHECK-LABEL: cuda.func @vectors(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<bf16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(16) index(i32) {
+// CHECK-NEXT:  %b = cuda.block_idx
+// CHECK-NEXT:  %t = cuda.thread_idx
+// CHECK-NEXT:  %p, %q, %r, %u = cuda.vector_load %x[%b * 64 + %t * 4] : !cuda.ptr<f32, const> -> f32, f32, f32, f32
+// CHECK-NEXT:  %g, %k = cuda.vector_load %h[%t * 2 + 32] : !cuda.ptr<bf16, const> -> bf16, bf16
+// CHECK-NEXT:  cuda.vector_store %u, %r, %q, %p to %y[%b * 64 + %t * 4] : f32, f32, f32, f32 to !cuda.ptr<f32>
+// CPP:      // <<<4, 16>>>
+// CPP-NEXT: extern "C" __global__ void __launch_bounds__(16) vectors(
+// CPP-NEXT: const float* __restrict__ x,
+// CPP-NEXT: const unsigned short* __restrict__ h,
+// CPP-NEXT: float* __restrict__ y)
+// CPP-NEXT: {
+// CPP-NEXT: const int b = blockIdx.x;
+// CPP-NEXT: const int t = threadIdx.x;
+// CPP-NEXT: const float4 p_vector = *reinterpret_cast<const float4*>(&x[b * 64 + t * 4]);
+// CPP-NEXT: const float p = p_vector.x;
+// CPP-NEXT: const float q = p_vector.y;
+// CPP-NEXT: const float r = p_vector.z;
+// CPP-NEXT: const float u = p_vector.w;
+// CPP-NEXT: const ushort2 g_vector = *reinterpret_cast<const ushort2*>(&h[t * 2 + 32]);
+// CPP-NEXT: const unsigned short g = g_vector.x;
+// CPP-NEXT: const unsigned short k = g_vector.y;
+// CPP-NEXT: *reinterpret_cast<float4*>(&y[b * 64 + t * 4]) = float4{u, r, q, p};
+// CPP-NEXT: }
+kernel.func @vectors(%x: memref<4x64xf32>, %h: memref<64xbf16>, %y: memref<4x64xf32>) blocks(4) threads(16) {
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %p, %q, %r, %u = kernel.vector_load %x[%b, %t * 4] : memref<4x64xf32> -> f32, f32, f32, f32
+  %g, %k = kernel.vector_load %h[%t * 2 + 32] : memref<64xbf16> -> bf16, bf16
+  kernel.vector_store %u, %r, %q, %p to %y[%b, %t * 4] : f32, f32, f32, f32 to memref<4x64xf32>
+}
+func.func @main(%x: memref<4x64xf32>, %h: memref<64xbf16>) -> memref<4x64xf32> {
+  %y = kernel.alloc : memref<4x64xf32>
+  kernel.launch @vectors(%x, %h, %y) blocks(4) threads(16) : memref<4x64xf32>, memref<64xbf16>, memref<4x64xf32>
+  func.return %y : memref<4x64xf32>
+}
