@@ -37,6 +37,7 @@ from .passes.pipelines import make_pipeline
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
 from .runtime.plan import Plan
+from .runtime.sizes import Extent
 
 CUDA_STAGES = {
     "torch": None,
@@ -185,7 +186,7 @@ class Program:
             "kernels": [
                 {
                     "name": k.name,
-                    "blocks": steps[k.name].blocks,
+                    "blocks": _as_data(steps[k.name].blocks),
                     "threads": steps[k.name].threads,
                     "launches": sum(step.kernel == k.name for step in self.plan.launches),
                     **({} if k.name not in usage else vars(usage[k.name])),
@@ -209,6 +210,11 @@ class Program:
             "seconds": [{"step": n, "seconds": s} for n, s in self.compilation.seconds],
             "note": note,
         }
+
+
+def _as_data(extent: Extent) -> int | str:
+    """An extent as JSON data."""
+    return extent if isinstance(extent, int) else str(extent)
 
 
 def choose_target(target: str, captured: Captured) -> Target:

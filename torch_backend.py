@@ -84,7 +84,9 @@ def _layout(node: object) -> Callable[[torch.Tensor], torch.Tensor] | None:
     Results have them already unless PyTorch leaves gaps between elements, or repeats them.
     """
     value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
-    if not isinstance(value, torch.Tensor) or value.is_contiguous():
+    if not isinstance(value, torch.Tensor) or any(isinstance(n, torch.SymInt) for n in value.shape):
+        return None
+    if value.is_contiguous():
         return None
     shape, strides = value.shape, value.stride()
     repeated = [axis for axis, stride in enumerate(strides) if stride == 0]

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .importer import Importer
+from .sizes import InputTensor, input_sizes
 from .view_outputs import outputs_of, results_of
+
+
+def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
+    """The inputs that are tensors; numbers besides them are their sizes."""
+    tensors: list[InputTensor] = []
+    for position, node in enumerate(placeholders):
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            example = tuple(n.node.hint if isinstance(n, torch.SymInt) else n for n in value.shape)
+            tensors.append(InputTensor(position, node.name, value, example))
+        elif not isinstance(value, torch.SymInt):
+            raise UnsupportedOpError(f"input {node.name} is a {type(value).__name__}, not a tensor")
+    return tensors
+
+
+def _limits(tensors: Sequence[InputTensor]) -> Mapping[Any, ValueRanges[Any]]:
+    """The range of each symbol; Dynamo checks it before each call."""
+    for tensor in tensors:
+        if isinstance(tensor.value, FakeTensor) and tensor.dynamic_extents():
+            environment = tensor.value.fake_mode.shape_env
+            return {} if environment is None else environment.var_to_range
+    return {}
 
 
 def capture_graph(graph: torch.fx.GraphModule) -> Captured:
@@ -16,20 +44,22 @@ def capture_graph(graph: torch.fx.GraphModule) -> Captured:
 
     Raises UnsupportedOpError, which lists everything that is not supported.
     """
-    importer = Importer()
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    tensors = _tensors(placeholders)
+    sizes = input_sizes(tensors, (), _limits(tensors))
+    importer = Importer(sizes=sizes)
     arguments: list[Argument] = []
-    for position, node in enumerate(n for n in graph.graph.nodes if n.op == "placeholder"):
-        value = node.meta.get("val")
-        if not isinstance(value, torch.Tensor):
-            raise UnsupportedOpError(
-                "sizes that change from call to call are not supported: torch.compile(..., dynamic=False)"
-            )
+    for tensor in tensors:
+        node, value = placeholders[tensor.position], tensor.value
         importer.add_argument(node, value, node.name, {})
-        shape = tuple(value.shape)
+        shape = tuple(sizes.extent(n) for n in value.shape)
         arguments.append(
-            Argument(node.name, "input", node.name, position, shape, value.dtype, value.device)
+            Argument(
+                node.name, "input", node.name, tensor.position, shape, value.dtype, value.device
+            )
         )
-    outputs = outputs_of(graph.graph, {argument.name: i for i, argument in enumerate(arguments)})
+    positions = {argument.name: i for i, argument in enumerate(arguments)}
+    outputs = outputs_of(graph.graph, positions)
     graph.graph.eliminate_dead_code()
     for node in graph.graph.nodes:
         if node.op == "call_function":

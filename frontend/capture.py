@@ -26,7 +26,7 @@ from .importer import Fallback, Importer, has_effect
 from .python_values import Inputs, close_over, with_closed_over
 from .size_one import dynamic_sizes
 from .sizes import Sizes, check_guards
-from .view_outputs import Output, outputs_of, results_of
+from .view_outputs import Output, ReturnedSize, outputs_of, results_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
 
@@ -91,6 +91,9 @@ class Captured:
         """The outputs of a call, organized as the original's, from `@main`'s results and arguments."""
         flat: list[Any] = []
         for output in self.outputs:
+            if isinstance(output.value, ReturnedSize):
+                flat.append(output.value.of(arguments))
+                continue
             if output.index is None:
                 flat.append(output.value)
                 continue
@@ -138,7 +141,9 @@ def capture(
         module = program
     asked = asked_axes(module, inputs, dynamic_shapes)
     exported = export(module, inputs, fallback, dynamic_shapes, asked)
-    sizes = dynamic_sizes(exported, module, inputs, fallback, asked)
+    sizes = Sizes()
+    if dynamic_shapes is not None:
+        sizes = dynamic_sizes(exported, module, inputs, fallback, asked)
     captured = _import(exported, tuple(kwargs or {}), fallback, sizes)
     return _as_called(captured, module, args, kwargs or {}, inputs)
 

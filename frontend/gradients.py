@@ -21,6 +21,22 @@ _BY_PYTORCH = (
 )
 
 
+def _max_pool_backward(
+    gradient: Tensor,
+    value: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: Tensor,
+) -> Tensor:
+    """Each window's gradient goes to where its maximum was, a position in the plane of its channel."""
+    planes = torch.zeros_like(value).flatten(-2)
+    added = planes.scatter_add(-1, indices.flatten(-2), gradient.flatten(-2))
+    return added.reshape(value.shape)
+
+
 def _attention(
     query: Tensor,
     key: Tensor,
@@ -164,6 +180,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _attention_backward,
     aten.convolution_backward.default: _convolution_backward,
+    aten.max_pool2d_with_indices_backward.default: _max_pool_backward,
 }
 
 

@@ -48,8 +48,6 @@ def dynamic_sizes(
 
     Raises UnsupportedOpError if the program is another one for them.
     """
-    if not asked:
-        return Sizes()
     tensors = input_tensors(exported, inputs)
     extents = {(t.position, axis): expr for t in tensors for axis, expr in t.dynamic_extents()}
     wanted = {
@@ -90,14 +88,14 @@ def dynamic_sizes(
 def _wants_one(asked: AskedAxis, tensors: Sequence[InputTensor]) -> bool:
     """Whether an axis is to have extent 1 sometimes: it was asked for, or is so in the example."""
     examples = {tensor.position: tensor.example for tensor in tensors}
-    example = examples[asked.position].shape[asked.axis]
+    example = examples[asked.position][asked.axis]
     return asked.minimum == 1 or (asked.minimum is None and example == 1)
 
 
 def _examples(exported: torch.export.ExportedProgram, inputs: Inputs) -> dict[sympy.Symbol, int]:
     """The symbols' values where `exported` was made."""
     return {
-        expr: tensor.example.shape[axis]
+        expr: tensor.example[axis]
         for tensor in input_tensors(exported, inputs)
         for axis, expr in tensor.dynamic_extents()
         if isinstance(expr, sympy.Symbol)

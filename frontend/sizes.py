@@ -204,7 +204,8 @@ class InputTensor:
     position: int
     name: str
     value: torch.Tensor
-    example: torch.Tensor
+    example: tuple[int, ...]
+    """The shape that the caller gave it."""
 
     def dynamic_extents(self) -> list[tuple[int, Any]]:
         """The axes whose extents are dynamic, each with export's expression."""
@@ -227,7 +228,7 @@ def input_tensors(exported: torch.export.ExportedProgram, inputs: Inputs) -> lis
     if len(names) != len(examples):
         raise UnsupportedOpError("dynamic_shapes: an input is neither tensor nor number")
     return [
-        InputTensor(position, name, values[name], example)
+        InputTensor(position, name, values[name], tuple(example.shape))
         for position, (name, example) in enumerate(zip(names, examples, strict=True))
         if isinstance(values[name], torch.Tensor) and isinstance(example, torch.Tensor)
     ]
@@ -255,7 +256,7 @@ def input_sizes(
             if isinstance(expr, sympy.Symbol) and expr not in known:
                 label = names.get((tensor.position, axis)) or f"{tensor.name}:{axis}"
                 smallest = 1 if expr in may_be_one else TRACED_EXTENT
-                known[expr] = _size(label, limits[expr], smallest, tensor.example.shape[axis])
+                known[expr] = _size(label, limits[expr], smallest, tensor.example[axis])
     for symbol, place in seen.items():
         if symbol not in known:
             raise UnsupportedOpError(

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import sympy
 import torch
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
@@ -74,10 +75,26 @@ class View:
 
 
 @dataclass(frozen=True)
-class Output:
-    """One flattened output: a result of `@main`, one of its arguments, a view of these, or a constant."""
+class ReturnedSize:
+    """A number that a program returns, computed from sizes of its arguments."""
 
-    source: Literal["result", "argument", "constant"]
+    expr: Any
+    axes: Mapping[sympy.Symbol, tuple[int, int]]
+
+    def of(self, arguments: Sequence[Any]) -> int:
+        """The number for these arguments."""
+        known = {symbol: arguments[i].shape[axis] for symbol, (i, axis) in self.axes.items()}
+        return int(self.expr.xreplace(known))
+
+
+@dataclass(frozen=True)
+class Output:
+    """One flattened output: a result of `@main`, one of its arguments, a view of these, a constant or a size.
+
+    Of a size, `value` computes it from the arguments.
+    """
+
+    source: Literal["result", "argument", "constant", "size"]
     index: int | None = None
     value: object = None
     view: View | None = None
@@ -101,22 +118,19 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
 
     `arguments` are the positions of the tensors among `@main`'s arguments, by name.
     """
+    axes = _defining_axes(graph, arguments)
     (returned,) = graph.output_node().args
     flat = pytree.tree_leaves(returned, is_leaf=lambda value: value is None)
     results: dict[torch.fx.Node, int] = {}
     outputs: list[Output] = []
     for value, viewed in zip(flat, _viewed(flat), strict=True):
-        if viewed is None:
+        said = value.meta.get("val") if isinstance(value, torch.fx.Node) else value
+        if is_symbolic(said):
+            outputs.append(Output("size", value=ReturnedSize(said.node.expr, axes)))
+        elif viewed is None:
             outputs.append(Output("constant", value=value))
-            continue
-        root, view = viewed
-        if root.name in arguments:
-            outputs.append(Output("argument", arguments[root.name], view=view))
-        elif root.op == "placeholder":
-            outputs.append(Output("constant", value=root.meta.get("val")))
         else:
-            index = results.setdefault(root, len(results))
-            outputs.append(Output("result", index, view=view))
+            outputs.append(_tensor_output(*viewed, arguments, results))
     nodes = list(results)
     for index, node in enumerate(nodes):
         if (order := _order_in_memory(node)) is not None:
@@ -127,6 +141,34 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
             ]
     graph.output_node().args = (tuple(nodes),)
     return tuple(outputs)
+
+
+def _defining_axes(
+    graph: torch.fx.Graph, arguments: Mapping[str, int]
+) -> dict[sympy.Symbol, tuple[int, int]]:
+    """For each symbol, an argument and its axis whose whole extent it is."""
+    found: dict[sympy.Symbol, tuple[int, int]] = {}
+    for node in graph.nodes:
+        value = node.meta.get("val")
+        if node.op == "placeholder" and isinstance(value, torch.Tensor) and node.name in arguments:
+            for axis, extent in enumerate(value.shape):
+                if isinstance(extent, torch.SymInt):
+                    found.setdefault(extent.node.expr, (arguments[node.name], axis))
+    return found
+
+
+def _tensor_output(
+    root: torch.fx.Node,
+    view: View | None,
+    arguments: Mapping[str, int],
+    results: dict[torch.fx.Node, int],
+) -> Output:
+    """The output that is `view` of `root`, which becomes a result if it is no argument."""
+    if root.name in arguments:
+        return Output("argument", arguments[root.name], view=view)
+    if root.op == "placeholder":
+        return Output("constant", value=root.meta.get("val"))
+    return Output("result", results.setdefault(root, len(results)), view=view)
 
 
 def results_of(graph: torch.fx.Graph) -> list[torch.fx.Node]:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from deplo.errors import UsageError
+from deplo.torch_backend import deplo_backend
 
 
 @pytest.fixture(autouse=True)
@@ -180,3 +181,53 @@ def test_whole_models(architecture: str) -> None:
     with torch.no_grad():
         ours = torch.compile(model.module, backend="deplo")(**model.inputs).logits
         torch.testing.assert_close(ours, eager(**model.inputs).logits)
+
+
+# --------------------------------------------------------------------------- sizes that change
+
+
+def count_graphs() -> tuple[list[int], Callable[..., Any]]:
+    """A backend that compiles as deplo's, and the number of graphs that it got."""
+    graphs: list[int] = []
+
+    def backend(graph, inputs, **options):
+        graphs.append(len(graph.graph.nodes))
+        return deplo_backend(graph, inputs, **options)
+
+    return graphs, backend
+
+
+def test_one_graph_for_all_sizes_forward_and_backward() -> None:
+    def program(x, w):
+        return (x @ w).relu().reshape(-1) * x.shape[0]
+
+    graphs, backend = count_graphs()
+    compiled = torch.compile(program, backend=backend, dynamic=True)
+    for rows in (3, 5, 17):
+        x = torch.randn(rows, 4, requires_grad=True)
+        w = torch.randn(4, 4, requires_grad=True)
+        results = []
+        for function in (compiled, program):
+            y = function(x, w)
+            results.append((y, *torch.autograd.grad(y.square().sum(), (x, w))))
+        for ours, eager in zip(*results, strict=True):
+            torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-4)
+    assert len(graphs) == 1
+
+
+def test_the_second_size_makes_a_graph_for_all() -> None:
+    graphs, backend = count_graphs()
+    module = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.LayerNorm(8), torch.nn.GELU())
+    compiled = torch.compile(module, backend=backend)
+    with torch.no_grad():
+        for length in (4, 6, 9, 33):
+            x = torch.randn(2, length, 8)
+            torch.testing.assert_close(compiled(x), module(x), rtol=1e-5, atol=1e-5)
+    assert len(graphs) == 2
+
+
+def test_a_size_among_the_results() -> None:
+    compiled = torch.compile(lambda x: (x + 1, x.shape[0] * 2), backend="deplo", dynamic=True)
+    for rows in (3, 8):
+        y, size = compiled(torch.zeros(rows, 2))
+        assert (y.shape, size) == ((rows, 2), 2 * rows)
