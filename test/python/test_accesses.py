@@ -114,8 +114,9 @@ def test_nothing_is_counted_unasked() -> None:
 
 @pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])
 @pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("skipped", ["", "pad-smem"], ids=["padded", "not padded"])
 def test_the_machine_counts_the_conflicts_that_the_analysis_predicts(
-    schedule: str, transposed: bool
+    skipped: str, schedule: str, transposed: bool
 ) -> None:
     module = parse(product(64, 64, 64, transposed=transposed))
     predicted: dict[str, list[int]] = {}
@@ -124,7 +125,8 @@ def test_the_machine_counts_the_conflicts_that_the_analysis_predicts(
             each = SchedulePass(target="sm_90a", **SCHEDULES[schedule])
         if each.name == "materialize-tile":
             predicted = predictions(module)
-        each.apply(make_context(), module)
+        if each.name != skipped:
+            each.apply(make_context(), module)
     rng = np.random.default_rng(0)
     inputs = [rng.standard_normal(s).astype(np.float32) for s in ((64, 64), (64, 64), (64,))]
     counted: dict[str, list[int]] = {}
@@ -132,6 +134,7 @@ def test_the_machine_counts_the_conflicts_that_the_analysis_predicts(
         if row.space == "shared" and row.operation == "cuda.load":
             counted.setdefault(row.memory, []).append(row.worst)
     assert len(predicted) == 2
+    assert not skipped or schedule == "small" or max(map(max, predicted.values())) > 1
     assert {slab: sorted(turns) for slab, turns in counted.items()} == predicted
 
 
