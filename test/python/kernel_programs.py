@@ -4,11 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 from ir_programs import make_context, parse
 from xdsl.dialects.builtin import ModuleOp
 
+from deplo.dialects.cuda_printer import cuda_source
+from deplo.errors import MissingEnvironmentError
 from deplo.interpreter import execute
 from deplo.passes.kernel.lower_to_cuda import LowerToCudaPass
+from deplo.runtime.nvrtc import Cubin, compile_cuda
 
 BLOCKS, THREADS = 2, 64
 
@@ -68,6 +72,14 @@ class Program:
     def right(self) -> np.ndarray:
         """What it should compute."""
         return self.expected(INPUT).reshape(-1)
+
+
+def cubin(module: ModuleOp, architecture: str) -> Cubin:
+    """The machine code of a module's kernels; skips the test where there is no NVRTC."""
+    try:
+        return compile_cuda(cuda_source(module), architecture)
+    except MissingEnvironmentError as error:
+        pytest.skip(f"no NVRTC: {error}")
 
 
 INPUT = np.random.default_rng(1).standard_normal((8, 256)).astype(np.float32)

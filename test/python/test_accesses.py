@@ -2,10 +2,18 @@
 
 import numpy as np
 import pytest
+from ir_programs import make_context, parse
 from kernel_programs import INPUT, PROGRAMS, Program
+from test_matmul_schedules import SCHEDULES, product
+from xdsl.dialects.builtin import ModuleOp
 
 from deplo import interpreter
+from deplo.analysis.bank_conflicts import conflict_degree, slab_shape
+from deplo.dialects.loop import LoadOp
+from deplo.dialects.tile import LaunchOp, StageOp
 from deplo.interpreter import AccessRow, access_rows
+from deplo.passes.pipelines import make_pipeline
+from deplo.passes.tile.schedule import SchedulePass
 
 
 def rows_of(body: str, level: str = "kernel") -> dict[str, AccessRow]:
@@ -102,3 +110,44 @@ def test_nothing_is_counted_unasked() -> None:
     history = interpreter.History()
     interpreter.execute(PROGRAMS["pipeline"].kernel_module(), [INPUT], history)
     assert history.accesses is None
+
+
+@pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("skipped", ["", "pad-smem"], ids=["padded", "not padded"])
+def test_the_machine_counts_the_conflicts_that_the_analysis_predicts(
+    skipped: str, schedule: str, transposed: bool
+) -> None:
+    module = parse(product(64, 64, 64, transposed=transposed))
+    predicted: dict[str, list[int]] = {}
+    for each in make_pipeline("loop-to-cuda", "sm_90a"):
+        if isinstance(each, SchedulePass):
+            each = SchedulePass(target="sm_90a", **SCHEDULES[schedule])
+        if each.name == "materialize-tile":
+            predicted = predictions(module)
+        if each.name != skipped:
+            each.apply(make_context(), module)
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal(s).astype(np.float32) for s in ((64, 64), (64, 64), (64,))]
+    counted: dict[str, list[int]] = {}
+    for row in access_rows(module, inputs):
+        if row.space == "shared" and row.operation == "cuda.load":
+            counted.setdefault(row.memory, []).append(row.worst)
+    assert len(predicted) == 2
+    assert not skipped or schedule == "small" or max(map(max, predicted.values())) > 1
+    assert {slab: sorted(turns) for slab, turns in counted.items()} == predicted
+
+
+def predictions(module: ModuleOp) -> dict[str, list[int]]:
+    """The turns of each load of each slab, as `analysis/bank_conflicts.py` has them."""
+    (launch,) = [op for op in module.walk() if isinstance(op, LaunchOp)]
+    found: dict[str, list[int]] = {}
+    for stage in (op for op in module.walk() if isinstance(op, StageOp)):
+        pad = 0 if stage.pad is None else stage.pad.value.data
+        loads = [use.operation for use in stage.slab.uses]
+        found[stage.slab.name_hint or ""] = sorted(
+            conflict_degree(load, launch, slab_shape(load, pad))
+            for load in loads
+            if isinstance(load, LoadOp)
+        )
+    return found

@@ -5,15 +5,14 @@ import re
 import numpy as np
 import pytest
 from ir_programs import parse
-from kernel_programs import PROGRAMS, Program, source
+from kernel_programs import PROGRAMS, Program, cubin, source
 
 from deplo.analysis.plan import build_plan
 from deplo.analysis.targets import require_architecture
-from deplo.dialects.cuda_printer import cuda_source, kernel_texts
-from deplo.errors import DeploError, MissingEnvironmentError
+from deplo.dialects.cuda_printer import kernel_texts
+from deplo.errors import DeploError
 from deplo.interpreter import execute
 from deplo.interpreter.simt import MachineFault
-from deplo.runtime.nvrtc import compile_cuda
 
 LEVELS = ["kernel", "cuda"]
 COMPILED = [
@@ -220,13 +219,9 @@ def test_a_mutant_is_caught(name: str, level: str) -> None:
 
 @pytest.mark.parametrize(("name", "architecture"), COMPILED)
 def test_it_compiles_without_warnings(name: str, architecture: str) -> None:
-    source = cuda_source(PROGRAMS[name].cuda_module())
-    try:
-        cubin = compile_cuda(source, architecture)
-    except MissingEnvironmentError as error:
-        pytest.skip(f"no NVRTC: {error}")
-    assert cubin.warnings == ()
-    assert (cubin.usage["k"].spill_stores, cubin.usage["k"].stack_bytes) == (0, 0)
+    compiled = cubin(PROGRAMS[name].cuda_module(), architecture)
+    assert compiled.warnings == ()
+    assert (compiled.usage["k"].spill_stores, compiled.usage["k"].stack_bytes) == (0, 0)
 
 
 def test_an_architecture_without_the_instruction_is_refused() -> None:

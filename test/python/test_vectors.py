@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 from ir_programs import make_context, parse
-from kernel_programs import PROGRAMS, Program
+from kernel_programs import PROGRAMS, Program, cubin
 
-from deplo.dialects.cuda_printer import cuda_source
-from deplo.errors import MissingEnvironmentError
 from deplo.interpreter import execute
 from deplo.interpreter.simt import MachineFault
 from deplo.passes.kernel.lower_to_cuda import LowerToCudaPass
-from deplo.runtime.nvrtc import compile_cuda
 
 MUTANTS = {
     "no barrier": ("kernel.barrier // filled\n", "", "another thread wrote"),
@@ -90,8 +87,4 @@ kernel.func @k(%x: memref<64x{type}>, %y: memref<64x{type}>) blocks(1) threads({
 }}""")
     LowerToCudaPass().apply(make_context(), module)
     module.verify()
-    try:
-        cubin = compile_cuda(cuda_source(module), "sm_80")
-    except MissingEnvironmentError as error:
-        pytest.skip(f"no NVRTC: {error}")
-    assert cubin.warnings == ()
+    assert cubin(module, "sm_80").warnings == ()
