@@ -252,19 +252,27 @@ def test_a_stage_copies_a_slab() -> None:
     np.testing.assert_array_equal(run(TILE_PROGRAMS["staged_transposed"], x)[0], x[2:6, 3:8].T)
 
 
-def test_a_stage_out_of_bounds_is_reported() -> None:
-    text = kernel(
+def staged_from(start: str) -> str:
+    """A program that copies eight elements of a row from `start` on."""
+    return kernel(
         "4x8xf32",
         "8xf32",
         "%t = 8 : thread",
         8,
-        """
-        %xs = tile.stage %in[1, 1] : memref<4x8xf32> -> memref<8xf32, "shared">
+        f"""
+        %xs = tile.stage %in[1, {start}] : memref<4x8xf32> -> memref<8xf32, "shared">
         %v = loop.load %xs[%t] : memref<8xf32, "shared">
         loop.store %v, %out[%t] : memref<8xf32>""",
     )
-    with pytest.raises(ProgramError, match=r"'tile\.stage' copies out of bounds"):
-        run(text, X)
+
+
+def test_a_stage_is_zero_past_the_end() -> None:
+    np.testing.assert_array_equal(run(staged_from("3"), X)[0], [*X[1, 3:], 0, 0, 0])
+
+
+def test_a_stage_from_before_the_start_is_reported() -> None:
+    with pytest.raises(ProgramError, match=r"'tile\.stage' copies what is before the source"):
+        run(staged_from("-1"), X)
 
 
 @pytest.mark.parametrize("name", TILE_PROGRAMS)

@@ -231,3 +231,26 @@ def test_a_size_among_the_results() -> None:
     for rows in (3, 8):
         y, size = compiled(torch.zeros(rows, 2))
         assert (y.shape, size) == ((rows, 2), 2 * rows)
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "resnet"])
+def test_steps_of_a_model_are_those_of_eager(architecture: str) -> None:
+    pytest.importorskip("transformers")
+    from whole_models import build
+
+    model = build(architecture)
+    for module in model.module.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        elif hasattr(module, "attn_dropout"):
+            module.attn_dropout.p = 0.0
+    trained = [model.module.train(), copy.deepcopy(model.module).train()]
+    programs = [trained[0], torch.compile(trained[1], backend="deplo")]
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.05) for each in trained]
+    for _ in range(3):
+        for program, optimizer in zip(programs, optimizers, strict=True):
+            optimizer.zero_grad()
+            program(**model.inputs).logits.square().mean().backward()
+            optimizer.step()
+    for eager, ours in zip(*(each.parameters() for each in trained), strict=True):
+        torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-5)
