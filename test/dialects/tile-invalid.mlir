@@ -233,3 +233,18 @@ func.func @main(%v: f32, %i: index) {
   %s = tile.combine add %v over(%i) : f32
   func.return
 }
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{pad must be positive, got 0}}
+      %s = tile.stage %x[%r, 0] pad 0 : memref<4x8xf32> -> memref<8xf32, "shared">
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}

@@ -10,7 +10,7 @@ builtin.module {
     %y = loop.kernel @sum(%x) : (tensor<32x2048xf32>) -> tensor<32x256xf32> {
     ^bb0(%x: memref<32x2048xf32>, %y: memref<32x256xf32>):
       tile.launch (%row = 32 : block, %lane = 256 : thread) schedule(#tile.schedule<threads = 256>) {
-        %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
+        %xs = tile.stage %x[%row, 0] pad 1 : memref<32x2048xf32> -> memref<2048xf32, "shared">
         %p = loop.for %k = 0 to 8 reduce(add) -> f32 {
           %v = loop.load %xs[%k * 256 + %lane] : memref<2048xf32, "shared">
           loop.yield %v : f32
@@ -24,7 +24,7 @@ builtin.module {
   func.func @undecided(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %y = loop.kernel @open(%x) : (tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
-      tile.launch (%i = 4 : thread) {
+      tile.launch (%i = 4 : thread) schedule(#tile.schedule<m = 0, n = 0, block_m = 4, block_k = 16>) {
         %v = loop.load %x[%i] : memref<4xf32>
         loop.store %v, %y[%i] : memref<4xf32>
       }

@@ -1,0 +1,53 @@
+// RUN: deplo-opt %s -p pad-smem --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p pad-smem,pad-smem --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p pad-smem,materialize-tile --split-input-file --check-each-pass | FileCheck %s --check-prefix=SHARED
+
+// The lanes of a warp read 32 rows of 32 words: all of one bank, until rows are a word longer.
+// CHECK:      tile.stage %in[0, 0] pad 1 : memref<32x32xf32> -> memref<32x32xf32, "shared">
+// SHARED:     kernel.shared : memref<32x33xf32, "shared">
+// SHARED-DAG: loop.load %{{.+}}[%t, 3] : memref<32x33xf32, "shared">
+// REMARK: remark: pad-smem: rows: s_smem: 1 more, 32 turns of a warp become 1
+// REMARK: remark: pad-smem: rows: declined: s_smem is padded already
+func.func @main(%x: tensor<32x32xf32>) -> tensor<32xf32> {
+  %y = loop.kernel @rows(%x) : (tensor<32x32xf32>) -> tensor<32xf32> {
+  ^bb0(%in: memref<32x32xf32>, %out: memref<32xf32>):
+    tile.launch (%t = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+      %s_smem = tile.stage %in[0, 0] : memref<32x32xf32> -> memref<32x32xf32, "shared">
+      %v = loop.load %s_smem[%t, 3] : memref<32x32xf32, "shared">
+      loop.store %v, %out[%t] : memref<32xf32>
+    }
+  }
+  func.return %y : tensor<32xf32>
+}
+
+// -----
+
+// Neighbours in one row are in banks of their own, and one word for all lanes is no conflict.
+// REMARK: remark: pad-smem: row: declined: s_smem: no padding saves a turn
+func.func @main(%x: tensor<32x32xf32>) -> tensor<32xf32> {
+  %y = loop.kernel @row(%x) : (tensor<32x32xf32>) -> tensor<32xf32> {
+  ^bb0(%in: memref<32x32xf32>, %out: memref<32xf32>):
+    tile.launch (%t = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+      %s_smem = tile.stage %in[0, 0] : memref<32x32xf32> -> memref<32x32xf32, "shared">
+      %v = loop.load %s_smem[3, %t] : memref<32x32xf32, "shared">
+      %w = loop.load %s_smem[4, 4] : memref<32x32xf32, "shared">
+      %z = arith.addf %v, %w : f32
+      loop.store %z, %out[%t] : memref<32xf32>
+    }
+  }
+  func.return %y : tensor<32xf32>
+}
+
+// -----
+
+// REMARK: remark: pad-smem: plain: declined: nothing is staged
+func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {
+  %y = loop.kernel @plain(%x) : (tensor<32xf32>) -> tensor<32xf32> {
+  ^bb0(%in: memref<32xf32>, %out: memref<32xf32>):
+    tile.launch (%t = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+      %v = loop.load %in[%t] : memref<32xf32>
+      loop.store %v, %out[%t] : memref<32xf32>
+    }
+  }
+  func.return %y : tensor<32xf32>
+}
