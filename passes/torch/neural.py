@@ -116,7 +116,7 @@ def _along_axis(e: Lowering, op: Any, over: Any) -> SSAValue:
 
 
 def _attention(e: Lowering, op: t.ScaledDotProductAttentionOp) -> SSAValue:
-    """softmax(query @ key.T * scale + mask) @ value; a row that is masked whole gives zeros."""
+    """softmax(query @ key.T * scale + mask) @ value; a row whose scores are all -inf gives zeros."""
     if op.number("dropout_p") != 0:
         raise Refusal(f"dropout_p = {op.number('dropout_p')}")
     query, key, value = (e.cast(v, e.element) for v in (op.query, op.key, op.value))
@@ -126,11 +126,9 @@ def _attention(e: Lowering, op: t.ScaledDotProductAttentionOp) -> SSAValue:
     width = shape_of(query)[-1]
     factor = scale if scale is not None else 1 / math.sqrt(width) if width != 0 else 1.0
     scores = e.with_number(Function.MUL, product(e, query, key, transposed=True), factor)
-    scores, masked = _masked(e, op, scores)
+    scores = _masked(e, op, scores)
     axis = len(shape_of(scores)) - 1
-    weights = softmax_over(e, scores, axis)
-    if masked:
-        weights = _zero_where_all_masked(e, scores, weights, axis)
+    weights = _zero_where_all_masked(e, scores, softmax_over(e, scores, axis), axis)
     return e.broadcast(product(e, weights, value), e.shape)
 
 
@@ -145,15 +143,13 @@ def _shared_heads(e: Lowering, value: SSAValue, heads: Extent) -> SSAValue:
     return e.index_map([value], [index], (*shape[:-3], heads, *shape[-2:]), suffix="heads")
 
 
-def _masked(
-    e: Lowering, op: t.ScaledDotProductAttentionOp, scores: SSAValue
-) -> tuple[SSAValue, bool]:
-    """The scores with masked positions at -inf, and whether anything may be masked."""
+def _masked(e: Lowering, op: t.ScaledDotProductAttentionOp, scores: SSAValue) -> SSAValue:
+    """The scores with masked positions at -inf."""
     if op.flag("is_causal"):
         if op.attn_mask is not None:
             raise Refusal("attn_mask together with is_causal")
         row, column = dims(len(shape_of(scores)))[-2:]
-        below = e.index_map(
+        return e.index_map(
             [scores],
             [dims(len(shape_of(scores)))],
             shape_of(scores),
@@ -161,15 +157,14 @@ def _masked(
             fill=-math.inf,
             suffix="causal",
         )
-        return below, False  # position 0 is never masked
     if op.attn_mask is None:
-        return scores, False
+        return scores
     shape = broadcast_shapes(shape_of(scores), shape_of(op.attn_mask))
     scores = e.broadcast(scores, shape)
     if not is_bool(element_of(op.attn_mask)):
-        return e.apply(Function.ADD, scores, e.argument(op.attn_mask, shape=shape)), True
+        return e.apply(Function.ADD, scores, e.argument(op.attn_mask, shape=shape))
     mask = e.argument(op.attn_mask, i1, shape)
-    return e.select(mask, scores, e.fill_like(scores, -math.inf)), True
+    return e.select(mask, scores, e.fill_like(scores, -math.inf))
 
 
 def _zero_where_all_masked(e: Lowering, scores: SSAValue, weights: SSAValue, axis: int) -> SSAValue:

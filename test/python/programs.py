@@ -259,6 +259,13 @@ _add("cat_with_empty", lambda a, b: torch.cat([a, b, a], 0), _randn(3, 2), _rand
 _add("cat_three", lambda a, b, c: torch.cat([a, b, c]).exp(), _randn(3), _randn(1), _randn(5))
 _add("stack", lambda a, b: torch.stack([a, b * 2], 1), _randn(3, 5), _randn(3, 5))
 _add("slices", lambda x: (-x[-3:], -x[:-2:2], -x[1:100:3], -x[..., -1]), _randn(7, 5))
+_add(
+    "attention_without_a_score",  # every score of the second query is -inf
+    lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+    lambda: torch.tensor([[[1.0, 1.0], [-torch.inf, 1.0]]]),
+    lambda: torch.ones(1, 3, 2),
+    _randn(1, 3, 2),
+)
 _add("empty_slice", lambda x: x[5:2] + 1, _randn(7, 5))
 _add("pad", lambda x: F.pad(x, (1, 2, 0, 3), value=0.5), _randn(3, 5))
 _add("roll_by_cat", lambda x: torch.cat([x[:, -2:], x[:, :-2]], 1) * x, _randn(3, 7))
