@@ -233,7 +233,7 @@ def test_a_size_among_the_results() -> None:
         assert (y.shape, size) == ((rows, 2), 2 * rows)
 
 
-@pytest.mark.parametrize("architecture", ["gpt2", "resnet"])
+@pytest.mark.parametrize("architecture", ["resnet"])
 def test_steps_of_a_model_are_those_of_eager(architecture: str) -> None:
     pytest.importorskip("transformers")
     from whole_models import build
@@ -242,8 +242,6 @@ def test_steps_of_a_model_are_those_of_eager(architecture: str) -> None:
     for module in model.module.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-        elif hasattr(module, "attn_dropout"):
-            module.attn_dropout.p = 0.0
     trained = [model.module.train(), copy.deepcopy(model.module).train()]
     programs = [trained[0], torch.compile(trained[1], backend="deplo")]
     optimizers = [torch.optim.SGD(each.parameters(), lr=0.05) for each in trained]
