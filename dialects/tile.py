@@ -18,14 +18,12 @@ unit of work for the thread pool and has one thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
-    DictionaryAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -73,6 +71,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from .index import AffineIndex, affine_map, normalize_operands, verify_access
 from .scalars import Combiner, CombinerAttr, verify_combiner
+from .schedule import ScheduleAttr
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 
 SHARED = StringAttr("shared")
@@ -123,89 +122,6 @@ class AxisAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
         extent = parse_extent(parser)
         parser.parse_punctuation(":")
         return (ExtentAttr(extent), LevelAttr(parser.parse_str_enum(Level)))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One decision that a schedule may hold, and what it means."""
-
-    name: str
-    meaning: str
-
-
-CHOICES = {
-    c.name: c
-    for c in (
-        Choice("threads", "threads of one block; 1 on a CPU"),
-        Choice("serial", "output elements that one thread computes in a loop of its own"),
-        Choice("m", "the axis of the rows of a contraction, counted from 0"),
-        Choice("n", "the axis of its columns"),
-        Choice("block_m", "rows of the result that one block computes"),
-        Choice("block_n", "columns of the result that one block computes"),
-        Choice("block_k", "positions of the reduced axis that a block has in its scratchpad"),
-        Choice("thread_m", "rows of the result that one thread computes"),
-        Choice("thread_n", "columns of the result that one thread computes"),
-    )
-}
-"""Every key a schedule may hold."""
-
-AXES = ("m", "n")
-"""The choices that are axes, and so may be 0."""
-
-
-@irdl_attr_definition
-class ScheduleAttr(ParametrizedAttribute):
-    """What was decided for a launch: `#tile.schedule<threads = 256>`.
-
-    A launch without a schedule has nothing decided yet; `#tile.schedule<>` was decided to be empty.
-    """
-
-    name = "tile.schedule"
-
-    choices: DictionaryAttr
-
-    def __init__(self, **choices: int):
-        super().__init__(DictionaryAttr({k: IntegerAttr(v, i64) for k, v in choices.items()}))
-
-    def get(self, choice: str) -> int | None:
-        """The value of a choice, or None if it is absent."""
-        value = self.choices.data.get(choice)
-        assert value is None or isinstance(value, IntegerAttr)
-        return None if value is None else value.value.data
-
-    def with_choices(self, **choices: int) -> ScheduleAttr:
-        """This schedule with some choices made or made otherwise."""
-        known = {
-            key: value.value.data
-            for key, value in self.choices.data.items()
-            if isinstance(value, IntegerAttr)
-        }
-        return ScheduleAttr(**(known | choices))
-
-    def verify(self) -> None:
-        for key, value in self.choices.data.items():
-            if key not in CHOICES:
-                raise VerifyException(
-                    f"unknown choice `{key}`; a schedule has {', '.join(CHOICES)}"
-                )
-            if not isinstance(value, IntegerAttr) or value.value.data < (key not in AXES):
-                raise VerifyException(f"`{key}` must be a positive integer, got {value}")
-
-    def print_parameters(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_list(
-                self.choices.data, lambda key: printer.print_string(f"{key} = {self.get(key)}")
-            )
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        def parse_choice() -> tuple[str, Attribute]:
-            key = parser.parse_identifier()
-            parser.parse_punctuation("=")
-            return key, IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
-
-        pairs = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_choice)
-        return (DictionaryAttr(dict(pairs)),)
 
 
 @irdl_op_definition

@@ -31,8 +31,9 @@ from ...analysis.cost import executions, hints_of, trips
 from ...analysis.targets import Target, get_target
 from ...dialects.affine import ZERO, product
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, Size, extent_expr
-from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, ScheduleAttr, StageOp
+from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ..decisions import record
 from .rewrite_indices import rewrite_index
 

@@ -36,8 +36,9 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import extent_expr
-from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, ScheduleAttr, StageOp
+from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ..decisions import record
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index

@@ -28,7 +28,8 @@ from ...analysis.contraction import Contraction, find_contraction, operands_are_
 from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
 from ...dialects.loop import KernelOp
-from ...dialects.tile import LaunchOp, ScheduleAttr
+from ...dialects.schedule import ScheduleAttr
+from ...dialects.tile import LaunchOp
 from ..decisions import record
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))

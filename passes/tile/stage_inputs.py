@@ -34,8 +34,9 @@ from ...dialects.affine import ZERO, replace_dims
 from ...dialects.kernel import MAX_STATIC_SHARED_BYTES
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, storage_bytes
+from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import extent_expr, shape_of
-from ...dialects.tile import LaunchOp, ScheduleAttr, StageOp
+from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 
 
