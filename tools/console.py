@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -14,25 +15,46 @@ STACK_BYTES = 256 << 20
 """Address space, not memory: only the part in use is ever backed."""
 
 
+class _ClosedStream(io.TextIOBase):
+    """Stands in for a standard stream that was closed before the start (`deplo-opt a.mlir >&-`)."""
+
+    lost = False
+    """Whether something was written, and so is lost."""
+
+    def write(self, text: str, /) -> int:
+        self.lost = self.lost or bool(text)
+        return len(text)
+
+
 def run_console(main: Callable[[Sequence[str]], int]) -> None:
     """Run `main` on the command line's arguments and exit with its code.
 
-    A reader that closes the pipe ends the process quietly, as it does any Unix tool.
+    A reader that closes the pipe ends the process quietly, as it does any Unix tool. Output that cannot be
+    written, because the disk is full or standard output is closed, is an error.
     """
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, _ClosedStream())
     code = _on_deep_stack(lambda: main(sys.argv[1:]))
+    reason = _lost_output()
+    if reason is not None:
+        sys.stderr.write(f"error: cannot write the output: {reason}\n")
+        code = code or 1
+    sys.stderr.flush()
+    os._exit(code) if threading.active_count() > 1 else sys.exit(code)
+
+
+def _lost_output() -> str | None:
+    """Why not all of the output was written, or None."""
+    if isinstance(sys.stdout, _ClosedStream):
+        return "standard output is closed" if sys.stdout.lost else None
     try:
         sys.stdout.flush()
     except OSError as error:
-        sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
-        code = 1
-    sys.stderr.flush()
-    os._exit(code) if threading.active_count() > 1 else sys.exit(code)
+        return error.strerror
+    return None
 
 
 def _on_deep_stack(main: Callable[[], int]) -> int:

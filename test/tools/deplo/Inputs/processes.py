@@ -36,7 +36,12 @@ with subprocess.Popen(
 ended = "quiet" if process.returncode in (-13, 1) else process.returncode
 print(f"closed pipe: exit {ended}, stderr {said(error)}")
 
-done = subprocess.run(
-    ["sh", "-c", f"{DEPLO} --help >&-"], stderr=subprocess.PIPE, check=False
-)
-print(f"stdout gone: exit {done.returncode}, stderr {said(done.stderr)}")
+# Standard output closed: an error if there is something to write to it.
+for name, arguments in {
+    "stdout gone": f"compile -c '{EXP}' --ir tensor",
+    "stdout not needed": f"compile -c '{EXP}' --ir tensor -o /dev/null",
+}.items():
+    done = subprocess.run(
+        f"{DEPLO} {arguments} >&-", shell=True, stderr=subprocess.PIPE, check=False, text=True
+    )
+    print(f"{name}: exit {done.returncode}, stderr {done.stderr.strip() or 'empty'}")
