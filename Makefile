@@ -23,7 +23,7 @@ lit: $(STAMP)
 	$(BIN)/lit -j$(JOBS) --succinct test
 
 pytest: $(STAMP)
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # All of PyTorch's operator database; docs/coverage.md is written from what this finds. About an hour.
 test-ops: $(STAMP)

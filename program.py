@@ -31,6 +31,7 @@ from .dialects.cuda_printer import cuda_source, kernel_texts
 from .errors import FallbackWarning, MissingEnvironmentError, UsageError
 from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
+from .garbage import fewer_collections
 from .passes.decisions import Decision, recording
 from .passes.llvm.translate import llvm_sources
 from .passes.pipelines import make_pipeline
@@ -113,7 +114,7 @@ class Program:
         self.compilation = Compilation()
         module = captured.module.clone()
         context = make_context()
-        with recording() as decisions:
+        with fewer_collections(), recording() as decisions:
             for _, passes in passes_to(list(stages_of(target))[-1], target):
                 for each in passes:
                     start = time.perf_counter()
@@ -261,8 +262,9 @@ def compile(
         raise UsageError(f"numerics={numerics!r} is not available; there is only 'default'")
     if target != "auto":
         get_target(target)  # before the work of capturing
-    captured = capture(program, args, kwargs, dynamic_shapes, fallback)
-    compiled = Program(captured, choose_target(target, captured))
+    with fewer_collections():
+        captured = capture(program, args, kwargs, dynamic_shapes, fallback)
+        compiled = Program(captured, choose_target(target, captured))
     if (told := summary(compiled.fallbacks)) is not None:
         warnings.warn(told, FallbackWarning, stacklevel=2)
     return compiled

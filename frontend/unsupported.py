@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import re
@@ -23,6 +24,7 @@ _INTERNAL = tuple(
 )
 
 
+@functools.cache
 def is_internal(file: str) -> bool:
     """Whether a source file belongs to PyTorch or to this package, and so not to the user."""
     return os.path.realpath(file).startswith(_INTERNAL)

@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
+from ..garbage import fewer_collections
+
 RECURSION_LIMIT = 20_000
 """Frames; enough for IR nested as deeply as the parser allows."""
 STACK_BYTES = 256 << 20
@@ -37,7 +39,8 @@ def run_console(main: Callable[[Sequence[str]], int]) -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, _ClosedStream())
-    code = _on_deep_stack(lambda: main(sys.argv[1:]))
+    with fewer_collections():
+        code = _on_deep_stack(lambda: main(sys.argv[1:]))
     reason = _lost_output()
     if reason is not None:
         sys.stderr.write(f"error: cannot write the output: {reason}\n")
