@@ -22,7 +22,7 @@ from .export_errors import sizes_do_not_fit
 from .importer import Fallback
 from .python_values import Inputs
 from .random_numbers import check_all_kept, number_of_draws
-from .recurrent import RecurrentWhole
+from .tracing import watching
 from .unsupported import SourceLine, is_internal
 
 
@@ -39,7 +39,7 @@ def export(
     """
     traced = traceable(inputs, asked)
     try:
-        with torch.no_grad(), _quiet(), RecurrentWhole():
+        with torch.no_grad(), _quiet(), watching(module):
             exported = torch.export.export(
                 module, traced.args, traced.kwargs, dynamic_shapes=dynamic_shapes, strict=False
             )

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 NAMESPACE = "deplo"
 NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
@@ -64,18 +63,10 @@ _FUNCTIONS: Mapping[Any, Any] = {
 }
 
 
-class RecurrentWhole(TorchFunctionMode):
-    """While active, recurrent networks on padded sequences are operators of our own."""
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        ours = _FUNCTIONS.get(func)
-        lists = 1 if func is torch.lstm else 2
-        if ours is not None and len(args) == 9 and isinstance(args[lists], (list, tuple)):
-            return ours(*args)
-        return func(*args, **(kwargs or {}))
+def whole_operator(func: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """The operator of our own that a call is for, if it is of a recurrent network on padded sequences."""
+    operator = _FUNCTIONS.get(func)
+    lists = 1 if func is torch.lstm else 2
+    if operator is not None and len(args) == 9 and isinstance(args[lists], (list, tuple)):
+        return operator
+    return None

@@ -52,6 +52,47 @@ def test_arguments_without_a_place_in_the_ir_are_all_checked():
 # --------------------------------------------------------------------------- capture
 
 
+def test_gradient_modes_inside_a_program_leave_no_trace():
+    def program(x):
+        with torch.no_grad():
+            y = x * 2
+        with torch.enable_grad():
+            return y + 1
+
+    assert [op.name for op in ops(capture(program, (X,)))] == [
+        "torch.mul_scalar",
+        "torch.add_scalar",
+    ]
+
+
+def test_each_operation_has_the_line_that_calls_it():
+    class Twice(nn.Module):
+        def forward(self, x, again=True):
+            y = torch.exp(x)
+            return self(y, again=False) if again else y
+
+    first = Twice.forward.__code__.co_firstlineno
+    captured = capture(Twice(), (X,))
+    assert [op.location.line.data for op in ops(captured)] == [first + 1, first + 1]
+    assert {op.location.filename.data for op in ops(captured)} == {__file__}
+
+
+@pytest.mark.parametrize("where", ["forward", "hook"])
+def test_a_program_that_fails_leaves_pytorch_as_it_was(where):
+    def fails(*_):
+        raise ValueError("no input is good enough")
+
+    model = nn.Sequential(nn.Linear(4, 4))
+    if where == "hook":
+        model.register_forward_pre_hook(fails)
+    else:
+        model[0].forward = fails
+    with pytest.raises(UsageError, match="no input is good enough"):
+        capture(model, (X,))
+    assert not torch.overrides._get_current_function_mode_stack()
+    assert "forward" not in vars(model)
+
+
 def test_rms_norm_stays_whole_and_keeps_its_names():
     captured = capture(nn.RMSNorm(8), (torch.randn(2, 8),))
     assert "func.func @main(%x: tensor<2x8xf32>, %p_weight: tensor<8xf32>" in text(captured)
