@@ -517,3 +517,9 @@ cuda.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) index(i32)
   // expected-error@+1 {{!kernel.tensor_map<16x64xf32> does not fit into 1023 elements}}
   cuda.bulk_tensor %x[0, 0] to %s[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
 }
+
+// -----
+
+// expected-error@+1 {{expected a size such as s0, got s0 + 1}}
+cuda.func @k(%x: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) sizes(s0 + 1) {
+}

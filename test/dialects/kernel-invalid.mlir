@@ -112,6 +112,14 @@ func.func @main() {
 // -----
 
 func.func @main() {
+  // expected-error@+1 {{expected a memref type, got tensor<4xf32>}}
+  %a = kernel.alloc : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main() {
   // expected-error@+1 {{threads must be between 1 and 1024, got 0}}
   "kernel.launch"() <{kernel = @k, blocks = #sym.extent<1>, threads = 0 : i64}> : () -> ()
   func.return

@@ -87,3 +87,11 @@ func.func @main() {
   %0 = tensor_ir.size s0 : tensor<4xf32>
   func.return
 }
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{needs finite bounds and a step that is not zero}}
+  %0 = torch.arange {start = 0, end = #sym.extent<s0>, step = 0} : () -> tensor<?xi64, #sym.extents<s0>>
+  func.return
+}
