@@ -63,6 +63,8 @@ class LowerTileToScfPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module."""
+        if not any(isinstance(each, LaunchOp) for each in op.walk()):
+            record(self.name, "main", False, "there is no tile.launch to lower")
         lower_host(op, partial(_build, self.reassociate))
 
 

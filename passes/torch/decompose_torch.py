@@ -32,6 +32,7 @@ from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
 from ...errors import UnsupportedOpError
+from ..decisions import record
 from . import (
     creation,
     elementwise,
@@ -75,13 +76,16 @@ class DecomposeTorchPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every operation of `torch`. Raises UnsupportedOpError listing those it cannot."""
         refused: list[str] = []
+        lowered = 0
         falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
         with allowing(allowed_at(op)):
             for each in list(op.walk()):
                 if isinstance(each, CallOp):
                     lower_call(each)
-                elif isinstance(each, TorchOp) and (reason := _lower(each)) is not None:
-                    if falls_back and not depends_on_sizes(each):
+                elif isinstance(each, TorchOp):
+                    if (reason := _lower(each)) is None:
+                        lowered += 1
+                    elif falls_back and not depends_on_sizes(each):
                         replace_by_call(each, reason)
                     else:
                         refused.append(f"  {_where(each)}{each.name}: {reason}")
@@ -89,6 +93,10 @@ class DecomposeTorchPass(ModulePass):
             raise UnsupportedOpError(
                 "these operations cannot be lowered to Tensor IR:\n" + "\n".join(refused)
             )
+        if lowered:
+            record(self.name, "main", True, f"lowered {lowered} operations of torch")
+        else:
+            record(self.name, "main", False, "there is no operation of torch")
 
 
 def _lower(op: TorchOp) -> str | None:

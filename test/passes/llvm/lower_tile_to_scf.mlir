@@ -5,6 +5,7 @@
 // RUN: deplo-opt %s --split-input-file -p lower-tile-to-scf --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: remark: lower-tile-to-scf: k_sum: runs 6 blocks as one counted loop
+// REMARK: remark: lower-tile-to-scf: main: declined: there is no tile.launch to lower
 
 // CHECK-LABEL: func.func @k_sum(%x: memref<6x8xf32>, %out: memref<2x3xf32>,
 // CHECK-SAME:    %block_begin: index, %block_end: index, %status: memref<1xi64>)
@@ -148,4 +149,11 @@ func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #s
     }
   }
   func.return %y : tensor<?x1xf32, #sym.extents<s0>>
+}
+
+// -----
+
+// CHECK: func.func @nothing
+func.func @nothing(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
 }
