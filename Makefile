@@ -9,7 +9,7 @@ JOBS   ?= 2
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-ops lit pytest check clean
+.PHONY: run test test-ops lit pytest kernels-diff kernels-accept check clean
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
@@ -24,6 +24,13 @@ lit: $(STAMP)
 
 pytest: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# Which kernels of the corpus have another CUDA text than the committed digest says; accept takes the new ones.
+kernels-diff: $(STAMP)
+	$(BIN)/python -m pytest -q test/python/test_cuda_corpus.py -k committed
+
+kernels-accept: $(STAMP)
+	DEPLO_UPDATE_CORPUS=1 $(BIN)/python -m pytest -q test/python/test_cuda_corpus.py -k committed
 
 # All of PyTorch's operator database; docs/coverage.md is written from what this finds. About an hour.
 test-ops: $(STAMP)

@@ -30,6 +30,7 @@ from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
 from .pipeline_text import pipeline_text
+from .standalone import standalone_source
 
 NAME = "compile"
 HELP = "compile a program and print it at one stage"
@@ -54,6 +55,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
     parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
+    )
+    parser.add_argument(
+        "--standalone",
+        action="store_true",
+        help="add a host program, which nvcc builds, that runs, checks and times the CUDA kernels",
     )
     parser.add_argument("--json", action="store_true", help="print the report instead of the IR")
     parser.add_argument(
@@ -178,6 +184,8 @@ def main(options: argparse.Namespace) -> int:
     if options.json and options.check_each_pass:
         raise UsageError("--check-each-pass goes with printing a stage, not with --json")
     target, stage = choose(options)
+    if options.standalone and (stage != "cuda" or options.stop_after or options.json):
+        raise UsageError("--standalone goes with printing CUDA source (--ir cuda)")
     # A wrong combination is told before the work of capturing.
     segments_to(stage, target, options.stop_after)
     if options.dump_dir:
@@ -199,7 +207,9 @@ def main(options: argparse.Namespace) -> int:
     )
     if options.fallback == "eager":
         tell_fallbacks(_fallbacks(captured, target))
-    if options.json:
+    if options.standalone:
+        text = standalone_source(captured, source, target, options.code or options.source)
+    elif options.json:
         text = json.dumps(Program(captured, target).report(), indent=2) + "\n"
     else:
         module, decisions = lower(captured, source, target, stage, options)

@@ -131,16 +131,21 @@ def _compare(ours: Any, theirs: Any, reference: Any, reduction: int) -> str | No
     )
 
 
+def error_bound(exact: torch.Tensor, dtype: torch.dtype, reduction: int) -> torch.Tensor:
+    """How far from `exact`, a result in float64, each element of it may be in `dtype`."""
+    accumulator = torch.float64 if dtype == torch.float64 else torch.float32
+    eps = 4 * torch.finfo(dtype).eps + reduction * torch.finfo(accumulator).eps
+    finite = torch.isfinite(exact)
+    rms = exact[finite].square().mean().sqrt() if bool(finite.any()) else exact.new_zeros(())
+    return eps * (exact.abs() + rms)
+
+
 def _outside_bound(
     ours: torch.Tensor, theirs: torch.Tensor, reference: Any, reduction: int
 ) -> torch.Tensor:
     x, eager = ours.detach().double(), theirs.detach().double()
     exact = _double(reference, theirs).double()
-    accumulator = torch.float64 if ours.dtype == torch.float64 else torch.float32
-    eps = 4 * torch.finfo(ours.dtype).eps + reduction * torch.finfo(accumulator).eps
-    finite = torch.isfinite(exact)
-    rms = exact[finite].square().mean().sqrt() if bool(finite.any()) else exact.new_zeros(())
-    bound = eps * (exact.abs() + rms)
+    bound = error_bound(exact, ours.dtype, reduction)
     # A half type may overflow or underflow where float64 does not: eager then decides.
     close = torch.minimum((x - exact).abs(), (x - eager).abs()) <= bound
     equal = (x == eager) | (torch.isnan(x) & torch.isnan(eager))
