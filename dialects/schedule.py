@@ -50,6 +50,7 @@ CHOICES = {
         Choice("block_k", "positions of the reduced axis in a block's scratchpad", short="BK"),
         Choice("thread_m", "rows of the result that one thread computes", short="FM"),
         Choice("thread_n", "columns of the result that one thread computes", short="FN"),
+        Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
     )
 }
 """Every key a schedule may hold."""
@@ -85,6 +86,11 @@ class ScheduleAttr(ParametrizedAttribute):
         """This schedule with some choices made or made otherwise."""
         made = {key: _to_attribute(value) for key, value in choices.items()}
         return ScheduleAttr.new([DictionaryAttr(dict(self.choices.data) | made)])
+
+    def without(self, choice: str) -> ScheduleAttr:
+        """This schedule with one choice left open."""
+        kept = {key: value for key, value in self.choices.data.items() if key != choice}
+        return ScheduleAttr.new([DictionaryAttr(kept)])
 
     def verify(self) -> None:
         for key, value in self.choices.data.items():

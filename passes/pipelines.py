@@ -48,6 +48,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "loop-to-tile": (
         "tileify",
         "schedule{target=$target$choices}",
+        "split-matmul-k{target=$target}",
         "chunk-matmul-k",
         "register-tile{target=$target}",
         "cooperative-reduce{target=$target}",
