@@ -1,6 +1,7 @@
 """What deplo knows of the machines it compiles for: data, one row each.
 
-Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the data sheets of the
+chips named. Of an architecture with several chips it is the largest one sold.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from ..errors import DeploError, UsageError
+
+KIB = 1024
+MIB = 1024 * KIB
 
 
 @dataclass(frozen=True)
@@ -26,18 +30,80 @@ class Target:
     max_blocks: int
     """Blocks of a one-dimensional grid."""
     processors: int = 1
-    """Streaming multiprocessors of the largest chip of its kind; cores do not matter to a CPU's schedule."""
+    """Streaming multiprocessors; cores do not matter to a CPU's schedule."""
     shared_bytes: int = 0
-    """Shared memory of a multiprocessor that its blocks can have together."""
+    """Shared memory of a multiprocessor."""
+    block_shared_bytes: int = 0
+    """Shared memory that one block can have, where a kernel asks for more than 48 KB."""
+    registers: int = 0
+    """Registers of a multiprocessor."""
+    thread_registers: int = 0
+    """Registers that one thread can have."""
+    resident_threads: int = 0
+    """Threads that a multiprocessor holds at once."""
+    resident_blocks: int = 0
+    """Blocks that a multiprocessor holds at once."""
+    l2_bytes: int = 0
+    """Cache that all multiprocessors share."""
+    dram_bytes_per_second: float = 0.0
+    """What memory delivers at best."""
+    clock: float = 1.0
+    """Cycles of a multiprocessor in a second, boosted."""
+
+
+def _gpu(name: str, **limits: float) -> Target:
+    common = {"registers": 65536, "thread_registers": 255}
+    return Target(name, True, 256, 1, 2**31 - 1, **common | limits)  # pyright: ignore[reportArgumentType]
 
 
 TARGETS = {
     t.name: t
     for t in (
         Target("cpu", is_gpu=False, threads=1, serial=4096, max_blocks=2**62),
-        Target("sm_80", True, 256, 1, 2**31 - 1, processors=108, shared_bytes=163 * 1024),
-        Target("sm_90a", True, 256, 1, 2**31 - 1, processors=132, shared_bytes=227 * 1024),
-        Target("sm_120", True, 256, 1, 2**31 - 1, processors=170, shared_bytes=99 * 1024),
+        _gpu(  # A100 SXM
+            "sm_80",
+            processors=108,
+            shared_bytes=164 * KIB,
+            block_shared_bytes=163 * KIB,
+            resident_threads=2048,
+            resident_blocks=32,
+            l2_bytes=40 * MIB,
+            dram_bytes_per_second=2.04e12,
+            clock=1.41e9,
+        ),
+        _gpu(  # H200 SXM
+            "sm_90a",
+            processors=132,
+            shared_bytes=228 * KIB,
+            block_shared_bytes=227 * KIB,
+            resident_threads=2048,
+            resident_blocks=32,
+            l2_bytes=50 * MIB,
+            dram_bytes_per_second=4.8e12,
+            clock=1.98e9,
+        ),
+        _gpu(  # B200
+            "sm_100a",
+            processors=148,
+            shared_bytes=228 * KIB,
+            block_shared_bytes=227 * KIB,
+            resident_threads=2048,
+            resident_blocks=32,
+            l2_bytes=126 * MIB,
+            dram_bytes_per_second=8.0e12,
+            clock=1.97e9,
+        ),
+        _gpu(  # GeForce RTX 5090
+            "sm_120",
+            processors=170,
+            shared_bytes=100 * KIB,
+            block_shared_bytes=99 * KIB,
+            resident_threads=1536,
+            resident_blocks=24,
+            l2_bytes=96 * MIB,
+            dram_bytes_per_second=1.79e12,
+            clock=2.41e9,
+        ),
     )
 }
 """Every target by name."""

@@ -25,6 +25,7 @@ PASSES = {
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "tileify": ".tile.tileify:TileifyPass",
     "schedule": ".tile.schedule:SchedulePass",
+    "split-matmul-k": ".tile.split_matmul_k:SplitMatmulKPass",
     "chunk-matmul-k": ".tile.chunk_matmul_k:ChunkMatmulKPass",
     "register-tile": ".tile.register_tile:RegisterTilePass",
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",

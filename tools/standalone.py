@@ -19,7 +19,6 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..analysis.cost import longest_reduction
-from ..analysis.targets import Target
 from ..errors import UsageError
 from ..frontend.capture import Argument, Captured
 from ..frontend.sources import Program as Source
@@ -120,17 +119,17 @@ def expected_results(captured: Captured, source: Source, reduction: int) -> dict
     return found
 
 
-def standalone_source(captured: Captured, source: Source, target: Target, origin: str) -> str:
-    """The source for a captured program on a GPU; writes other numbers into its inputs and parameters.
+def standalone_source(program: Program, source: Source, origin: str) -> str:
+    """The source for a program compiled for a GPU; writes other numbers into its inputs and parameters.
 
     `origin` is what the program was called on the command line. Raises UsageError for a program that needs
     more than its kernels.
     """
-    program = Program(captured, target)
     if program.plan.calls:
         raise UsageError(
             f"--standalone: PyTorch runs a part of this program ({program.plan.calls[0].operator})"
         )
+    captured = program.captured
     flat = captured.flatten_inputs(source.args, source.kwargs)
     placed = place_values(captured, flat)
     tensors = [tensor_of(captured, argument, flat) for argument in captured.arguments]

@@ -397,7 +397,10 @@ MUTANTS = {
         *LAYOUT, "* step + extent_expr(start)", "* step + extent_expr(-start)", ("exp_neg_slice",)
     ),
     "flip off by one": Mutant(
-        *LAYOUT, "extent_expr(e.shape[axis] - 1)", "extent_expr(e.shape[axis])", ("permute_slice_flip",)
+        *LAYOUT,
+        "extent_expr(e.shape[axis] - 1)",
+        "extent_expr(e.shape[axis])",
+        ("permute_slice_flip",),
     ),
     "native: strides swapped": Mutant(
         *ACCESSES,

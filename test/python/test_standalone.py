@@ -10,6 +10,7 @@ from deplo.analysis.targets import get_target
 from deplo.errors import UsageError
 from deplo.frontend.capture import capture
 from deplo.frontend.sources import load_source
+from deplo.program import Program
 from deplo.tools.standalone import MAX_LISTED, placed_values, standalone_source
 
 RUNTIME = """
@@ -61,7 +62,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *, CUtensorMapDataType, int, void *,
 def source_of(code: str, target: str = "sm_90a") -> str:
     source = load_source(None, code=code, config="", layer=None, seq_len=8)
     captured = capture(source.program, source.args, source.kwargs)
-    return standalone_source(captured, source, get_target(target), code)
+    return standalone_source(Program(captured, get_target(target)), source, code)
 
 
 def run_on_cpu(text: str, tmp_path) -> subprocess.CompletedProcess:
