@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects import cuda
 from ..errors import DeploError, UsageError
 
 
@@ -28,8 +29,11 @@ class Target:
     processors: int = 1
     """Streaming multiprocessors of the largest chip of its kind; cores do not matter to a CPU's schedule."""
     shared_bytes: int = 0
-    """Shared memory of a multiprocessor that its blocks can have together."""
+    """Shared memory that one block can have; a multiprocessor has `BLOCK_RESERVE` more."""
 
+
+BLOCK_RESERVE = 1024
+"""Shared memory of each block that the system keeps for itself."""
 
 TARGETS = {
     t.name: t
@@ -53,8 +57,16 @@ def get_target(name: str) -> Target:
 def require_architecture(module: ModuleOp, target: str) -> None:
     """Raise DeploError at an operation whose instruction the GPUs of `target` do not have.
 
-    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`).
+    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`), and
+    kernels how much shared memory their launches ask for.
     """
+    limit = TARGETS[target].shared_bytes if target in TARGETS else None
+    for function in [op for op in module.walk() if isinstance(op, cuda.FuncOp)]:
+        if limit is not None and function.launch_shared_bytes > limit:
+            raise DeploError(
+                f"@{function.sym_name.data} needs {function.launch_shared_bytes} bytes of shared memory, "
+                f"a block of {target} can have {limit}; schedule it with smaller blocks or fewer stages"
+            )
     match = re.fullmatch(r"sm_(\d+)[af]?", target)
     if match is None:
         return

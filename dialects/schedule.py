@@ -15,6 +15,15 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+
+class Transport(StrEnum):
+    """How a slab of the scratchpad is filled."""
+
+    SYNC = "sync"
+    CP_ASYNC = "cp_async"
+    TMA = "tma"
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ CHOICES = {
         Choice("block_k", "positions of the reduced axis that a block has in its scratchpad"),
         Choice("thread_m", "rows of the result that one thread computes"),
         Choice("thread_n", "columns of the result that one thread computes"),
+        Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
+        Choice("transport", "who fills the slabs, and when", values=tuple(Transport)),
     )
 }
 """Every key a schedule may hold."""
