@@ -1,14 +1,15 @@
 """`deplo.compile`: from a PyTorch module or function to a program that runs.
 
-    program = deplo.compile(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
-    program(x)                      # as the original: same pytree, dtypes and shapes
-    program.ir("loop")              # the text of any stage
-    program.kernels[0].source       # CUDA C++ or LLVM IR
-    program.report()                # decisions, kernels, times
+program = deplo.compile(nn.RMSNorm(2048), (torch.randn(1, 32, 2048),))
+program(x)                      # as the original: same pytree, dtypes and shapes
+program.ir("loop")              # the text of any stage
+program.kernels[0].source       # CUDA C++ or LLVM IR
+program.report()                # decisions, kernels, times
 """
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +34,7 @@ from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
 from .passes.decisions import Decision, recording
 from .passes.llvm.translate import llvm_sources
-from .passes.pipelines import make_pipeline
+from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
 from .runtime.plan import Plan
@@ -87,7 +88,14 @@ def stages_of(target: Target) -> dict[str, str | None]:
     return CUDA_STAGES if target.is_gpu else CPU_STAGES
 
 
-def passes_to(stage: str, target: Target) -> list[tuple[str, tuple[ModulePass, ...]]]:
+def asked_schedule(given: str | None) -> str:
+    """The choices that contractions are asked to make: those given, else those of DEPLO_SCHEDULE."""
+    return os.environ.get("DEPLO_SCHEDULE", "") if given is None else given
+
+
+def passes_to(
+    stage: str, target: Target, schedule: str = ""
+) -> list[tuple[str, tuple[ModulePass, ...]]]:
     """The segments that take Torch IR to `stage`, each with its passes. Raises UsageError."""
     stages = stages_of(target)
     if stage not in stages:
@@ -97,7 +105,7 @@ def passes_to(stage: str, target: Target) -> list[tuple[str, tuple[ModulePass, .
     segments: list[tuple[str, tuple[ModulePass, ...]]] = []
     for name, segment in stages.items():
         if segment is not None:
-            segments.append((name, make_pipeline(segment, target.name)))
+            segments.append((name, make_pipeline(segment, target.name, schedule)))
         if name == stage:
             break
     return segments
@@ -106,15 +114,16 @@ def passes_to(stage: str, target: Target) -> list[tuple[str, tuple[ModulePass, .
 class Program:
     """A compiled program; call it like what it was compiled from."""
 
-    def __init__(self, captured: Captured, target: Target):
-        """Compile a captured program for a target."""
+    def __init__(self, captured: Captured, target: Target, schedule: str | None = None):
+        """Compile a captured program for a target, with the choices of `asked_schedule(schedule)`."""
         self.captured = captured
         self.target = target
+        self.schedule = asked_schedule(schedule)
         self.compilation = Compilation()
         module = captured.module.clone()
         context = make_context()
         with recording() as decisions:
-            for _, passes in passes_to(list(stages_of(target))[-1], target):
+            for _, passes in passes_to(list(stages_of(target))[-1], target, self.schedule):
                 for each in passes:
                     start = time.perf_counter()
                     each.apply(context, module)
@@ -136,7 +145,7 @@ class Program:
         """The module at a stage: torch, tensor, loop, tile, then kernel and cuda, or llvm."""
         module = self.captured.module.clone()
         context = make_context()
-        for _, passes in passes_to(stage, self.target):
+        for _, passes in passes_to(stage, self.target, self.schedule):
             for each in passes:
                 each.apply(context, module)
         return module
@@ -243,6 +252,7 @@ def compile(
     fallback: Fallback = "error",
     dynamic_shapes: Any = None,
     numerics: str = "default",
+    schedule: str | None = None,
 ) -> Program:
     """Compile a module or function for inputs like `args` and `kwargs`, whose shapes become fixed.
 
@@ -250,7 +260,9 @@ def compile(
 
     `target` is cpu, sm_80, sm_90a, sm_120, or auto: the GPU the inputs live on, else the CPU. A GPU's
     code is made without one, but runs only there. With `fallback="eager"`, what deplo does not model runs
-    in PyTorch, between the kernels; a FallbackWarning says which operators do.
+    in PyTorch, between the kernels; a FallbackWarning says which operators do. `schedule` has choices that
+    contractions are to make on a GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those of the
+    environment variable DEPLO_SCHEDULE.
 
     Raises UnsupportedOpError, which lists everything the program uses that deplo does not model;
     UsageError for an argument that is wrong; DeploError if the program cannot be captured.
@@ -261,8 +273,9 @@ def compile(
         raise UsageError(f"numerics={numerics!r} is not available; there is only 'default'")
     if target != "auto":
         get_target(target)  # before the work of capturing
+    make_pipeline("loop-to-tile", DEFAULT_CUDA_TARGET, asked_schedule(schedule))
     captured = capture(program, args, kwargs, dynamic_shapes, fallback)
-    compiled = Program(captured, choose_target(target, captured))
+    compiled = Program(captured, choose_target(target, captured), schedule)
     if (told := summary(compiled.fallbacks)) is not None:
         warnings.warn(told, FallbackWarning, stacklevel=2)
     return compiled

@@ -2,10 +2,13 @@
 
 Loop IR says what a kernel computes, its schedule how. A choice that is absent is left to the pass that
 would carry it out; what stands in the attribute after that pass is what was realised.
+
+People ask for choices in words, `BM=16,BN=16,thread_m=2`, which `parse_choices` reads.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +19,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
+
+from ..errors import UsageError
 
 
 class Transport(StrEnum):
@@ -36,20 +41,24 @@ class Choice:
     """The words it may be; empty for a choice that is a number."""
     least: int = 1
     """The smallest number it may be."""
+    short: str = ""
+    """A shorter name that people may call it."""
+    derived: bool = False
+    """Whether it follows from the others and the kernel, so that nobody may ask for it."""
 
 
 CHOICES = {
     c.name: c
     for c in (
-        Choice("threads", "threads of one block; 1 on a CPU"),
-        Choice("serial", "output elements that one thread computes in a loop of its own"),
-        Choice("m", "the axis of the rows of a contraction, counted from 0", least=0),
-        Choice("n", "the axis of its columns", least=0),
-        Choice("block_m", "rows of the result that one block computes"),
-        Choice("block_n", "columns of the result that one block computes"),
-        Choice("block_k", "positions of the reduced axis that a block has in its scratchpad"),
-        Choice("thread_m", "rows of the result that one thread computes"),
-        Choice("thread_n", "columns of the result that one thread computes"),
+        Choice("threads", "threads of one block; 1 on a CPU", derived=True),
+        Choice("serial", "elements that one thread computes in a loop of its own", derived=True),
+        Choice("m", "axis of the rows of a contraction, counted from 0", least=0, derived=True),
+        Choice("n", "axis of its columns", least=0, derived=True),
+        Choice("block_m", "rows of the result that one block computes", short="BM"),
+        Choice("block_n", "columns of the result that one block computes", short="BN"),
+        Choice("block_k", "positions of the reduced axis in a block's scratchpad", short="BK"),
+        Choice("thread_m", "rows of the result that one thread computes", short="FM"),
+        Choice("thread_n", "columns of the result that one thread computes", short="FN"),
         Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
         Choice("transport", "who fills the slabs, and when", values=tuple(Transport)),
     )
@@ -129,3 +138,45 @@ class ScheduleAttr(ParametrizedAttribute):
 
 def _to_attribute(value: int | str) -> Attribute:
     return StringAttr(value) if isinstance(value, str) else IntegerAttr(value, i64)
+
+
+def parse_choices(text: str) -> dict[str, int | str]:
+    """The choices that people ask for as `BM=16,thread_m=2`, by their full names. Raises UsageError."""
+    names = {name: c for c in CHOICES.values() if not c.derived for name in (c.short, c.name)}
+    asked: dict[str, int | str] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if key not in names or not key:
+            listed = ", ".join(f"{c.short} or {c.name}" if c.short else c.name for c in _askable())
+            raise UsageError(f"schedule: unknown choice '{key}'; there are {listed}")
+        choice = names[key]
+        if not equals or not value:
+            raise UsageError(f"schedule: '{key}' has no value; write {key}={_example(choice)}")
+        if choice.name in asked:
+            raise UsageError(f"schedule: {choice.name} is given twice")
+        asked[choice.name] = _read(choice, value)
+    return asked
+
+
+def _askable() -> list[Choice]:
+    return [choice for choice in CHOICES.values() if not choice.derived]
+
+
+def _example(choice: Choice) -> str:
+    return choice.values[0] if choice.values else "16"
+
+
+def _read(choice: Choice, value: str) -> int | str:
+    """The number or word of a choice. Raises UsageError."""
+    if choice.values:
+        if value not in choice.values:
+            listed = ", ".join(choice.values)
+            raise UsageError(f"schedule: {choice.name} is one of {listed}, not '{value}'")
+        return value
+    number = int(value) if re.fullmatch("[0-9]{1,9}", value) else -1
+    if number < choice.least:
+        raise UsageError(
+            f"schedule: {choice.name} is a number from {choice.least} on, of 9 digits at most, "
+            f"not '{value}'"
+        )
+    return number

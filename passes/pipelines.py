@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes as get_xdsl_passes
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
+from ..dialects.schedule import parse_choices
 from . import get_all_passes
 
 DEFAULT_CUDA_TARGET = "sm_90a"
@@ -46,7 +47,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     ),
     "loop-to-tile": (
         "tileify",
-        "schedule{target=$target}",
+        "schedule{target=$target$choices}",
         "chunk-matmul-k",
         "register-tile{target=$target}",
         "cooperative-reduce{target=$target}",
@@ -70,7 +71,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "convert-to-llvm",
     ),
 }
-"""Segment -> the specs of its passes; `$target` stands for the pipeline's `target` option."""
+"""Segment -> the specs of its passes; `$target` and `$choices` stand for the pipeline's options."""
 
 _CUDA_ROAD = (
     "torch-to-tensor",
@@ -106,9 +107,14 @@ class NamedPipeline(ModulePass):
     def target_name(self) -> str:
         """The machine the passes are told to compile for."""
 
+    @property
+    def asked_schedule(self) -> str:
+        """The choices that schedules are asked to make."""
+        return ""
+
     def passes(self) -> tuple[ModulePass, ...]:
         """The passes this pipeline stands for, options filled in."""
-        return make_pipeline(self.name, self.target_name)
+        return make_pipeline(self.name, self.target_name, self.asked_schedule)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the passes in order, with no verification between them."""
@@ -118,14 +124,26 @@ class NamedPipeline(ModulePass):
 
 @dataclass(frozen=True)
 class CudaPipeline(NamedPipeline):
-    """A pipeline on the road to CUDA; `target` is a compute capability such as `sm_90a`."""
+    """A pipeline on the road to CUDA; `target` is a compute capability such as `sm_90a`.
+
+    `schedule` has choices that contractions are to make: `"BM=16,BN=16"`. Raises UsageError for wrong ones.
+    """
 
     target: str = DEFAULT_CUDA_TARGET
+    schedule: str = ""
+
+    def __post_init__(self):
+        self.passes()
 
     @property
     def target_name(self) -> str:
         """The compute capability asked for."""
         return self.target
+
+    @property
+    def asked_schedule(self) -> str:
+        """The choices that schedules are asked to make."""
+        return self.schedule
 
 
 @dataclass(frozen=True)
@@ -156,10 +174,14 @@ def make_passes(specs: Iterable[ArgSpec]) -> tuple[ModulePass, ...]:
     return tuple(available[spec.name]().from_spec(spec) for spec in specs)
 
 
-def make_pipeline(name: str, target: str) -> tuple[ModulePass, ...]:
-    """The passes that the pipeline or segment `name` runs for `target`."""
+def make_pipeline(name: str, target: str, schedule: str = "") -> tuple[ModulePass, ...]:
+    """The passes that the pipeline or segment `name` runs for `target`.
+
+    `schedule` has choices that contractions are to make. Raises UsageError for wrong ones.
+    """
     specs = (spec for segment in PIPELINES[name] for spec in _SEGMENTS[segment])
-    text = ",".join(Template(spec).substitute(target=target) for spec in specs)
+    choices = "".join(f" {key}={value}" for key, value in parse_choices(schedule).items())
+    text = ",".join(Template(spec).substitute(target=target, choices=choices) for spec in specs)
     return make_passes(parse_pipeline(text))
 
 

@@ -24,12 +24,13 @@ from ..frontend.sources import load_source
 from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
-from ..program import Program, make_context, passes_to
+from ..program import Program, asked_schedule, make_context, passes_to
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
 from .pipeline_text import pipeline_text
+from .schedule_option import SCHEDULE_OPTION
 
 NAME = "compile"
 HELP = "compile a program and print it at one stage"
@@ -51,6 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
+    parser.add_argument("--schedule", **SCHEDULE_OPTION)
     parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
     parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
@@ -111,10 +113,10 @@ def choose(options: argparse.Namespace) -> tuple[Target, str]:
 
 
 def segments_to(
-    stage: str, target: Target, stop_after: str | None
+    stage: str, target: Target, stop_after: str | None, schedule: str
 ) -> list[tuple[str, tuple[ModulePass, ...]]]:
     """The segments that lead to a stage, cut off after a pass if one is named. Raises UsageError."""
-    segments = passes_to(stage, target)
+    segments = passes_to(stage, target, schedule)
     if stop_after is None:
         return segments
     for position, (room, passes) in enumerate(segments):
@@ -132,13 +134,14 @@ def lower(
     module = captured.module.clone()
     context = make_context()
     timing = Timing(sys.stderr)
+    schedule = asked_schedule(options.schedule)
     checker = make_checker(captured, source, target.name) if options.check_each_pass else None
     whole: list[Instrument] = [WriteTree(options.dump_dir)] if options.dump_dir else []
     whole += [checker] if checker else []
     with recording() as decisions:
         for instrument in whole:
             instrument.begin(module)
-        for room, passes in segments_to(stage, target, options.stop_after):
+        for room, passes in segments_to(stage, target, options.stop_after, schedule):
             instruments: list[Instrument] = [timing] if options.timing else []
             if options.verbose > 1:
                 letter = ROOM_LETTERS.get(room, "n")
@@ -179,7 +182,7 @@ def main(options: argparse.Namespace) -> int:
         raise UsageError("--check-each-pass goes with printing a stage, not with --json")
     target, stage = choose(options)
     # A wrong combination is told before the work of capturing.
-    segments_to(stage, target, options.stop_after)
+    segments_to(stage, target, options.stop_after, asked_schedule(options.schedule))
     if options.dump_dir:
         with _writing(options.dump_dir):
             options.dump_dir.mkdir(parents=True, exist_ok=True)
@@ -200,7 +203,7 @@ def main(options: argparse.Namespace) -> int:
     if options.fallback == "eager":
         tell_fallbacks(_fallbacks(captured, target))
     if options.json:
-        text = json.dumps(Program(captured, target).report(), indent=2) + "\n"
+        text = json.dumps(Program(captured, target, options.schedule).report(), indent=2) + "\n"
     else:
         module, decisions = lower(captured, source, target, stage, options)
         whole = stage == "cuda" and options.stop_after in (None, "lower-to-cuda")
@@ -208,7 +211,7 @@ def main(options: argparse.Namespace) -> int:
         if options.dump_dir:
             _dump_kernels(module, stage, options.dump_dir)
         if options.verbose:
-            _summarize(decisions, captured, target)
+            _summarize(decisions, Program(captured, target, options.schedule))
     if options.output:
         with _writing(options.output):
             Path(options.output).write_text(text, encoding="utf-8")
@@ -248,11 +251,11 @@ def _dump_kernels(module: ModuleOp, stage: str, directory: Path) -> None:
     (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def _summarize(decisions: list[Decision], captured: Captured, target: Target) -> None:
+def _summarize(decisions: list[Decision], program: Program) -> None:
     """`-v`: what was decided, and each kernel's launch and resources."""
     for decision in decisions:
         sys.stderr.write(f"{decision}\n")
-    report = Program(captured, target).report()
+    report = program.report()
     for kernel in report["kernels"]:
         resources = ""
         if "registers" in kernel:

@@ -27,6 +27,7 @@ from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import timing_table
 from .judge import Verdict, float64_reference, judge
+from .schedule_option import SCHEDULE_OPTION
 
 NAME = "run"
 HELP = "run a program and compare it with eager PyTorch"
@@ -47,6 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
+    parser.add_argument("--schedule", **SCHEDULE_OPTION)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -69,6 +71,7 @@ def main(options: argparse.Namespace) -> int:
             target=options.target,
             fallback=options.fallback,
             dynamic_shapes=dynamic_shapes(options.dynamic, source),
+            schedule=options.schedule,
         )
     tell_fallbacks(program.fallbacks)
     program.executable  # noqa: B018 (compiles the kernels)
@@ -100,7 +103,8 @@ def check_each_pass(program: Program, source: Source) -> PassChecker:
     checker = make_checker(program.captured, source, program.target.name)
     context = make_context()
     checker.begin(module)
-    for _, passes in passes_to("cuda" if program.target.is_gpu else "llvm", program.target):
+    last = "cuda" if program.target.is_gpu else "llvm"
+    for _, passes in passes_to(last, program.target, program.schedule):
         for each in passes:
             each.apply(context, module)
             checker.after_pass(each, module)

@@ -9,7 +9,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import torch
 
+from deplo import compile
 from deplo.tools import deplo
 
 EXP = "torch.exp(torch.randn(3))"
@@ -172,6 +174,18 @@ def test_timing_lists_every_pass(run):
     assert sum(float(row[1]) for row in rows) == pytest.approx(100, abs=2)
 
 
+def test_a_schedule_is_asked_for_by_an_option_the_environment_or_the_api(run, monkeypatch):
+    layer = "nn.Linear(64, 64, bias=False)(torch.randn(32, 64))"
+    asked = run("compile", "-c", layer, "--schedule", "BM=32,BN=16")[1]
+    assert asked != run("compile", "-c", layer)[1]
+    monkeypatch.setenv("DEPLO_SCHEDULE", "block_m=32, block_n=16")
+    assert run("compile", "-c", layer)[1] == asked
+    assert run("compile", "-c", layer, "--schedule", "BM=16")[1] != asked
+    model, x = torch.nn.Linear(64, 64, bias=False), torch.randn(32, 64)
+    assert compile(model, (x,), target="sm_90a").ir("cuda") == asked
+    assert compile(model, (x,), target="sm_90a", schedule="").ir("cuda") != asked
+
+
 def test_json_of_compile_is_the_report(run):
     code, out, err = run("compile", "-c", RMS_NORM, "--target", "cpu", "--json")
     report = json.loads(out)
@@ -210,7 +224,10 @@ def test_compile_checks_each_pass_on_the_way_to_a_gpu(run):
     code, out, err = run("compile", *options, "--ir", "loop")
     assert (code, "loop.kernel" in out) == (0, True)
     code, _, err = run("compile", *options, "--json")
-    assert (code, err) == (2, "error: --check-each-pass goes with printing a stage, not with --json\n")
+    assert (code, err) == (
+        2,
+        "error: --check-each-pass goes with printing a stage, not with --json\n",
+    )
 
 
 def test_run_says_how_many_stages_were_checked(run):
@@ -318,6 +335,7 @@ USAGE = {
     "output": (["-c", EXP, "-o", "no/such/directory.cu"], "cannot write no/such/directory.cu: "),
     "directory": (["-c", EXP, "--dump-dir", "programs.py"], "cannot write programs.py: "),
     "stage": (["-c", EXP, "--ir", "ptx"], "argument --ir: invalid choice: 'ptx'"),
+    "schedule": (["-c", EXP, "--schedule", "BM=16,FM=3"], "thread_m = 3 does not divide block_m"),
     "target": (["-c", EXP, "--target", "sm_75"], "argument --target: invalid choice: 'sm_75'"),
 }
 
@@ -402,6 +420,7 @@ def test_inputs_that_consist_of_others_have_names(tmp_path: Path) -> None:
     out = tmp_path / "out.mlir"
     command = ["compile", f"{file}:program", "--dynamic", dynamic, "--ir", "torch", "-o", str(out)]
     assert deplo.run(command) == 0
-    assert "tensor<?x?xf32, #sym.extents<s0, s1>>, %named_scale: tensor<?xf32, #sym.extents<s1>>" in (
-        out.read_text()
+    assert (
+        "tensor<?x?xf32, #sym.extents<s0, s1>>, %named_scale: tensor<?xf32, #sym.extents<s1>>"
+        in (out.read_text())
     )

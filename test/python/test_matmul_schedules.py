@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from ir_programs import parse
 from xdsl.dialects.builtin import f32
+from xdsl.passes import get_pass_option_infos
 
 from deplo import interpreter
 from deplo.analysis.verify import verify_module
 from deplo.dialects import cuda
-from deplo.dialects.tile import StageOp
+from deplo.dialects.schedule import CHOICES
+from deplo.dialects.tile import LaunchOp, StageOp
+from deplo.errors import UsageError
+from deplo.passes.decisions import recording
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.schedule import SchedulePass
 from deplo.program import make_context
@@ -110,6 +114,62 @@ def test_a_product_of_dynamic_sizes(transposed: bool) -> None:
     assert staged == 2
     for m, k in ((1, 1), (64, 64), (65, 17), (100, 129)):
         check(module, m, 40, k, transposed=transposed)
+
+
+def test_the_neighbours_of_a_schedule_compute_the_same() -> None:
+    m, n, k = 36, 40, 33
+    text = product(m, n, k, transposed=True)
+    module = parse(text)
+    passes = {each.name: each for each in make_pipeline("loop-to-cuda", "sm_90a")}
+    passes["tileify"].apply(make_context(), module)
+    space = SchedulePass.schedule_space(make_context(), module)
+    own = passes["schedule"]
+    own.apply(make_context(), module)
+    (launch,) = [op for op in module.walk() if isinstance(op, LaunchOp)]
+    chosen = {key: launch.schedule.get(key) for key in space[0].asked}
+    assert len(space) >= 8
+    for each in space:
+        ((key, value),) = [pair for pair in each.asked.items() if chosen[pair[0]] != pair[1]]
+        assert value in (chosen[key] * 2, chosen[key] // 2)
+        changed, staged = lowered(text, "sm_90a", each.asked)
+        assert staged == 2
+        check(changed, m, n, k, transposed=True)
+
+
+def test_what_a_kernel_cannot_have_is_declined_and_what_it_gets_is_printed() -> None:
+    module = parse(product(64, 64, 64, transposed=True))
+    with recording() as decisions:
+        for each in make_pipeline("loop-to-tile", "sm_90a", "BK=512,BM=32,BN=32"):
+            each.apply(make_context(), module)
+    (declined,) = [str(d) for d in decisions if d.pass_name == "schedule" and not d.fired]
+    assert (
+        declined == "schedule: linear: declined: slabs of 131072 bytes exceed the 49152 of a block"
+    )
+    (launch,) = [op for op in module.walk() if isinstance(op, LaunchOp)]
+    assert launch.schedule.get("block_k") == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("XX=3", "unknown choice 'XX'; there are BM or block_m, .*"),
+        ("threads=64", "unknown choice 'threads'; .*"),
+        ("BM", "'BM' has no value; write BM=16"),
+        ("BM=x", "block_m is a number from 1 on, of 9 digits at most, not 'x'"),
+        ("FN=0", "thread_n is a number from 1 on, of 9 digits at most, not '0'"),
+        ("BM=8, block_m=8", "block_m is given twice"),
+        ("BM=16,FM=3", "thread_m = 3 does not divide block_m = 16"),
+        ("BM=64,BN=64,FM=1,FN=1", "blocks of 64 by 64 .* 4096 threads; a block has at most 1024"),
+    ],
+)
+def test_a_schedule_that_no_kernel_can_have_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^schedule: {message}$"):
+        make_pipeline("loop-to-tile", "sm_90a", text)
+
+
+def test_every_choice_that_people_may_ask_for_is_an_option_of_the_pass() -> None:
+    options = {option.name for option in get_pass_option_infos(SchedulePass)}
+    assert options - {"target"} == {c.name for c in CHOICES.values() if not c.derived}
 
 
 def test_nan_past_the_end_of_a_sliced_operand_stays_out() -> None:
