@@ -20,7 +20,8 @@ is a number, or the text of an expression over the sizes, which axes of the argu
 Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}` a float that JSON has not.
 
 A kernel that gets tensor maps has `{"tensor_map": 0}` among its arguments, and the plan says under
-`tensor_maps` what each describes: `{"of": {"argument": 0}, "box": [16, 64], "swizzle": 0}`.
+`tensor_maps` what each describes: `{"of": {"argument": 0}, "box": [16, 64], "swizzle": 0}`. One whose launch
+must ask for shared memory says how much: `"shared_bytes": 65536`.
 """
 
 from __future__ import annotations
@@ -250,12 +251,14 @@ def _kernel(module: ModuleOp, name: str, sources: Mapping[str, str]) -> dict[str
     messages: list[str] = []
     if isinstance(attribute, ArrayAttr):
         messages = [m.data for m in cast(ArrayAttr[StringAttr], attribute)]
+    shared = function.launch_shared_bytes if isinstance(function, cuda.FuncOp) else 0
     return {
         "name": name,
         "source": sources[name],
         "messages": messages,
         "flops": None,
         "bytes": None,
+        **({"shared_bytes": shared} if shared else {}),
     }
 
 

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects import cuda
 from ..errors import DeploError, UsageError
 
 KIB = 1024
 MIB = 1024 * KIB
+
+BLOCK_RESERVE = 1 * KIB
+"""Shared memory of each block that the system keeps for itself."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,16 @@ def get_target(name: str) -> Target:
 def require_architecture(module: ModuleOp, target: str) -> None:
     """Raise DeploError at an operation whose instruction the GPUs of `target` do not have.
 
-    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`).
+    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`), and
+    kernels how much shared memory their launches ask for.
     """
+    limit = TARGETS[target].block_shared_bytes if target in TARGETS else None
+    for function in [op for op in module.walk() if isinstance(op, cuda.FuncOp)]:
+        if limit is not None and function.launch_shared_bytes > limit:
+            raise DeploError(
+                f"@{function.sym_name.data} needs {function.launch_shared_bytes} bytes of shared memory, "
+                f"a block of {target} can have {limit}; schedule it with smaller blocks or fewer stages"
+            )
     match = re.fullmatch(r"sm_(\d+)[af]?", target)
     if match is None:
         return

@@ -21,7 +21,7 @@ from ..dialects.scalars import storage_bytes
 from ..dialects.tile import MAX_THREADS, LaunchOp
 from .contraction import Contraction, axes_of
 from .cost import trips
-from .targets import Target
+from .targets import BLOCK_RESERVE, Target
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
 """Rows and columns that one thread may compute."""
@@ -162,7 +162,7 @@ class Problem:
             target.resident_blocks,
             target.resident_threads // threads,
             target.registers // (threads * self.registers(tiling)),
-            target.shared_bytes // (self.slab_bytes(tiling) + 1024),  # 1 KB is the system's
+            target.shared_bytes // (self.slab_bytes(tiling) + BLOCK_RESERVE),
         )
 
     def effective(self, tiling: Tiling) -> Tiling:

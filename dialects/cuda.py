@@ -22,6 +22,7 @@ that moment.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -151,6 +152,16 @@ class FuncOp(IRDLOperation):
         """The dynamic sizes that are its last arguments, by number."""
         return [] if self.sizes is None else [size.data for size in self.sizes]
 
+    @property
+    def parts(self) -> list[SharedOp]:
+        """The parts of the shared memory that its launch asks for."""
+        return [op for op in self.walk() if isinstance(op, SharedOp) and op.offset is not None]
+
+    @property
+    def launch_shared_bytes(self) -> int:
+        """Bytes of shared memory that its launch asks for."""
+        return max((op.place[1] for op in self.parts if op.place is not None), default=0)
+
     def verify_(self) -> None:
         verify_geometry(self.blocks.data, self.threads.value.data)
         if self.index_type not in (i32, i64):
@@ -162,6 +173,12 @@ class FuncOp(IRDLOperation):
         for argument in self.body.block.args:
             if not isinstance(argument.type, PointerType | TensorMapType):
                 raise VerifyException(f"arguments are pointers or tensor maps, got {argument.type}")
+        places = sorted(op.place for op in self.parts if op.place is not None)
+        for (first, end), (begin, _) in pairwise(places):
+            if begin < end:
+                raise VerifyException(
+                    f"shared memory at {first} ends at {end}, that at {begin} begins before"
+                )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -144,22 +144,30 @@ class StoreOp(IRDLOperation):
 
 @irdl_op_definition
 class SharedOp(IRDLOperation):
-    """`__shared__ __align__(16) float s[256];`: `%s = cuda.shared 256 align 16 : !cuda.ptr<f32>`."""
+    """`__shared__ __align__(16) float s[256];`: `%s = cuda.shared 256 align 16 : !cuda.ptr<f32>`.
+
+    `float* const s = (float*)(k_shared + 512);`: `%s = cuda.shared 256 at 512 : !cuda.ptr<f32>` is a part of
+    the memory that a launch of the kernel `k` asks for.
+    """
 
     name = "cuda.shared"
 
     extent = prop_def(IntegerAttr.constr(i64))
     align = opt_prop_def(IntegerAttr.constr(i64))
+    offset = opt_prop_def(IntegerAttr.constr(i64))
     result = result_def(PointerType)
 
     traits = traits_def(MemoryAllocEffect())
-    assembly_format = "$extent (`align` $align^)? attr-dict `:` type($result)"
+    assembly_format = "$extent (`align` $align^)? (`at` $offset^)? attr-dict `:` type($result)"
 
-    def __init__(self, extent: int, element: Attribute, align: int | None = None):
+    def __init__(
+        self, extent: int, element: Attribute, align: int | None = None, offset: int | None = None
+    ):
         super().__init__(
             properties={
                 "extent": IntegerAttr(extent, i64),
                 "align": None if align is None else IntegerAttr(align, i64),
+                "offset": None if offset is None else IntegerAttr(offset, i64),
             },
             result_types=[PointerType(element)],
         )
@@ -170,12 +178,26 @@ class SharedOp(IRDLOperation):
         element = storage_bytes(pointer_type(self.result).element)
         return element if self.align is None else self.align.value.data
 
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """Where it begins and ends in what the launch asks for, in bytes; None if it is declared."""
+        if self.offset is None:
+            return None
+        first = self.offset.value.data
+        return first, first + self.extent.value.data * storage_bytes(
+            pointer_type(self.result).element
+        )
+
     def verify_(self) -> None:
         if self.extent.value.data < 1:
             raise VerifyException(f"extent must be positive, got {self.extent.value.data}")
         if pointer_type(self.result).is_read_only:
             raise VerifyException("shared memory is not const")
         verify_shared_align(self.alignment, storage_bytes(pointer_type(self.result).element))
+        if self.place is not None and (self.place[0] < 0 or self.place[0] % self.alignment):
+            raise VerifyException(
+                f"begins at {self.place[0]}, which is no multiple of its alignment {self.alignment}"
+            )
 
 
 @irdl_op_definition

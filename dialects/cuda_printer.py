@@ -96,6 +96,8 @@ class CudaPrinter(BasePrinter):
     names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str], init=False)
     taken: set[str] = field(default_factory=set[str], init=False)
     index_type: str = field(default="int", init=False)
+    shared: str = field(default="", init=False)
+    """The name of the shared memory that the kernel's launch asks for."""
 
     # ------------------------------------------------------------------ names and types
 
@@ -193,7 +195,8 @@ class CudaPrinter(BasePrinter):
     def _(self, op: cuda.FuncOp) -> None:
         called = {o.callee.data for o in op.walk() if isinstance(o, cuda.CallOp)}
         sizes = [f"s{i}" for i in op.size_arguments]
-        self.names, self.taken = {}, {op.sym_name.data, *called, *sizes}
+        self.shared = f"{op.sym_name.data}_shared"
+        self.names, self.taken = {}, {op.sym_name.data, self.shared, *called, *sizes}
         self.index_type = self.type(op.index_type)
         parameters = [f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args]
         arguments = ",\n    ".join([*parameters, *(f"const long long {s}" for s in sizes)])
@@ -204,6 +207,10 @@ class CudaPrinter(BasePrinter):
         self.line(f'extern "C" __global__ void __launch_bounds__({threads}) {op.sym_name.data}(')
         self.line(f"    {arguments})")
         self.line("{")
+        if op.parts:
+            align = max(part.alignment for part in op.parts)
+            with self.indented(2):
+                self.line(f"extern __shared__ __align__({align}) unsigned char {self.shared}[];")
         self.body(op.body.block)
         self.line("}")
         self.print_string("\n")
@@ -287,6 +294,10 @@ class CudaPrinter(BasePrinter):
         extent = op.extent.value.data
         align = "" if op.align is None else f"__align__({op.alignment}) "
         element = self.type(pointer.element)
+        if op.place is not None:
+            first = f"{self.shared} + {op.place[0]}"
+            self.line(f"{element}* const {self.name(op.result)} = ({element}*)({first});")
+            return
         self.line(f"__shared__ {align}{element} {self.name(op.result)}[{extent}];")
 
     @print.register

@@ -36,6 +36,7 @@ from .kernel_bulk import (
     TensorMapOp,
 )
 from .kernel_device import (
+    MAX_SHARED_BYTES,
     MAX_STATIC_SHARED_BYTES,
     WARP,
     AssertOp,
@@ -89,6 +90,7 @@ Kernel = Dialect(
 )
 
 __all__ = [
+    "MAX_SHARED_BYTES",
     "MAX_STATIC_SHARED_BYTES",
     "WARP",
     "AllocOp",

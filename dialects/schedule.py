@@ -18,8 +18,17 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
 
 from ..errors import UsageError
+
+
+class Transport(StrEnum):
+    """How a slab of the scratchpad is filled."""
+
+    SYNC = "sync"
+    CP_ASYNC = "cp_async"
+    TMA = "tma"
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,8 @@ CHOICES = {
         Choice("thread_m", "rows of the result that one thread computes", short="FM"),
         Choice("thread_n", "columns of the result that one thread computes", short="FN"),
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
+        Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
+        Choice("transport", "who fills the slabs, and when", values=tuple(Transport)),
     )
 }
 """Every key a schedule may hold."""

@@ -70,8 +70,9 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from .index import AffineIndex, affine_map, normalize_operands, verify_access
+from .loop import ForOp
 from .scalars import Combiner, CombinerAttr, verify_combiner
-from .schedule import ScheduleAttr
+from .schedule import ScheduleAttr, Transport
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 
 SHARED = StringAttr("shared")
@@ -80,6 +81,13 @@ SHARED = StringAttr("shared")
 MAX_THREADS = 1024
 """Threads a block may have on every GPU that CUDA supports (CUDA C++ Programming Guide, table
 "Technical Specifications per Compute Capability")."""
+
+
+MAX_BUFFERS = 5
+"""Buffers that a slab may have; what is on its way in four of them hides the longest latency."""
+
+PIPELINED = "pipelined"
+"""Marks a loop that starts to copy the slabs of later iterations before it computes its own."""
 
 
 class Level(StrEnum):
@@ -94,6 +102,13 @@ class LevelAttr(EnumAttribute[Level], SpacedOpaqueSyntaxAttribute):
     """The level of a launch axis: `#tile<level block>`."""
 
     name = "tile.level"
+
+
+@irdl_attr_definition
+class TransportAttr(EnumAttribute[Transport], SpacedOpaqueSyntaxAttribute):
+    """How a slab is filled: `#tile<transport cp_async>`."""
+
+    name = "tile.transport"
 
 
 @irdl_attr_definition
@@ -237,8 +252,12 @@ class StageOp(IRDLOperation):
     ```
     %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
     %ws = tile.stage %w[%j, 0] pad 1 : memref<64x16xf32> -> memref<32x16xf32, "shared">
+    %ks = tile.stage %k[%j, %c * 16] pad 4 buffers 3 via cp_async
+      : memref<64x512xf32> -> memref<32x16xf32, "shared">
     ```
-    With `pad`, rows lie that many elements further apart than they are long.
+    What it means does not depend on the rest, which says how: with `pad`, rows lie that many elements further
+    apart than they are long; with `buffers`, the iterations of the loop around it fill as many slabs in turn;
+    `via` says who copies, the threads themselves if it is absent.
     """
 
     name = "tile.stage"
@@ -249,13 +268,15 @@ class StageOp(IRDLOperation):
     origin = var_operand_def(IndexType)
     map = prop_def(AffineMapAttr)
     pad = opt_prop_def(IntegerAttr.constr(i64))
+    buffers = opt_prop_def(IntegerAttr.constr(i64))
+    via = opt_prop_def(TransportAttr)
     slab = result_def(MemRefType.constr(E))
 
     traits = traits_def(HasAncestor(LaunchOp), MemoryReadEffect(), MemoryAllocEffect())
     custom_directives = (AffineIndex,)
     assembly_format = (
-        "$source `` custom<AffineIndex>($origin, $map) (`pad` $pad^)? attr-dict "
-        "`:` type($source) `->` type($slab)"
+        "$source `` custom<AffineIndex>($origin, $map) (`pad` $pad^)? "
+        "(`buffers` $buffers^)? (`via` $via^)? attr-dict `:` type($source) `->` type($slab)"
     )
 
     def __init__(
@@ -274,6 +295,21 @@ class StageOp(IRDLOperation):
             result_types=[slab],
         )
 
+    @property
+    def padding(self) -> int:
+        """Elements that a row is longer than its content."""
+        return 0 if self.pad is None else self.pad.value.data
+
+    @property
+    def num_buffers(self) -> int:
+        """Slabs that take turns; 1 if there is but one."""
+        return 1 if self.buffers is None else self.buffers.value.data
+
+    @property
+    def transport(self) -> Transport:
+        """Who copies."""
+        return Transport.SYNC if self.via is None else self.via.data
+
     def verify_(self) -> None:
         verify_access(self.map.data, self.origin, self.source.type)
         source, slab = self.source.type, self.slab.type
@@ -283,6 +319,13 @@ class StageOp(IRDLOperation):
             raise VerifyException('the slab must be in memory space "shared"')
         if self.pad is not None and self.pad.value.data < 1:
             raise VerifyException(f"pad must be positive, got {self.pad.value.data}")
+        if self.buffers is not None:
+            if not 2 <= self.num_buffers <= MAX_BUFFERS:
+                raise VerifyException(
+                    f"2 to {MAX_BUFFERS} buffers take turns, not {self.num_buffers}"
+                )
+            if not isinstance(self.parent_op(), ForOp):
+                raise VerifyException("buffers take turns in a loop; the copy stands in none")
         if slab.get_num_dims() > source.get_num_dims():
             raise VerifyException(f"slab {slab} has more axes than its source {source}")
         launch = enclosing_launch(self)
@@ -343,4 +386,6 @@ def enclosing_launch(op: Operation) -> LaunchOp:
     return parent
 
 
-Tile = Dialect("tile", [LaunchOp, StageOp, CombineOp], [AxisAttr, LevelAttr, ScheduleAttr])
+Tile = Dialect(
+    "tile", [LaunchOp, StageOp, CombineOp], [AxisAttr, LevelAttr, ScheduleAttr, TransportAttr]
+)

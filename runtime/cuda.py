@@ -38,6 +38,7 @@ class CudaProgram:
         compute_capability(plan.target)
         self.plan = plan
         self._cubins = {k.name: compile_cuda(k.source, plan.target) for k in plan.kernels}
+        self._shared = {k.name: k.shared_bytes for k in plan.kernels}
         self._functions: dict[tuple[int, str], Any] = {}
         self._descriptors: dict[tuple[int, Description], Any] = {}
 
@@ -89,7 +90,8 @@ class CudaProgram:
             raise DeploError(f"@{step.kernel}: {blocks} blocks exceed the GPU's {MAX_BLOCKS}")
         key = (device, step.kernel)
         if key not in self._functions:
-            self._functions[key] = _load(step.kernel, self._cubins[step.kernel])
+            shared = self._shared[step.kernel]
+            self._functions[key] = _load(step.kernel, self._cubins[step.kernel], shared)
         passed = [self._passed(plan, ref, pointers) for ref in step.arguments]
         values = (*(value for value, _ in passed), *step.sizes)
         types = (*(type for _, type in passed), *(ctypes.c_longlong for _ in step.sizes))
@@ -97,7 +99,7 @@ class CudaProgram:
             self._functions[key],
             *(blocks, 1, 1),
             *(step.threads, 1, 1),
-            0,
+            self._shared[step.kernel],
             stream,
             (values, types),
             0,
@@ -156,11 +158,17 @@ def _symbol(name: str, cubin: Cubin) -> str:
     raise DeploError(f"the source of @{name} defines {', '.join(cubin.usage) or 'no kernel'}")
 
 
-def _load(name: str, cubin: Cubin) -> Any:
+def _load(name: str, cubin: Cubin, shared_bytes: int) -> Any:
+    """A kernel, ready to be launched with so much shared memory above what it declares."""
     driver = _driver()
     module = _ok(driver.cuModuleLoadData(cubin.code), f"loading @{name}")
     symbol = _symbol(name, cubin).encode()
-    return _ok(driver.cuModuleGetFunction(module, symbol), f"finding @{name}")
+    function = _ok(driver.cuModuleGetFunction(module, symbol), f"finding @{name}")
+    if shared_bytes:
+        most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        doing = f"asking for {shared_bytes} bytes of shared memory for @{name}"
+        _ok(driver.cuFuncSetAttribute(function, most, shared_bytes), doing)
+    return function
 
 
 def _ok(answer: tuple[Any, ...], doing: str) -> Any:

@@ -146,6 +146,8 @@ class Kernel:
     name: str
     source: str
     messages: tuple[str, ...]
+    shared_bytes: int = 0
+    """Shared memory that a launch asks for, above what the source declares."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +252,8 @@ def _read(data: Mapping[str, Any]) -> Plan:
         results=_refs(data["results"]),
         arena_bytes=data["arena_bytes"],
         kernels=tuple(
-            Kernel(k["name"], k["source"], tuple(k["messages"])) for k in data["kernels"]
+            Kernel(k["name"], k["source"], tuple(k["messages"]), int(k.get("shared_bytes", 0)))
+            for k in data["kernels"]
         ),
         sizes=sizes,
         positive=tuple(e for e in map(read_extent, data["positive"]) if isinstance(e, Expression)),

@@ -144,12 +144,14 @@ def _index_width(function: kernel.FuncOp, largest: int) -> IntegerType:
 class _Lowering:
     """Translates one kernel.
 
-    `values` maps its SSA values to those of the C++ function, `largest` bounds its index expressions.
+    `values` maps its SSA values to those of the C++ function, `largest` bounds its index expressions, and
+    `places` says where its shared memory lies in what the launch asks for.
     """
 
     builder: Builder
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     largest: int = 0
+    places: dict[Operation, int] = field(default_factory=dict[Operation, int])
 
     def block(self, block: Block, target: Block, assign: Sequence[SSAValue] = ()) -> None:
         """Translate a block's operations to the end of `target`; its yields assign to variables."""
@@ -303,7 +305,8 @@ def _lower_shared(state: _Lowering, op: kernel.SharedOp) -> None:
     memref = op.result.type
     assert isinstance(memref, MemRefType)
     align = None if op.align is None else op.alignment
-    state.simple(op, cuda.SharedOp(prod(static_shape(memref)), memref.element_type, align))
+    count, place = prod(static_shape(memref)), state.places.get(op)
+    state.simple(op, cuda.SharedOp(count, memref.element_type, align, place))
 
 
 def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:
@@ -334,11 +337,22 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
 }
 
 
+def _place_shared(function: kernel.FuncOp) -> dict[Operation, int]:
+    """Where shared memory lies in what a launch asks for, if it is too much to be declared."""
+    places: dict[Operation, int] = {}
+    if function.shared_bytes > kernel.MAX_STATIC_SHARED_BYTES:
+        end = 0
+        for op in [o for o in function.walk() if isinstance(o, kernel.SharedOp)]:
+            places[op] = -(-end // op.alignment) * op.alignment
+            end = places[op] + op.size
+    return places
+
+
 def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
     """The C++ form of a kernel, under the symbol `name`."""
     stored = stored_arguments(function)
     entry = Block()
-    state = _Lowering(Builder(InsertPoint.at_end(entry)))
+    state = _Lowering(Builder(InsertPoint.at_end(entry)), places=_place_shared(function))
     for argument in function.body.block.args:
         type = argument.type
         if isinstance(type, MemRefType):

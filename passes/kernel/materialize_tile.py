@@ -13,8 +13,8 @@ becomes
       ...                                        // the warps' sums through shared memory
     }
 
-`tile.stage` becomes shared memory, a cooperative copy and a barrier; `tile.combine` shuffles within a warp
-and shared memory between warps. Several block or thread axes share the one number the machine gives, row
+`tile.stage` becomes shared memory and copies (`stage_copies.py`); `tile.combine` shuffles within a warp and
+shared memory between warps. Several block or thread axes share the one number the machine gives, row
 by row.
 """
 
@@ -26,155 +26,41 @@ from math import prod
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, f32, f64, i32, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IndexType, ModuleOp, f32, f64, i32, i64
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.index import always_holds, extent_range, operand_ranges, simplify
+from ...analysis.index import extent_range, simplify
 from ...analysis.targets import TARGETS
-from ...dialects.affine import replace_dims
 from ...dialects.index import delinearize
 from ...dialects.kernel import (
     WARP,
     BarrierOp,
     BlockIdOp,
     FuncOp,
-    SharedOp,
     ShuffleOp,
     ThreadIdOp,
 )
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
-from ...dialects.sizes import Extent, extent_expr, shape_of, static_extent, static_shape
-from ...dialects.tile import SHARED, CombineOp, LaunchOp, Level, StageOp
+from ...dialects.sizes import Extent, static_extent
+from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, lower_host
-from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine, lower_loops
+from .machine import Machine, in_loop
+from .stage_copies import lower_stages
 
 D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
 SHUFFLED = (f32, f64, i32, i64)
 
 
-@dataclass
-class _Machine:
-    """The kernel under construction."""
-
-    function: FuncOp
-    thread: SSAValue
-    launch_threads: list[int]
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return self.function.threads.value.data
-
-    def shared(self, shape: list[int], element: Attribute, name: str | None) -> SSAValue:
-        """Shared memory, declared at the start of the kernel."""
-        op = SharedOp(MemRefType(element, shape, memory_space=SHARED))  # pyright: ignore[reportArgumentType]
-        op.result.name_hint = name
-        Builder(InsertPoint.at_start(self.function.body.block)).insert(op)
-        return op.result
-
-
-def _in_loop(op: Operation) -> bool:
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, FuncOp | LaunchOp):
-        if isinstance(parent, ForOp | scf.ForOp):
-            return True
-        parent = parent.parent_op()
-    return False
-
-
-def _strided_loop(builder: Builder, trips: int) -> tuple[Builder, SSAValue]:
-    """A free loop of `trips`; gives where its body goes and its counter."""
-    loop = builder.insert(ForOp(trips, Region(Block(arg_types=[IndexType()]))))
-    loop.induction_var.name_hint = "step"
-    assert loop.body.block.last_op is not None
-    return Builder(InsertPoint.before(loop.body.block.last_op)), loop.induction_var
-
-
-# --------------------------------------------------------------------------- stage
-
-
-def _lower_stage(op: StageOp, machine: _Machine) -> None:
-    """Fill a slab: thread t copies elements t, t + T, t + 2T, ... of it."""
-    slab_type = op.slab.type
-    assert isinstance(slab_type, MemRefType)
-    shape = list(static_shape(slab_type))
-    count, threads = prod(shape), machine.threads
-    pad = 0 if op.pad is None else op.pad.value.data
-    padded = [*shape[:-1], shape[-1] + pad]
-    slab = machine.shared(padded, slab_type.element_type, op.slab.name_hint)
-    builder = Builder(InsertPoint.before(op))
-    # Copies that stand together share their barriers.
-    if _in_loop(op) and not _is_copy(op.prev_op):  # the last iteration's readers must be done
-        builder.insert(BarrierOp())
-    body, step = _strided_loop(builder, -(-count // threads))
-    operands = [step, machine.thread, *op.origin]
-    flat = D0 * threads + D1
-    if count % threads:
-        inside = body.insert(TestOp([flat * -1 + (count - 1)], operands))
-        guard = scf.IfOp(inside.result, [], Region(Block([scf.YieldOp()])))
-        body.insert(guard)
-        assert guard.true_region.block.last_op is not None
-        body = Builder(InsertPoint.before(guard.true_region.block.last_op))
-    ranges = [(0, -(-count // threads) - 1), (0, threads - 1)]
-    local = [simplify(e, ranges) for e in delinearize(flat, shape)]
-    dims = [AffineExpr.dimension(i + 2) for i in range(len(op.origin))]
-    index = [replace_dims(e, dims) for e in op.map.data.results]
-    skipped = len(index) - len(local)
-    index = [e + local[i - skipped] if i >= skipped else e for i, e in enumerate(index)]
-    value = _load_or_zero(body, op, index, operands)
-    body.insert(StoreOp(value, slab, local, operands))
-    if not isinstance(op.next_op, StageOp):
-        builder.insert(BarrierOp())
-    op.slab.replace_all_uses_with(slab)
-    op.detach()
-    op.erase()
-
-
-def _is_copy(op: Operation | None) -> bool:
-    """Whether `op` is a copy of a slab, lowered already: a loop that stores to shared memory."""
-    if not isinstance(op, ForOp):
-        return False
-    stores = [o for o in op.walk() if isinstance(o, StoreOp)]
-    return any(isinstance(o.memref.owner, SharedOp) for o in stores)
-
-
-def _load_or_zero(
-    body: Builder, op: StageOp, index: list[AffineExpr], operands: list[SSAValue]
-) -> SSAValue:
-    """The element of the source at `index`, or 0 past its end."""
-    assert isinstance(op.source.type, MemRefType) and isinstance(op.slab.type, MemRefType)
-    ranges, origin_ranges = operand_ranges(operands), operand_ranges(op.origin)
-    slab = static_shape(op.slab.type)
-    lengths = [1] * (len(index) - len(slab)) + list(slab)
-    open_: list[AffineExpr] = []
-    for extent, start, length, expr in zip(
-        shape_of(op.source.type), op.map.data.results, lengths, index, strict=True
-    ):
-        if not always_holds(extent_expr(extent) + start * -1 + -length, origin_ranges):
-            open_.append(simplify(extent_expr(extent) + expr * -1 + -1, ranges))
-    if not open_:
-        return body.insert(LoadOp(op.source, index, operands)).result
-    element = op.source.type.element_type
-    inside = body.insert(TestOp(open_, operands))
-    load = LoadOp(op.source, index, operands)
-    then = Block([load, scf.YieldOp(load.result)])
-    otherwise = Block()
-    zero = emit_constant(Builder(InsertPoint.at_end(otherwise)), 0, element)
-    otherwise.add_op(scf.YieldOp(zero))
-    guard = scf.IfOp(inside.result, [element], Region(then), Region(otherwise))
-    return body.insert(guard).output[0]
-
-
 # --------------------------------------------------------------------------- combine
 
 
-def _lower_combine(op: CombineOp, launch_args: list[SSAValue], machine: _Machine) -> None:
+def _lower_combine(op: CombineOp, launch_args: list[SSAValue], machine: Machine) -> None:
     """Fold over threads: in warps by shuffles where the axes allow it, else through shared memory."""
     positions = sorted(launch_args.index(axis) for axis in op.axes)
     extents = machine.launch_threads
@@ -215,13 +101,13 @@ def _butterfly(builder: Builder, op: CombineOp, value: SSAValue, lanes: int) -> 
 
 
 def _fold_shared(
-    builder: Builder, op: CombineOp, value: SSAValue, machine: _Machine, stride: int, parts: int
+    builder: Builder, op: CombineOp, value: SSAValue, machine: Machine, stride: int, parts: int
 ) -> SSAValue:
     """Fold the values of `parts` consecutive slots; slot s is written by thread s * stride."""
     slots = machine.threads // stride
     name = f"{op.value.name_hint or 'partial'}_smem"
     buffer = machine.shared([slots], value.type, name)
-    if _in_loop(op):  # the last iteration's readers must be done
+    if in_loop(op):  # the last iteration's readers must be done
         builder.insert(BarrierOp())
     writer = builder
     if stride > 1:  # thread % stride == 0
@@ -290,13 +176,12 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         op.detach()
         entry.add_op(op)
     if uses_thread:
-        machine = _Machine(
+        machine = Machine(
             function,
             numbers[Level.THREAD],
             [static_extent(n) for n in launch.extents(Level.THREAD)],
         )
-        for op in [o for o in function.walk() if isinstance(o, StageOp)]:
-            _lower_stage(op, machine)
+        lower_stages(machine)
         for op in [o for o in function.walk() if isinstance(o, CombineOp)]:
             _lower_combine(op, by_level[Level.THREAD], machine)
     for level, number in numbers.items():

@@ -5,19 +5,25 @@ becomes
     %ws = tile.stage %w[%j * 64, %k * 16] pad 1 : memref<512x64xf32> -> memref<64x16xf32, "shared">
 
 Threads that read neighbouring rows of 16 elements want words of two banks only; of 17, of all. Each slab gets
-the least padding that makes its reads take the fewest turns (`analysis/bank_conflicts.py`).
+the least padding that makes its reads take the fewest turns (`analysis/bank_conflicts.py`). Padding that is
+no whole number of asynchronous copies makes them smaller, and so more; they count as turns of their own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from ...analysis.bank_conflicts import conflict_degree, slab_shape
-from ...dialects.loop import KernelOp, LoadOp
+from ...analysis.copies import copy_elements
+from ...analysis.cost import trips
+from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.schedule import Transport
+from ...dialects.sizes import static_extent, static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 
@@ -25,10 +31,45 @@ PADS = (0, 1, 2, 4, 8)
 """Elements that a row may be longer."""
 
 
+COPY_TURNS = 4
+"""Turns that one asynchronous copy of a warp counts as, with its address and its condition."""
+
+
+def loads_of(stage: StageOp) -> list[LoadOp]:
+    """The loads of a slab."""
+    return [use.operation for use in stage.slab.uses if isinstance(use.operation, LoadOp)]
+
+
 def turns(stage: StageOp, launch: LaunchOp, pad: int) -> int:
     """Turns that a warp takes for one run of each load of a slab."""
-    loads = [use.operation for use in stage.slab.uses if isinstance(use.operation, LoadOp)]
-    return sum(conflict_degree(load, launch, slab_shape(load, pad)) for load in loads)
+    return sum(conflict_degree(load, launch, slab_shape(load, pad)) for load in loads_of(stage))
+
+
+def turns_of_a_chunk(stage: StageOp, launch: LaunchOp, pad: int) -> int | None:
+    """Turns that a warp takes for all loads of a slab, and to fill it; None if it cannot be filled so."""
+    run = 0
+    for load in loads_of(stage):
+        once = conflict_degree(load, launch, slab_shape(load, pad))
+        run += once * prod(trips(loop.extent.data) for loop in loops_between(load, stage))
+    if stage.transport is not Transport.CP_ASYNC:
+        return run
+    elements = copy_elements(stage, pad)
+    if elements is None:
+        return None
+    assert isinstance(stage.slab.type, MemRefType)
+    copies = prod(static_shape(stage.slab.type)) // elements
+    return run + COPY_TURNS * -(-copies // static_extent(launch.num_threads))
+
+
+def loops_between(load: LoadOp, stage: StageOp) -> list[ForOp]:
+    """The loops around a load that do not hold the copy."""
+    loops: list[ForOp] = []
+    parent = load.parent_op()
+    while parent is not None and parent is not stage.parent_op():
+        if isinstance(parent, ForOp):
+            loops.append(parent)
+        parent = parent.parent_op()
+    return loops
 
 
 @dataclass(frozen=True)
@@ -51,8 +92,10 @@ class PadSmemPass(ModulePass):
             if stage.pad is not None:
                 record(self.name, name, False, f"{hint} is padded already", stage)
                 continue
-            counts = {pad: turns(stage, launch, pad) for pad in PADS}
-            best = min(PADS, key=lambda pad: (counts[pad], pad))
+            costs = {pad: turns_of_a_chunk(stage, launch, pad) for pad in PADS}
+            possible = {pad: cost for pad, cost in costs.items() if cost is not None}
+            best = min(possible, key=lambda pad: (possible[pad], pad))
+            counts = {pad: turns(stage, launch, pad) for pad in (0, best)}
             if best == 0:
                 record(self.name, name, False, f"{hint}: no padding saves a turn", stage)
                 continue

@@ -14,7 +14,7 @@ have as it is asked for, it does not get: the reason is recorded, and the model 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -65,11 +65,16 @@ class SchedulePass(ModulePass):
     thread_m: int | None = None
     thread_n: int | None = None
     split_k: int | None = None
+    stages: int | None = None
+    transport: str | None = None
 
     def __post_init__(self):
         for choice, value in self.asked.items():
             if value < CHOICES[choice].least:
                 raise UsageError(f"schedule: {choice} is {CHOICES[choice].least} or more")
+        words = CHOICES["transport"].values
+        if self.transport not in (None, *words):
+            raise UsageError(f"schedule: transport is one of {', '.join(words)}")
         if (reason := misfit(self.asked)) is not None:
             raise UsageError(f"schedule: {reason}")
 
@@ -78,6 +83,12 @@ class SchedulePass(ModulePass):
         """The choices that are asked for."""
         values = {choice: getattr(self, choice, None) for choice in CHOICES}
         return {choice: value for choice, value in values.items() if isinstance(value, int)}
+
+    @property
+    def copies(self) -> dict[str, int | str]:
+        """The choices asked for that any tiling can have."""
+        values = {"stages": self.stages, "transport": self.transport}
+        return {choice: value for choice, value in values.items() if value is not None}
 
     @classmethod
     def schedule_space(cls, ctx: Context, module_op: ModuleOp) -> tuple[SchedulePass, ...]:
@@ -104,7 +115,7 @@ class SchedulePass(ModulePass):
                     and tiling == problem.effective(tiling)
                     and _are_boxes(contraction, launch, tiling)
                 ):
-                    found[SchedulePass(self.target, **tiling.choices)] = None
+                    found[replace(self, **tiling.choices)] = None
         return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -114,7 +125,8 @@ class SchedulePass(ModulePass):
                 if (chosen := self._choose(name, launch)) is None:
                     continue
                 contraction, best = chosen
-                schedule = ScheduleAttr(m=contraction.m, n=contraction.n, **best.choices)
+                choices = {**best.choices, **self.copies}
+                schedule = ScheduleAttr(m=contraction.m, n=contraction.n, **choices)
                 launch.schedule = schedule if best.split_k > 1 else schedule.without("split_k")
                 reason = f"blocks of {best.block_m} by {best.block_n}"
                 reason += f", threads of {best.thread_m} by {best.thread_n}"

@@ -30,8 +30,8 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
+from ...analysis.targets import get_target
 from ...dialects.affine import ZERO, replace_dims
-from ...dialects.kernel import MAX_STATIC_SHARED_BYTES
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -147,7 +147,7 @@ def stage(staging: _Staging) -> int:
             copy = StageOp(load.memref, slab.origin, list(load.indices), slab.shape)
             copy.location = load.location
             copy.slab.name_hint = f"{load.memref.name_hint or 'operand'}_smem"
-            staging.outer.body.block.insert_op_before(copy, _first_user(staging))
+            staging.outer.body.block.insert_op_before(copy, staging.inner)
             slabs[key] = copy.slab
             size += slab.bytes(load)
         new = LoadOp(slabs[key], slab.index, list(load.indices))
@@ -165,10 +165,6 @@ def stage(staging: _Staging) -> int:
         assert staging.guard.parent is not None
         staging.guard.parent.insert_op_before(staging.outer, staging.guard)
     return size
-
-
-def _first_user(staging: _Staging) -> Operation:
-    return staging.inner
 
 
 # --------------------------------------------------------------------------- the mask on K
@@ -265,19 +261,22 @@ class StageInputsPass(ModulePass):
 
     name = "stage-inputs"
 
+    target: str = "sm_90a"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        limit = get_target(self.target).block_shared_bytes
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch)
+                self._apply(kernel.sym_name.data, launch, limit)
 
-    def _apply(self, name: str, launch: LaunchOp) -> None:
+    def _apply(self, name: str, launch: LaunchOp, limit: int) -> None:
         found = find_staging(launch)
         if isinstance(found, str):
             record(self.name, name, False, found, launch)
             return
         size = sum(slab_of(load, found.local).bytes(load) for load in found.loads())
-        if size > MAX_STATIC_SHARED_BYTES:
-            reason = f"slabs of {size} bytes exceed the {MAX_STATIC_SHARED_BYTES} of a block"
+        if size > limit:
+            reason = f"slabs of {size} bytes exceed the {limit} of a block"
             record(self.name, name, False, reason, launch)
             return
         size = stage(found)

@@ -523,3 +523,18 @@ cuda.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) index(i32)
 // expected-error@+1 {{expected a size such as s0, got s0 + 1}}
 cuda.func @k(%x: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) sizes(s0 + 1) {
 }
+
+// -----
+
+cuda.func @k(%y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  // expected-error@+1 {{begins at 24, which is no multiple of its alignment 16}}
+  %s = cuda.shared 64 align 16 at 24 : !cuda.ptr<f32>
+}
+
+// -----
+
+// expected-error@+1 {{shared memory at 0 ends at 256, that at 252 begins before}}
+cuda.func @k(%y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 64 at 252 : !cuda.ptr<f32>
+  %t = cuda.shared 64 at 0 : !cuda.ptr<f32>
+}

@@ -64,4 +64,11 @@ builtin.module {
     cuda.bulk_tensor %x[%row * 16, 0] to %s[%row mod 2 * 1024] barrier %full[1] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
     cuda.mbarrier_wait %full[%row mod 2] parity[%row floordiv 2 mod 2]
   }
+  cuda.func @k_asked(%y: !cuda.ptr<f32>) blocks(4) threads(16) index(i32) {
+    %s = cuda.shared 64 at 0 : !cuda.ptr<f32>
+    %h = cuda.shared 8192 align 16 at 256 : !cuda.ptr<f64>
+    %t = cuda.thread_idx
+    %v = cuda.load %s[%t] : !cuda.ptr<f32> -> f32
+    cuda.store %v, %y[%t] : f32, !cuda.ptr<f32>
+  }
 }

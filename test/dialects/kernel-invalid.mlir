@@ -51,7 +51,7 @@ kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
 kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
   %t = kernel.thread_id
   %v = loop.load %x[0] : memref<4xf32>
-  // expected-error@+1 {{0 bytes of static shared memory; a kernel may have 1 to 49152}}
+  // expected-error@+1 {{0 bytes of shared memory; a block may have 1 to 232448}}
   %s = kernel.shared : memref<0xf32, "shared">
 }
 
@@ -60,8 +60,8 @@ kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
 kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
   %t = kernel.thread_id
   %v = loop.load %x[0] : memref<4xf32>
-  // expected-error@+1 {{49156 bytes of static shared memory; a kernel may have 1 to 49152}}
-  %s = kernel.shared : memref<12289xf32, "shared">
+  // expected-error@+1 {{232452 bytes of shared memory; a block may have 1 to 232448}}
+  %s = kernel.shared : memref<58113xf32, "shared">
 }
 
 // -----
@@ -674,8 +674,8 @@ kernel.func @k(%x: memref<4x64xf32>, %h: memref<64xf16>) blocks(4) threads(16) {
 
 // -----
 
-// expected-error@+1 {{49168 bytes of static shared memory in all; a kernel may have 49152}}
+// expected-error@+1 {{232464 bytes of shared memory in all; a block may have 232448}}
 kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
-  %s = kernel.shared : memref<12288xf32, "shared">
+  %s = kernel.shared : memref<58112xf32, "shared">
   %t = kernel.shared : memref<4xf32, "shared">
 }

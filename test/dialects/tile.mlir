@@ -38,4 +38,20 @@ builtin.module {
     }
     func.return %y, %z : tensor<4xf32>, tensor<4xf32>
   }
+  func.func @ahead(%x: tensor<4x64xf32>) -> tensor<4x8xf32> {
+    %y = loop.kernel @ahead(%x) : (tensor<4x64xf32>) -> tensor<4x8xf32> {
+    ^bb0(%x: memref<4x64xf32>, %y: memref<4x8xf32>):
+      tile.launch (%r = 4 : block, %t = 8 : thread) schedule(#tile.schedule<threads = 8, transport = cp_async, stages = 3>) {
+        %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %xs = tile.stage %x[%r, %k * 8] pad 4 buffers 3 via cp_async : memref<4x64xf32> -> memref<8xf32, "shared">
+          %ys = tile.stage %x[%r, %k * 8] buffers 3 : memref<4x64xf32> -> memref<8xf32, "shared">
+          %zs = tile.stage %x[%r, %k * 8] via sync : memref<4x64xf32> -> memref<8xf32, "shared">
+          %v = loop.load %xs[%t] : memref<8xf32, "shared">
+          loop.yield %v : f32
+        } attributes {pipelined}
+        loop.store %s, %y[%r, %t] : memref<4x8xf32>
+      }
+    }
+    func.return %y : tensor<4x8xf32>
+  }
 }

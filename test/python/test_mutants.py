@@ -119,6 +119,7 @@ def check(
 
 
 MATERIALIZE = ("materialize-tile", "kernel.materialize_tile")
+STAGES = ("materialize-tile", "kernel.stage_copies")
 LOOPS = ("materialize-tile", "lower_loops")
 CUDA = ("lower-to-cuda", "kernel.lower_to_cuda")
 SCALARS = ("lower-to-cuda", "kernel.cuda_scalars")
@@ -140,10 +141,10 @@ BARRIER = "builder.insert(BarrierOp())\n"
 
 MUTANTS = {
     "no barrier before a slab is filled again": Mutant(
-        *MATERIALIZE, f"    {BARRIER}    body, step", "    pass\n    body, step", ("restaged",)
+        *STAGES, "builder.insert(BarrierOp())  # the last", "pass  # the last", ("restaged",)
     ),
     "no barrier after a slab is filled": Mutant(
-        *MATERIALIZE, f"{BARRIER}    op.slab.replace", "op.slab.replace", ("staged",)
+        *STAGES, f"{BARRIER}        self._redirect", "self._redirect", ("staged",)
     ),
     "no barrier before the parts are stored again": Mutant(
         *MATERIALIZE, f"    {BARRIER}    writer", "    pass\n    writer", ("recombined",)
@@ -164,15 +165,15 @@ MUTANTS = {
         *MATERIALIZE, "* parts + D0, ranges", "+ D0, ranges", ("seven",)
     ),
     "cooperative copy without its tail guard": Mutant(
-        *MATERIALIZE, "if count % threads:", "if count < 0:", ("staged",)
+        *STAGES, "if count % threads:", "if count < 0:", ("staged",)
     ),
     "cooperative copy one element short": Mutant(
-        *MATERIALIZE, "(count - 1)", "(count - 2)", ("staged",)
+        *STAGES, "(count - 1)", "(count - 2)", ("staged",)
     ),
     "slab indices swapped": Mutant(
-        *MATERIALIZE,
-        "StoreOp(value, slab, local, operands)",
-        "StoreOp(value, slab, local[::-1], operands)",
+        *STAGES,
+        "StoreOp(value, self.memory[stage], place, operands)",
+        "StoreOp(value, self.memory[stage], place[::-1], operands)",
         ("staged_transposed",),
     ),
     "block axes swapped": Mutant(

@@ -208,3 +208,37 @@ func.func @main(%x: memref<4x64xf32>, %h: memref<64xbf16>) -> memref<4x64xf32> {
   kernel.launch @vectors(%x, %h, %y) blocks(4) threads(16) : memref<4x64xf32>, memref<64xbf16>, memref<4x64xf32>
   func.return %y : memref<4x64xf32>
 }
+
+// -----
+
+// More shared memory than a kernel may declare is asked for by its launch, each part where it is aligned.
+// CHECK-LABEL: cuda.func @large
+// CHECK:       %s = cuda.shared 12289 at 0 : !cuda.ptr<f32>
+// CHECK:       %u = cuda.shared 4 align 16 at 49168 : !cuda.ptr<f32>
+// CPP-LABEL:   __global__ void __launch_bounds__(32) large(
+// CPP:         {
+// CPP-NEXT:        extern __shared__ __align__(16) unsigned char large_shared[];
+// CPP:             float* const s = (float*)(large_shared + 0);
+// CPP:             float* const u = (float*)(large_shared + 49168);
+// CPP:             u[t] = w;
+kernel.func @large(%x: memref<32xf32>, %y: memref<32xf32>) blocks(1) threads(32) {
+  %t = kernel.thread_id
+  %s = kernel.shared : memref<12289xf32, "shared">
+  %u = kernel.shared align 16 : memref<4xf32, "shared">
+  %v = loop.load %x[%t] : memref<32xf32>
+  loop.store %v, %s[%t * 384] : memref<12289xf32, "shared">
+  kernel.barrier
+  %four = loop.test[%t < 4]
+  scf.if %four {
+    %w = loop.load %s[%t * -384 + 11904] : memref<12289xf32, "shared">
+    loop.store %w, %u[%t] : memref<4xf32, "shared">
+  }
+  kernel.barrier
+  %z = loop.load %u[%t mod 4] : memref<4xf32, "shared">
+  loop.store %z, %y[%t] : memref<32xf32>
+}
+func.func @main(%x: memref<32xf32>) -> memref<32xf32> {
+  %y = kernel.alloc : memref<32xf32>
+  kernel.launch @large(%x, %y) blocks(1) threads(32) : memref<32xf32>, memref<32xf32>
+  func.return %y : memref<32xf32>
+}

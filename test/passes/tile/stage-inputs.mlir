@@ -102,21 +102,21 @@ func.func @main(%x: tensor<32x40xf32>, %w: tensor<64x40xf32>) -> tensor<32x64xf3
 
 // -----
 
-// REMARK: remark: stage-inputs: large: declined: slabs of 81920 bytes exceed the 49152 of a block
-func.func @main(%x: tensor<128x128xf32>, %w: tensor<64x128xf32>) -> tensor<128x64xf32> {
-  %y = loop.kernel @large(%x, %w) : (tensor<128x128xf32>, tensor<64x128xf32>) -> tensor<128x64xf32> {
-  ^bb0(%x: memref<128x128xf32>, %w: memref<64x128xf32>, %out: memref<128x64xf32>):
-    tile.launch (%i = 128 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 32, block_k = 128, thread_m = 2, thread_n = 2>) {
+// REMARK: remark: stage-inputs: large: declined: slabs of 278528 bytes exceed the 232448 of a block
+func.func @main(%x: tensor<512x128xf32>, %w: tensor<64x128xf32>) -> tensor<512x64xf32> {
+  %y = loop.kernel @large(%x, %w) : (tensor<512x128xf32>, tensor<64x128xf32>) -> tensor<512x64xf32> {
+  ^bb0(%x: memref<512x128xf32>, %w: memref<64x128xf32>, %out: memref<512x64xf32>):
+    tile.launch (%i = 512 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 512, block_n = 32, block_k = 128, thread_m = 2, thread_n = 2>) {
       %s = loop.for %k = 0 to 128 reduce(add) -> f32 {
-        %p = loop.load %x[%i, %k] : memref<128x128xf32>
+        %p = loop.load %x[%i, %k] : memref<512x128xf32>
         %q = loop.load %w[%j, %k] : memref<64x128xf32>
         %r = arith.mulf %p, %q : f32
         loop.yield %r : f32
       }
-      loop.store %s, %out[%i, %j] : memref<128x64xf32>
+      loop.store %s, %out[%i, %j] : memref<512x64xf32>
     }
   }
-  func.return %y : tensor<128x64xf32>
+  func.return %y : tensor<512x64xf32>
 }
 
 // -----
