@@ -76,6 +76,7 @@ from .cuda_bulk import (
 from .cuda_memory import (
     AssignOp,
     LoadOp,
+    RegistersOp,
     SharedOp,
     ShuffleXorOp,
     StoreOp,
@@ -342,6 +343,7 @@ Cuda = Dialect(
         CastOp,
         LoadOp,
         StoreOp,
+        RegistersOp,
         SharedOp,
         SyncthreadsOp,
         ShuffleXorOp,

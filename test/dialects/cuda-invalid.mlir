@@ -517,3 +517,17 @@ cuda.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) index(i32)
   // expected-error@+1 {{!kernel.tensor_map<16x64xf32> does not fit into 1023 elements}}
   cuda.bulk_tensor %x[0, 0] to %s[0] barrier %full[0] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
 }
+
+// -----
+
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  // expected-error@+1 {{extent must be positive, got 0}}
+  %r = cuda.registers 0 : !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  // expected-error@+1 {{an array of registers is not const}}
+  %r = cuda.registers 4 : !cuda.ptr<f32, const>
+}
