@@ -77,6 +77,7 @@ from .cuda_bulk import (
 from .cuda_memory import (
     AssignOp,
     LoadOp,
+    RegistersOp,
     SharedOp,
     ShuffleXorOp,
     StoreOp,
@@ -359,6 +360,7 @@ Cuda = Dialect(
         CastOp,
         LoadOp,
         StoreOp,
+        RegistersOp,
         SharedOp,
         SyncthreadsOp,
         ShuffleXorOp,

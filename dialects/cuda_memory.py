@@ -201,6 +201,30 @@ class SharedOp(IRDLOperation):
 
 
 @irdl_op_definition
+class RegistersOp(IRDLOperation):
+    """`float r[8];`, subscripted by counters of unrolled loops: `%r = cuda.registers 8 : !cuda.ptr<f32>`."""
+
+    name = "cuda.registers"
+
+    extent = prop_def(IntegerAttr.constr(i64))
+    result = result_def(PointerType)
+
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "$extent attr-dict `:` type($result)"
+
+    def __init__(self, extent: int, element: Attribute):
+        super().__init__(
+            properties={"extent": IntegerAttr(extent, i64)}, result_types=[PointerType(element)]
+        )
+
+    def verify_(self) -> None:
+        if self.extent.value.data < 1:
+            raise VerifyException(f"extent must be positive, got {self.extent.value.data}")
+        if pointer_type(self.result).is_read_only:
+            raise VerifyException("an array of registers is not const")
+
+
+@irdl_op_definition
 class SyncthreadsOp(IRDLOperation):
     """`__syncthreads();`: `cuda.syncthreads`."""
 

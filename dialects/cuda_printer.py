@@ -301,6 +301,13 @@ class CudaPrinter(BasePrinter):
         self.line(f"__shared__ {align}{element} {self.name(op.result)}[{extent}];")
 
     @print.register
+    def _(self, op: cuda.RegistersOp) -> None:
+        pointer = op.result.type
+        assert isinstance(pointer, cuda.PointerType)
+        element, extent = self.type(pointer.element), op.extent.value.data
+        self.line(f"{element} {self.name(op.result)}[{extent}];")
+
+    @print.register
     def _(self, op: cuda.SyncthreadsOp) -> None:
         self.line("__syncthreads();")
 

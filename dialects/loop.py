@@ -62,7 +62,16 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from .loop_access import INDEX, AssertOp, CheckedIndexOp, IndexOp, LoadOp, StoreOp, TestOp
+from .loop_access import (
+    INDEX,
+    AssertOp,
+    CheckedIndexOp,
+    IndexOp,
+    LoadOp,
+    RegistersOp,
+    StoreOp,
+    TestOp,
+)
 from .scalars import Combiner, CombinerAttr, verify_combiner, verify_element
 from .sizes import Extent, ExtentAttr, memref_of, parse_extent, print_extent, shape_of
 
@@ -301,6 +310,17 @@ class KernelOp(IRDLOperation):
 
 Loop = Dialect(
     "loop",
-    [LoadOp, StoreOp, IndexOp, TestOp, CheckedIndexOp, AssertOp, YieldOp, ForOp, KernelOp],
+    [
+        LoadOp,
+        StoreOp,
+        IndexOp,
+        TestOp,
+        CheckedIndexOp,
+        AssertOp,
+        RegistersOp,
+        YieldOp,
+        ForOp,
+        KernelOp,
+    ],
     [],
 )

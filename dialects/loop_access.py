@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.ir import (
+    Attribute,
     SSAValue,
 )
 from xdsl.ir.affine import AffineExpr
@@ -37,6 +38,7 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import (
+    MemoryAllocEffect,
     MemoryReadEffect,
     MemoryWriteEffect,
     Pure,
@@ -54,9 +56,16 @@ from .index import (
     verify_access,
     verify_operand_count,
 )
-from .sizes import Extent, ExtentAttr
+from .scalars import verify_element
+from .sizes import Extent, ExtentAttr, static_shape
 
 INDEX = IndexType()
+
+REGISTERS = StringAttr("registers")
+"""The memory space of an array of the thread's own."""
+
+MAX_REGISTERS = 128
+"""Elements of such an array at most; a thread has 255 registers in all."""
 
 
 def _access(
@@ -209,6 +218,38 @@ class CheckedIndexOp(IRDLOperation):
             properties={"extent": ExtentAttr(extent)},
             result_types=[INDEX],
         )
+
+
+@irdl_op_definition
+class RegistersOp(IRDLOperation):
+    """An array of the thread's own: `%r = loop.registers : memref<8xf32, "registers">`.
+
+    It lies in registers, which have no addresses: loops whose counters subscript it are to be unrolled.
+    Nothing is in it at first.
+    """
+
+    name = "loop.registers"
+
+    result = result_def(MemRefType)
+
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, count: int, element: Attribute):
+        type = MemRefType(element, [count], memory_space=REGISTERS)  # pyright: ignore[reportArgumentType]
+        super().__init__(result_types=[type])
+
+    def verify_(self) -> None:
+        type = self.result.type
+        assert isinstance(type, MemRefType)
+        shape = static_shape(type)
+        if type.memory_space != REGISTERS or len(shape) != 1:
+            raise VerifyException(
+                f'the array must be one row in memory space "registers", got {type}'
+            )
+        if not 0 < shape[0] <= MAX_REGISTERS:
+            raise VerifyException(f"{shape[0]} elements; an array has 1 to {MAX_REGISTERS}")
+        verify_element(type.element_type)
 
 
 @irdl_op_definition

@@ -147,6 +147,7 @@ class CudaMachine(SimtMachine):
             cuda.LoadOp: self._load_flat,
             cuda.StoreOp: self._store_flat,
             cuda.SharedOp: self._shared_array,
+            cuda.RegistersOp: self._own_array,
             cuda.SyncthreadsOp: self.barrier,
             cuda.ShuffleXorOp: self.shuffle,
             cuda.VariableOp: self._variable,
@@ -248,7 +249,8 @@ class CudaMachine(SimtMachine):
     ) -> tuple[Memory, Array]:
         """The memory and the flat offset of an access to `width` neighbours; `memref` is a pointer."""
         memory = self.memories[memref]
-        flat = self.offsets(op, map.data.results, operands, memory.data.shape[-1:], width)
+        extents = (memory.own,) if memory.own else memory.data.shape[-1:]
+        flat = self.offsets(op, map.data.results, operands, extents, width)
         return memory, self._fits(op, flat)
 
     def index(self, op: Operation, expr: AffineExpr, operands: Sequence[SSAValue]) -> Array:
@@ -268,6 +270,11 @@ class CudaMachine(SimtMachine):
         pointer = op.result.type
         assert isinstance(pointer, cuda.PointerType)
         self.allocate_shared(op.result, op.extent.value.data, pointer.element)
+
+    def _own_array(self, op: cuda.RegistersOp) -> None:
+        pointer = op.result.type
+        assert isinstance(pointer, cuda.PointerType)
+        self.allocate_own(op.result, op.extent.value.data, pointer.element)
 
     def _variable(self, op: cuda.VariableOp) -> None:
         if op.initial is not None:

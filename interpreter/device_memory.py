@@ -24,7 +24,7 @@ def fault(op: Operation, what: str) -> MachineFault:
 
 @dataclass
 class Memory:
-    """A flat array with who touched each element; shared memory has a leading axis of blocks.
+    """A flat array with who touched each element; a block's own memory has a leading axis of blocks.
 
     `writer` and `reader` are None for memory that the kernel never stores to: it cannot race. `arriving`
     and `leaving` are the numbers of the asynchronous copies that fill or read an element, `bulk` the number
@@ -45,6 +45,8 @@ class Memory:
     unfenced: Array | None = None
     extents: tuple[int, ...] = ()
     item_bytes: int = 4
+    own: int = 0
+    """Elements of each thread, one thread's after the other's; 0 if threads share the memory."""
 
     def watch(self) -> None:
         """Note from now on who touches what."""

@@ -83,7 +83,7 @@ class Lanes:
 
     def note(self, op: Operation, memory: Memory, lanes: Touched) -> None:
         """Threads access elements."""
-        if self.accesses is not None:
+        if self.accesses is not None and not memory.own:
             self.accesses.note(op, memory, lanes)
 
     def touched(self, memory: Memory, flat: Array) -> Touched:
@@ -91,7 +91,7 @@ class Lanes:
         active = self.full(self.mask)
         numbers = (self.block_id * self.shape[1] + self.thread_id)[active]
         slots, threads = np.nonzero(active)
-        where = self.full(flat)[active]
+        where = self.full(flat + self.thread_id * memory.own)[active]
         return Touched(slots, threads, numbers, (slots, where) if memory.shared else (where,))
 
     def rows(self, op: Operation, memory: Memory, flat: Array, width: int) -> Touched:

@@ -28,6 +28,7 @@ from ..dialects.loop import (
     IndexOp,
     KernelOp,
     LoadOp,
+    RegistersOp,
     StoreOp,
     TestOp,
     YieldOp,
@@ -37,6 +38,7 @@ from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from .memory import Buffer, Output
 from .numpy_types import Array, numpy_dtype
+from .poison import poisoned
 from .product import Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
 from .tensor_ir import ProgramError, evaluate_index
@@ -136,6 +138,8 @@ class LoopMachine:
                 self._stage(op)
             case CombineOp():
                 self._combine(op)
+            case RegistersOp():
+                self._registers(op)
             case _:
                 self.values[op.results[0]] = self._compute(op)
 
@@ -288,7 +292,28 @@ class LoopMachine:
         result = buffer.elements()[(*self._lane_indices(buffer), *indices)]
         return self._align(np.asarray(result))
 
+    def _registers(self, op: RegistersOp) -> None:
+        memref = op.result.type
+        assert isinstance(memref, MemRefType)
+        shape = (*self.shape, *static_shape(memref))
+        self._require(shape)
+        self.buffers[op.result] = Buffer(
+            poisoned(memref.element_type, shape), lanes=len(self.shape)
+        )
+
+    def _store_own(self, op: StoreOp) -> None:
+        """Store to an array of the thread's own."""
+        buffer = self.buffers[op.memref]
+        where = (*self._lane_indices(buffer), *self._indices(op, buffer.shape))
+        self._require(self.shape)
+        active = self._full(self.mask)
+        places = tuple(self._full(w)[active] for w in where)
+        buffer.elements()[places] = self._full(self.get(op.value))[active]
+
     def _store(self, op: StoreOp) -> None:
+        if op.memref in self.buffers:
+            self._store_own(op)
+            return
         output = self.outputs[op.memref]
         place = self._place(op, output.shape) if np.all(self.mask) else None
         if place is not None and output.data is None:

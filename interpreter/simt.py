@@ -71,6 +71,7 @@ class SimtMachine(Lanes):
             loop.StoreOp: self._store,
             loop.IndexOp: self._index,
             loop.TestOp: self.test,
+            loop.RegistersOp: self._registers,
             scf.ForOp: self._for,
             scf.IfOp: self._if,
             **ThreadCopies(self, self.flights).handlers,
@@ -142,6 +143,16 @@ class SimtMachine(Lanes):
         memory.initialised = np.zeros(shape, bool)
         memory.unfenced = np.zeros(shape, bool)
         self.memories[value] = memory
+
+    def _registers(self, op: loop.RegistersOp) -> None:
+        memref = op.result.type
+        assert isinstance(memref, MemRefType)
+        self.allocate_own(op.result, prod(static_shape(memref)), memref.element_type)
+
+    def allocate_own(self, value: SSAValue, count: int, element: Attribute) -> None:
+        """An array of every thread's own, holding nothing yet."""
+        self.allocate_shared(value, count * self.shape[1], element)
+        self.memories[value].own = count
 
     def barrier(self, op: Operation) -> None:
         """All threads of a block meet, or none come."""

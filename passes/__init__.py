@@ -29,6 +29,7 @@ PASSES = {
     "chunk-matmul-k": ".tile.chunk_matmul_k:ChunkMatmulKPass",
     "register-tile": ".tile.register_tile:RegisterTilePass",
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
+    "keep-rows": ".tile.keep_rows:KeepRowsPass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
     "async-copy": ".tile.async_copy:AsyncCopyPass",

@@ -52,6 +52,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "chunk-matmul-k",
         "register-tile{target=$target}",
         "cooperative-reduce{target=$target}",
+        "keep-rows{target=$target}",
         "blockify-launch{target=$target}",
         "stage-inputs{target=$target}",
         "register-tile{target=$target}",

@@ -309,6 +309,12 @@ def _lower_shared(state: _Lowering, op: kernel.SharedOp) -> None:
     state.simple(op, cuda.SharedOp(count, memref.element_type, align, place))
 
 
+def _lower_registers(state: _Lowering, op: loop.RegistersOp) -> None:
+    memref = op.result.type
+    assert isinstance(memref, MemRefType)
+    state.simple(op, cuda.RegistersOp(prod(static_shape(memref)), memref.element_type))
+
+
 def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:
     if isinstance(op.result.type, IndexType):
         return  # read by the loops it bounds
@@ -326,6 +332,7 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     loop.StoreOp: _lower_store,
     loop.IndexOp: _lower_index,
     loop.TestOp: _lower_test,
+    loop.RegistersOp: _lower_registers,
     kernel.AssertOp: _lower_assert,
     kernel.SharedOp: _lower_shared,
     kernel.BlockIdOp: lambda state, op: state.simple(op, cuda.BlockIdxOp()),

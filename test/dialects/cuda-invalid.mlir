@@ -526,6 +526,13 @@ cuda.func @k(%x: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) sizes(s0 + 1) 
 
 // -----
 
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  // expected-error@+1 {{extent must be positive, got 0}}
+  %r = cuda.registers 0 : !cuda.ptr<f32>
+}
+
+// -----
+
 cuda.func @k(%y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
   // expected-error@+1 {{begins at 24, which is no multiple of its alignment 16}}
   %s = cuda.shared 64 align 16 at 24 : !cuda.ptr<f32>
@@ -537,4 +544,11 @@ cuda.func @k(%y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
 cuda.func @k(%y: !cuda.ptr<f32>) blocks(4) threads(32) index(i32) {
   %s = cuda.shared 64 at 252 : !cuda.ptr<f32>
   %t = cuda.shared 64 at 0 : !cuda.ptr<f32>
+}
+
+// -----
+
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  // expected-error@+1 {{an array of registers is not const}}
+  %r = cuda.registers 4 : !cuda.ptr<f32, const>
 }

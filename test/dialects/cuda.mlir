@@ -8,6 +8,7 @@
 builtin.module {
   cuda.func @k_sum(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16>, %y: !cuda.ptr<f32>) blocks(32) threads(256) index(i32) {
     %shared = cuda.shared 256 : !cuda.ptr<f32>
+    %kept = cuda.registers 8 : !cuda.ptr<f32>
     %row = cuda.block_idx
     %lane = cuda.thread_idx
     %zero = cuda.literal 0.0 : f32

@@ -350,3 +350,27 @@ func.func @main(%x: tensor<4xf32>, %n: i32) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{the array must be one row in memory space "registers", got memref<8xf32>}}
+  %r = loop.registers : memref<8xf32>
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{the array must be one row in memory space "registers", got memref<2x4xf32, "registers">}}
+  %r = loop.registers : memref<2x4xf32, "registers">
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{129 elements; an array has 1 to 128}}
+  %r = loop.registers : memref<129xf32, "registers">
+  func.return
+}

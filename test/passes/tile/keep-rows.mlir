@@ -1,0 +1,154 @@
+// RUN: deplo-opt %s -p keep-rows --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p keep-rows --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'keep-rows{stage=true}' --split-input-file | FileCheck %s --check-prefix=STAGE
+// RUN: deplo-opt %s -p 'keep-rows{stage=true}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=STAGED
+// RUN: deplo-opt %s -p 'keep-rows{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
+// RUN: deplo-opt %s -p keep-rows,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'keep-rows{stage=true},materialize-tile,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s -p keep-rows,tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=KEPT
+
+// Two sweeps read a row, under equal masks; what one sweep alone reads stays where it is.
+// CHECK-LABEL: loop.kernel @norm
+// CHECK:         %in_kept = loop.registers : memref<4xf32, "registers">
+// CHECK-NEXT:    loop.for %k = 0 to 4 {
+// CHECK-NEXT:      %[[in:.+]] = loop.test[%k * 32 + %lane < 100]
+// CHECK-NEXT:      scf.if %[[in]] {
+// CHECK-NEXT:        %in_1 = loop.load %in[%i, %k * 32 + %lane]
+// CHECK-NEXT:        loop.store %in_1, %in_kept[%k] : memref<4xf32, "registers">
+// CHECK-NEXT:      }
+// CHECK-NEXT:    } attributes {unroll}
+// CHECK-NEXT:    loop.for %k_1 = 0 to 4 reduce(add)
+// CHECK:           loop.load %in_kept[%k_1]
+// CHECK:         } attributes {unroll}
+// CHECK:         loop.for %j = 0 to 4 {
+// CHECK:           loop.load %in_kept[%j]
+// CHECK-NEXT:      loop.load %w[%j * 32 + %lane]
+// CHECK:         } attributes {unroll}
+// STAGE-LABEL: loop.kernel @norm
+// STAGE:         %in_smem = tile.stage %in[%i, 0] : memref<3x100xf32> -> memref<100xf32, "shared">
+// STAGE-COUNT-2: loop.load %in_smem[%{{.+}} * 32 + %lane]
+// REMARK: remark: keep-rows: norm: rows are kept in 4 registers
+// STAGED: remark: keep-rows: norm: rows are kept in 400 bytes of the scratchpad
+// CPU: remark: keep-rows: norm: declined: a CPU has its rows in its cache
+// CPP-NOT:     in_kept
+// KEPT:        float in_kept[4];
+// KEPT-NEXT:   #pragma unroll
+// KEPT-NEXT:   for (int k = 0; k < 4; ++k) {
+// KEPT:            in_kept[k] = in_1;
+func.func @main(%x: tensor<3x100xf32>, %w: tensor<100xf32>) -> tensor<3x100xf32> {
+  %y = loop.kernel @norm(%x, %w) : (tensor<3x100xf32>, tensor<100xf32>) -> tensor<3x100xf32> {
+  ^bb0(%in: memref<3x100xf32>, %w: memref<100xf32>, %out: memref<3x100xf32>):
+    tile.launch (%i = 3 : block, %lane = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+      %p = loop.for %k = 0 to 4 reduce(add) -> f32 {
+        %t = loop.test[%k * 32 + %lane < 100]
+        %c = scf.if %t -> (f32) {
+          %v = loop.load %in[%i, %k * 32 + %lane] : memref<3x100xf32>
+          scf.yield %v : f32
+        } else {
+          %zero = arith.constant 0.0 : f32
+          scf.yield %zero : f32
+        }
+        loop.yield %c : f32
+      }
+      %s = tile.combine add %p over(%lane) : f32
+      loop.for %j = 0 to 4 {
+        %t = loop.test[%j * 32 + %lane < 100]
+        scf.if %t {
+          %v = loop.load %in[%i, %j * 32 + %lane] : memref<3x100xf32>
+          %g = loop.load %w[%j * 32 + %lane] : memref<100xf32>
+          %n = arith.divf %v, %s : f32
+          %r = arith.mulf %n, %g : f32
+          loop.store %r, %out[%i, %j * 32 + %lane] : memref<3x100xf32>
+        }
+      }
+    }
+  }
+  func.return %y : tensor<3x100xf32>
+}
+
+// -----
+
+// Two rows in a block, and neighbours in a loop of their own: the array has a place for each.
+// CHECK-LABEL: loop.kernel @pairs
+// CHECK:         %in_kept = loop.registers : memref<4xf32, "registers">
+// CHECK:           loop.for %e = 0 to 2 {
+// CHECK:             loop.store %in_1, %in_kept[%k * 2 + %e]
+// CHECK:             loop.load %in_kept[%k_1 * 2 + %e_1]
+// CHECK:             loop.load %in_kept[%j * 2 + %d]
+// REMARK: remark: keep-rows: pairs: rows are kept in 4 registers
+// STAGED: remark: keep-rows: pairs: declined: the threads of a block read several rows
+func.func @main(%x: tensor<6x64xf32>) -> tensor<6x64xf32> {
+  %y = loop.kernel @pairs(%x) : (tensor<6x64xf32>) -> tensor<6x64xf32> {
+  ^bb0(%in: memref<6x64xf32>, %out: memref<6x64xf32>):
+    tile.launch (%b = 3 : block, %i = 2 : thread, %lane = 16 : thread) schedule(#tile.schedule<threads = 32>) {
+      %p = loop.for %k = 0 to 2 reduce(max) -> f32 {
+        %c = loop.for %e = 0 to 2 reduce(max) -> f32 {
+          %v = loop.load %in[%b * 2 + %i, (%k * 16 + %lane) * 2 + %e] : memref<6x64xf32>
+          loop.yield %v : f32
+        }
+        loop.yield %c : f32
+      }
+      %s = tile.combine max %p over(%lane) : f32
+      loop.for %j = 0 to 2 {
+        loop.for %d = 0 to 2 {
+          %v = loop.load %in[%b * 2 + %i, (%j * 16 + %lane) * 2 + %d] : memref<6x64xf32>
+          %n = arith.subf %v, %s : f32
+          loop.store %n, %out[%b * 2 + %i, (%j * 16 + %lane) * 2 + %d] : memref<6x64xf32>
+        }
+      }
+    }
+  }
+  func.return %y : tensor<6x64xf32>
+}
+
+// -----
+
+// Declined: each sweep reads elements of its own; a row that no thread has registers for, and no scratchpad either;
+// a launch that is not shared out.
+// REMARK: remark: keep-rows: apart: declined: no element is read by more than one sweep
+// REMARK: remark: keep-rows: long: declined: rows need 512 registers of a thread, which can spare 64
+// REMARK: remark: keep-rows: alone: declined: its threads do not share sweeps
+// STAGED: remark: keep-rows: long: declined: rows of 65536 bytes exceed the 49152 of a block's scratchpad
+func.func @main(%x: tensor<2x16384xf32>) -> (tensor<2x32xf32>, tensor<2x16384xf32>, tensor<2x4xf32>) {
+  %0 = loop.kernel @apart(%x) : (tensor<2x16384xf32>) -> tensor<2x32xf32> {
+  ^bb0(%in: memref<2x16384xf32>, %out: memref<2x32xf32>):
+    tile.launch (%i = 2 : block, %lane = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+      %p = loop.for %k = 0 to 2 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k * 32 + %lane] : memref<2x16384xf32>
+        loop.yield %v : f32
+      }
+      %q = loop.for %k = 0 to 2 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k * 32 + %lane + 64] : memref<2x16384xf32>
+        loop.yield %v : f32
+      }
+      %d = arith.subf %p, %q : f32
+      loop.store %d, %out[%i, %lane] : memref<2x32xf32>
+    }
+  }
+  %1 = loop.kernel @long(%x) : (tensor<2x16384xf32>) -> tensor<2x16384xf32> {
+  ^bb0(%in: memref<2x16384xf32>, %out: memref<2x16384xf32>):
+    tile.launch (%i = 2 : block, %lane = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+      %p = loop.for %k = 0 to 512 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k * 32 + %lane] : memref<2x16384xf32>
+        loop.yield %v : f32
+      }
+      %s = tile.combine add %p over(%lane) : f32
+      loop.for %j = 0 to 512 {
+        %v = loop.load %in[%i, %j * 32 + %lane] : memref<2x16384xf32>
+        %n = arith.subf %v, %s : f32
+        loop.store %n, %out[%i, %j * 32 + %lane] : memref<2x16384xf32>
+      }
+    }
+  }
+  %2 = loop.kernel @alone(%x) : (tensor<2x16384xf32>) -> tensor<2x4xf32> {
+  ^bb0(%in: memref<2x16384xf32>, %out: memref<2x4xf32>):
+    tile.launch (%i = 2 : thread) {
+      loop.for %j = 0 to 4 {
+        %v = loop.load %in[%i, %j] : memref<2x16384xf32>
+        loop.store %v, %out[%i, %j] : memref<2x4xf32>
+      }
+    }
+  }
+  func.return %0, %1, %2 : tensor<2x32xf32>, tensor<2x16384xf32>, tensor<2x4xf32>
+}
