@@ -35,6 +35,8 @@ class Decision:
     """One line in the user's words: what was done, or what stood in the way."""
     location: Attribute = UNKNOWN_LOC
     """Where the kernel comes from."""
+    others: tuple[str, ...] = ()
+    """Other kernels that it is about: what this one was merged into or with, was made of, or was called."""
 
     def __str__(self) -> str:
         verdict = "" if self.fired else "declined: "
@@ -50,13 +52,14 @@ def record(
     fired: bool,
     reason: str,
     location: Operation | Attribute | None = None,
+    others: tuple[str, ...] = (),
 ) -> None:
     """Tell whoever listens what `pass_name` did about `kernel`; free when nobody does."""
     sinks = _SINKS.get()
     if not sinks:
         return
     where = location.location if isinstance(location, Operation) else location
-    decision = Decision(pass_name, kernel, fired, reason, where or UNKNOWN_LOC)
+    decision = Decision(pass_name, kernel, fired, reason, where or UNKNOWN_LOC, others)
     for sink in sinks:
         sink.append(decision)
 

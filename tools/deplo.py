@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Sequence
 
 from ..errors import DeploError, UsageError
-from . import compile_command, run_command
+from . import compile_command, explain_command, run_command
 from .console import run_console
 from .reproducer import write_directory
 
@@ -63,7 +63,7 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (compile_command, run_command):
+    for module in (compile_command, explain_command, run_command):
         command = commands.add_parser(
             module.NAME,
             parents=[_source_options()],

@@ -212,10 +212,10 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
             if reason is None:
                 merge(producer, chain, consumer, argument)
                 _erase_unused(producer, merged=True)
-                record(PASS, name, True, f"merged into {into}", consumer)
+                record(PASS, name, True, f"merged into {into}", consumer, (into,))
                 continue
         declined.add(producer.outputs[0])
-        record(PASS, name, False, f"not merged into {into}: {reason}", consumer)
+        record(PASS, name, False, f"not merged into {into}: {reason}", consumer, (into,))
 
 
 @dataclass(frozen=True)

@@ -141,14 +141,15 @@ class MergeSiblingsPass(ModulePass):
                 if family is not None:
                     into = family[0].sym_name.data
                     text = f"not merged with {into}: {reason}"
-                    record(PASS, kernel.sym_name.data, False, text, kernel)
+                    record(PASS, kernel.sym_name.data, False, text, kernel, (into,))
             else:
                 family.append(kernel)
         for group in groups:
             if len(group) == 1:
                 continue
             shared = _shared_bytes(group[0], group[1])
-            names = ", ".join(kernel.sym_name.data for kernel in group[1:])
+            names = tuple(kernel.sym_name.data for kernel in group[1:])
             merged = merge(group)
             _replace(group, merged)
-            record(PASS, merged.sym_name.data, True, f"merged with {names}, sharing {shared} B")
+            reason = f"merged with {', '.join(names)}, sharing {shared} B"
+            record(PASS, merged.sym_name.data, True, reason, merged, names)

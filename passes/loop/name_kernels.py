@@ -46,4 +46,4 @@ class NameKernelsPass(ModulePass):
                 record(self.name, old, False, "already has its name", kernel)
                 continue
             kernel.sym_name = StringAttr(new)
-            record(self.name, new, True, f"was {old}", kernel)
+            record(self.name, new, True, f"was {old}", kernel, (old,))

@@ -231,4 +231,5 @@ class SplitMatmulKPass(ModulePass):
             mine.replace_all_uses_with(theirs)
         kernel.detach()
         kernel.erase()
-        record(self.name, name, True, f"{parts.count} parts of {parts.size} of K", fold)
+        names = (partial.sym_name.data, fold.sym_name.data)
+        record(self.name, name, True, f"{parts.count} parts of {parts.size} of K", fold, names)

@@ -1,0 +1,128 @@
+"""`deplo explain`: what became of a program, kernel by kernel, and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from ..analysis.targets import TARGETS, get_target
+from ..errors import UsageError
+from ..frontend.capture import capture
+from ..frontend.sources import load_source
+from ..passes.pipelines import DEFAULT_CUDA_TARGET
+from ..program import Program
+from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
+from .explanation import Cost, KernelExplanation, explain, peak, why_not
+from .fallback_option import FALLBACK_OPTION
+from .schedule_option import SCHEDULE_OPTION
+
+NAME = "explain"
+HELP = "say of each kernel what was fused, how it is scheduled, why, and what limits it"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command's own options."""
+    parser.add_argument(
+        "--target", choices=list(TARGETS), help=f"machine to compile for ({DEFAULT_CUDA_TARGET})"
+    )
+    parser.add_argument("--fallback", **FALLBACK_OPTION)
+    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
+    parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    parser.add_argument(
+        "--why-not",
+        metavar="PASS",
+        help="only say why this pass did nothing, a line for each kernel",
+    )
+    parser.add_argument("--json", action="store_true", help="the same as data")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Compile and explain."""
+    target = get_target(options.target or DEFAULT_CUDA_TARGET)
+    source = load_source(
+        options.source,
+        code=options.code,
+        config=options.config,
+        layer=options.layer,
+        seq_len=options.seq_len,
+    )
+    captured = capture(
+        source.program,
+        source.args,
+        source.kwargs,
+        dynamic_shapes(options.dynamic, source),
+        options.fallback,
+    )
+    program = Program(captured, target, options.schedule)
+    if options.why_not is not None:
+        sys.stdout.write(_why_not(program, options.why_not))
+        return 0
+    kernels, note = explain(program)
+    if options.json:
+        sys.stdout.write(json.dumps([kernel.as_data() for kernel in kernels], indent=2) + "\n")
+    else:
+        sys.stdout.write("\n".join(_text(kernel, program) for kernel in kernels))
+    if note is not None:
+        sys.stderr.write(f"note: {note}\n")
+    return 0
+
+
+def _why_not(program: Program, pass_name: str) -> str:
+    ran = [name for name, _ in program.compilation.seconds]
+    if pass_name not in ran:
+        raise UsageError(
+            f"no pass '{pass_name}' runs for {program.target.name}; there are {', '.join(dict.fromkeys(ran))}"
+        )
+    lines = why_not(program, pass_name)
+    return "".join(f"{line}\n" for line in lines or [f"{pass_name} had nothing to decide"])
+
+
+def _text(kernel: KernelExplanation, program: Program) -> str:
+    """One kernel as a paragraph."""
+    rows: list[tuple[str, str]] = []
+    if kernel.fused:
+        rows.append(("made of", ", ".join(kernel.fused)))
+    rows += [("apart", reason) for reason in kernel.not_fused]
+    times = "once" if kernel.launches == 1 else f"{kernel.launches} times"
+    rows.append(("launch", f"{times}, {kernel.blocks} blocks of {kernel.threads} threads"))
+    if kernel.schedule is not None:
+        rows.append(("schedule", kernel.schedule))
+    rows += [("", f"{d.pass_name}: {d.reason}") for d in kernel.decisions]
+    if kernel.cost is not None:
+        rows += _cost_rows(kernel.cost, program)
+    if (used := kernel.usage) is not None:
+        spilled = used.spill_loads + used.spill_stores
+        text = f"{used.registers} registers, {spilled} bytes spilled, {kernel.shared_bytes} bytes shared"
+        rows.append(("resources", text))
+    if (held := kernel.occupancy) is not None:
+        filled = f"{held.threads} threads, {held.share:.0%} of what it holds"
+        text = f"{held.blocks} blocks on a multiprocessor, limited by {held.limit}: {filled}"
+        rows.append(("occupancy", text))
+    if kernel.conflicts:
+        turns = ", ".join(f"{n} for {slab}" for slab, n in kernel.conflicts.items())
+        rows.append(("banks", f"turns of a warp's worst load: {turns}"))
+    title = f"{kernel.name}  ({kernel.location})" if kernel.location else kernel.name
+    return "\n".join([title, *(f"  {label:<11}{text}" for label, text in rows), ""])
+
+
+def _cost_rows(cost: Cost, program: Program) -> list[tuple[str, str]]:
+    each = cost.operations / cost.bytes if cost.bytes else 0.0
+    moved = f"{_with_unit(cost.operations, '')}operations, {_with_unit(cost.bytes, 'B')}"
+    rows = [("work", f"{moved}, {each:.3g} operations for a byte")]
+    if cost.memory_seconds is not None and cost.compute_seconds is not None:
+        target = program.target
+        rates = target.dram_bytes_per_second / 1e12, peak(target) / 1e12
+        memory = f"memory {cost.memory_seconds * 1e6:.3g} us at {rates[0]:.3g} TB/s"
+        compute = f"arithmetic {cost.compute_seconds * 1e6:.3g} us at {rates[1]:.3g} TFLOP/s"
+        rows.append(("at least", f"{memory}, {compute}: bound by {cost.bound}"))
+    return rows
+
+
+def _with_unit(number: float, unit: str) -> str:
+    """A number with three digits and a prefix: 2.5 M."""
+    for prefix in ("", "k", "M", "G"):
+        if number < 1000:
+            return f"{number:.3g} {prefix}{unit}"
+        number /= 1000
+    return f"{number:.3g} T{unit}"

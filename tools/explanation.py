@@ -1,0 +1,233 @@
+"""What `deplo explain` knows of a program: for each kernel what it was made of, why, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.ir import Operation
+
+from ..analysis.bank_conflicts import conflict_degree, slab_shape
+from ..analysis.cost import hints_of, traffic, work
+from ..analysis.occupancy import Occupancy, occupancy
+from ..analysis.targets import Target
+from ..dialects.loop import KernelOp, LoadOp
+from ..dialects.tile import LaunchOp, StageOp
+from ..errors import MissingEnvironmentError
+from ..passes.decisions import Decision
+from ..program import Program, make_context, passes_to
+from ..runtime.cuda import CudaProgram
+from ..runtime.nvrtc import Usage
+
+WHOLE = "split-matmul-k"
+"""The last pass that leaves loops as the algorithm has them, so that work can be counted."""
+
+FORWARD = ("fuse-loops", "split-matmul-k")
+"""Passes whose decisions are about a kernel and name what it became; others name what the kernel was."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one launch does, and how long the machine needs at least."""
+
+    operations: float
+    """In units of one addition, as fusion counts them."""
+    bytes: int
+    """Each argument once."""
+    memory_seconds: float | None
+    compute_seconds: float | None
+
+    @property
+    def bound(self) -> str | None:
+        """Which of the two takes longer."""
+        if self.memory_seconds is None or self.compute_seconds is None:
+            return None
+        return "memory" if self.memory_seconds >= self.compute_seconds else "compute"
+
+
+@dataclass(frozen=True)
+class KernelExplanation:
+    """One kernel of a program."""
+
+    name: str
+    location: str
+    launches: int
+    blocks: str
+    threads: int
+    fused: tuple[str, ...]
+    not_fused: tuple[str, ...]
+    schedule: str | None
+    decisions: tuple[Decision, ...]
+    """Of the passes on Tile IR and below, those that fired."""
+    cost: Cost | None
+    usage: Usage | None
+    shared_bytes: int
+    """Shared memory of a block."""
+    occupancy: Occupancy | None
+    conflicts: dict[str, int]
+    """Turns that a warp takes for its worst load of each slab in shared memory."""
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as JSON data."""
+        data = asdict(self)
+        data["decisions"] = [{"pass": d.pass_name, "reason": d.reason} for d in self.decisions]
+        if self.cost is not None:
+            data["cost"]["bound"] = self.cost.bound
+        return data
+
+
+def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
+    """Each kernel of a program in order of its first launch, and why resources are not known, if so."""
+    note = None
+    usage: dict[str, Usage] = {}
+    try:
+        executable = program.executable
+        usage = executable.usage if isinstance(executable, CudaProgram) else {}
+    except MissingEnvironmentError as error:
+        note = str(error)
+    whole, final = _kernels(program, WHOLE), _kernels(program, None)
+    decisions = program.compilation.decisions
+    shared = {k.name: k.shared_bytes for k in program.plan.kernels}  # asked for at the launch
+    explained: list[KernelExplanation] = []
+    for name in dict.fromkeys(step.kernel for step in program.plan.launches):
+        steps = [step for step in program.plan.launches if step.kernel == name]
+        names = _history(name, decisions)
+        launch = _launch_of(final.get(name))
+        used = usage.get(name)
+        held = None
+        if used is not None:
+            shared[name] += used.shared_bytes
+            held = occupancy(program.target, steps[0].threads, used.registers, shared[name])
+        explained.append(
+            KernelExplanation(
+                name=name,
+                location=_location(final.get(name)),
+                launches=len(steps),
+                blocks=str(steps[0].blocks),
+                threads=steps[0].threads,
+                fused=_fused(names, decisions),
+                not_fused=_not_fused(names, decisions),
+                schedule=None
+                if launch is None or launch.schedule is None
+                else str(launch.schedule),
+                decisions=_realised(names, decisions),
+                cost=_cost(whole.get(name), program),
+                usage=used,
+                shared_bytes=shared[name],
+                occupancy=held,
+                conflicts={} if launch is None else _conflicts(launch),
+            )
+        )
+    return explained, note
+
+
+def why_not(program: Program, pass_name: str) -> list[str]:
+    """One line for each kernel: why a pass did nothing to it, or what it did."""
+    lines: list[str] = []
+    for decision in program.compilation.decisions:
+        if decision.pass_name == pass_name:
+            verdict = "fired: " if decision.fired else ""
+            lines.append(f"{decision.kernel}: {verdict}{decision.reason}")
+    return list(dict.fromkeys(lines))
+
+
+def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:
+    """The kernels of a program as Tile IR, all of it or as one pass leaves it, by name."""
+    module = program.captured.module.clone()
+    context = make_context()
+    for each in [
+        p for _, passes in passes_to("tile", program.target, program.schedule) for p in passes
+    ]:
+        each.apply(context, module)
+        if each.name == stop_after:
+            break
+    return {op.sym_name.data: op for op in module.walk() if isinstance(op, KernelOp)}
+
+
+def _launch_of(kernel: KernelOp | None) -> LaunchOp | None:
+    if kernel is None:
+        return None
+    return next((op for op in kernel.walk() if isinstance(op, LaunchOp)), None)
+
+
+def _location(kernel: Operation | None) -> str:
+    match None if kernel is None else kernel.location:
+        case FileLineColLoc(filename=file, line=line):
+            return f"{file.data}:{line.data}"
+        case _:
+            return ""
+
+
+def _history(name: str, decisions: Sequence[Decision]) -> set[str]:
+    """What a kernel was called, and is made of."""
+    names = {name}
+    for decision in reversed(decisions):
+        if not decision.fired or not decision.others:
+            continue
+        if decision.pass_name in FORWARD:
+            if names.intersection(decision.others):
+                names.add(decision.kernel)
+        elif decision.kernel in names:
+            names.update(decision.others)
+    return names
+
+
+def _fused(names: set[str], decisions: Sequence[Decision]) -> tuple[str, ...]:
+    found = [
+        d.kernel
+        for d in decisions
+        if d.fired and d.pass_name == "fuse-loops" and names.intersection(d.others)
+    ]
+    found += [
+        other
+        for d in decisions
+        if d.fired and d.pass_name == "merge-siblings" and d.kernel in names
+        for other in d.others
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _not_fused(names: set[str], decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """What stayed outside a kernel, or it outside of what, with the reason."""
+    found = [
+        f"{d.kernel}: {d.reason}"
+        for d in decisions
+        if not d.fired and d.others and (d.kernel in names or names.intersection(d.others))
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _realised(names: set[str], decisions: Sequence[Decision]) -> tuple[Decision, ...]:
+    """What was decided of a kernel from its schedule on."""
+    start = next((i for i, d in enumerate(decisions) if d.pass_name == "tileify"), len(decisions))
+    return tuple(d for d in decisions[start:] if d.fired and d.kernel in names)
+
+
+def _cost(kernel: KernelOp | None, program: Program) -> Cost | None:
+    if kernel is None:
+        return None
+    module = kernel.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    with hints_of(module):
+        operations, moved = work(kernel), traffic(kernel)
+    target = program.target
+    if not target.is_gpu:
+        return Cost(operations, moved, None, None)
+    return Cost(operations, moved, moved / target.dram_bytes_per_second, operations / peak(target))
+
+
+def peak(target: Target) -> float:
+    """Additions and multiplications of f32 that a GPU does in a second: 128 lanes, two in a multiply-add."""
+    return target.processors * 128 * 2 * target.clock
+
+
+def _conflicts(launch: LaunchOp) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for stage in [op for op in launch.walk() if isinstance(op, StageOp)]:
+        pad = 0 if stage.pad is None else stage.pad.value.data
+        loads = [u.operation for u in stage.slab.uses if isinstance(u.operation, LoadOp)]
+        turns = [conflict_degree(load, launch, slab_shape(load, pad)) for load in loads]
+        found[stage.slab.name_hint or "slab"] = max(turns, default=1)
+    return found
