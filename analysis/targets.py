@@ -30,6 +30,8 @@ class Target:
     """Streaming multiprocessors of the largest chip of its kind; cores do not matter to a CPU's schedule."""
     shared_bytes: int = 0
     """Shared memory that one block can have; a multiprocessor has `BLOCK_RESERVE` more."""
+    has_copy_engine: bool = False
+    """Whether boxes of tensors can be copied by one instruction (PTX ISA, "cp.async.bulk.tensor")."""
 
 
 BLOCK_RESERVE = 1024
@@ -39,9 +41,9 @@ TARGETS = {
     t.name: t
     for t in (
         Target("cpu", is_gpu=False, threads=1, serial=4096, max_blocks=2**62),
-        Target("sm_80", True, 256, 1, 2**31 - 1, processors=108, shared_bytes=163 * 1024),
-        Target("sm_90a", True, 256, 1, 2**31 - 1, processors=132, shared_bytes=227 * 1024),
-        Target("sm_120", True, 256, 1, 2**31 - 1, processors=170, shared_bytes=99 * 1024),
+        Target("sm_80", True, 256, 1, 2**31 - 1, 108, 163 * 1024),
+        Target("sm_90a", True, 256, 1, 2**31 - 1, 132, 227 * 1024, has_copy_engine=True),
+        Target("sm_120", True, 256, 1, 2**31 - 1, 170, 99 * 1024, has_copy_engine=True),
     )
 }
 """Every target by name."""
@@ -62,9 +64,9 @@ def require_architecture(module: ModuleOp, target: str) -> None:
     """
     limit = TARGETS[target].shared_bytes if target in TARGETS else None
     for function in [op for op in module.walk() if isinstance(op, cuda.FuncOp)]:
-        if limit is not None and function.launch_shared_bytes > limit:
+        if limit is not None and function.shared_bytes > limit:
             raise DeploError(
-                f"@{function.sym_name.data} needs {function.launch_shared_bytes} bytes of shared memory, "
+                f"@{function.sym_name.data} needs {function.shared_bytes} bytes of shared memory, "
                 f"a block of {target} can have {limit}; schedule it with smaller blocks or fewer stages"
             )
     match = re.fullmatch(r"sm_(\d+)[af]?", target)
