@@ -17,7 +17,8 @@ from ..dialects.kernel import WARP
 from ..dialects.loop import LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_extent, static_shape
-from ..dialects.tile import LaunchOp, Level
+from ..dialects.tensor_map import swizzled
+from ..dialects.tile import LaunchOp, Level, StageOp
 
 BANKS = 32
 BANK_BYTES = 4
@@ -38,9 +39,17 @@ def lanes(launch: LaunchOp) -> list[dict[int, int]]:
     return listed
 
 
-def conflict_degree(op: LoadOp | StoreOp, launch: LaunchOp, shape: Sequence[int]) -> int:
+def loads_of(stage: StageOp) -> list[LoadOp]:
+    """The loads of a slab."""
+    return [use.operation for use in stage.slab.uses if isinstance(use.operation, LoadOp)]
+
+
+def conflict_degree(
+    op: LoadOp | StoreOp, launch: LaunchOp, shape: Sequence[int], swizzle: int = 0
+) -> int:
     """Turns that one access of a warp takes if the slab's rows are laid out as `shape` says.
 
+    With a swizzle so many bytes wide, rows that are longer are cut in boxes that lie one after the other.
     Counters of loops and blocks are the same for all lanes and do not matter: they count as 0.
     """
     assert isinstance(op.memref.type, MemRefType)
@@ -49,12 +58,21 @@ def conflict_degree(op: LoadOp | StoreOp, launch: LaunchOp, shape: Sequence[int]
     wanted: dict[int, set[int]] = {}
     for values in lanes(launch):
         dims = [values.get(arguments.index(v), 0) if v in arguments else 0 for v in op.indices]
-        place = 0
-        for expr, extent in zip(op.map.data.results, shape, strict=True):
-            place = place * extent + expr.eval(dims, ())
-        word = place * size // BANK_BYTES
+        index = [expr.eval(dims, ()) for expr in op.map.data.results]
+        word = swizzled(_offset(index, shape, swizzle // size) * size, swizzle) // BANK_BYTES
         wanted.setdefault(word % BANKS, set()).add(word)
     return max((len(words) for words in wanted.values()), default=1)
+
+
+def _offset(index: Sequence[int], shape: Sequence[int], width: int) -> int:
+    """Where an element lies in a slab whose rows are cut in boxes of `width`; 0 if they are not."""
+    *outer, column = index
+    *extents, row = shape
+    cut = width if 0 < width < row else row
+    line = 0
+    for position, extent in zip(outer, extents, strict=True):
+        line = line * extent + position
+    return (column // cut * prod(extents) + line) * cut + column % cut
 
 
 def slab_shape(op: LoadOp | StoreOp, pad: int) -> list[int]:

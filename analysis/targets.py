@@ -53,6 +53,8 @@ class Target:
     """What memory delivers at best."""
     clock: float = 1.0
     """Cycles of a multiprocessor in a second, boosted."""
+    has_copy_engine: bool = False
+    """Whether boxes of tensors can be copied by one instruction (PTX ISA, "cp.async.bulk.tensor")."""
 
 
 def _gpu(name: str, **limits: float) -> Target:
@@ -77,6 +79,7 @@ TARGETS = {
         ),
         _gpu(  # H200 SXM
             "sm_90a",
+            has_copy_engine=True,
             processors=132,
             shared_bytes=228 * KIB,
             block_shared_bytes=227 * KIB,
@@ -88,6 +91,7 @@ TARGETS = {
         ),
         _gpu(  # B200
             "sm_100a",
+            has_copy_engine=True,
             processors=148,
             shared_bytes=228 * KIB,
             block_shared_bytes=227 * KIB,
@@ -99,6 +103,7 @@ TARGETS = {
         ),
         _gpu(  # GeForce RTX 5090
             "sm_120",
+            has_copy_engine=True,
             processors=170,
             shared_bytes=100 * KIB,
             block_shared_bytes=99 * KIB,
@@ -128,9 +133,9 @@ def require_architecture(module: ModuleOp, target: str) -> None:
     """
     limit = TARGETS[target].block_shared_bytes if target in TARGETS else None
     for function in [op for op in module.walk() if isinstance(op, cuda.FuncOp)]:
-        if limit is not None and function.launch_shared_bytes > limit:
+        if limit is not None and function.shared_bytes > limit:
             raise DeploError(
-                f"@{function.sym_name.data} needs {function.launch_shared_bytes} bytes of shared memory, "
+                f"@{function.sym_name.data} needs {function.shared_bytes} bytes of shared memory, "
                 f"a block of {target} can have {limit}; schedule it with smaller blocks or fewer stages"
             )
     match = re.fullmatch(r"sm_(\d+)[af]?", target)

@@ -163,6 +163,16 @@ class FuncOp(IRDLOperation):
         """Bytes of shared memory that its launch asks for."""
         return max((op.place[1] for op in self.parts if op.place is not None), default=0)
 
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory of a block, declared or asked for."""
+        declared = (
+            op.size
+            for op in self.walk()
+            if isinstance(op, MbarriersOp) or (isinstance(op, SharedOp) and op.offset is None)
+        )
+        return self.launch_shared_bytes + sum(declared)
+
     def verify_(self) -> None:
         verify_geometry(self.blocks.data, self.threads.value.data)
         if self.index_type not in (i32, i64):

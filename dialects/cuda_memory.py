@@ -179,14 +179,16 @@ class SharedOp(IRDLOperation):
         return element if self.align is None else self.align.value.data
 
     @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.extent.value.data * storage_bytes(pointer_type(self.result).element)
+
+    @property
     def place(self) -> tuple[int, int] | None:
         """Where it begins and ends in what the launch asks for, in bytes; None if it is declared."""
         if self.offset is None:
             return None
-        first = self.offset.value.data
-        return first, first + self.extent.value.data * storage_bytes(
-            pointer_type(self.result).element
-        )
+        return self.offset.value.data, self.offset.value.data + self.size
 
     def verify_(self) -> None:
         if self.extent.value.data < 1:

@@ -47,6 +47,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from .kernel_host import parse_geometry, print_geometry, verify_geometry
+from .mbarriers import BarriersOp
 from .scalars import storage_bytes, verify_element
 from .sizes import Extent, ExtentAttr, static_shape
 from .tensor_map import TensorMapType
@@ -94,12 +95,14 @@ class FuncOp(IRDLOperation):
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block, but for its barriers, one slab after the other."""
-        end = 0
+        """Shared memory of a block, one slab after the other, with its barriers."""
+        end, barriers = 0, 0
         for op in self.walk():
             if isinstance(op, SharedOp):
                 end = -(-end // op.alignment) * op.alignment + op.size
-        return end
+            elif isinstance(op, BarriersOp):
+                barriers += op.size
+        return end + barriers
 
     def verify_(self) -> None:
         verify_geometry(self.blocks.data, self.threads.value.data)

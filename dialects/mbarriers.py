@@ -33,6 +33,9 @@ from .tensor_map import TensorMapType
 MAX_BYTES = (1 << 20) - 1
 """Bytes that a barrier can expect in a phase (PTX ISA, "tx-count of an mbarrier object")."""
 
+BARRIER_BYTES = 8
+"""Shared memory that a barrier takes (PTX ISA, "mbarrier object")."""
+
 MAX_BARRIERS = 64
 """Barriers of one operation: more than a pipeline has slots."""
 
@@ -80,6 +83,11 @@ class BarriersOp(IRDLOperation):
         super().__init__(
             properties={"count": IntegerAttr(count, i64)}, result_types=[MbarriersType()]
         )
+
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return BARRIER_BYTES * self.count.value.data
 
     def verify_(self) -> None:
         if not 1 <= self.count.value.data <= MAX_BARRIERS:

@@ -15,14 +15,14 @@ from xdsl.utils.exceptions import VerifyException
 from .alignment import divisor
 from .scalars import storage_bytes, verify_element
 from .sizes import extent_expr, shape_of
-from .tile import SHARED
+from .tile import SHARED, SWIZZLE_BYTES
 
 MAX_RANK = 5
 MAX_EXTENT = 256
 UNIT = 16
 """Rows of a box and strides of a tensor are whole units of so many bytes."""
 
-SWIZZLES = (0, 32, 64, 128)
+SWIZZLES = (0, *SWIZZLE_BYTES)
 """Widths in bytes of the rows within which units may be exchanged; 0 is none.
 
 All limits here are from the CUDA driver API, "cuTensorMapEncodeTiled"."""

@@ -86,6 +86,9 @@ MAX_THREADS = 1024
 MAX_BUFFERS = 5
 """Buffers that a slab may have; what is on its way in four of them hides the longest latency."""
 
+SWIZZLE_BYTES = (32, 64, 128)
+"""Widths of the rows within which a slab's units of 16 bytes may be exchanged."""
+
 PIPELINED = "pipelined"
 """Marks a loop that starts to copy the slabs of later iterations before it computes its own."""
 
@@ -257,7 +260,8 @@ class StageOp(IRDLOperation):
     ```
     What it means does not depend on the rest, which says how: with `pad`, rows lie that many elements further
     apart than they are long; with `buffers`, the iterations of the loop around it fill as many slabs in turn;
-    `via` says who copies, the threads themselves if it is absent.
+    `via` says who copies, the threads themselves if it is absent; with `swizzle`, units of 16 bytes are
+    exchanged within rows of so many bytes, which the copy engine can.
     """
 
     name = "tile.stage"
@@ -270,13 +274,15 @@ class StageOp(IRDLOperation):
     pad = opt_prop_def(IntegerAttr.constr(i64))
     buffers = opt_prop_def(IntegerAttr.constr(i64))
     via = opt_prop_def(TransportAttr)
+    swizzle = opt_prop_def(IntegerAttr.constr(i64))
     slab = result_def(MemRefType.constr(E))
 
     traits = traits_def(HasAncestor(LaunchOp), MemoryReadEffect(), MemoryAllocEffect())
     custom_directives = (AffineIndex,)
     assembly_format = (
         "$source `` custom<AffineIndex>($origin, $map) (`pad` $pad^)? "
-        "(`buffers` $buffers^)? (`via` $via^)? attr-dict `:` type($source) `->` type($slab)"
+        "(`buffers` $buffers^)? (`via` $via^)? (`swizzle` $swizzle^)? attr-dict "
+        "`:` type($source) `->` type($slab)"
     )
 
     def __init__(
@@ -310,6 +316,11 @@ class StageOp(IRDLOperation):
         """Who copies."""
         return Transport.SYNC if self.via is None else self.via.data
 
+    @property
+    def swizzle_bytes(self) -> int:
+        """The width of the rows within which units are exchanged; 0 if none are."""
+        return 0 if self.swizzle is None else self.swizzle.value.data
+
     def verify_(self) -> None:
         verify_access(self.map.data, self.origin, self.source.type)
         source, slab = self.source.type, self.slab.type
@@ -317,15 +328,7 @@ class StageOp(IRDLOperation):
         assert isinstance(slab, MemRefType)
         if slab.memory_space != SHARED:
             raise VerifyException('the slab must be in memory space "shared"')
-        if self.pad is not None and self.pad.value.data < 1:
-            raise VerifyException(f"pad must be positive, got {self.pad.value.data}")
-        if self.buffers is not None:
-            if not 2 <= self.num_buffers <= MAX_BUFFERS:
-                raise VerifyException(
-                    f"2 to {MAX_BUFFERS} buffers take turns, not {self.num_buffers}"
-                )
-            if not isinstance(self.parent_op(), ForOp):
-                raise VerifyException("buffers take turns in a loop; the copy stands in none")
+        self._verify_how()
         if slab.get_num_dims() > source.get_num_dims():
             raise VerifyException(f"slab {slab} has more axes than its source {source}")
         launch = enclosing_launch(self)
@@ -336,6 +339,25 @@ class StageOp(IRDLOperation):
                 raise VerifyException(
                     "the slab's origin may read block axes and loop counters only"
                 )
+
+    def _verify_how(self) -> None:
+        """Raise unless what says how it is done fits together."""
+        if self.pad is not None and self.pad.value.data < 1:
+            raise VerifyException(f"pad must be positive, got {self.pad.value.data}")
+        if self.transport is Transport.TMA and self.pad is not None:
+            raise VerifyException("the copy engine leaves no room between rows; pad must be absent")
+        if self.swizzle is not None:
+            if self.swizzle_bytes not in SWIZZLE_BYTES:
+                raise VerifyException(f"swizzle is 32, 64 or 128 bytes, not {self.swizzle_bytes}")
+            if self.transport is not Transport.TMA:
+                raise VerifyException("only what goes by tma can be swizzled")
+        if self.buffers is not None:
+            if not 2 <= self.num_buffers <= MAX_BUFFERS:
+                raise VerifyException(
+                    f"2 to {MAX_BUFFERS} buffers take turns, not {self.num_buffers}"
+                )
+            if not isinstance(self.parent_op(), ForOp):
+                raise VerifyException("buffers take turns in a loop; the copy stands in none")
 
 
 @irdl_op_definition

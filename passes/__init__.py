@@ -32,6 +32,8 @@ PASSES = {
     "keep-rows": ".tile.keep_rows:KeepRowsPass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
+    "tma-copy": ".tile.tma_copy:TmaCopyPass",
+    "split-inner-for-swizzle": ".tile.split_inner_for_swizzle:SplitInnerForSwizzlePass",
     "async-copy": ".tile.async_copy:AsyncCopyPass",
     "pad-smem": ".tile.pad_smem:PadSmemPass",
     "double-buffer": ".tile.double_buffer:DoubleBufferPass",

@@ -56,6 +56,8 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "blockify-launch{target=$target}",
         "stage-inputs{target=$target}",
         "register-tile{target=$target}",
+        "tma-copy{target=$target}",
+        "split-inner-for-swizzle",
         "async-copy{target=$target}",
         "pad-smem",
         "double-buffer{target=$target}",

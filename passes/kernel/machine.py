@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import FunctionType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from ...dialects.kernel import FuncOp, SharedOp
+from ...dialects.kernel import FuncOp, SharedOp, TensorMapType
 from ...dialects.loop import ForOp
 from ...dialects.tile import SHARED, LaunchOp
 
@@ -22,6 +22,10 @@ class Machine:
     function: FuncOp
     thread: SSAValue
     launch_threads: list[int]
+    tensor_maps: list[tuple[int, TensorMapType]] = field(
+        default_factory=list[tuple[int, TensorMapType]]
+    )
+    """What the kernel gets in front of its buffers: maps of those with these numbers."""
 
     @property
     def threads(self) -> int:
@@ -37,6 +41,17 @@ class Machine:
         op.result.name_hint = name
         Builder(InsertPoint.at_start(self.function.body.block)).insert(op)
         return op.result
+
+    def tensor_map(self, buffer: SSAValue, type: TensorMapType) -> SSAValue:
+        """An argument of the kernel that is a map of one of its buffers; the same one for the same map."""
+        block, first = self.function.body.block, len(self.tensor_maps)
+        described = (list(block.args).index(buffer) - first, type)  # pyright: ignore[reportArgumentType]
+        if described not in self.tensor_maps:
+            argument = block.insert_arg(type, first)
+            argument.name_hint = f"{buffer.name_hint or 'buffer'}_map"
+            self.tensor_maps.append(described)
+            self.function.function_type = FunctionType.from_lists(list(block.arg_types), [])
+        return block.args[self.tensor_maps.index(described)]
 
 
 def in_loop(op: Operation) -> bool:

@@ -41,6 +41,7 @@ from ...dialects.kernel import (
     BlockIdOp,
     FuncOp,
     ShuffleOp,
+    TensorMapType,
     ThreadIdOp,
 )
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
@@ -175,6 +176,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     for op in body:
         op.detach()
         entry.add_op(op)
+    maps: list[tuple[int, TensorMapType]] = []
     if uses_thread:
         machine = Machine(
             function,
@@ -182,13 +184,14 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
             [static_extent(n) for n in launch.extents(Level.THREAD)],
         )
         lower_stages(machine)
+        maps = machine.tensor_maps
         for op in [o for o in function.walk() if isinstance(o, CombineOp)]:
             _lower_combine(op, by_level[Level.THREAD], machine)
     for level, number in numbers.items():
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
         _number_axes(after, number, launch.extents(level), by_level[level])
     lower_loops(entry)
-    return Device(function, blocks, threads)
+    return Device(function, blocks, threads, tuple(maps))
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.bank_conflicts import loads_of
 from ...analysis.copies import copy_elements
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...dialects.affine import ZERO, replace_dims
@@ -46,6 +47,7 @@ from ...dialects.kernel import (
     FuncOp,
 )
 from ...dialects.loop import ForOp, IndexOp, LoadOp, StoreOp, TestOp
+from ...dialects.mbarriers import Index
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport
 from ...dialects.sizes import extent_expr, shape_of, static_shape
@@ -53,6 +55,7 @@ from ...dialects.tile import PIPELINED, StageOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from .machine import Machine, in_loop
+from .stage_bulk import BulkCopies, box_alignment, bulk_place, bulk_shape
 
 D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
 
@@ -68,11 +71,6 @@ def lower_stages(machine: Machine) -> None:
             together.append(op)
             op = op.next_op
         _Ring(machine, together).lower()
-    for loop in [op for op in function.walk() if isinstance(op, ForOp)]:
-        if loop.attributes.pop(PIPELINED, None) is not None:
-            raise DeploError(
-                f"materialize-tile: the loop at {loop.location} has no copies to pipeline"
-            )
 
 
 @dataclass(frozen=True)
@@ -95,10 +93,13 @@ class _Ring:
         self.ahead = self._iterations_ahead()
         self.is_async = any(stage.transport is Transport.CP_ASYNC for stage in stages)
         self.memory = {stage: self._declare(stage) for stage in stages}
+        boxes = {s: m for s, m in self.memory.items() if s.transport is Transport.TMA}
+        self.bulk = BulkCopies(machine, boxes, self.buffers) if boxes else None
+        self.by_threads = [stage for stage in stages if stage not in boxes]
 
     def _iterations_ahead(self) -> int:
         loop, first = self.loop, self.stages[0]
-        where = f"materialize-tile: 'tile.stage' at {first.location}"
+        where = f"'tile.stage' at {first.location}"
         if any(stage.num_buffers != self.buffers for stage in self.stages):
             raise DeploError(f"{where}: copies that stand together have buffers of one number")
         if loop is None or loop.attributes.pop(PIPELINED, None) is None:
@@ -115,10 +116,12 @@ class _Ring:
         slab = stage.slab.type
         assert isinstance(slab, MemRefType)
         *outer, row = static_shape(slab)
-        turns = [self.buffers] if self.buffers > 1 else []
-        shape, align = [*turns, *outer, row + stage.padding], None
+        shape, align = [*outer, row + stage.padding], None
         if stage.transport is Transport.CP_ASYNC:
             align = _elements(stage) * storage_bytes(slab.element_type)
+        elif stage.transport is Transport.TMA:
+            shape, align = bulk_shape(stage), box_alignment(stage)
+        shape = [*([self.buffers] if self.buffers > 1 else []), *shape]
         return self.machine.shared(shape, slab.element_type, stage.slab.name_hint, align)
 
     # ------------------------------------------------------------------ order
@@ -131,13 +134,16 @@ class _Ring:
             self._prologue()
             self._pipelined(builder, chunk)
         else:
-            if self.buffers == 1 and in_loop(self.stages[0]):
+            if (self.buffers == 1 or self.bulk) and in_loop(self.stages[0]):
                 builder.insert(BarrierOp())  # the last iteration's readers must be done
             self._start(builder, chunk)
             if self.is_async:
                 builder.insert(AsyncCommitOp())
                 builder.insert(AsyncWaitOp(0))
-            builder.insert(BarrierOp())
+            if self.bulk:
+                self.bulk.wait(builder, chunk.number, chunk.counters)
+            if self.by_threads:
+                builder.insert(BarrierOp())
         self._redirect(builder, chunk)
 
     def _prologue(self) -> None:
@@ -151,6 +157,8 @@ class _Ring:
         """Wait for this iteration's copies, then start those of a later one."""
         if self.is_async:
             builder.insert(AsyncWaitOp(self.ahead - 1))
+        if self.bulk:
+            self.bulk.wait(builder, chunk.number, chunk.counters)
         builder.insert(BarrierOp())
         self._start_if_any(builder, _Chunk(chunk.number + self.ahead, chunk.counters))
 
@@ -170,8 +178,11 @@ class _Ring:
             builder.insert(AsyncCommitOp())
 
     def _start(self, builder: Builder, chunk: _Chunk) -> None:
-        for stage in self.stages:
+        for stage in self.by_threads:
             self._copy(builder, stage, chunk)
+        if self.bulk:
+            origins = {stage: self._origin(stage, chunk) for stage in self.bulk.memory}
+            self.bulk.start(builder, origins, chunk.number, chunk.counters)
 
     def _turn(self, chunk: _Chunk) -> list[AffineExpr]:
         """Which buffer an iteration has, as the first index of shared memory; nothing if there is but one."""
@@ -185,9 +196,8 @@ class _Ring:
             index.result.name_hint = "buffer"
             turn.append(index.result)
         for stage, memory in self.memory.items():
-            for load in [use.operation for use in stage.slab.uses]:
-                assert isinstance(load, LoadOp)
-                _reload(load, memory, turn)
+            for load in loads_of(stage):
+                _reload(load, stage, memory, turn)
             stage.detach()
             stage.erase()
 
@@ -212,11 +222,12 @@ class _Ring:
         ranges = [(0, trips - 1), (0, threads - 1)]
         local = [simplify(e, ranges) for e in delinearize(flat, shape)]
         local[-1] = local[-1] * vector
-        operands = [step, self.machine.thread, *chunk.counters, *stage.origin]
-        origin = self._origin(stage, chunk)
+        corner, origin_operands = self._origin(stage, chunk)
+        operands = [step, self.machine.thread, *origin_operands]
+        shift = [AffineExpr.dimension(2 + i) for i in range(len(origin_operands))]
+        origin = [replace_dims(e, shift) for e in corner]
         skipped = len(origin) - len(local)
         index = [e + local[i - skipped] if i >= skipped else e for i, e in enumerate(origin)]
-        shift = [AffineExpr.dimension(2 + i) for i in range(len(chunk.counters))]
         place = [*(replace_dims(e, shift) for e in self._turn(chunk)), *local]
         open_ = self._open_tests(stage, origin, index, operands)
         if is_async:
@@ -225,16 +236,16 @@ class _Ring:
             value = _load_or_zero(body, stage, index, operands, open_)
             body.insert(StoreOp(value, self.memory[stage], place, operands))
 
-    def _origin(self, stage: StageOp, chunk: _Chunk) -> list[AffineExpr]:
-        """Where an iteration's slab begins in its source, over the operands of its copies."""
-        first = 2 + len(chunk.counters)
-        number = replace_dims(chunk.number, [AffineExpr.dimension(2)])
+    def _origin(self, stage: StageOp, chunk: _Chunk) -> Index:
+        """Where an iteration's slab begins in its source."""
+        first = len(chunk.counters)
         counter = None if self.loop is None else self.loop.induction_var
         dims = [
-            number if value is counter else AffineExpr.dimension(first + i)
+            chunk.number if value is counter else AffineExpr.dimension(first + i)
             for i, value in enumerate(stage.origin)
         ]
-        return [replace_dims(e, dims) for e in stage.map.data.results]
+        operands = [*chunk.counters, *stage.origin]
+        return [replace_dims(e, dims) for e in stage.map.data.results], operands
 
     def _open_tests(
         self,
@@ -265,7 +276,7 @@ def _elements(stage: StageOp) -> int:
     elements = copy_elements(stage, stage.padding)
     if elements is None:
         raise DeploError(
-            f"materialize-tile: 'tile.stage' at {stage.location} cannot go by cp_async: its rows are not "
+            f"'tile.stage' at {stage.location} cannot go by cp_async: its rows are not "
             "proven to be whole numbers of 4 bytes; leave `via` out"
         )
     return elements
@@ -308,12 +319,16 @@ def _load_or_zero(
     return body.insert(guard).output[0]
 
 
-def _reload(load: LoadOp, memory: SSAValue, turn: Sequence[SSAValue]) -> None:
+def _reload(load: LoadOp, stage: StageOp, memory: SSAValue, turn: Sequence[SSAValue]) -> None:
     """Let a load of a slab read the shared memory in its place, in the buffer given."""
+    index = list(load.map.data.results)
+    if stage.transport is Transport.TMA:
+        ranges = operand_ranges(load.indices)
+        index = [simplify(e, ranges) for e in bulk_place(stage, index)]
     shift = [AffineExpr.dimension(len(turn) + i) for i in range(len(load.indices))]
     exprs = [
         *(AffineExpr.dimension(i) for i in range(len(turn))),
-        *(replace_dims(e, shift) for e in load.map.data.results),
+        *(replace_dims(e, shift) for e in index),
     ]
     new = LoadOp(memory, exprs, [*turn, *load.indices])
     new.location = load.location

@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.targets import BLOCK_RESERVE, Target, get_target
 from ...dialects.loop import ForOp, KernelOp
+from ...dialects.mbarriers import BARRIER_BYTES
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
@@ -52,6 +53,8 @@ def choose_buffers(
     `chunks` is None if it is not known.
     """
     size = sum(map(slab_bytes, stages))
+    if any(stage.transport is Transport.TMA for stage in stages):
+        size += BARRIER_BYTES
     if any(stage.buffers is not None for stage in stages):
         return "they take turns already"
     if chunks is not None and chunks < 2:

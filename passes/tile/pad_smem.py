@@ -18,7 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from ...analysis.bank_conflicts import conflict_degree, slab_shape
+from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
 from ...analysis.copies import copy_elements
 from ...analysis.cost import trips
 from ...dialects.loop import ForOp, KernelOp, LoadOp
@@ -33,11 +33,6 @@ PADS = (0, 1, 2, 4, 8)
 
 COPY_TURNS = 4
 """Turns that one asynchronous copy of a warp counts as, with its address and its condition."""
-
-
-def loads_of(stage: StageOp) -> list[LoadOp]:
-    """The loads of a slab."""
-    return [use.operation for use in stage.slab.uses if isinstance(use.operation, LoadOp)]
 
 
 def turns(stage: StageOp, launch: LaunchOp, pad: int) -> int:
@@ -89,8 +84,11 @@ class PadSmemPass(ModulePass):
             record(self.name, name, False, "nothing is staged", launch)
         for stage in stages:
             hint = stage.slab.name_hint or "a slab"
-            if stage.pad is not None:
-                record(self.name, name, False, f"{hint} is padded already", stage)
+            if stage.pad is not None or stage.transport is Transport.TMA:
+                reason = "is padded already"
+                if stage.transport is Transport.TMA:
+                    reason = "is filled by the copy engine, which leaves no room between rows"
+                record(self.name, name, False, f"{hint} {reason}", stage)
                 continue
             costs = {pad: turns_of_a_chunk(stage, launch, pad) for pad in PADS}
             possible = {pad: cost for pad, cost in costs.items() if cost is not None}

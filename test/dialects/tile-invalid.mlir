@@ -297,3 +297,48 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{the copy engine leaves no room between rows; pad must be absent}}
+      %s = tile.stage %x[%r, 0] pad 4 via tma : memref<4x8xf32> -> memref<8xf32, "shared">
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{swizzle is 32, 64 or 128 bytes, not 16}}
+      %s = tile.stage %x[%r, 0] via tma swizzle 16 : memref<4x8xf32> -> memref<8xf32, "shared">
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{only what goes by tma can be swizzled}}
+      %s = tile.stage %x[%r, 0] via cp_async swizzle 32 : memref<4x8xf32> -> memref<8xf32, "shared">
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}

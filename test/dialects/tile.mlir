@@ -45,6 +45,7 @@ builtin.module {
         %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
           %xs = tile.stage %x[%r, %k * 8] pad 4 buffers 3 via cp_async : memref<4x64xf32> -> memref<8xf32, "shared">
           %ys = tile.stage %x[%r, %k * 8] buffers 3 : memref<4x64xf32> -> memref<8xf32, "shared">
+          %ws = tile.stage %x[%r, %k * 8] buffers 3 via tma swizzle 32 : memref<4x64xf32> -> memref<8xf32, "shared">
           %zs = tile.stage %x[%r, %k * 8] via sync : memref<4x64xf32> -> memref<8xf32, "shared">
           %v = loop.load %xs[%t] : memref<8xf32, "shared">
           loop.yield %v : f32

@@ -1,0 +1,68 @@
+"""`split-inner-for-swizzle`: the copy engine exchanges what would meet in a bank.
+
+    %xs = tile.stage %x[%i * 64, 0] via tma : memref<512x16xf32> -> memref<64x16xf32, "shared">
+becomes
+    %xs = tile.stage %x[%i * 64, 0] via tma swizzle 64 : memref<512x16xf32> -> memref<64x16xf32, "shared">
+
+Rows that the engine copies lie close together, so padding cannot keep the lanes of a warp apart; exchanging
+the 16-byte units of each row can. A swizzle is 32, 64 or 128 bytes wide. Longer rows are split into boxes of
+that width, which lie one after the other. Of the widths that the engine can, the one is taken with which a
+warp's loads take the fewest turns, the widest of equals; none, if that is as good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.passes import ModulePass
+
+from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
+from ...analysis.copies import bulk_refusal
+from ...dialects.loop import KernelOp
+from ...dialects.schedule import Transport
+from ...dialects.tile import SWIZZLE_BYTES, LaunchOp, StageOp
+from ..decisions import record
+
+
+def turns(stage: StageOp, launch: LaunchOp, swizzle: int) -> int:
+    """Turns that a warp takes for one run of each load of a slab."""
+    loads = loads_of(stage)
+    return sum(conflict_degree(load, launch, slab_shape(load, 0), swizzle) for load in loads)
+
+
+@dataclass(frozen=True)
+class SplitInnerForSwizzlePass(ModulePass):
+    """Swizzle each slab of the copy engine whose reads then take fewer turns."""
+
+    name = "split-inner-for-swizzle"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                self._apply(kernel.sym_name.data, launch)
+
+    def _apply(self, name: str, launch: LaunchOp) -> None:
+        stages = [o for o in launch.walk() if isinstance(o, StageOp)]
+        stages = [stage for stage in stages if stage.transport is Transport.TMA]
+        if not stages:
+            record(self.name, name, False, "the copy engine fills no slab", launch)
+        for stage in stages:
+            hint = stage.slab.name_hint or "a slab"
+            if stage.swizzle is not None:
+                record(self.name, name, False, f"{hint} is swizzled already", stage)
+                continue
+            refused = {width: bulk_refusal(stage, width) for width in SWIZZLE_BYTES}
+            possible = [width for width, reason in refused.items() if reason is None]
+            if not possible:
+                record(self.name, name, False, f"{hint}: {refused[SWIZZLE_BYTES[0]]}", stage)
+                continue
+            counts = {width: turns(stage, launch, width) for width in (0, *possible)}
+            best = min(counts, key=lambda width: (counts[width], width != 0, -width))
+            if best == 0:
+                record(self.name, name, False, f"{hint}: no swizzle saves a turn", stage)
+                continue
+            stage.swizzle = IntegerAttr(best, i64)
+            reason = f"{hint}: {best} bytes wide, {counts[0]} turns of a warp become {counts[best]}"
+            record(self.name, name, True, reason, stage)

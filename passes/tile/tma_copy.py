@@ -1,0 +1,74 @@
+"""`tma-copy`: slabs are filled by the GPU's copy engine, which one thread tells what to copy.
+
+    %xs = tile.stage %x[%i * 64, %k * 16] : memref<512x3584xf32> -> memref<64x16xf32, "shared">
+becomes
+    %xs = tile.stage %x[%i * 64, %k * 16] via tma : memref<512x3584xf32> -> memref<64x16xf32, "shared">
+
+Where the schedule says `transport = tma`, the target has the engine, and the slab is a box that it can copy:
+rows and strides of whole 16 bytes, at most 256 elements along an axis. What it cannot copy is left to
+`async-copy`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...analysis.copies import bulk_refusal
+from ...analysis.targets import Target, get_target
+from ...dialects.loop import ForOp, KernelOp
+from ...dialects.schedule import Transport
+from ...dialects.tile import LaunchOp, StageOp, TransportAttr
+from ..decisions import record
+
+
+def decline_reason(stage: StageOp) -> str | None:
+    """Why the copy engine does not fill a slab, or None if it can."""
+    if stage.via is not None:
+        return f"goes by {stage.via.data} already"
+    if stage.pad is not None:
+        return "its rows are padded, the engine leaves no room between them"
+    loop = stage.parent_op()
+    if isinstance(loop, ForOp):
+        loop = loop.parent_op()
+    if not isinstance(loop, LaunchOp):
+        return "it is filled in a loop inside another or under a condition"
+    return bulk_refusal(stage)
+
+
+@dataclass(frozen=True)
+class TmaCopyPass(ModulePass):
+    """Let the copy engine fill each slab that is a box, where the schedule asks for it."""
+
+    name = "tma-copy"
+
+    target: str = "sm_90a"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_target(self.target)
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                self._apply(kernel.sym_name.data, launch, target)
+
+    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+        stages = [o for o in launch.walk() if isinstance(o, StageOp)]
+        asked = None if launch.schedule is None else launch.schedule.word("transport")
+        if not stages or asked != Transport.TMA or not target.has_copy_engine:
+            reason = f"{target.name} has no copy engine"
+            if not stages:
+                reason = "nothing is staged"
+            elif asked != Transport.TMA:
+                reason = "the schedule does not ask for it"
+            record(self.name, name, False, reason, launch)
+            return
+        for stage in stages:
+            hint = stage.slab.name_hint or "a slab"
+            reason = decline_reason(stage)
+            if reason is not None:
+                record(self.name, name, False, f"{hint}: {reason}", stage)
+                continue
+            stage.via = TransportAttr(Transport.TMA)
+            record(self.name, name, True, f"{hint}: one copy for the block", stage)
