@@ -166,7 +166,8 @@ def write_source(
         body.append(f"    char *buffer_{i} = {where};  // {buffer.array}")
     body += [_tensor_map(plan, i) for i in range(len(plan.tensor_maps))]
     body += ["    for (int round = 0; round <= ROUNDS; ++round) {"]
-    body += [_launch(step) for step in plan.launches]
+    shared = {kernel.name: kernel.shared_bytes for kernel in plan.kernels}
+    body += [_launch(step, shared[step.kernel]) for step in plan.launches]
     body += ["    }", '    check(cudaDeviceSynchronize(), "running the kernels");', "    report();"]
     body += [
         _comparison(i, ref, plan, value)
@@ -236,7 +237,7 @@ def _tensor_map(plan: Plan, index: int) -> str:
     )
 
 
-def _launch(step: Step) -> str:
+def _launch(step: Step, shared_bytes: int) -> str:
     passed = [f"&{_name(ref)}" for ref in step.arguments]
     sizes = [f"long long size_{i} = {static(size)}; " for i, size in enumerate(step.sizes)]
     passed += [f"&size_{i}" for i in range(len(step.sizes))]
@@ -245,7 +246,7 @@ def _launch(step: Step) -> str:
     return (
         f"        {{ {''.join(sizes)}void *passed[] = {{{', '.join(passed)}}}; "
         f'launch("{step.kernel}", (const void *){step.kernel}, {static(step.blocks)}, {step.threads}, '
-        f"passed, round); }}"
+        f"{shared_bytes}, passed, round); }}"
     )
 
 

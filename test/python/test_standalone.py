@@ -32,6 +32,8 @@ static cudaError_t cudaMemcpy(void *to, const void *from, size_t n, int) { memcp
 static cudaError_t cudaEventCreate(cudaEvent_t *) { return 0; }
 static cudaError_t cudaEventRecord(cudaEvent_t, int) { return 0; }
 static cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t) { *ms = 0.001f; return 0; }
+enum { cudaFuncAttributeMaxDynamicSharedMemorySize };
+static cudaError_t cudaFuncSetAttribute(const void *, int, int) { return 0; }
 static cudaError_t cudaDeviceSynchronize() { return 0; }
 static cudaError_t cudaLaunchKernel(const void *kernel, dim3 blocks, dim3 threads,
     void **passed, size_t, int) {
