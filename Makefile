@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 CODE   ?= nn.RMSNorm(2048)(torch.randn(1, 32, 2048))
 override export CODE := $(value CODE)
+export DEPLO_CACHE_DIR ?= $(abspath $(VENV))/cache
 JOBS   ?= 2
 
 BIN    := $(VENV)/bin

@@ -26,6 +26,10 @@ class FallbackWarning(UserWarning):
     """Operators of a program run in PyTorch, because `fallback="eager"` allows it; lists all of them."""
 
 
+class CacheWarning(UserWarning):
+    """Compiled code is not kept: the cache's directory is not safe, or cannot be written."""
+
+
 class MismatchError(DeploError):
     """A result differs from the reference by more than the judge of `docs/` allows."""
 

@@ -23,6 +23,7 @@ from xdsl.dialects import get_all_dialects as get_xdsl_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from .analysis.fallbacks import Fallback as EagerCall
 from .analysis.fallbacks import fallbacks, summary
 from .analysis.plan import build_plan
 from .analysis.targets import TARGETS, Target, get_target
@@ -36,6 +37,7 @@ from .garbage import fewer_collections
 from .passes.decisions import Decision, recording
 from .passes.llvm.translate import llvm_sources
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
+from .program_cache import Compiled, find, keep, program_key
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
 from .runtime.plan import Plan
@@ -121,21 +123,37 @@ class Program:
         self.target = target
         self.schedule = asked_schedule(schedule)
         self.compilation = Compilation()
-        module = captured.module.clone()
+        self.fallbacks: tuple[EagerCall, ...] = ()
+        start = time.perf_counter()
+        key = program_key(captured.module, target, self.schedule)
+        compiled = find(key)
+        if compiled is None:
+            compiled = self._compile()
+            if not self.fallbacks:  # these name the user's lines, which are not part of the key
+                keep(key, compiled)
+        else:
+            self.compilation.seconds.append(("cache", time.perf_counter() - start))
+        self.compilation.decisions = list(compiled.decisions)
+        self.plan = Plan.from_data(compiled.plan)
+
+    def _compile(self) -> Compiled:
+        """Run the passes."""
+        module = self.captured.module.clone()
         context = make_context()
+        last = list(stages_of(self.target))[-1]
         with fewer_collections(), recording() as decisions:
-            for _, passes in passes_to(list(stages_of(target))[-1], target, self.schedule):
+            for _, passes in passes_to(last, self.target, self.schedule):
                 for each in passes:
                     start = time.perf_counter()
                     each.apply(context, module)
                     self.compilation.seconds.append((each.name, time.perf_counter() - start))
                 verify_module(module)
-        self.compilation.decisions = decisions
         self.fallbacks = fallbacks(module)
         start = time.perf_counter()
-        sources = kernel_texts(module) if target.is_gpu else llvm_sources(module)
-        self.plan = Plan.from_data(build_plan(module, target.name, sources))
+        sources = kernel_texts(module) if self.target.is_gpu else llvm_sources(module)
+        plan = build_plan(module, self.target.name, sources)
         self.compilation.seconds.append(("translate", time.perf_counter() - start))
+        return Compiled(plan, decisions)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

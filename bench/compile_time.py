@@ -95,6 +95,7 @@ def in_fresh_process(what: str, program: str) -> dict[str, Any]:
     """Run one of the measurements in a process, and with caches, of its own."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "HF_HUB_OFFLINE": "1"}
+        environment["DEPLO_CACHE"] = "0"
         done = subprocess.run(
             [sys.executable, __file__, "--one", what, "--program", program],
             env=environment,

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError
+from .cache import cache_key, open_cache
 
 _lock = threading.RLock()
 _library_numbers = itertools.count()
@@ -48,7 +49,24 @@ def compile_kernel(name: str, source: str) -> CompiledKernel:
 
 
 def compile_object(source: str) -> bytes:
-    """The object file of an LLVM IR module, optimised for this CPU."""
+    """The object file of an LLVM IR module, optimised for this CPU; from the cache if it is there."""
+    cache = open_cache()
+    key = cache_key(source, *host_cpu())
+    code = cache.get("object", key)
+    if code is None:
+        code = _optimize(source)
+        cache.put("object", key, code)
+    return code
+
+
+def host_cpu() -> tuple[str, str, str]:
+    """What machine code for this CPU depends on: its name, its features, and the compiler's version."""
+    binding, _ = _machine()
+    version = ".".join(map(str, binding.llvm_version_info))
+    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), version
+
+
+def _optimize(source: str) -> bytes:
     binding, machine = _machine()
     try:
         module = binding.parse_assembly(source)

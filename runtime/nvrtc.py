@@ -6,14 +6,16 @@ addition may fuse (`--fmad`).
 
 from __future__ import annotations
 
+import json
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError, UsageError
+from .cache import cache_key, open_cache
 
 FLAGS = (
     "--std=c++17",
@@ -74,8 +76,26 @@ def compile_cuda(source: str, architecture: str) -> Cubin:
     key = (architecture, source)
     with _lock:
         if key not in _cubins:
-            _cubins[key] = _compile(source, architecture)
+            _cubins[key] = _kept(source, architecture)
         return _cubins[key]
+
+
+def _kept(source: str, architecture: str) -> Cubin:
+    """What NVRTC makes of a source, from the cache if it is there."""
+    cache = open_cache()
+    version = ".".join(map(str, _nvrtc().nvrtcVersion()[1:]))
+    key = cache_key(source, architecture, version, *FLAGS)
+    entry = cache.get("cubin", key)
+    if entry is None:
+        cubin = _compile(source, architecture)
+        usage = {name: asdict(used) for name, used in cubin.usage.items()}
+        head = json.dumps({"usage": usage, "warnings": cubin.warnings}).encode()
+        cache.put("cubin", key, len(head).to_bytes(8, "little") + head + cubin.code)
+        return cubin
+    length = int.from_bytes(entry[:8], "little")
+    head = json.loads(entry[8 : 8 + length])
+    usage = {name: Usage(**used) for name, used in head["usage"].items()}
+    return Cubin(architecture, entry[8 + length :], usage, tuple(head["warnings"]))
 
 
 def _compile(source: str, architecture: str) -> Cubin:

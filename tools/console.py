@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 
 from ..garbage import fewer_collections
@@ -39,6 +40,7 @@ def run_console(main: Callable[[Sequence[str]], int]) -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, _ClosedStream())
+    warnings.formatwarning = lambda message, *_: f"warning: {message}\n"
     with fewer_collections():
         code = _on_deep_stack(lambda: main(sys.argv[1:]))
     reason = _lost_output()

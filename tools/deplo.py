@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import DeploError, UsageError
-from . import compile_command, explain_command, run_command
+from . import cache_command, compile_command, explain_command, run_command
 from .console import run_console
 from .reproducer import write_directory
 
@@ -25,6 +25,9 @@ examples:
 
 -c and FILE.py:NAME run the Python code they name; nothing else does.
 """
+
+Handler = Callable[[argparse.Namespace], int]
+"""What runs a command with its options, and gives its exit code."""
 
 SOURCE_HELP = "FILE.py:NAME, or hf:ARCHITECTURE such as hf:llama, hf:tinyllama-1.1b, hf:qwen2.5-7b"
 
@@ -72,16 +75,30 @@ def make_parser() -> argparse.ArgumentParser:
             epilog="-c and FILE.py:NAME run the Python code they name.",
         )
         module.add_options(command)
-        command.set_defaults(handler=module.main)
+        command.set_defaults(handler=_with_program(module.main))
+    command = commands.add_parser(
+        cache_command.NAME, help=cache_command.HELP, description=cache_command.HELP
+    )
+    cache_command.add_options(command)
+    command.set_defaults(handler=cache_command.main, verbose=0)
     return parser
+
+
+def _with_program(main: Handler) -> Handler:
+    """A command that needs exactly one program."""
+
+    def checked(options: argparse.Namespace) -> int:
+        if (options.source is None) == (options.code is None):
+            raise UsageError("name one program: -c CODE, FILE.py:NAME or hf:ARCHITECTURE")
+        return main(options)
+
+    return checked
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; gives its exit code."""
     options = make_parser().parse_args(arguments)
     try:
-        if (options.source is None) == (options.code is None):
-            raise UsageError("name one program: -c CODE, FILE.py:NAME or hf:ARCHITECTURE")
         return options.handler(options)
     except DeploError as error:
         sys.stderr.write(f"error: {error}\n")

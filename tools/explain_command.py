@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..frontend.capture import capture
 from ..frontend.sources import load_source
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
-from ..program import Program
+from ..program import Program, passes_to, stages_of
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .explanation import Cost, KernelExplanation, explain, peak, why_not
 from .fallback_option import FALLBACK_OPTION
@@ -69,7 +69,8 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _why_not(program: Program, pass_name: str) -> str:
-    ran = [name for name, _ in program.compilation.seconds]
+    last = list(stages_of(program.target))[-1]
+    ran = [each.name for _, passes in passes_to(last, program.target) for each in passes]
     if pass_name not in ran:
         raise UsageError(
             f"no pass '{pass_name}' runs for {program.target.name}; there are {', '.join(dict.fromkeys(ran))}"

@@ -4,6 +4,7 @@ Hypothesis tries the same examples each time, so that a commit passes or fails f
 `pytest --hypothesis-profile=explore` tries new ones.
 """
 
+import os
 import resource
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+os.environ["DEPLO_CACHE"] = "0"  # what is tested is compiled now
 
 settings.register_profile("repeat", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
