@@ -41,12 +41,16 @@ class Mutant:
     new: str
     programs: tuple[str, ...]
     target: str = "sm_90a"
+    through: tuple[str, ...] = ()
+    """The modules between, that import `module` and that the victim imports, in this order."""
 
 
 def mutated_pass(mutant: Mutant) -> ModulePass:
     """The victim with the defect; the installed modules stay as they are."""
     where, _, name = PASSES[mutant.victim].partition(":")
-    chain = dict.fromkeys([f"deplo.passes.{mutant.module}", f"deplo.passes{where}"])
+    chain = dict.fromkeys(
+        f"deplo.passes.{module}" for module in (mutant.module, *mutant.through, where[1:])
+    )
     before = {full: importlib.import_module(full) for full in chain}
     try:
         for full in chain:
