@@ -21,6 +21,8 @@ from ..dialects.tile import LaunchOp, Level
 
 BANKS = 32
 BANK_BYTES = 4
+SECTOR_BYTES = 32
+"""What memory outside the multiprocessor gives at once."""
 
 
 def lanes(launch: LaunchOp) -> list[dict[int, int]]:
@@ -46,15 +48,37 @@ def conflict_degree(op: LoadOp | StoreOp, launch: LaunchOp, shape: Sequence[int]
     assert isinstance(op.memref.type, MemRefType)
     size = storage_bytes(op.memref.type.element_type)
     arguments: list[SSAValue] = list(launch.body.block.args)
-    wanted: dict[int, set[int]] = {}
+    places: list[int] = []
     for values in lanes(launch):
         dims = [values.get(arguments.index(v), 0) if v in arguments else 0 for v in op.indices]
         place = 0
         for expr, extent in zip(op.map.data.results, shape, strict=True):
             place = place * extent + expr.eval(dims, ())
-        word = place * size // BANK_BYTES
-        wanted.setdefault(word % BANKS, set()).add(word)
-    return max((len(words) for words in wanted.values()), default=1)
+        places.append(place)
+    return turns(places, size)
+
+
+def turns(places: Sequence[int], size: int, width: int = 1) -> int:
+    """Turns that a warp takes whose lanes access `width` elements of `size` bytes from these places on.
+
+    So many lanes are served together as their words fill the banks: of 16-byte vectors, eight.
+    """
+    words_of_lane = max(width * size // BANK_BYTES, 1)
+    together = max(BANKS // words_of_lane, 1)
+    total = 0
+    for first in range(0, len(places), together):
+        wanted: dict[int, set[int]] = {}
+        for place in places[first : first + together]:
+            start = place * size // BANK_BYTES
+            for word in range(start, start + words_of_lane):
+                wanted.setdefault(word % BANKS, set()).add(word)
+        total += max((len(words) for words in wanted.values()), default=1)
+    return max(total, 1)
+
+
+def sectors(places: Sequence[int], size: int, width: int = 1) -> int:
+    """Sectors of memory outside that a warp touches, as in `turns`."""
+    return len({(p + i) * size // SECTOR_BYTES for p in places for i in range(width)})
 
 
 def slab_shape(op: LoadOp | StoreOp, pad: int) -> list[int]:

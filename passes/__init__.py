@@ -31,6 +31,7 @@ PASSES = {
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
+    "permute-register-tile": ".tile.permute_register_tile:PermuteRegisterTilePass",
     "pad-smem": ".tile.pad_smem:PadSmemPass",
     "mark-unroll": ".tile.mark_unroll:MarkUnrollPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",

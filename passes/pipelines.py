@@ -54,6 +54,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "cooperative-reduce{target=$target}",
         "blockify-launch{target=$target}",
         "stage-inputs",
+        "permute-register-tile",
         "register-tile{target=$target}",
         "pad-smem",
         "mark-unroll{target=$target}",
