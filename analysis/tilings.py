@@ -50,8 +50,8 @@ CHUNK_LATENCY = 800
 LAUNCH_CYCLES = 4000
 """What one more kernel costs: about 2 us."""
 
-BASE_REGISTERS, REGISTERS_PER_SUM = 44, 1.625
-"""What ptxas 13 needs for tiles of 4 to 64 elements, of one result or two, is this within 4 registers."""
+BASE_REGISTERS, REGISTERS_PER_SUM = 24, 1.625
+"""What ptxas 13 needs for tiles of 4 to 64 sums is this within 10 registers; for 128 it takes all."""
 
 SPARE_REGISTERS = 1 / 8
 """The part of a thread's registers that the estimate leaves free."""
@@ -91,10 +91,10 @@ class Tiling:
 
     def misfit(self) -> str | None:
         """Why no kernel can have this tiling, or None."""
-        for block, thread in (("block_m", "thread_m"), ("block_n", "thread_n")):
-            whole, part = self.choices[block], self.choices[thread]
+        rows = ("m", self.block_m, self.thread_m)
+        for axis, whole, part in (rows, ("n", self.block_n, self.thread_n)):
             if whole % part:
-                return f"{thread} = {part} does not divide {block} = {whole}"
+                return f"thread_{axis} = {part} does not divide block_{axis} = {whole}"
         if self.threads > MAX_THREADS:
             return (
                 f"blocks of {self.block_m} by {self.block_n} with threads of {self.thread_m} by "
@@ -165,10 +165,10 @@ class Problem:
             target.shared_bytes // (self.slab_bytes(tiling) + BLOCK_RESERVE),
         )
 
-    def effective(self, tiling: Tiling) -> Tiling:
-        """A tiling with as many parts of K as have something to do."""
+    def splits(self, tiling: Tiling, parts: Iterable[int]) -> list[Tiling]:
+        """A tiling with K in these numbers of parts, as far as they have something to do."""
         chunks = max(_parts(self.k, tiling.block_k), 1)
-        return replace(tiling, split_k=_parts(chunks, _parts(chunks, tiling.split_k)))
+        return [replace(tiling, split_k=_parts(chunks, _parts(chunks, n))) for n in parts]
 
     def blocks(self, tiling: Tiling) -> int:
         """Blocks of the grid."""
@@ -230,7 +230,7 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
 
 
 def candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
-    """The tilings that the model chooses from, each with what is asked for."""
+    """The tilings that the model chooses from, each with what is asked for; how to split K comes later."""
     tiles: Iterable[tuple[int, int]] = TILES
     if "thread_m" in asked or "thread_n" in asked:
         sizes = (8, 4, 2, 1)
@@ -248,14 +248,12 @@ def candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
                 for block, part in zip(blocks, tile, strict=True)
             )
             shapes = product(rows, columns)
-        splits = (asked["split_k"],) if "split_k" in asked else SPLITS
-        for shape, split_k in product(shapes, splits):
+        for shape in shapes:
             yield Tiling(
                 asked.get("block_m", shape[0] * tile[0]),
                 asked.get("block_n", shape[1] * tile[1]),
                 asked.get("block_k", BLOCK_K),
                 *tile,
-                split_k,
             )
 
 
@@ -271,14 +269,14 @@ def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling
     Those that fill no multiprocessor's registers come first. K is split where that saves enough.
     Or why this contraction can have none with what is asked for.
     """
-    reasons = {
-        problem.effective(tiling): problem.illegal(tiling, target) for tiling in candidates(asked)
-    }
+    reasons = {tiling: problem.illegal(tiling, target) for tiling in candidates(asked)}
     legal = [tiling for tiling, reason in reasons.items() if reason is None]
     if not legal:
         return next(reason for reason in reasons.values() if reason is not None)
     roomy = [tiling for tiling in legal if not problem.is_crowded(tiling, target)]
-    cycles = {tiling: problem.cycles(tiling, target) for tiling in roomy or legal}
+    parts = (asked["split_k"],) if "split_k" in asked else SPLITS
+    splits = dict.fromkeys(t for each in roomy or legal for t in problem.splits(each, parts))
+    cycles = {tiling: problem.cycles(tiling, target) for tiling in splits}
     best = min(cycles, key=cycles.__getitem__)
     whole = [tiling for tiling in cycles if tiling.split_k == 1]
     if best.split_k == 1 or not whole:

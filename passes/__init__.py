@@ -32,6 +32,7 @@ PASSES = {
     "keep-rows": ".tile.keep_rows:KeepRowsPass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
+    "permute-register-tile": ".tile.permute_register_tile:PermuteRegisterTilePass",
     "tma-copy": ".tile.tma_copy:TmaCopyPass",
     "split-inner-for-swizzle": ".tile.split_inner_for_swizzle:SplitInnerForSwizzlePass",
     "async-copy": ".tile.async_copy:AsyncCopyPass",

@@ -55,6 +55,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "keep-rows{target=$target}",
         "blockify-launch{target=$target}",
         "stage-inputs{target=$target}",
+        "permute-register-tile",
         "register-tile{target=$target}",
         "tma-copy{target=$target}",
         "split-inner-for-swizzle",

@@ -112,7 +112,7 @@ class SchedulePass(ModulePass):
                 legal = problem.illegal(tiling, target) is None
                 if (
                     legal
-                    and tiling == problem.effective(tiling)
+                    and tiling in problem.splits(tiling, [tiling.split_k])
                     and _are_boxes(contraction, launch, tiling)
                 ):
                     found[replace(self, **tiling.choices)] = None
