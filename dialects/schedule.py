@@ -34,6 +34,7 @@ CHOICES = {
     for c in (
         Choice("threads", "threads of one block; 1 on a CPU"),
         Choice("serial", "output elements that one thread computes in a loop of its own"),
+        Choice("vector", "neighbouring elements that one thread accesses at once"),
         Choice("m", "the axis of the rows of a contraction, counted from 0", least=0),
         Choice("n", "the axis of its columns", least=0),
         Choice("block_m", "rows of the result that one block computes"),

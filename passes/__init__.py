@@ -34,6 +34,7 @@ PASSES = {
     "pad-smem": ".tile.pad_smem:PadSmemPass",
     "mark-unroll": ".tile.mark_unroll:MarkUnrollPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
+    "vectorize-accesses": ".kernel.vectorize_accesses:VectorizeAccessesPass",
     "inline-calls": ".kernel.inline_calls:InlineCallsPass",
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",
