@@ -52,6 +52,7 @@ CHOICES = {
     for c in (
         Choice("threads", "threads of one block; 1 on a CPU", derived=True),
         Choice("serial", "elements that one thread computes in a loop of its own", derived=True),
+        Choice("vector", "neighbours that one thread accesses at once", derived=True),
         Choice("m", "axis of the rows of a contraction, counted from 0", least=0, derived=True),
         Choice("n", "axis of its columns", least=0, derived=True),
         Choice("block_m", "rows of the result that one block computes", short="BM"),

@@ -41,6 +41,7 @@ PASSES = {
     "pipeline-k-outer": ".tile.pipeline_k_outer:PipelineKOuterPass",
     "mark-unroll": ".tile.mark_unroll:MarkUnrollPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
+    "vectorize-accesses": ".kernel.vectorize_accesses:VectorizeAccessesPass",
     "inline-calls": ".kernel.inline_calls:InlineCallsPass",
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",

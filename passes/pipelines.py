@@ -65,7 +65,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "pipeline-k-outer",
         "mark-unroll{target=$target}",
     ),
-    "tile-to-kernel": ("materialize-tile", "inline-calls", "assign-arena"),
+    "tile-to-kernel": ("materialize-tile", "vectorize-accesses", "inline-calls", "assign-arena"),
     "kernel-to-cuda": ("lower-to-cuda",),
     "tile-to-llvm": (
         "lower-tile-to-scf",

@@ -5,6 +5,10 @@ becomes, with 256 threads,
     tile.launch (%i = 32 : block, %j_block = 74 : block, %j_thread = 256 : thread)
         schedule(#tile.schedule<threads = 256>) { ... %x[%i, %j_block * 256 + %j_thread] ... }
 
+On a GPU a thread takes up to four neighbours at once where they are aligned vectors in memory and every
+processor gets a block all the same: the option `vector` says how many. An innermost loop runs over them,
+under a condition that holds for all; what an axis has beyond whole vectors runs one by one.
+
 Threads are taken from the innermost axes: an axis that is shorter than what is left of the block becomes
 threads whole, a longer one is split, and the rest are blocks. If a split leaves a tail, the body runs
 under the condition that the index is inside. A CPU block has one thread, so there the innermost axes turn
@@ -15,13 +19,13 @@ rectangles instead of rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -29,12 +33,16 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import executions, hints_of, trips
 from ...analysis.targets import Target, get_target
+from ...analysis.vectors import VECTOR, vector_width
 from ...dialects.affine import ZERO, product
+from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, Size, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
+from ...errors import UsageError
 from ..decisions import record
+from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
 
 INDEX = IndexType()
@@ -42,17 +50,30 @@ INDEX = IndexType()
 
 @dataclass(frozen=True)
 class Split:
-    """How one axis is shared out: `blocks` times `threads` times `serial` covers `extent`."""
+    """How one axis is shared out: `blocks * threads * serial * vector` covers `extent`."""
 
     extent: Extent
     blocks: Extent = 1
     threads: int = 1
     serial: Extent = 1
+    vector: int = 1
 
     @property
     def ragged(self) -> bool:
         """Whether the parts cover more than the axis has."""
-        return self.blocks * self.threads * self.serial != self.extent
+        return self.blocks * self.threads * self.serial * self.vector != self.extent
+
+    @property
+    def units(self) -> Extent:
+        """Vectors of the axis, or elements if it is not shared out in vectors."""
+        return self.extent if self.vector == 1 else parts_of(self.extent, self.vector)
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether the axis is not known to be made of whole vectors."""
+        if self.vector == 1:
+            return False
+        return isinstance(self.extent, Size) or self.extent % self.vector != 0
 
 
 def parts_of(extent: Extent, size: int) -> Extent:
@@ -83,6 +104,29 @@ def split_for_gpu(extents: Sequence[Extent], threads: int) -> list[Split]:
             splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
             left //= size
     return splits[::-1]
+
+
+def choose_vector(launch: LaunchOp, threads: int) -> int | str:
+    """The most neighbours that a thread can take at once if there are to be `threads` threads, or why one."""
+    if not launch.axes or _has_loops(launch):
+        return "the body has loops" if launch.axes else "there is one element"
+    body = launch.body.block
+    width = vector_width(body.args[-1], body)
+    if isinstance(width, str):
+        return width
+    points = prod(trips(extent) for extent in launch.extents(Level.THREAD))
+    while width > 1 and points < threads * width:
+        width //= 2
+    return width if width > 1 else f"{points} elements are too few for {threads} threads"
+
+
+def split_in_vectors(extents: Sequence[Extent], threads: int, vector: int) -> list[Split]:
+    """Share axes out as `split_for_gpu` does, the innermost one in vectors."""
+    if vector == 1:
+        return split_for_gpu(extents, threads)
+    *outer, inner = extents
+    *splits, units = split_for_gpu([*outer, parts_of(inner, vector)], threads)
+    return [*splits, replace(units, extent=inner, vector=vector)]
 
 
 TRANSPOSED_TILE = (16, 64)
@@ -178,8 +222,53 @@ def blockify_contraction(launch: LaunchOp, schedule: ScheduleAttr) -> Extent:
     return prod(split.blocks for split in splits)
 
 
+def partition(
+    launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr
+) -> tuple[LaunchOp, list[AffineExpr], list[SSAValue]]:
+    """Replace the axes of a launch by block axes and thread axes, with no condition where they are ragged.
+
+    Gives the new launch, expressions that are at least zero inside of ragged axes, and what they count.
+    """
+    state, block, _ = _share_axes(launch, splits)
+    _move_body(launch, Builder(InsertPoint.at_end(block)))
+    new = _finish(launch, state, block, schedule)
+    return new, _ends(state, splits), state.counters
+
+
 def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> None:
     """Replace the axes of a launch by block axes, thread axes and serial loops."""
+    state, block, names = _share_axes(launch, splits)
+    builder = Builder(InsertPoint.at_end(block))
+    for axis, split in enumerate(splits):
+        if split.serial == 1:
+            continue
+        whole = split.serial == split.extent
+        name = names[axis] if whole else f"{names[axis]}_serial"
+        loop, builder = _enter_loop(builder, split.serial)
+        state.exprs[axis] = state.exprs[axis] + state.counter(loop.induction_var, name)
+    if ends := _ends(state, splits):
+        inside = builder.insert(TestOp(ends, state.counters))
+        guarded = scf.IfOp(inside.result, [], Region(Block([scf.YieldOp()])))
+        builder.insert(guarded)
+        builder = _end_of(guarded.true_region)
+    tails: list[tuple[ForOp, AffineExpr, Extent]] = []
+    for axis, split in enumerate(splits):
+        if split.vector == 1:
+            continue
+        loop, builder = _enter_loop(builder, split.vector)
+        loop.attributes[VECTOR] = UnitAttr()
+        first = state.exprs[axis] * split.vector
+        state.exprs[axis] = first + state.counter(loop.induction_var, "e")
+        if split.has_tail:
+            tails.append((loop, first, split.extent))
+    _move_body(launch, builder)
+    _finish(launch, state, block, schedule)
+    for loop, first, extent in tails:
+        _add_tail(loop, first, extent, state.counters)
+
+
+def _share_axes(launch: LaunchOp, splits: list[Split]) -> tuple[_Rebuild, Block, list[str]]:
+    """The block and thread axes of a new launch, its body, and the names of the old axes."""
     state = _Rebuild(exprs=[ZERO] * len(splits))
     block = Block()
     names = [a.name_hint or f"i{n}" for n, a in enumerate(launch.body.block.args)]
@@ -194,31 +283,36 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
             scale = split.threads * split.serial if level is Level.BLOCK else split.serial
             state.exprs[axis] = state.exprs[axis] + product(counter, extent_expr(scale))
             state.axes.append(AxisAttr(extent, level))
-    builder = Builder(InsertPoint.at_end(block))
-    for axis, split in enumerate(splits):
-        if split.serial == 1:
-            continue
-        loop = builder.insert(ForOp(split.serial, Region(Block(arg_types=[INDEX]))))
-        assert loop.body.block.last_op is not None
-        builder = Builder(InsertPoint.before(loop.body.block.last_op))
-        whole = split.serial == split.extent
-        name = names[axis] if whole else f"{names[axis]}_serial"
-        state.exprs[axis] = state.exprs[axis] + state.counter(loop.induction_var, name)
-    ragged = [
-        state.exprs[axis] * -1 + extent_expr(split.extent - 1)
+    return state, block, names
+
+
+def _ends(state: _Rebuild, splits: list[Split]) -> list[AffineExpr]:
+    """What is at least zero inside of each ragged axis; one with a tail has a condition of its own."""
+    return [
+        state.exprs[axis] * -1 + extent_expr(split.units - 1)
         for axis, split in enumerate(splits)
-        if split.ragged and split.extent != 0
+        if split.ragged and split.extent != 0 and not split.has_tail
     ]
-    body = list(launch.body.block.ops)
-    if ragged:
-        inside = builder.insert(TestOp(ragged, state.counters))
-        guarded = scf.IfOp(inside.result, [], Region(Block([scf.YieldOp()])))
-        builder.insert(guarded)
-        assert guarded.true_region.block.last_op is not None
-        builder = Builder(InsertPoint.before(guarded.true_region.block.last_op))
-    for op in body:
+
+
+def _end_of(region: Region) -> Builder:
+    assert region.block.last_op is not None
+    return Builder(InsertPoint.before(region.block.last_op))
+
+
+def _enter_loop(builder: Builder, extent: Extent) -> tuple[ForOp, Builder]:
+    loop = builder.insert(ForOp(extent, Region(Block(arg_types=[INDEX]))))
+    return loop, _end_of(loop.body)
+
+
+def _move_body(launch: LaunchOp, builder: Builder) -> None:
+    for op in list(launch.body.block.ops):
         op.detach()
         builder.insert(op)
+
+
+def _finish(launch: LaunchOp, state: _Rebuild, block: Block, schedule: ScheduleAttr) -> LaunchOp:
+    """Put the new launch in the place of the old one, and its counters in that of the old ones."""
     new = LaunchOp(state.axes, Region(block), schedule)
     new.location = launch.location
     assert launch.parent is not None
@@ -228,6 +322,27 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
         rewrite_index(op, old, state.counters)
     launch.detach()
     launch.erase()
+    return new
+
+
+def _add_tail(loop: ForOp, first: AffineExpr, extent: Extent, counters: list[SSAValue]) -> None:
+    """Run a loop over neighbours from `first` on if all are inside, else those that are one by one."""
+    width = loop.extent.data
+    before = Builder(InsertPoint.before(loop))
+    full = before.insert(TestOp([first * -1 + extent_expr(extent - width)], counters))
+    full.result.name_hint = "full"
+    tail = loop.clone()
+    del tail.attributes[VECTOR]
+    tail.induction_var.name_hint = loop.induction_var.name_hint
+    mask_contributions(
+        tail,
+        [first * -1 + AffineExpr.dimension(len(counters)) * -1 + extent_expr(extent - 1)],
+        [*counters, tail.induction_var],
+    )
+    then, otherwise = Block(), Block([tail, scf.YieldOp()])
+    before.insert(scf.IfOp(full.result, [], Region(then), Region(otherwise)))
+    loop.detach()
+    then.add_ops([loop, scf.YieldOp()])
 
 
 def _has_loops(launch: LaunchOp) -> bool:
@@ -245,20 +360,31 @@ def _work_per_point(launch: LaunchOp) -> int:
 class BlockifyLaunchPass(ModulePass):
     """Partition the thread axes of every launch into blocks and threads.
 
-    `threads` overrides the target's threads per block.
+    `threads` overrides the target's threads per block, `vector` how many neighbours a thread takes at once
+    where it can.
     """
 
     name = "blockify-launch"
 
     target: str = "sm_90a"
     threads: int | None = None
+    vector: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
+        if self.vector not in (None, 1, *WIDTHS):
+            raise UsageError(f"vector is 1, 2 or 4, got {self.vector}")
         with hints_of(op):
             for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
                 for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
                     self._apply(kernel.sym_name.data, launch, target)
+
+    def _vector(self, launch: LaunchOp, threads: int) -> int | str:
+        """The neighbours that a thread takes at once, or why one."""
+        if self.vector == 1:
+            return "the option says so"
+        found = choose_vector(launch, 1 if self.vector else threads)
+        return min(found, self.vector or found) if isinstance(found, int) else found
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         if launch.is_partitioned:
@@ -271,10 +397,16 @@ class BlockifyLaunchPass(ModulePass):
             blocks = blockify_contraction(launch, launch.schedule)
             record(self.name, name, True, f"{blocks} blocks as the schedule says", launch)
             return
-        extents = launch.extents(Level.THREAD)
+        extents, note = launch.extents(Level.THREAD), ""
         threads = self.threads or target.threads
         if target.is_gpu:
-            splits = split_for_gpu(extents, threads)
+            vector = self._vector(launch, threads * target.processors)
+            note = (
+                f"; no vectors: {vector}"
+                if isinstance(vector, str)
+                else f", in vectors of {vector}"
+            )
+            splits = split_in_vectors(extents, threads, vector if isinstance(vector, int) else 1)
         elif (axis := transposed_axis(launch)) is not None and not _has_loops(launch):
             splits = split_transposed(extents, axis)
         else:
@@ -285,7 +417,9 @@ class BlockifyLaunchPass(ModulePass):
         schedule = (
             ScheduleAttr(threads=block) if target.is_gpu else ScheduleAttr(serial=max(serial, 1))
         )
-        blocks = prod(s.blocks for s in splits)
+        if (vector := max((s.vector for s in splits), default=1)) > 1:
+            schedule = schedule.with_choices(vector=vector)
+        blocks, location = prod(s.blocks for s in splits), launch.location
         blockify(launch, splits, schedule)
         per = f"{block} threads" if target.is_gpu else f"{serial} elements"
-        record(self.name, name, True, f"{blocks} blocks of {per}", launch)
+        record(self.name, name, True, f"{blocks} blocks of {per}{note}", location)

@@ -56,7 +56,7 @@ def chunk(sweep: ForOp, size: int) -> ForOp:
     for op in list(inner.body.walk()):
         rewrite_index(op, {position: whole}, [number, position])
     if chunks * size != extent:
-        mask_contributions(inner, whole * -1 + extent_expr(extent - 1), [number, position])
+        mask_contributions(inner, [whole * -1 + extent_expr(extent - 1)], [number, position])
     for old, part, new in zip(sweep.res, inner.res, outer.res, strict=True):
         part.name_hint = f"{old.name_hint or 'value'}_chunk"
         new.name_hint = old.name_hint

@@ -1,4 +1,4 @@
-"""`cooperative-reduce`: the threads of a block share the sweeps over one row.
+"""`cooperative-reduce`: threads share the sweeps over a row.
 
     tile.launch (%row = 32 : thread) {
       %s = loop.for %k = 0 to 2048 reduce(add) -> f32 { ... %x[%row, %k] ... }
@@ -10,23 +10,31 @@ becomes
       %s = tile.combine add %p over(%lane) : f32
       loop.for %j = 0 to 8 { ... loop.store %y, %out[%row, %j * 256 + %lane] }
     }
+and in vectors, where the elements lie in aligned ones,
+      loop.for %j = 0 to 2 {
+        loop.for %e = 0 to 4 { ... %out[%row, (%j * 256 + %lane) * 4 + %e] } attributes {vector}
+      }
 
-Each row becomes a block. Thread t visits elements t, t + T, t + 2T, ... of every sweep, so neighbouring
-threads read neighbouring elements. A tail is masked: past it a reduction contributes its identity. What
-stands between the sweeps every thread computes; what is stored there, one thread stores.
+Thread t visits elements, or vectors, t, t + T, t + 2T, ... of every sweep, so neighbouring threads read
+neighbours. Short rows are shared by a part of a warp, and a block has several. `row_shape.py` has the model;
+the options `lanes`, `rows` and `vector` override it. The tail of a row and rows past the last one are
+masked: there a reduction contributes its identity. What stands between the sweeps every thread computes;
+what is stored there, one thread stores.
 
 Declined are CPU targets, kernels without a reduction, contractions (operands that depend on different
-axes of the launch want a register tile instead), and rows shorter than a warp.
+axes of the launch want a register tile instead), and short sweeps that do not run along rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -34,19 +42,37 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
+from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride, vector_width
+from ...dialects.affine import replace_dims
 from ...dialects.kernel import WARP
-from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.kernel_vector import WIDTHS
+from ...dialects.loop import (
+    AssertOp,
+    CheckedIndexOp,
+    ForOp,
+    KernelOp,
+    LoadOp,
+    StoreOp,
+    TestOp,
+    YieldOp,
+)
+from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import extent_expr
-from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
+from ...dialects.sizes import Extent, extent_expr
+from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, StageOp
+from ...errors import UsageError
 from ..decisions import record
+from ..loop.scalar_code import emit_constant
+from ..lower_loops import CHUNK
+from .blockify_launch import Split, partition, parts_of
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
+from .row_shape import Rows, choose_lanes, rows_per_block
 
 INDEX = IndexType()
 
-ELEMENTS_PER_THREAD = 4
-"""Elements of a sweep that a thread visits at least before the block gets more threads."""
+SHORTEST = 4
+"""Elements of a row below which one thread takes it whole."""
 
 
 def _sweeps(launch: LaunchOp) -> list[ForOp]:
@@ -69,6 +95,22 @@ def is_contraction(launch: LaunchOp) -> bool:
     return False
 
 
+def is_row_sweep(sweep: ForOp) -> bool:
+    """Whether the elements of a sweep are neighbours in memory, for some of its accesses."""
+    counter, block = sweep.induction_var, sweep.body.block
+    return any(is_unit_stride(op, counter) for op in accesses_along(counter, block))
+
+
+def _between(launch: LaunchOp) -> list[Operation]:
+    """What stands between the sweeps and is no store."""
+    return [op for op in launch.body.block.ops if not isinstance(op, ForOp | StoreOp)]
+
+
+def _checks(launch: LaunchOp) -> bool:
+    """Whether something between the sweeps must not run for rows past the last one."""
+    return any(isinstance(op, CheckedIndexOp | AssertOp | scf.IfOp) for op in _between(launch))
+
+
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why the threads of a block do not share the sweeps, or None if they do."""
     if not target.is_gpu:
@@ -82,104 +124,241 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     sweeps = _sweeps(launch)
     if not any(sweep.res for sweep in sweeps):
         return "no reduce loop in the body"
-    longest = max(trips(sweep.extent.data) for sweep in sweeps)
-    if longest < WARP:
-        return f"the longest sweep has {longest} iterations, fewer than the {WARP} lanes of a warp"
-    between = [op for op in launch.body.block.ops if not isinstance(op, ForOp | StoreOp)]
-    if any(isinstance(inner, StoreOp) for op in between for inner in op.walk()):
+    longest = max(sweeps, key=lambda sweep: trips(sweep.extent.data))
+    length = trips(longest.extent.data)
+    if length < SHORTEST:
+        return f"the longest sweep has {length} iterations, which one thread runs"
+    if length < WARP and not is_row_sweep(longest):
+        return f"the longest sweep has {length} iterations, which are not neighbours in memory"
+    if any(isinstance(inner, StoreOp) for op in _between(launch) for inner in op.walk()):
         return "it stores under a condition between the sweeps"
     if is_contraction(launch):
         return "a contraction: its operands depend on different axes of the launch"
     return None
 
 
-def choose_threads(longest: int, target: Target) -> int:
-    """A power of two from a warp to the target's block, by the length of the longest sweep."""
-    threads = WARP
-    while threads < target.threads and threads * ELEMENTS_PER_THREAD < longest:
-        threads *= 2
-    return threads
+# --------------------------------------------------------------------------- the shape
 
 
-def cooperate(launch: LaunchOp, threads: int) -> None:
-    """Make each point of the launch a block whose threads share its sweeps."""
-    lane = launch.body.block.insert_arg(INDEX, len(launch.axes))
-    lane.name_hint = "lane"
-    axes = [AxisAttr(axis.extent.data, Level.BLOCK) for axis in launch.axes]
-    new = LaunchOp(
-        [*axes, AxisAttr(threads, Level.THREAD)],
-        launch.detach_region(launch.body),
-        ScheduleAttr(threads=threads),
+@dataclass(frozen=True)
+class RowShape:
+    """`lanes` threads share a row, a block has `rows`, a thread takes `vector` neighbours at once."""
+
+    lanes: int
+    rows: int = 1
+    vector: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.lanes * self.rows
+
+
+def _covering(extent: Extent) -> int:
+    """The least power of two that covers an extent, or its hint."""
+    return 1 << (max(trips(extent), 1) - 1).bit_length()
+
+
+def split_rows(extents: Sequence[Extent], rows: int) -> list[Split]:
+    """Share axes out so that a block has `rows` points, a power of two along each, innermost first."""
+    splits: list[Split] = []
+    for extent in reversed(extents):
+        size = min(_covering(extent), rows)
+        rows //= size
+        splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
+    return splits[::-1]
+
+
+def widest_vector(launch: LaunchOp) -> int:
+    """The most neighbours that every sweep of a launch can access at once; a row has two vectors."""
+    widths: list[int] = []
+    for sweep in _sweeps(launch):
+        extent = sweep.extent.data
+        width = vector_width(sweep.induction_var, sweep.body.block)
+        if not isinstance(width, int) or not isinstance(extent, int):
+            return 1
+        while extent % width or extent <= width:
+            width //= 2
+        widths.append(width)
+    return min(widths)
+
+
+def most_rows(launch: LaunchOp) -> int:
+    """The most rows that a block can have, a power of two."""
+    return 1 if _checks(launch) else prod(_covering(axis.extent.data) for axis in launch.axes)
+
+
+def choose_shape(launch: LaunchOp, target: Target) -> RowShape:
+    """What the model likes best."""
+    sweeps, vector = _sweeps(launch), widest_vector(launch)
+    loads = [op for sweep in sweeps for op in sweep.walk() if isinstance(op, LoadOp)]
+    lengths = [sweep.extent.data for sweep in sweeps]
+    room = most_rows(launch)
+    known = all(isinstance(length, int) for length in lengths)
+    least = max(WARP // room, 2) if known else WARP
+    while vector > 1 and max(map(trips, lengths)) < least * vector:
+        vector //= 2
+    rows = Rows(
+        count=prod(trips(axis.extent.data) for axis in launch.axes),
+        length=max(map(trips, lengths)),
+        sweeps=len(sweeps),
+        reductions=sum(len(sweep.res) for sweep in sweeps),
+        vector=vector,
+        element_bytes=max((storage_bytes(load.result.type) for load in loads), default=4),
     )
-    new.location = launch.location
-    assert launch.parent is not None
-    launch.parent.insert_op_before(new, launch)
-    launch.detach()
-    launch.erase()
+    lanes = choose_lanes(rows, target, least)
+    return RowShape(lanes, min(rows_per_block(rows.count, lanes, target), room), vector)
+
+
+# --------------------------------------------------------------------------- the rewriting
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    """How a launch is shared: its shape, the counter of a row's threads, and where the rows end.
+
+    There is a row where `ends` are at least zero, over `counters`.
+    """
+
+    shape: RowShape
+    lane: SSAValue
+    ends: list[AffineExpr]
+    counters: list[SSAValue]
+
+    def inside(
+        self, expr: AffineExpr, operands: Sequence[SSAValue]
+    ) -> tuple[list[AffineExpr], list[SSAValue]]:
+        """The conditions that there is a row and that `expr` over `operands` is at least zero."""
+        dims = [AffineExpr.dimension(len(self.counters) + i) for i in range(len(operands))]
+        return [*self.ends, replace_dims(expr, dims)], [*self.counters, *operands]
+
+
+def cooperate(launch: LaunchOp, shape: RowShape) -> LaunchOp:
+    """Let `shape.lanes` threads share the sweeps over each point of the launch."""
+    schedule = ScheduleAttr(threads=shape.threads)
+    if shape.vector > 1:
+        schedule = schedule.with_choices(vector=shape.vector)
+    splits = split_rows(launch.extents(Level.THREAD), shape.rows)
+    new, ends, counters = partition(launch, splits, schedule)
+    lane = new.body.block.insert_arg(INDEX, len(new.axes))
+    lane.name_hint = "lane"
+    new.axes = ArrayAttr([*new.axes, AxisAttr(shape.lanes, Level.THREAD)])
+    sharing = _Sharing(shape, lane, ends, counters)
     for op in list(new.body.block.ops):
         if isinstance(op, ForOp):
-            _share_sweep(op, lane, threads)
+            _share_sweep(op, sharing)
         elif isinstance(op, StoreOp):
-            _store_once(op, lane)
+            _guard(op, "first", *sharing.inside(AffineExpr.dimension(0) * -1, [lane]))
+        elif isinstance(op, LoadOp) and ends:
+            _guard(op, "inside", ends, counters)
+    return new
 
 
-def _share_sweep(sweep: ForOp, lane: SSAValue, threads: int) -> None:
-    """Let a loop visit every `threads`-th element from `lane` on, and combine what it reduces."""
-    extent = sweep.extent.data
-    visits = (extent + (threads - 1)) // threads
-    counter = sweep.induction_var
-    whole = AffineExpr.dimension(0) * threads + AffineExpr.dimension(1)
-    shared = ForOp(
-        visits,
-        sweep.detach_region(sweep.body),
-        combiners=[c.data for c in sweep.combiners],
-        result_types=list(sweep.res.types),
-    )
-    shared.location = sweep.location
+def _share_sweep(sweep: ForOp, sharing: _Sharing) -> None:
+    """Let a loop visit every so many elements or vectors from `lane` on, and combine what it reduces."""
+    lanes, vector = sharing.shape.lanes, sharing.shape.vector
+    units = parts_of(sweep.extent.data, vector)
+    visits = parts_of(units, lanes)
+    unit = AffineExpr.dimension(0) * lanes + AffineExpr.dimension(1)
+    old = sweep.induction_var
+    body, neighbours = sweep.detach_region(sweep.body), None
+    if vector > 1:
+        neighbours = _like(sweep, vector, body, "vector")
+        neighbours.attributes[VECTOR] = UnitAttr()
+        body = Region(Block([neighbours, YieldOp(*neighbours.res)], arg_types=[INDEX]))
+        body.block.args[0].name_hint, old.name_hint = old.name_hint, "e"
+    shared = _like(sweep, visits, body, "part")
     assert sweep.parent is not None
     sweep.parent.insert_op_before(shared, sweep)
+    counters: list[SSAValue] = [shared.induction_var, sharing.lane]
+    element = unit if vector == 1 else unit * vector + AffineExpr.dimension(2)
+    space = counters if vector == 1 else [*counters, old]
     for op in list(shared.walk()):
-        rewrite_index(op, {counter: whole}, [counter, lane])
-    if visits * threads != extent:
-        mask_contributions(shared, whole * -1 + extent_expr(extent - 1), [counter, lane])
+        rewrite_index(op, {old: element}, space)
+    if visits * lanes != units:
+        last = unit * -1 + extent_expr(units - 1)
+        mask_contributions(shared, *sharing.inside(last, counters))
+    elif sharing.ends:
+        mask_contributions(shared, sharing.ends, sharing.counters)
+    elif neighbours is not None and neighbours.res:
+        neighbours.attributes[CHUNK] = UnitAttr()
     after = Builder(InsertPoint.before(sweep))
     for mine, theirs, combiner in zip(sweep.res, shared.res, sweep.combiners, strict=True):
-        combined = after.insert(CombineOp(combiner.data, theirs, [lane]))
+        combined = after.insert(CombineOp(combiner.data, theirs, [sharing.lane]))
         combined.location = sweep.location
         combined.result.name_hint = mine.name_hint
-        theirs.name_hint = f"{mine.name_hint or 'value'}_part"
         mine.replace_all_uses_with(combined.result)
     sweep.detach()
     sweep.erase()
 
 
-def _store_once(store: StoreOp, lane: SSAValue) -> None:
-    """Let the first thread alone run a store that every thread would repeat."""
-    before = Builder(InsertPoint.before(store))
-    first = before.insert(TestOp([AffineExpr.dimension(0) * -1], [lane]))
-    first.result.name_hint = "first"
-    block = Block()
-    guard: Operation = scf.IfOp(first.result, [], Region(block))
-    guard.location = store.location
+def _like(sweep: ForOp, extent: Extent, body: Region, suffix: str) -> ForOp:
+    """A loop that folds as `sweep` does."""
+    combiners = [c.data for c in sweep.combiners]
+    new = ForOp(extent, body, combiners=combiners, result_types=list(sweep.res.types))
+    new.location = sweep.location
+    for mine, theirs in zip(sweep.res, new.res, strict=True):
+        theirs.name_hint = f"{mine.name_hint or 'value'}_{suffix}"
+    return new
+
+
+def _guard(
+    op: LoadOp | StoreOp, name: str, conditions: Sequence[AffineExpr], operands: Sequence[SSAValue]
+) -> None:
+    """Put an access under a condition; what is not loaded is 0."""
+    before = Builder(InsertPoint.before(op))
+    test = before.insert(TestOp(conditions, operands))
+    test.result.name_hint = name
+    types = [result.type for result in op.results]
+    then, otherwise = Block(), Block()
+    if types:
+        zero = emit_constant(Builder(InsertPoint.at_end(otherwise)), 0, types[0])
+        otherwise.add_op(scf.YieldOp(zero))
+    guard = scf.IfOp(test.result, types, Region(then), Region(otherwise) if types else None)
+    guard.location = op.location
     before.insert(guard)
-    store.detach()
-    block.add_ops([store, scf.YieldOp()])
+    for mine, theirs in zip(op.results, guard.output, strict=True):
+        theirs.name_hint = mine.name_hint
+        mine.replace_all_uses_with(theirs)
+    op.detach()
+    then.add_ops([op, scf.YieldOp(*op.results)])
 
 
 @dataclass(frozen=True)
 class CooperativeReducePass(ModulePass):
-    """Let the threads of a block share the sweeps of every row kernel."""
+    """Let threads share the sweeps of every row kernel.
+
+    Options override the model: `lanes` threads share a row, a block has `rows`, a thread takes `vector`
+    neighbours at once where it can. Raises UsageError for what no launch can have.
+    """
 
     name = "cooperative-reduce"
 
     target: str = "sm_90a"
+    lanes: int | None = None
+    rows: int | None = None
+    vector: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
+        for option, value in (("lanes", self.lanes), ("rows", self.rows)):
+            if value is not None and (not 0 < value <= MAX_THREADS or value & (value - 1)):
+                limit = f"a power of two, at most {MAX_THREADS}"
+                raise UsageError(f"{option} is {limit}, got {value}")
+        if self.vector is not None and self.vector not in (1, *WIDTHS):
+            raise UsageError(f"vector is 1, 2 or 4, got {self.vector}")
         with hints_of(op):
             for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
                 for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
                     self._apply(kernel.sym_name.data, launch, target)
+
+    def _shape(self, launch: LaunchOp, target: Target) -> RowShape:
+        """The shape of the model with what the options say, as far as it can be done."""
+        best = choose_shape(launch, target)
+        lanes = self.lanes or best.lanes
+        rows = min(self.rows or best.rows, most_rows(launch), MAX_THREADS // lanes)
+        vector = min(self.vector or best.vector, widest_vector(launch))
+        return RowShape(lanes, rows, vector)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         reason = decline_reason(launch, target)
@@ -187,8 +366,12 @@ class CooperativeReducePass(ModulePass):
             record(self.name, name, False, reason, launch)
             return
         longest = max((sweep.extent.data for sweep in _sweeps(launch)), key=trips)
-        threads = choose_threads(trips(longest), target)
+        shape = self._shape(launch, target)
         location = launch.location
-        cooperate(launch, threads)
-        reason = f"{threads} threads share each sweep of up to {longest} elements"
+        cooperate(launch, shape)
+        reason = f"{shape.lanes} threads share each sweep of up to {longest} elements"
+        if shape.vector > 1:
+            reason += f", in vectors of {shape.vector}"
+        if shape.rows > 1:
+            reason += f"; a block has {shape.rows} rows"
         record(self.name, name, True, reason, location)

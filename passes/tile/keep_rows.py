@@ -31,6 +31,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.targets import get_target
+from ...analysis.vectors import VECTOR
 from ...dialects.affine import ZERO, product
 from ...dialects.kernel import MAX_STATIC_SHARED_BYTES
 from ...dialects.loop import ForOp, KernelOp, LoadOp, RegistersOp, StoreOp, TestOp
@@ -127,7 +128,7 @@ def find_rows(launch: LaunchOp) -> list[list[_Site]]:
     groups: dict[Hashable, list[_Site]] = {}
     for load in [op for op in launch.walk() if isinstance(op, LoadOp)]:
         site = _site(load, launch)
-        if site is not None and any(v in load.indices for v in site.counters):
+        if site is not None and (site.trips == 1 or any(v in load.indices for v in site.counters)):
             groups.setdefault(_key(site), []).append(site)
     return [g for g in groups.values() if len({site.nest[0] for site in g}) > 1]
 
@@ -149,7 +150,9 @@ def _fill_nest(site: _Site) -> tuple[Builder, list[SSAValue]]:
         if isinstance(op, ForOp):
             new = ForOp(op.extent.data, Region(Block(arg_types=[IndexType()])))
             new.induction_var.name_hint = op.induction_var.name_hint
-            new.attributes[UNROLL] = UnitAttr()
+            new.attributes |= {UNROLL: UnitAttr()} | {
+                key: value for key, value in op.attributes.items() if key == VECTOR
+            }
             counters.append(new.induction_var)
             body = new.body.block
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.builder import Builder
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region, SSAValue
@@ -13,8 +15,10 @@ from ...dialects.scalars import identity
 from ..loop.scalar_code import emit_constant
 
 
-def mask_contributions(loop: ForOp, inside: AffineExpr, operands: list[SSAValue]) -> None:
-    """Run the body of a loop only where `inside` is at least zero; else contribute identities."""
+def mask_contributions(
+    loop: ForOp, inside: Sequence[AffineExpr], operands: Sequence[SSAValue]
+) -> None:
+    """Run the body of a loop only where all of `inside` are at least zero; else contribute identities."""
     block = loop.body.block
     end = block.last_op
     assert isinstance(end, YieldOp)
@@ -31,7 +35,7 @@ def mask_contributions(loop: ForOp, inside: AffineExpr, operands: list[SSAValue]
     ]
     builder.insert(scf.YieldOp(*neutral))
     before = Builder(InsertPoint.before(end))
-    test = before.insert(TestOp([inside], operands))
+    test = before.insert(TestOp(inside, operands))
     guard = before.insert(
         scf.IfOp(test.result, list(loop.res.types), Region(then), Region(otherwise))
     )

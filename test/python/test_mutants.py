@@ -285,12 +285,12 @@ MUTANTS = {
         ("differences",),
     ),
     "ragged tail without its guard": Mutant(
-        *BLOCKIFY, "    if ragged:", "    if not splits:", ("longer_than_a_block",)
+        *BLOCKIFY, "if ends := _ends(state, splits):", "if ends := []:", ("longer_than_a_block",)
     ),
     "ragged tail one element long": Mutant(
         *BLOCKIFY,
-        "extent_expr(split.extent - 1)",
-        "extent_expr(split.extent)",
+        "extent_expr(split.units - 1)",
+        "extent_expr(split.units)",
         ("longer_than_a_block",),
     ),
     "ragged tail left out": Mutant(
@@ -308,16 +308,19 @@ MUTANTS = {
         "cpu",
     ),
     "the tail of a shared sweep without its mask": Mutant(
-        *COOPERATE, "if visits * threads != extent:", "if extent < 0:", ("sum_keeps_half",)
+        *COOPERATE, "if visits * lanes != units:", "if units < 0:", ("sum_keeps_half",)
     ),
     "all lanes visit the same elements": Mutant(
         *COOPERATE,
-        "AffineExpr.dimension(0) * threads + AffineExpr.dimension(1)",
-        "AffineExpr.dimension(0) * threads",
+        "AffineExpr.dimension(0) * lanes + AffineExpr.dimension(1)",
+        "AffineExpr.dimension(0) * lanes",
         ("rms_norm",),
     ),
     "every thread stores the result of a row": Mutant(
-        *COOPERATE, "_store_once(op, lane)\n", "pass\n", ("sum_keeps_half",)
+        *COOPERATE,
+        '_guard(op, "first", *sharing.inside(AffineExpr.dimension(0) * -1, [lane]))',
+        "pass",
+        ("sum_keeps_half",),
     ),
     "outputs of siblings swapped": Mutant(
         *SIBLINGS,
@@ -375,8 +378,8 @@ MUTANTS = {
     ),
     "a dynamic sweep without its mask": Mutant(
         *COOPERATE,
-        "if visits * threads != extent:",
-        "if isinstance(extent, int):",
+        "if visits * lanes != units:",
+        "if isinstance(units, int):",
         ("dynamic_arena",),
     ),
     "native: every dynamic size is 1": Mutant(

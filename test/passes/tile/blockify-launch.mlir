@@ -5,20 +5,36 @@
 // RUN: deplo-opt %s -p blockify-launch{target=cpu} --split-input-file --check-each-pass >/dev/null
 // RUN: not deplo-opt %s -p blockify-launch{target=sm_1} --split-input-file 2>&1 | FileCheck %s --check-prefix=TARGET
 
+// RUN: deplo-opt %s -p blockify-launch{vector=1} --split-input-file | FileCheck %s --check-prefix=ONE
+// RUN: deplo-opt %s -p blockify-launch{vector=1} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ONE-REMARK
+// RUN: deplo-opt %s -p 'blockify-launch{vector=4 threads=32},materialize-tile,vectorize-accesses,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
+// RUN: not deplo-opt %s -p blockify-launch{vector=3} --split-input-file 2>&1 | FileCheck %s --check-prefix=THREE
+// THREE: error: blockify-launch: vector is 1, 2 or 4, got 3
+
+// ONE-REMARK: remark: blockify-launch: gelu: 2368 blocks of 256 threads; no vectors: the option says so
+
 // TARGET: error: {{.*}}unknown target 'sm_1'; deplo compiles for cpu, sm_80, sm_90a, sm_100a, sm_120
 
-// The inner axis is split, 18944 = 74 * 256; indices are recomposed.
+// The inner axis is split, 18944 = 74 * 256; indices are recomposed. In vectors of four, half a block is left.
+// ONE-LABEL: loop.kernel @gelu
+// ONE:         tile.launch (%i = 32 : block, %j_block = 74 : block, %j_thread = 256 : thread) schedule(#tile.schedule<threads = 256>) {
+// ONE-NEXT:      loop.load %in[%i, %j_block * 256 + %j_thread]
+// ONE:           loop.store %{{.+}}, %out[%i, %j_block * 256 + %j_thread]
 // CHECK-LABEL: loop.kernel @gelu
-// CHECK:         tile.launch (%i = 32 : block, %j_block = 74 : block, %j_thread = 256 : thread) schedule(#tile.schedule<threads = 256>) {
-// CHECK-NEXT:      loop.load %in[%i, %j_block * 256 + %j_thread]
-// CHECK:           loop.store %{{.+}}, %out[%i, %j_block * 256 + %j_thread]
+// CHECK:         tile.launch (%i = 32 : block, %j_block = 19 : block, %j_thread = 256 : thread) schedule(#tile.schedule<threads = 256, vector = 4>) {
+// CHECK-NEXT:      %[[in:.+]] = loop.test[%j_block * 256 + %j_thread < 4736]
+// CHECK-NEXT:      scf.if %[[in]] {
+// CHECK-NEXT:        loop.for %e = 0 to 4 {
+// CHECK-NEXT:          loop.load %in[%i, %j_block * 1024 + %j_thread * 4 + %e]
+// CHECK:               loop.store %{{.+}}, %out[%i, %j_block * 1024 + %j_thread * 4 + %e]
+// CHECK-NEXT:        } attributes {vector}
 // A CPU block is about 4096 accesses: a fifth of the row, in a loop of its own.
 // CPU-LABEL:   loop.kernel @gelu
 // CPU:           tile.launch (%i = 32 : block, %j_block = 10 : block) schedule(#tile.schedule<serial = 1895>) {
 // CPU-NEXT:        loop.for %j_serial = 0 to 1895 {
 // CPU-NEXT:          %[[in:.+]] = loop.test[%j_block * 1895 + %j_serial < 18944]
 // CPU-NEXT:          scf.if %[[in]] {
-// REMARK: remark: blockify-launch: gelu: 2368 blocks of 256 threads
+// REMARK: remark: blockify-launch: gelu: 608 blocks of 256 threads, in vectors of 4
 // REMARK: remark: blockify-launch: gelu: declined: the launch is partitioned already
 func.func @main(%x: tensor<32x18944xf32>) -> tensor<32x18944xf32> {
   %y = loop.kernel @gelu(%x) : (tensor<32x18944xf32>) -> tensor<32x18944xf32> {
@@ -34,6 +50,7 @@ func.func @main(%x: tensor<32x18944xf32>) -> tensor<32x18944xf32> {
 
 // -----
 
+// REMARK: remark: blockify-launch: ragged: 3 blocks of 255 threads; no vectors: neighbours are not aligned vectors
 // A tail is masked; a short inner axis is threads whole, and the next one fills the block.
 // CHECK-LABEL: loop.kernel @ragged
 // CHECK:         tile.launch (%i_block = 3 : block, %i_thread = 51 : thread, %j = 5 : thread) schedule(#tile.schedule<threads = 255>) {
@@ -68,6 +85,86 @@ func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {
     }
   }
   func.return %y : tensor<32xf32>
+}
+
+// -----
+
+// What an axis has beyond whole vectors runs one by one, if all its accesses begin where a buffer does.
+// CHECK-LABEL: loop.kernel @tail
+// CHECK:         tile.launch (%i_block = 977 : block, %i_thread = 256 : thread)
+// CHECK-NEXT:      %full = loop.test[%i_block * 1024 + %i_thread * 4 < 1000000]
+// CHECK-NEXT:      scf.if %full {
+// CHECK-NEXT:        loop.for %e = 0 to 4 {
+// CHECK:             } attributes {vector}
+// CHECK-NEXT:      } else {
+// CHECK-NEXT:        loop.for %e_1 = 0 to 4 {
+// CHECK-NEXT:          %[[in:.+]] = loop.test[%i_block * 1024 + %i_thread * 4 + %e_1 < 1000003]
+// CHECK-NEXT:          scf.if %[[in]] {
+// CHECK-NEXT:            loop.load %in[%i_block * 1024 + %i_thread * 4 + %e_1]
+// REMARK: remark: blockify-launch: tail: 977 blocks of 256 threads, in vectors of 4
+func.func @main(%x: tensor<1000003xf32>) -> tensor<1000003xf32> {
+  %y = loop.kernel @tail(%x) : (tensor<1000003xf32>) -> tensor<1000003xf32> {
+  ^bb0(%in: memref<1000003xf32>, %out: memref<1000003xf32>):
+    tile.launch (%i = 1000003 : thread) {
+      %v = loop.load %in[%i] : memref<1000003xf32>
+      loop.store %v, %out[%i] : memref<1000003xf32>
+    }
+  }
+  func.return %y : tensor<1000003xf32>
+}
+
+// -----
+
+// No vectors: f64 comes in pairs; a transposed operand; rows that begin anywhere; a condition; few elements.
+// REMARK: remark: blockify-launch: pairs: 640 blocks of 256 threads, in vectors of 2
+// REMARK: remark: blockify-launch: transposed: 640 blocks of 256 threads; no vectors: neighbours are not neighbours in memory
+// REMARK: remark: blockify-launch: shifted: 640 blocks of 256 threads; no vectors: neighbours are not neighbours in memory
+// REMARK: remark: blockify-launch: partly: 640 blocks of 256 threads; no vectors: an access stands in a loop or under a condition
+// REMARK: remark: blockify-launch: few: 8 blocks of 256 threads; no vectors: 1280 elements are too few for 33792 threads
+func.func @main(%x: tensor<320x640xf64>, %z: tensor<320x320xf32>) -> (tensor<320x640xf64>, tensor<320x320xf32>, tensor<320x320xf32>, tensor<320x320xf32>, tensor<4x320xf32>) {
+  %0 = loop.kernel @pairs(%x) : (tensor<320x640xf64>) -> tensor<320x640xf64> {
+  ^bb0(%in: memref<320x640xf64>, %out: memref<320x640xf64>):
+    tile.launch (%i = 320 : thread, %j = 640 : thread) {
+      %v = loop.load %in[%i, %j] : memref<320x640xf64>
+      loop.store %v, %out[%i, %j] : memref<320x640xf64>
+    }
+  }
+  %1 = loop.kernel @transposed(%z) : (tensor<320x320xf32>) -> tensor<320x320xf32> {
+  ^bb0(%in: memref<320x320xf32>, %out: memref<320x320xf32>):
+    tile.launch (%i = 320 : thread, %j = 320 : thread) {
+      %v = loop.load %in[%j, %i] : memref<320x320xf32>
+      loop.store %v, %out[%i, %j] : memref<320x320xf32>
+    }
+  }
+  %2 = loop.kernel @shifted(%z) : (tensor<320x320xf32>) -> tensor<320x320xf32> {
+  ^bb0(%in: memref<320x320xf32>, %out: memref<320x320xf32>):
+    tile.launch (%i = 320 : thread, %j = 320 : thread) {
+      %v = loop.load %in[%i, (%j + 1) mod 320] : memref<320x320xf32>
+      loop.store %v, %out[%i, %j] : memref<320x320xf32>
+    }
+  }
+  %3 = loop.kernel @partly(%z) : (tensor<320x320xf32>) -> tensor<320x320xf32> {
+  ^bb0(%in: memref<320x320xf32>, %out: memref<320x320xf32>):
+    tile.launch (%i = 320 : thread, %j = 320 : thread) {
+      %t = loop.test[%j >= 4]
+      %zero = arith.constant 0.0 : f32
+      %v = scf.if %t -> (f32) {
+        %w = loop.load %in[%i, %j - 4] : memref<320x320xf32>
+        scf.yield %w : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      loop.store %v, %out[%i, %j] : memref<320x320xf32>
+    }
+  }
+  %4 = loop.kernel @few(%z) : (tensor<320x320xf32>) -> tensor<4x320xf32> {
+  ^bb0(%in: memref<320x320xf32>, %out: memref<4x320xf32>):
+    tile.launch (%i = 4 : thread, %j = 320 : thread) {
+      %v = loop.load %in[%i, %j] : memref<320x320xf32>
+      loop.store %v, %out[%i, %j] : memref<4x320xf32>
+    }
+  }
+  func.return %0, %1, %2, %3, %4 : tensor<320x640xf64>, tensor<320x320xf32>, tensor<320x320xf32>, tensor<320x320xf32>, tensor<4x320xf32>
 }
 
 // -----

@@ -2,23 +2,40 @@
 // RUN: deplo-opt %s -p cooperative-reduce --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p cooperative-reduce{target=cpu} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p cooperative-reduce,blockify-launch,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'cooperative-reduce{lanes=64 vector=1 rows=1}' --split-input-file | FileCheck %s --check-prefix=ONE
+// RUN: deplo-opt %s -p 'cooperative-reduce{lanes=8 rows=16 vector=2},blockify-launch,materialize-tile,vectorize-accesses,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
+// RUN: not deplo-opt %s -p 'cooperative-reduce{lanes=12}' --split-input-file 2>&1 | FileCheck %s --check-prefix=TWELVE
+// RUN: not deplo-opt %s -p 'cooperative-reduce{vector=8}' --split-input-file 2>&1 | FileCheck %s --check-prefix=EIGHT
+// TWELVE: error: cooperative-reduce: lanes is a power of two, at most 1024, got 12
+// EIGHT: error: cooperative-reduce: vector is 1, 2 or 4, got 8
 
 // A norm: both sweeps are shared by 64 threads, the sum is combined, the tail of 4 is masked.
+// ONE-LABEL:   loop.kernel @norm
+// ONE:           tile.launch (%i = 4 : block, %lane = 64 : thread) schedule(#tile.schedule<threads = 64>) {
+// ONE-NEXT:        %s_part = loop.for %k = 0 to 4 reduce(add) -> f32 {
+// ONE-NEXT:          %[[in:.+]] = loop.test[%k * 64 + %lane < 196]
+// ONE-NEXT:          %[[v:.+]] = scf.if %[[in]] -> (f32) {
+// ONE-NEXT:            %v = loop.load %in[%i, %k * 64 + %lane]
+// ONE-NEXT:            scf.yield %v : f32
+// ONE-NEXT:          } else {
+// ONE-NEXT:            %[[zero:.+]] = arith.constant 0.000000e+00 : f32
+// ONE-NEXT:            scf.yield %[[zero]] : f32
+// ONE:             %s = tile.combine add %s_part over(%lane) : f32
+// ONE-NEXT:        %r = math.rsqrt %s
+// ONE-NEXT:        loop.for %j = 0 to 4 {
+// ONE:               loop.store %{{.+}}, %out[%i, %j * 64 + %lane]
+// Left to the model, 32 threads share it in vectors: 49 of them.
 // CHECK-LABEL: loop.kernel @norm
-// CHECK:         tile.launch (%i = 4 : block, %lane = 64 : thread) schedule(#tile.schedule<threads = 64>) {
-// CHECK-NEXT:      %s_part = loop.for %k = 0 to 4 reduce(add) -> f32 {
-// CHECK-NEXT:        %[[in:.+]] = loop.test[%k * 64 + %lane < 196]
-// CHECK-NEXT:        %[[v:.+]] = scf.if %[[in]] -> (f32) {
-// CHECK-NEXT:          %v = loop.load %in[%i, %k * 64 + %lane]
-// CHECK-NEXT:          scf.yield %v : f32
-// CHECK-NEXT:        } else {
-// CHECK-NEXT:          %[[zero:.+]] = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:          scf.yield %[[zero]] : f32
-// CHECK:           %s = tile.combine add %s_part over(%lane) : f32
-// CHECK-NEXT:      %r = math.rsqrt %s
-// CHECK-NEXT:      loop.for %j = 0 to 4 {
-// CHECK:             loop.store %{{.+}}, %out[%i, %j * 64 + %lane]
-// REMARK: remark: cooperative-reduce: norm: 64 threads share each sweep of up to 196 elements
+// CHECK:         tile.launch (%i = 4 : block, %lane = 32 : thread) schedule(#tile.schedule<threads = 32, vector = 4>) {
+// CHECK-NEXT:      %s_part = loop.for %k = 0 to 2 reduce(add) -> f32 {
+// CHECK-NEXT:        %[[in:.+]] = loop.test[%k * 32 + %lane < 49]
+// CHECK-NEXT:        %[[c:.+]] = scf.if %[[in]] -> (f32) {
+// CHECK-NEXT:          %s_vector = loop.for %e = 0 to 4 reduce(add) -> f32 {
+// CHECK-NEXT:            %v = loop.load %in[%i, %k * 128 + %lane * 4 + %e]
+// CHECK-NEXT:            loop.yield %v : f32
+// CHECK-NEXT:          } attributes {vector}
+// CHECK-NEXT:          scf.yield %s_vector : f32
+// REMARK: remark: cooperative-reduce: norm: 32 threads share each sweep of up to 196 elements, in vectors of 4
 // CPU: remark: cooperative-reduce: norm: declined: a block of a CPU has one thread
 func.func @main(%x: tensor<4x196xf32>) -> tensor<4x196xf32> {
   %y = loop.kernel @norm(%x) : (tensor<4x196xf32>) -> tensor<4x196xf32> {
@@ -43,7 +60,7 @@ func.func @main(%x: tensor<4x196xf32>) -> tensor<4x196xf32> {
 
 // The result of a row is stored by one thread.
 // CHECK-LABEL: loop.kernel @sum
-// CHECK:         tile.launch (%lane = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+// CHECK:         tile.launch (%lane = 32 : thread) schedule(#tile.schedule<threads = 32, vector = 2>) {
 // CHECK:           %s = tile.combine add %s_part over(%lane) : f32
 // CHECK-NEXT:      %m = tile.combine max %m_part over(%lane) : f32
 // CHECK:           %first = loop.test[%lane < 1]
@@ -66,13 +83,47 @@ func.func @main(%x: tensor<64xf32>) -> tensor<f32> {
 
 // -----
 
-// Declined: no reduction; a short row; a contraction.
+// Short rows are shared by a part of a warp; past the last of them nothing is read or stored.
+// CHECK-LABEL: loop.kernel @short
+// CHECK:         tile.launch (%i_block = 6 : block, %i_thread = 8 : thread, %lane = 4 : thread) schedule(#tile.schedule<threads = 32, vector = 2>) {
+// CHECK-NEXT:      %s_part = loop.for %k = 0 to 1 reduce(add) -> f32 {
+// CHECK-NEXT:        %[[in:.+]] = loop.test[%i_block * 8 + %i_thread < 43]
+// CHECK-NEXT:        scf.if %[[in]]
+// CHECK:         %inside = loop.test[%i_block * 8 + %i_thread < 43]
+// CHECK-NEXT:    %w = scf.if %inside -> (f32) {
+// CHECK-NEXT:      loop.load %in[%i_block * 8 + %i_thread, 9]
+// CHECK:         } else {
+// CHECK-NEXT:      arith.constant 0.000000e+00
+// CHECK:         %first = loop.test[%i_block * 8 + %i_thread < 43, %lane < 1]
+// CHECK-NEXT:    scf.if %first {
+// CHECK-NEXT:      loop.store
+// REMARK: remark: cooperative-reduce: short: 4 threads share each sweep of up to 8 elements, in vectors of 2; a block has 8 rows
+func.func @main(%x: tensor<43x10xf32>) -> tensor<43xf32> {
+  %y = loop.kernel @short(%x) : (tensor<43x10xf32>) -> tensor<43xf32> {
+  ^bb0(%in: memref<43x10xf32>, %out: memref<43xf32>):
+    tile.launch (%i = 43 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k] : memref<43x10xf32>
+        loop.yield %v : f32
+      }
+      %w = loop.load %in[%i, 9] : memref<43x10xf32>
+      %r = arith.mulf %s, %w : f32
+      loop.store %r, %out[%i] : memref<43xf32>
+    }
+  }
+  func.return %y : tensor<43xf32>
+}
+
+// -----
+
+// Declined: no reduction; columns; a few elements; a contraction.
 // REMARK: remark: cooperative-reduce: copy: declined: no reduce loop in the body
-// REMARK: remark: cooperative-reduce: short: declined: the longest sweep has 8 iterations, fewer than the 32 lanes of a warp
+// REMARK: remark: cooperative-reduce: columns: declined: the longest sweep has 8 iterations, which are not neighbours in memory
+// REMARK: remark: cooperative-reduce: tiny: declined: the longest sweep has 3 iterations, which one thread runs
 // REMARK: remark: cooperative-reduce: matmul: declined: a contraction: its operands depend on different axes of the launch
 // REMARK: remark: cooperative-reduce: together: declined: its threads already work together
 // REMARK: remark: cooperative-reduce: blocks: declined: the launch is partitioned already
-func.func @main(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<8xf32>, tensor<64x64xf32>, tensor<32xf32>, tensor<64xf32>) {
+func.func @main(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<8xf32>, tensor<64x64xf32>, tensor<32xf32>, tensor<64xf32>, tensor<8xf32>) {
   %0 = loop.kernel @copy(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
   ^bb0(%in: memref<64x64xf32>, %out: memref<64x64xf32>):
     tile.launch (%i = 64 : thread, %j = 64 : thread) {
@@ -80,10 +131,20 @@ func.func @main(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<8xf32>, ten
       loop.store %v, %out[%i, %j] : memref<64x64xf32>
     }
   }
-  %1 = loop.kernel @short(%x) : (tensor<64x64xf32>) -> tensor<8xf32> {
+  %1 = loop.kernel @columns(%x) : (tensor<64x64xf32>) -> tensor<8xf32> {
   ^bb0(%in: memref<64x64xf32>, %out: memref<8xf32>):
     tile.launch (%i = 8 : thread) {
       %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %v = loop.load %in[%k, %i] : memref<64x64xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i] : memref<8xf32>
+    }
+  }
+  %5 = loop.kernel @tiny(%x) : (tensor<64x64xf32>) -> tensor<8xf32> {
+  ^bb0(%in: memref<64x64xf32>, %out: memref<8xf32>):
+    tile.launch (%i = 8 : thread) {
+      %s = loop.for %k = 0 to 3 reduce(add) -> f32 {
         %v = loop.load %in[%i, %k] : memref<64x64xf32>
         loop.yield %v : f32
       }
@@ -117,14 +178,14 @@ func.func @main(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<8xf32>, ten
       loop.store %v, %out[%i] : memref<64xf32>
     }
   }
-  func.return %0, %1, %2, %3, %4 : tensor<64x64xf32>, tensor<8xf32>, tensor<64x64xf32>, tensor<32xf32>, tensor<64xf32>
+  func.return %0, %1, %2, %3, %4, %5 : tensor<64x64xf32>, tensor<8xf32>, tensor<64x64xf32>, tensor<32xf32>, tensor<64xf32>, tensor<8xf32>
 }
 
 // -----
 
 // A counter that is read as a value becomes a `loop.index`.
 // CHECK-LABEL: loop.kernel @weighted
-// CHECK:         %[[k:.+]] = loop.index[%k * 32 + %lane]
+// CHECK:         %[[k:.+]] = loop.index[%k * 32 + %lane * 2 + %e]
 // CHECK-NEXT:    arith.index_cast %[[k]] : index to i64
 func.func @main(%x: tensor<3x128xi64>) -> tensor<3xi64> {
   %y = loop.kernel @weighted(%x) : (tensor<3x128xi64>) -> tensor<3xi64> {
