@@ -110,7 +110,7 @@ def make_partial(kernel: KernelOp, parts: Parts) -> KernelOp | str:
         return "a part of an operand is not read position by position"
     if parts.ragged:
         inside = whole * -1 + extent_expr(parts.extent - 1)
-        mask_contributions(sweep, inside, [part, position])
+        mask_contributions(sweep, [inside], [part, position])
     outputs = [tensor_of(value.type, shape) for value in sweep.res]
     made = _with_outputs(partial, f"{kernel.sym_name.data}_partial", outputs)
     counters = list(launch.body.block.args)
