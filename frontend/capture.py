@@ -68,6 +68,10 @@ class Captured:
 
         Raises UsageError if they are not organized, or their Python values are not, as when captured.
         """
+        if not kwargs and len(args) == self._takes_tensors and all(map(torch.is_tensor, args)):
+            if self.reads_memory:
+                _check_contiguous(args)
+            return list(args)
         ordered = {name: kwargs[name] for name in self.keyword_order if name in kwargs} | dict(
             kwargs
         )
@@ -86,6 +90,13 @@ class Captured:
         if self.reads_memory:
             _check_contiguous(flat)
         return flat
+
+    @functools.cached_property
+    def _takes_tensors(self) -> int:
+        """How many tensors the program takes if it takes them one by one and nothing else, or -1."""
+        count = self.in_spec.num_leaves
+        plain = pytree.tree_structure(((None,) * count, {}))
+        return count if not self.constants and self.in_spec == plain else -1
 
     def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
         """The outputs of a call, organized as the original's, from `@main`'s results and arguments."""

@@ -6,6 +6,7 @@ A numpy bfloat16 array is an array of its bits, `uint16`. Torch is imported only
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,30 +90,41 @@ class TorchLibrary:
         import torch
 
         self._torch = torch
-        self.device = device
+        self._device = torch.device(device)
+        self._dtypes = {name: getattr(torch, dtype) for name, dtype in TORCH_DTYPES.items()}
 
     def check(self, value: Any, argument: Argument) -> Any:
         """See `Library.check`."""
         if not is_torch_tensor(value):
             raise _mismatch(argument, "a torch tensor", type(value).__name__)
-        expected = f"torch.{TORCH_DTYPES[argument.array.dtype]}"
-        if str(value.dtype) != expected:
-            raise _mismatch(argument, f"dtype {expected}", str(value.dtype))
-        _check_shape(argument, tuple(value.shape))
-        if str(value.device) != self.device:
-            raise _mismatch(argument, f"device {self.device}", str(value.device))
-        if str(value.layout) != "torch.strided":
+        dtype = self._dtypes[argument.array.dtype]
+        if value.dtype != dtype:
+            raise _mismatch(argument, f"dtype {dtype}", str(value.dtype))
+        _check_shape(argument, value.shape)
+        if value.device != self._device:
+            raise _mismatch(argument, f"device {self._device}", str(value.device))
+        if value.layout != self._torch.strided:
             raise _mismatch(argument, "a dense tensor", str(value.layout))
-        return value.detach().resolve_conj().resolve_neg().contiguous()
+        if value.requires_grad:
+            value = value.detach()
+        if value.is_conj() or value.is_neg():
+            value = value.resolve_conj().resolve_neg()
+        return value.contiguous()
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
-        dtype = getattr(self._torch, TORCH_DTYPES[array.dtype])
-        return self._torch.empty(tuple(map(static, array.shape)), dtype=dtype, device=self.device)
+        shape = tuple(map(static, array.shape))
+        return self._torch.empty(shape, dtype=self._dtypes[array.dtype], device=self._device)
 
     def pointer(self, value: Any) -> int:
         """See `Library.pointer`."""
         return value.data_ptr()
+
+
+@cache
+def torch_library(device: str) -> TorchLibrary:
+    """The tensors of torch on a device."""
+    return TorchLibrary(device)
 
 
 def extension_name(argument: Argument) -> str:

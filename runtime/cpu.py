@@ -6,13 +6,13 @@ than threads could be woken runs in the calling thread.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -23,14 +23,14 @@ from . import jit
 from .arrays import (
     Library,
     NumpyLibrary,
-    TorchLibrary,
     aligned_bytes,
     check_count,
     is_torch_tensor,
     shapes_of,
+    torch_library,
 )
 from .calls import run_call
-from .plan import CallStep, Plan, Ref, Step
+from .plan import MAX_KNOWN, CallStep, Plan, Ref
 from .sizes import static
 
 PARALLEL_SECONDS = 100e-6
@@ -38,6 +38,28 @@ PARALLEL_SECONDS = 100e-6
 
 CHUNKS_PER_THREAD = 4
 """Blocks are handed out in this many chunks per thread, so that an early finisher helps the others."""
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """One launch, with numbers in the place of sizes; arrays by their position in `_Ready.arrays`."""
+
+    kernel: _CpuKernel
+    positions: tuple[int, ...]
+    sizes: tuple[int, ...]
+    blocks: int
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A plan whose sizes are known, as calls need it; its arrays are the arguments, then the buffers."""
+
+    plan: Plan
+    arena_bytes: int
+    offsets: tuple[int | None, ...]
+    """Each buffer's place in the arena, if it lies there."""
+    steps: tuple[_Launch | CallStep, ...]
+    results: tuple[int, ...]
 
 
 class CpuProgram:
@@ -57,59 +79,94 @@ class CpuProgram:
             k.name: _CpuKernel(jit.compile_kernel(k.name, k.source), k.messages)
             for k in plan.kernels
         }
-        self._arenas = threading.local()
+        self._own = threading.local()
+        self._ready: dict[int, _Ready] = {}
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Run the plan; raises UsageError if an argument does not fit it."""
         check_count(self.plan.arguments, arguments)
         library = self._library(arguments)
-        plan = self.plan.at(shapes_of(arguments))
-        checked = [
+        ready = self._at(self.plan.at(shapes_of(arguments)) if self.plan.sizes else self.plan)
+        plan = ready.plan
+        arrays = [
             library.check(value, argument)
             for value, argument in zip(arguments, plan.arguments, strict=True)
         ]
-        arena = self._arena(plan.arena_bytes or 0)
-        made = [library.empty(b.array) if b.offset is None else None for b in plan.buffers]
-        pointers = {Ref("argument", i): library.pointer(value) for i, value in enumerate(checked)}
-        for i, buffer in enumerate(plan.buffers):
-            offset = buffer.offset
-            where = library.pointer(made[i]) if offset is None else arena + static(offset)
-            pointers[Ref("buffer", i)] = where
-        arrays = {Ref("argument", i): value for i, value in enumerate(checked)}
-        arrays |= {Ref("buffer", i): value for i, value in enumerate(made)}
-        for step in plan.steps:
+        pointers = [library.pointer(value) for value in arrays]
+        arena = self._arena(ready.arena_bytes)
+        for buffer, offset in zip(plan.buffers, ready.offsets, strict=True):
+            made = library.empty(buffer.array) if offset is None else None
+            arrays.append(made)
+            pointers.append(library.pointer(made) if offset is None else arena + offset)
+        for step in ready.steps:
             if isinstance(step, CallStep):
-                run_call(step, arrays, "cpu")
+                run_call(step, _by_reference(plan, arrays), "cpu")
             else:
-                self._run(step, [pointers[ref] for ref in step.arguments])
-        return tuple(
-            arguments[ref.index] if ref.kind == "argument" else made[ref.index]
-            for ref in self.plan.results
-        )
+                self._run(step, pointers)
+        count = len(arguments)
+        return tuple(arguments[i] if i < count else arrays[i] for i in ready.results)
 
     def _library(self, arguments: Sequence[object]) -> Library:
         uses_torch = any(map(is_torch_tensor, arguments))
         if uses_torch or (not arguments and self._default_library == "torch"):
-            return TorchLibrary("cpu")
+            return torch_library("cpu")
         if self.plan.calls:
             raise UsageError(
                 f"this program lets PyTorch run {self.plan.calls[0].operator}: pass torch tensors"
             )
         return NumpyLibrary()
 
+    def _at(self, plan: Plan) -> _Ready:
+        """What calls need of a plan whose sizes are known."""
+        ready = self._ready.get(id(plan))
+        if ready is None or ready.plan is not plan:
+            if len(self._ready) >= MAX_KNOWN:
+                self._ready.clear()
+            ready = self._ready[id(plan)] = self._make_ready(plan)
+        return ready
+
+    def _make_ready(self, plan: Plan) -> _Ready:
+        def position(ref: Ref) -> int:
+            return ref.index if ref.kind == "argument" else len(plan.arguments) + ref.index
+
+        steps: list[_Launch | CallStep] = []
+        for step in plan.steps:
+            if isinstance(step, CallStep):
+                steps.append(step)
+                continue
+            positions = tuple(map(position, step.arguments))
+            sizes = tuple(map(static, step.sizes))
+            kernel = self._kernels[step.kernel]
+            steps.append(_Launch(kernel, positions, sizes, static(step.blocks)))
+        offsets = tuple(None if b.offset is None else static(b.offset) for b in plan.buffers)
+        results = tuple(map(position, plan.results))
+        return _Ready(plan, plan.arena_bytes or 0, offsets, tuple(steps), results)
+
     def _arena(self, size: int) -> int:
         """The address of this thread's arena, which has at least `size` bytes."""
-        if not hasattr(self._arenas, "memory") or len(self._arenas.memory) < size:
-            self._arenas.memory = aligned_bytes(size)
-        return self._arenas.memory.ctypes.data
+        own = self._own
+        if getattr(own, "arena_bytes", -1) < size:
+            own.arena, own.arena_bytes = aligned_bytes(size), size
+            own.arena_address = own.arena.ctypes.data
+        return own.arena_address
 
-    def _run(self, step: Step, pointers: list[int]) -> None:
-        kernel = self._kernels[step.kernel]
-        status = np.zeros(1, np.int64)
-        sizes = [static(size) for size in step.sizes]
-        kernel.run(pointers, sizes, static(step.blocks), status.ctypes.data)
-        if failed := int(status[0]):
-            raise _failure(kernel.messages[failed - 1])
+    def _run(self, launch: _Launch, pointers: Sequence[int]) -> None:
+        own = self._own
+        if not hasattr(own, "status"):
+            own.status = np.zeros(1, np.int64)
+            own.status_address = own.status.ctypes.data
+        values = (*[pointers[i] for i in launch.positions], *launch.sizes)
+        launch.kernel.run(values, len(launch.sizes), launch.blocks, own.status_address)
+        if failed := int(own.status[0]):
+            own.status[0] = 0
+            raise _failure(launch.kernel.messages[failed - 1])
+
+
+def _by_reference(plan: Plan, arrays: Sequence[Any]) -> dict[Ref, Any]:
+    """A call's arrays by what the plan calls them."""
+    count = len(plan.arguments)
+    named = {Ref("argument", i): value for i, value in enumerate(arrays[:count])}
+    return named | {Ref("buffer", i): value for i, value in enumerate(arrays[count:])}
 
 
 class _CpuKernel:
@@ -120,9 +177,13 @@ class _CpuKernel:
         self.messages = messages
         self.seconds_per_block: float | None = None
 
-    def run(self, pointers: list[int], sizes: list[int], blocks: int, status: int) -> None:
-        """Run all blocks, in this thread or shared with the pool."""
-        call = self._bind(pointers, sizes, status)
+    def run(self, values: tuple[int, ...], sizes: int, blocks: int, status: int) -> None:
+        """Run all blocks, in this thread or shared with the pool; the last of `values` are sizes."""
+        function = self.compiled.function(len(values) - sizes, sizes)
+
+        def call(begin: int, end: int) -> None:
+            function(*values, begin, end, status)
+
         if thread_count() == 1 or blocks < 2:
             call(0, blocks)
             return
@@ -139,17 +200,6 @@ class _CpuKernel:
             self._timed(call, done, blocks)
         else:
             _share(call, done, blocks)
-
-    def _bind(
-        self, pointers: list[int], sizes: list[int], status: int
-    ) -> Callable[[int, int], None]:
-        function = self.compiled.function(len(pointers), len(sizes))
-        values = [*map(ctypes.c_void_p, pointers), *sizes]
-
-        def call(begin: int, end: int) -> None:
-            function(*values, begin, end, status)
-
-        return call
 
     def _timed(self, call: Callable[[int, int], None], begin: int, end: int) -> None:
         start = time.perf_counter()

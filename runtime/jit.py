@@ -27,10 +27,16 @@ class CompiledKernel:
     name: str
     address: int
     keep_alive: Any = field(repr=False)
+    _functions: dict[tuple[int, int], Any] = field(
+        default_factory=dict[tuple[int, int], Any], repr=False, compare=False
+    )
 
     def function(self, buffers: int, sizes: int) -> Any:
         """The kernel as a ctypes function of `buffers` pointers and `sizes`; calls release the GIL."""
-        return _prototype(buffers, sizes)(self.address)
+        function = self._functions.get((buffers, sizes))
+        if function is None:
+            function = self._functions[buffers, sizes] = _prototype(buffers, sizes)(self.address)
+        return function
 
 
 @cache
