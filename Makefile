@@ -10,7 +10,7 @@ JOBS   ?= 2
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-ops lit pytest kernels-diff kernels-accept check clean
+.PHONY: run test test-ops test-gpu lit pytest kernels-diff kernels-accept check clean
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
@@ -25,6 +25,11 @@ lit: $(STAMP)
 
 pytest: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# What runs on a GPU, where there is one; a second time under NVIDIA's checker, where that is there.
+test-gpu: $(STAMP)
+	$(BIN)/python -m pytest test/gpu
+	! command -v compute-sanitizer || compute-sanitizer --error-exitcode 9 $(BIN)/python -m pytest test/gpu -k "not corpus"
 
 # Which kernels of the corpus have another CUDA text than the committed digest says; accept takes the new ones.
 kernels-diff: $(STAMP)

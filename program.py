@@ -40,6 +40,7 @@ from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
 from .program_cache import Compiled, find, keep, program_key
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
+from .runtime.cuda_graphs import GraphedCalls
 from .runtime.plan import Plan
 from .runtime.sizes import Extent
 
@@ -192,12 +193,36 @@ class Program:
 
     def run_flat(self, flat: Sequence[Any]) -> Any:
         """Run the program on flattened inputs that are known to be organized as when compiled."""
-        arguments = [
+        arguments = self._arguments(flat)
+        results = self.executable(*arguments)
+        return self.captured.unflatten_outputs(results, arguments)
+
+    def _arguments(self, flat: Sequence[Any]) -> list[Any]:
+        """The tensors of all arguments of `@main`."""
+        return [
             self.captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index]
             for a in self.captured.arguments
         ]
-        results = self.executable(*arguments)
-        return self.captured.unflatten_outputs(results, arguments)
+
+    def graphed(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Record a call as a CUDA graph; gives a function that replays it on inputs of the same shapes.
+
+        Its results are new tensors each time. Raises UsageError for a program that is not on a GPU, or whose
+        sizes change from call to call, or that has PyTorch run a part of it.
+        """
+        if not self.target.is_gpu:
+            raise UsageError(f"CUDA graphs need a GPU; the program is for {self.target.name}")
+        if self.plan.sizes or self.plan.calls:
+            raise UsageError("only a program of fixed sizes and kernels alone can be recorded")
+        constant = [i for i, a in enumerate(self.captured.arguments) if a.flat_index is None]
+        arguments = self._arguments(self.captured.flatten_inputs(args, kwargs))
+        recorded = GraphedCalls(self.executable, arguments, constant)
+
+        def replay(*args: Any, **kwargs: Any) -> Any:
+            arguments = self._arguments(self.captured.flatten_inputs(args, kwargs))
+            return self.captured.unflatten_outputs(recorded(*arguments), arguments)
+
+        return replay
 
     def report(self) -> dict[str, Any]:
         """What was decided and made, as JSON data; compiles the kernels if NVRTC or LLVM is there."""

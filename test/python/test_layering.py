@@ -23,7 +23,7 @@ FOREIGN = {
     "transformers": {"frontend", "tools"},
     "xdsl": {
         *("dialects", "analysis", "passes", "interpreter"),
-        *("frontend", "tools", "program", "universe"),
+        *("frontend", "tools", "program", "program_cache", "universe"),
     },
     "llvmlite": {"runtime", "passes", "tools"},
     "cuda": {"runtime", "tools"},

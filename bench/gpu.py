@@ -1,0 +1,377 @@
+"""deplo on a GPU against eager PyTorch and torch.compile, in f32, one case after the other.
+
+    python bench/gpu.py                  # measures what the results file has not yet, and writes it
+    python bench/gpu.py --fresh          # measures everything again
+    python bench/gpu.py --show           # prints the results file
+    python bench/gpu.py --dry-run        # the same on a CPU with small sizes, to see that the script runs
+
+Every contender runs as plain launches and, where it can, as the replay of a CUDA graph. They take turns, each
+time after the L2 cache was overwritten; the median counts. A result is compared with float64 first, and one
+that is wrong has no time. `floor` is the time that the case's bytes and multiply-adds need at the chip's best
+rates: a time below it is marked as impossible. The file is written after each case: a run cut off goes on
+where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils import _pytree as pytree
+from torch.utils.flop_counter import FlopCounterMode
+
+import deplo
+from deplo.analysis.targets import Target
+from deplo.errors import DeploError
+from deplo.frontend.sources import load_source
+from deplo.tools.explanation import peak
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = ROOT / "bench" / "results" / "gpu.json"
+ROUNDS = 30
+BUDGET_SECONDS = 540.0
+TOLERANCE = 1e-3
+"""Of the largest relative error, ||ours - exact|| / ||exact||: f32 lands far below it, tf32 does not."""
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with its inputs, on a device."""
+
+    name: str
+    program: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def run(self) -> Any:
+        """What eager PyTorch makes of it."""
+        return self.program(*self.args, **self.kwargs)
+
+
+def cases(device: str, *, small: bool) -> Iterator[Callable[[], Case]]:
+    """What is measured: the blocks and kernels of the tables, each made when it is needed."""
+
+    def block(model: str, tokens: int) -> Case:
+        source = load_source(f"hf:{model}", layer=0, seq_len=tokens)
+        program: Any = source.program
+        args, kwargs = pytree.tree_map(
+            lambda v: v.to(device) if torch.is_tensor(v) else v,
+            (tuple(source.args), dict(source.kwargs)),
+        )
+        return Case(f"{model} layer, {tokens} tokens", program.to(device), args, kwargs)
+
+    def kernel(name: str, program: Any, *shapes: tuple[int, ...]) -> Case:
+        if isinstance(program, nn.Module):
+            program = program.to(device).eval()
+        torch.manual_seed(0)
+        return Case(name, program, tuple(torch.randn(shape, device=device) for shape in shapes))
+
+    def gelu(x: torch.Tensor) -> torch.Tensor:
+        return 0.5 * x * (1 + torch.tanh(0.797 * (x + 0.044 * x * x * x)))
+
+    def swiglu(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+        return F.silu(gate) * up
+
+    cut = 16 if small else 1
+    yield lambda: kernel("gelu 32x18944", gelu, (32, 18944 // cut))
+    yield lambda: kernel("swiglu 512x18944", swiglu, *[(512 // cut, 18944 // cut)] * 2)
+    yield lambda: kernel(
+        "softmax 4096x4096", lambda x: F.softmax(x, -1), (4096 // cut, 4096 // cut)
+    )
+    for width in (2048, 3584):
+        yield lambda n=width: kernel(
+            f"rms_norm 512x{n}", nn.RMSNorm(n // cut), (512 // cut, n // cut)
+        )
+    yield lambda: kernel(
+        "layer_norm 4096x1024", nn.LayerNorm(1024 // cut), (4096 // cut, 1024 // cut)
+    )
+    for rows, inner, outer in (
+        (32, 2048, 2048),
+        (512, 2048, 2048),
+        (32, 3584, 512),
+        (512, 3584, 3584),
+        (512, 3584, 18944),
+        (4096, 4096, 4096),
+    ):
+        yield lambda m=rows, k=inner, n=outer: kernel(
+            f"linear {m}x{k}x{n}",
+            nn.Linear(k // cut, n // cut, bias=False),
+            (m // cut or 1, k // cut),
+        )
+    for model in ("tinyllama-1.1b",) if small else ("tinyllama-1.1b", "qwen2.5-7b"):
+        for tokens in (8,) if small else (32, 128, 512):
+            yield lambda m=model, t=tokens: block(m, t)
+
+
+# --------------------------------------------------------------------------- clocks
+
+
+class GpuClock:
+    """Times calls with events, after the L2 cache was overwritten."""
+
+    def __init__(self) -> None:
+        size = 2 * torch.cuda.get_device_properties(0).L2_cache_size
+        self.junk = torch.empty(size, dtype=torch.int8, device="cuda")
+
+    def time(self, call: Call) -> Callable[[], float]:
+        """Start a call; gives what waits for it and says how many seconds it took."""
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.junk.zero_()
+        begin.record()
+        call()
+        end.record()
+
+        def seconds() -> float:
+            end.synchronize()
+            return begin.elapsed_time(end) / 1000
+
+        return seconds
+
+
+class CpuClock:
+    """Times calls with the processor's clock."""
+
+    def time(self, call: Call) -> Callable[[], float]:
+        """Run a call; gives what says how many seconds it took."""
+        start = time.perf_counter()
+        call()
+        taken = time.perf_counter() - start
+        return lambda: taken
+
+
+def interleaved(
+    calls: dict[str, Call], clock: GpuClock | CpuClock, rounds: int
+) -> dict[str, list[float]]:
+    """Seconds of each call in each round; the calls take turns."""
+    for call in calls.values():
+        for _ in range(3):
+            call()
+    waiting: dict[str, list[Callable[[], float]]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            waiting[name].append(clock.time(call))
+    return {name: [seconds() for seconds in times] for name, times in waiting.items()}
+
+
+# --------------------------------------------------------------------------- contenders
+
+
+def graphed(call: Call) -> Call | None:
+    """A replay of a call as a CUDA graph, or None if it cannot be recorded."""
+    try:
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(2):
+                call()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            call()
+    except RuntimeError:  # e.g. an operator that synchronizes
+        torch.cuda.synchronize()
+        return None
+    return graph.replay
+
+
+def relative_error(result: Any, exact: Any) -> float:
+    """The largest ||result - exact|| / ||exact|| of the results; NaN if any is NaN."""
+    errors = [
+        float((ours.double() - theirs).norm() / theirs.norm().clamp_min(1e-30))
+        for ours, theirs in zip(pytree.tree_leaves(result), pytree.tree_leaves(exact), strict=True)
+        if torch.is_tensor(ours)
+    ]
+    return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)
+
+
+def in_float64(case: Case) -> Any:
+    """What the case computes in float64."""
+    program: Any = case.program
+    if isinstance(program, nn.Module):
+        program = program.double()
+    args, kwargs = pytree.tree_map(
+        lambda v: v.double() if torch.is_tensor(v) and v.is_floating_point() else v,
+        (case.args, case.kwargs),
+    )
+    try:
+        return program(*args, **kwargs)
+    finally:
+        if isinstance(program, nn.Module):
+            program.float()
+
+
+def work_of(case: Case) -> tuple[int, int]:
+    """The bytes of a case's inputs, parameters and results, and its floating-point operations."""
+    with FlopCounterMode(display=False) as counter:
+        results = case.run()
+    held = [v for v in pytree.tree_leaves((case.args, case.kwargs, results)) if torch.is_tensor(v)]
+    if isinstance(case.program, nn.Module):
+        held += list(case.program.parameters())
+    return sum(v.numel() * v.element_size() for v in held), counter.get_total_flops()
+
+
+def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
+    """One row of the table."""
+    on_gpu = target.is_gpu
+    start = time.perf_counter()
+    compiled = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
+    compiled(*case.args, **case.kwargs)
+    compile_seconds = time.perf_counter() - start
+    inductor = torch.compile(case.program)
+    contenders: dict[str, Call] = {
+        "eager": lambda: case.run(),
+        "torch.compile": lambda: inductor(*case.args, **case.kwargs),
+        "deplo": lambda: compiled(*case.args, **case.kwargs),
+    }
+    exact = in_float64(case)
+    errors = {name: relative_error(call(), exact) for name, call in contenders.items()}
+    if not errors["deplo"] <= TOLERANCE:
+        return {"wrong": True, "error": errors}
+    calls = dict(contenders)
+    if on_gpu:
+        for name, call in contenders.items():
+            if (replay := graphed(call)) is not None:
+                calls[f"{name}, graph"] = replay
+    times = interleaved(calls, GpuClock() if on_gpu else CpuClock(), rounds)
+    moved, flops = work_of(case)
+    floor = 0.0
+    if on_gpu:
+        floor = max(moved / target.dram_bytes_per_second, flops / peak(target))
+    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
+    return {
+        "error": errors,
+        "compile_seconds": compile_seconds,
+        "kernels": len(compiled.plan.launches),
+        "bytes": moved,
+        "flops": flops,
+        "floor_us": floor * 1e6,
+        "median_us": {name: value * 1e6 for name, value in medians.items()},
+        "spread_us": {n: (max(v) - min(v)) * 1e6 for n, v in times.items()},
+        "impossible": [name for name, value in medians.items() if value < floor],
+        "registers": {k["name"]: k.get("registers") for k in compiled.report()["kernels"]},
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers hold for."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told: dict[str, Any] = {
+        "python": sys.version.split()[0],
+        "torch": torch.__version__,
+        "commit": commit.stdout.strip() or os.environ.get("DEPLO_COMMIT", "unknown"),
+    }
+    if torch.cuda.is_available():
+        told |= {"device": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return told
+
+
+def table(result: dict[str, Any]) -> str:
+    """The result as text: microseconds, and how deplo stands against the best of the others."""
+    names = (
+        "eager",
+        "torch.compile",
+        "deplo",
+        "eager, graph",
+        "torch.compile, graph",
+        "deplo, graph",
+    )
+    head = f"{'case':32}" + "".join(f"{name:>22}" for name in names) + f"{'floor':>10}{'ratio':>8}"
+    lines = [json.dumps(result["machine"]), head]
+    for name, row in result["cases"].items():
+        if "median_us" not in row:
+            lines.append(f"{name:32} {row.get('failed') or f'wrong: {row}'}")
+            continue
+        times = row["median_us"]
+        cells = "".join(f"{times[n]:22.1f}" if n in times else f"{'-':>22}" for n in names)
+        ours = min(v for n, v in times.items() if n.startswith("deplo"))
+        others = min(v for n, v in times.items() if not n.startswith("deplo"))
+        mark = " impossible: " + ", ".join(row["impossible"]) if row["impossible"] else ""
+        lines.append(f"{name:32}{cells}{row['floor_us']:10.1f}{others / ours:8.2f}{mark}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure, or show."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--fresh", action="store_true", help="measure everything again")
+    parser.add_argument("--show", action="store_true", help="print the results file and leave")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="small sizes on the CPU; writes nothing"
+    )
+    parser.add_argument("--out", type=Path, default=RESULT, help="the results file")
+    parser.add_argument("--only", default="", help="only cases whose name holds this")
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET_SECONDS, help="seconds after which no case begins"
+    )
+    options = parser.parse_args()
+    started = time.perf_counter()
+    if options.show:
+        print(table(json.loads(options.out.read_text())))
+        return 0
+    if not options.dry_run and not torch.cuda.is_available():
+        print("error: torch finds no GPU; --dry-run shows that the script runs", file=sys.stderr)
+        return 4
+    torch.set_float32_matmul_precision("highest")
+    target = deplo.program.get_target("cpu") if options.dry_run else _target()
+    result: dict[str, Any] = {"machine": machine(), "cases": {}}
+    if options.out.exists() and not options.fresh and not options.dry_run:
+        before = json.loads(options.out.read_text())
+        if before["machine"] == result["machine"]:
+            result = before
+    device = "cpu" if options.dry_run else "cuda"
+    for make in cases(device, small=options.dry_run):
+        if time.perf_counter() - started > options.budget:
+            print("the budget is spent; run again to go on", file=sys.stderr)
+            break
+        case = make()
+        if case.name in result["cases"] or options.only not in case.name:
+            continue
+        with torch.no_grad():
+            try:
+                row = measure(case, target, 3 if options.dry_run else ROUNDS)
+            except (DeploError, RuntimeError) as error:
+                row = {"failed": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
+        result["cases"][case.name] = row
+        print(case.name, row.get("median_us", row), flush=True)
+        if not options.dry_run:
+            options.out.write_text(json.dumps(result, indent=1) + "\n")
+        torch._dynamo.reset()
+    print(table(result))
+    bad = [name for name, row in result["cases"].items() if "median_us" not in row]
+    return 1 if bad else 0
+
+
+def _target() -> Target:
+    """The target for this GPU."""
+    major, minor = torch.cuda.get_device_capability()
+    for name in (f"sm_{major}{minor}a", f"sm_{major}{minor}"):
+        if name in deplo.program.TARGETS:
+            return deplo.program.get_target(name)
+    raise SystemExit(f"error: deplo has no schedules for sm_{major}{minor}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
