@@ -258,11 +258,11 @@ def compile(
 
     But the extents that `dynamic_shapes` names, as torch.export takes it, may change from call to call.
 
-    `target` is cpu, sm_80, sm_90a, sm_120, or auto: the GPU the inputs live on, else the CPU. A GPU's
-    code is made without one, but runs only there. With `fallback="eager"`, what deplo does not model runs
-    in PyTorch, between the kernels; a FallbackWarning says which operators do. `schedule` has choices that
-    contractions are to make on a GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those of the
-    environment variable DEPLO_SCHEDULE.
+    `target` is cpu, sm_80, sm_90a, sm_100a, sm_120, or auto: the GPU the inputs live on, else the CPU. Code
+    for a GPU is made without one, but runs only there. With `fallback="eager"`, what deplo does not model
+    runs in PyTorch, between the kernels; a FallbackWarning says which operators do. `schedule` has choices
+    that contractions are to make on a GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those
+    of the environment variable DEPLO_SCHEDULE.
 
     Raises UnsupportedOpError, which lists everything the program uses that deplo does not model;
     UsageError for an argument that is wrong; DeploError if the program cannot be captured.

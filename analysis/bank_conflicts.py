@@ -22,6 +22,8 @@ from ..dialects.tile import LaunchOp, Level, StageOp
 
 BANKS = 32
 BANK_BYTES = 4
+SECTOR_BYTES = 32
+"""What memory outside the multiprocessor gives at once."""
 
 
 def lanes(launch: LaunchOp) -> list[dict[int, int]]:
@@ -55,13 +57,36 @@ def conflict_degree(
     assert isinstance(op.memref.type, MemRefType)
     size = storage_bytes(op.memref.type.element_type)
     arguments: list[SSAValue] = list(launch.body.block.args)
-    wanted: dict[int, set[int]] = {}
+    places: list[int] = []
     for values in lanes(launch):
         dims = [values.get(arguments.index(v), 0) if v in arguments else 0 for v in op.indices]
         index = [expr.eval(dims, ()) for expr in op.map.data.results]
-        word = swizzled(_offset(index, shape, swizzle // size) * size, swizzle) // BANK_BYTES
-        wanted.setdefault(word % BANKS, set()).add(word)
-    return max((len(words) for words in wanted.values()), default=1)
+        offset = _offset(index, shape, swizzle // size)
+        places.append(swizzled(offset * size, swizzle) // size)
+    return turns(places, size)
+
+
+def turns(places: Sequence[int], size: int, width: int = 1) -> int:
+    """Turns that a warp takes whose lanes access `width` elements of `size` bytes from these places on.
+
+    So many lanes are served together as their words fill the banks: of 16-byte vectors, eight.
+    """
+    words_of_lane = max(width * size // BANK_BYTES, 1)
+    together = max(BANKS // words_of_lane, 1)
+    total = 0
+    for first in range(0, len(places), together):
+        wanted: dict[int, set[int]] = {}
+        for place in places[first : first + together]:
+            start = place * size // BANK_BYTES
+            for word in range(start, start + words_of_lane):
+                wanted.setdefault(word % BANKS, set()).add(word)
+        total += max((len(words) for words in wanted.values()), default=1)
+    return max(total, 1)
+
+
+def sectors(places: Sequence[int], size: int, width: int = 1) -> int:
+    """Sectors of memory outside that a warp touches, as in `turns`."""
+    return len({(p + i) * size // SECTOR_BYTES for p in places for i in range(width)})
 
 
 def _offset(index: Sequence[int], shape: Sequence[int], width: int) -> int:

@@ -1,6 +1,7 @@
 """What deplo knows of the machines it compiles for: data, one row each.
 
-Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the data sheets of the
+chips named. Of an architecture with several chips it is the largest one sold.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import cuda
 from ..errors import DeploError, UsageError
+
+KIB = 1024
+MIB = 1024 * KIB
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,32 @@ class Target:
     max_blocks: int
     """Blocks of a one-dimensional grid."""
     processors: int = 1
-    """Streaming multiprocessors of the largest chip of its kind; cores do not matter to a CPU's schedule."""
+    """Streaming multiprocessors; cores do not matter to a CPU's schedule."""
     shared_bytes: int = 0
-    """Shared memory that one block can have; a multiprocessor has `BLOCK_RESERVE` more."""
+    """Shared memory of a multiprocessor."""
+    block_shared_bytes: int = 0
+    """Shared memory that one block can have, where a kernel asks for more than 48 KB."""
     has_copy_engine: bool = False
     """Whether boxes of tensors can be copied by one instruction (PTX ISA, "cp.async.bulk.tensor")."""
+    registers: int = 0
+    """Registers of a multiprocessor."""
+    thread_registers: int = 0
+    """Registers that one thread can have."""
+    resident_threads: int = 0
+    """Threads that a multiprocessor holds at once."""
+    resident_blocks: int = 0
+    """Blocks that a multiprocessor holds at once."""
+    l2_bytes: int = 0
+    """Cache that all multiprocessors share."""
+    dram_bytes_per_second: float = 0.0
+    """What memory delivers at best."""
+    clock: float = 1.0
+    """Cycles of a multiprocessor in a second, boosted."""
+
+
+def _gpu(name: str, **limits: float) -> Target:
+    common = {"registers": 65536, "thread_registers": 255}
+    return Target(name, True, 256, 1, 2**31 - 1, **common | limits)  # pyright: ignore[reportArgumentType]
 
 
 BLOCK_RESERVE = 1024
@@ -41,9 +66,53 @@ TARGETS = {
     t.name: t
     for t in (
         Target("cpu", is_gpu=False, threads=1, serial=4096, max_blocks=2**62),
-        Target("sm_80", True, 256, 1, 2**31 - 1, 108, 163 * 1024),
-        Target("sm_90a", True, 256, 1, 2**31 - 1, 132, 227 * 1024, has_copy_engine=True),
-        Target("sm_120", True, 256, 1, 2**31 - 1, 170, 99 * 1024, has_copy_engine=True),
+        _gpu(  # A100 SXM
+            "sm_80",
+            processors=108,
+            shared_bytes=164 * KIB,
+            block_shared_bytes=163 * KIB,
+            resident_threads=2048,
+            resident_blocks=32,
+            l2_bytes=40 * MIB,
+            dram_bytes_per_second=2.04e12,
+            clock=1.41e9,
+        ),
+        _gpu(  # H200 SXM
+            "sm_90a",
+            processors=132,
+            shared_bytes=228 * KIB,
+            block_shared_bytes=227 * KIB,
+            has_copy_engine=True,
+            resident_threads=2048,
+            resident_blocks=32,
+            l2_bytes=50 * MIB,
+            dram_bytes_per_second=4.8e12,
+            clock=1.98e9,
+        ),
+        _gpu(  # B200
+            "sm_100a",
+            processors=148,
+            shared_bytes=228 * KIB,
+            block_shared_bytes=227 * KIB,
+            has_copy_engine=True,
+            resident_threads=2048,
+            resident_blocks=32,
+            l2_bytes=126 * MIB,
+            dram_bytes_per_second=8.0e12,
+            clock=1.97e9,
+        ),
+        _gpu(  # GeForce RTX 5090
+            "sm_120",
+            processors=170,
+            shared_bytes=100 * KIB,
+            block_shared_bytes=99 * KIB,
+            has_copy_engine=True,
+            resident_threads=1536,
+            resident_blocks=24,
+            l2_bytes=96 * MIB,
+            dram_bytes_per_second=1.79e12,
+            clock=2.41e9,
+        ),
     )
 }
 """Every target by name."""
@@ -62,7 +131,7 @@ def require_architecture(module: ModuleOp, target: str) -> None:
     Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`), and
     kernels how much shared memory their launches ask for.
     """
-    limit = TARGETS[target].shared_bytes if target in TARGETS else None
+    limit = TARGETS[target].block_shared_bytes if target in TARGETS else None
     for function in [op for op in module.walk() if isinstance(op, cuda.FuncOp)]:
         if limit is not None and function.shared_bytes > limit:
             raise DeploError(

@@ -1,18 +1,21 @@
 """How a contraction can be shared out between blocks and threads: which ways are legal, what each costs.
 
-The model: a multiprocessor does 128 multiply-adds in a cycle, and one load of a warp from shared memory. A
-thread that computes f by g elements loads f + g for f * g multiply-adds. The tiling whose waves of blocks
-take the fewest cycles is the best.
+The model counts cycles of the busiest multiprocessor. In one position of K a thread that computes f by g
+elements of r results loads f + g values for f * g * r multiply-adds; a scheduler issues one instruction in a
+cycle, and shared memory serves one load of a warp. What is copied for a chunk of K passes the L2 cache. Then
+the block waits for it: the blocks that are resident together hide that from each other, so how many there are
+room for, in registers and shared memory, counts. Splitting K makes more blocks of fewer chunks, and costs a
+second kernel and the traffic of the partial sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import prod
 
-from ..dialects.kernel import MAX_STATIC_SHARED_BYTES
+from ..dialects.kernel import MAX_STATIC_SHARED_BYTES, WARP
 from ..dialects.loop import LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.tile import MAX_THREADS, LaunchOp
@@ -21,7 +24,7 @@ from .cost import trips
 from .targets import Target
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
-"""Rows and columns that one thread may compute; more than 64 sums spill."""
+"""Rows and columns that one thread may compute."""
 
 SHAPES = ((16, 16), (8, 32), (32, 8), (8, 16), (4, 32), (8, 8))
 """Rows and columns of threads in a block."""
@@ -29,8 +32,34 @@ SHAPES = ((16, 16), (8, 32), (32, 8), (8, 16), (4, 32), (8, 8))
 BLOCK_K = 16
 """Positions of K in the scratchpad: with 128 rows and 128 columns, 16 KB of f32."""
 
-FMA_PER_CYCLE = 128
-LANES_PER_CYCLE = 32
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+"""Parts of K that blocks may share."""
+
+SPLIT_GAIN = 1 / 8
+"""The part of the cycles that a split must save: the model is no better than that."""
+
+SCHEDULERS = 4
+"""Warps of a multiprocessor that issue an instruction in one cycle."""
+
+L2_BYTES_PER_CYCLE = 64
+"""What the cache gives one multiprocessor; one that is alone gets no more."""
+
+CHUNK_LATENCY = 800
+"""Cycles from asking for a chunk to having it in shared memory, both barriers included."""
+
+LAUNCH_CYCLES = 4000
+"""What one more kernel costs: about 2 us."""
+
+BASE_REGISTERS, REGISTERS_PER_SUM = 44, 1.625
+"""What ptxas 13 needs for tiles of 4 to 64 elements, of one result or two, is this within 4 registers."""
+
+SPARE_REGISTERS = 1 / 8
+"""The part of a thread's registers that the estimate leaves free."""
+
+
+def _parts(extent: int, size: int) -> int:
+    """How many parts of `size` cover an extent."""
+    return -(-extent // size)
 
 
 @dataclass(frozen=True)
@@ -42,6 +71,7 @@ class Tiling:
     block_k: int
     thread_m: int
     thread_n: int
+    split_k: int = 1
 
     @property
     def threads(self) -> int:
@@ -61,10 +91,10 @@ class Tiling:
 
     def misfit(self) -> str | None:
         """Why no kernel can have this tiling, or None."""
-        for block, thread in (("block_m", "thread_m"), ("block_n", "thread_n")):
-            whole, part = self.choices[block], self.choices[thread]
+        rows = ("m", self.block_m, self.thread_m)
+        for axis, whole, part in (rows, ("n", self.block_n, self.thread_n)):
             if whole % part:
-                return f"{thread} = {part} does not divide {block} = {whole}"
+                return f"thread_{axis} = {part} does not divide block_{axis} = {whole}"
         if self.threads > MAX_THREADS:
             return (
                 f"blocks of {self.block_m} by {self.block_n} with threads of {self.thread_m} by "
@@ -81,6 +111,8 @@ class Problem:
     m: int
     n: int
     k: int
+    results: int
+    """Sums for each element of the result."""
     row_bytes: int
     """Bytes that one row of a slab has for each position of K, of all operands that depend on M."""
     column_bytes: int
@@ -89,31 +121,87 @@ class Problem:
     @property
     def work(self) -> int:
         """Multiply-adds."""
-        return self.batch * self.m * self.n * self.k
+        return self.batch * self.m * self.n * self.k * self.results
 
     def slab_bytes(self, tiling: Tiling) -> int:
         """Shared memory of a block."""
         across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
         return across * tiling.block_k
 
-    def illegal(self, tiling: Tiling) -> str | None:
+    def registers(self, tiling: Tiling) -> int:
+        """Registers that a thread needs, by experience; they are given out in eights."""
+        sums = tiling.thread_m * tiling.thread_n * self.results
+        return _parts(int(BASE_REGISTERS + REGISTERS_PER_SUM * sums), 8) * 8
+
+    def illegal(self, tiling: Tiling, target: Target) -> str | None:
         """Why this contraction cannot have a tiling, or None."""
         if (misfit := tiling.misfit()) is not None:
             return misfit
         size = self.slab_bytes(tiling)
         if size > MAX_STATIC_SHARED_BYTES:
             return f"slabs of {size} bytes exceed the {MAX_STATIC_SHARED_BYTES} of a block"
+        need = self.registers(tiling)
+        limit = min(target.thread_registers + 1, target.registers // max(tiling.threads, WARP))
+        if need > limit:
+            sums = tiling.thread_m * tiling.thread_n * self.results
+            return (
+                f"threads of {sums} sums need about {need} registers; {tiling.threads} threads of "
+                f"{target.name} have {limit} each"
+            )
         return None
+
+    def is_crowded(self, tiling: Tiling, target: Target) -> bool:
+        """Whether a thread has no registers to spare, or a multiprocessor no room for a second block."""
+        most = target.thread_registers * (1 - SPARE_REGISTERS)
+        return self.registers(tiling) > most or self.resident_blocks(tiling, target) < 2
+
+    def resident_blocks(self, tiling: Tiling, target: Target) -> int:
+        """Blocks that a multiprocessor holds at once."""
+        threads = _parts(tiling.threads, WARP) * WARP
+        return min(
+            target.resident_blocks,
+            target.resident_threads // threads,
+            target.registers // (threads * self.registers(tiling)),
+            target.shared_bytes // (self.slab_bytes(tiling) + 1024),  # 1 KB is the system's
+        )
+
+    def splits(self, tiling: Tiling, parts: Iterable[int]) -> list[Tiling]:
+        """A tiling with K in these numbers of parts, as far as they have something to do."""
+        chunks = max(_parts(self.k, tiling.block_k), 1)
+        return [replace(tiling, split_k=_parts(chunks, _parts(chunks, n))) for n in parts]
+
+    def blocks(self, tiling: Tiling) -> int:
+        """Blocks of the grid."""
+        rows, columns = _parts(self.m, tiling.block_m), _parts(self.n, tiling.block_n)
+        return self.batch * rows * columns * tiling.split_k
 
     def cycles(self, tiling: Tiling, target: Target) -> float:
         """What the model says the contraction takes, in cycles of a multiprocessor."""
-        rows, columns = tiling.block_m, tiling.block_n
-        blocks = self.batch * -(-self.m // rows) * -(-self.n // columns)
-        count, f, g = tiling.threads, tiling.thread_m, tiling.thread_n
-        per_k = max(count * f * g / FMA_PER_CYCLE, count * (f + g) / LANES_PER_CYCLE)
-        copies = (rows + columns) / LANES_PER_CYCLE
-        waves = -(-blocks // target.processors)
-        return waves * self.k * (per_k + copies)
+        chunks = _parts(_parts(self.k, tiling.block_k), tiling.split_k)
+        warps = _parts(tiling.threads, WARP)
+        loads = tiling.thread_m + tiling.thread_n
+        sums = tiling.thread_m * tiling.thread_n * self.results
+        computing = max(_parts(warps, SCHEDULERS) * (sums + loads), warps * loads)
+        across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
+        chunk = tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
+
+        def together(count: int) -> float:
+            return chunks * max(count * chunk, chunk + CHUNK_LATENCY) if count else 0.0
+
+        resident = max(self.resident_blocks(tiling, target), 1)
+        rounds, rest = divmod(_parts(self.blocks(tiling), target.processors), resident)
+        cycles = rounds * together(resident) + together(rest)
+        return cycles + self._fold_cycles(tiling, target)
+
+    def _fold_cycles(self, tiling: Tiling, target: Target) -> float:
+        """What writing the partial sums and the second kernel, which reads them, cost."""
+        if tiling.split_k == 1:
+            return 0.0
+        size = 4 * self.results * self.batch * self.m * self.n * tiling.split_k
+        cached = size <= target.l2_bytes / 2
+        memory = target.dram_bytes_per_second / target.clock
+        speed = L2_BYTES_PER_CYCLE * target.processors if cached else memory
+        return LAUNCH_CYCLES + 2 * size / speed
 
 
 def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
@@ -135,13 +223,14 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         extents[contraction.m],
         extents[contraction.n],
         trips(contraction.sweep.extent.data),
+        len(contraction.sweep.res),
         width(contraction.m),
         width(contraction.n),
     )
 
 
 def candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
-    """The tilings that the model chooses from, each with what is asked for."""
+    """The tilings that the model chooses from, each with what is asked for; how to split K comes later."""
     tiles: Iterable[tuple[int, int]] = TILES
     if "thread_m" in asked or "thread_n" in asked:
         sizes = (8, 4, 2, 1)
@@ -175,13 +264,22 @@ def misfit(asked: Mapping[str, int]) -> str | None:
 
 
 def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling | str:
-    """The legal tiling that the model likes best; of equals the one with the larger tile.
+    """The legal tiling that takes the fewest cycles; of equals the one with the larger tile.
 
+    Those that fill no multiprocessor's registers come first. K is split where that saves enough.
     Or why this contraction can have none with what is asked for.
     """
-    listed = list(candidates(asked))
-    reasons = {tiling: problem.illegal(tiling) for tiling in listed}
-    legal = [tiling for tiling in listed if reasons[tiling] is None]
+    reasons = {tiling: problem.illegal(tiling, target) for tiling in candidates(asked)}
+    legal = [tiling for tiling, reason in reasons.items() if reason is None]
     if not legal:
         return next(reason for reason in reasons.values() if reason is not None)
-    return min(legal, key=lambda tiling: problem.cycles(tiling, target))
+    roomy = [tiling for tiling in legal if not problem.is_crowded(tiling, target)]
+    parts = (asked["split_k"],) if "split_k" in asked else SPLITS
+    splits = dict.fromkeys(t for each in roomy or legal for t in problem.splits(each, parts))
+    cycles = {tiling: problem.cycles(tiling, target) for tiling in splits}
+    best = min(cycles, key=cycles.__getitem__)
+    whole = [tiling for tiling in cycles if tiling.split_k == 1]
+    if best.split_k == 1 or not whole:
+        return best
+    unsplit = min(whole, key=cycles.__getitem__)
+    return best if cycles[best] < (1 - SPLIT_GAIN) * cycles[unsplit] else unsplit

@@ -59,6 +59,9 @@ CHOICES = {
         Choice("block_k", "positions of the reduced axis in a block's scratchpad", short="BK"),
         Choice("thread_m", "rows of the result that one thread computes", short="FM"),
         Choice("thread_n", "columns of the result that one thread computes", short="FN"),
+        Choice("strip_m", "neighbouring rows among those of one thread", derived=True),
+        Choice("strip_n", "neighbouring columns among those of one thread", derived=True),
+        Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
         Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
         Choice("transport", "who fills the slabs, and when", values=tuple(Transport)),
     )
@@ -96,6 +99,11 @@ class ScheduleAttr(ParametrizedAttribute):
         """This schedule with some choices made or made otherwise."""
         made = {key: _to_attribute(value) for key, value in choices.items()}
         return ScheduleAttr.new([DictionaryAttr(dict(self.choices.data) | made)])
+
+    def without(self, choice: str) -> ScheduleAttr:
+        """This schedule with one choice left open."""
+        kept = {key: value for key, value in self.choices.data.items() if key != choice}
+        return ScheduleAttr.new([DictionaryAttr(kept)])
 
     def verify(self) -> None:
         for key, value in self.choices.data.items():

@@ -48,11 +48,13 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "loop-to-tile": (
         "tileify",
         "schedule{target=$target$choices}",
+        "split-matmul-k{target=$target}",
         "chunk-matmul-k",
         "register-tile{target=$target}",
         "cooperative-reduce{target=$target}",
         "blockify-launch{target=$target}",
         "stage-inputs{target=$target}",
+        "permute-register-tile",
         "register-tile{target=$target}",
         "tma-copy{target=$target}",
         "split-inner-for-swizzle",

@@ -226,7 +226,7 @@ class _Cloner:
 # --------------------------------------------------------------------------- merging
 
 
-def _add_input(kernel: KernelOp, value: SSAValue, name: str | None) -> SSAValue:
+def add_input(kernel: KernelOp, value: SSAValue, name: str | None) -> SSAValue:
     """The block argument of `kernel` that holds `value`, added if it is not an input yet."""
     for argument, known in zip(kernel.input_args, kernel.inputs, strict=True):
         if known is value:
@@ -239,7 +239,8 @@ def _add_input(kernel: KernelOp, value: SSAValue, name: str | None) -> SSAValue:
     return argument
 
 
-def _remove_input(kernel: KernelOp, argument: SSAValue) -> None:
+def remove_input(kernel: KernelOp, argument: SSAValue) -> None:
+    """Take the input away that a block argument without uses holds."""
     position = list(kernel.input_args).index(argument)  # pyright: ignore[reportArgumentType]
     kernel.operands = [v for i, v in enumerate(kernel.inputs) if i != position]
     kernel.body.block.erase_arg(kernel.body.block.args[position])
@@ -248,7 +249,7 @@ def _remove_input(kernel: KernelOp, argument: SSAValue) -> None:
 def merge(producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAValue) -> None:
     """Compute the producer's output in the consumer wherever it loads it."""
     buffers: dict[SSAValue, SSAValue] = {
-        theirs: _add_input(consumer, value, theirs.name_hint)
+        theirs: add_input(consumer, value, theirs.name_hint)
         for theirs, value in zip(producer.input_args, producer.inputs, strict=True)
     }
     for load in [u.operation for u in list(argument.uses)]:
@@ -267,5 +268,5 @@ def merge(producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAVal
         load.result.replace_all_uses_with(cloner.values[chain.store.value])
         load.detach()
         load.erase()
-    _remove_input(consumer, argument)
+    remove_input(consumer, argument)
     dedup_kernel(consumer)

@@ -62,13 +62,13 @@ def choose_buffers(
     if asked is not None:
         if asked > MAX_BUFFERS:
             return f"the schedule says {asked} buffers, more than {MAX_BUFFERS}"
-        if asked * size > target.shared_bytes:
-            said = f"{asked} buffers of {size} bytes exceed the {target.shared_bytes}"
+        if asked * size > target.block_shared_bytes:
+            said = f"{asked} buffers of {size} bytes exceed the {target.block_shared_bytes}"
             return f"{said} that a block of {target.name} can have"
         return asked if asked > 1 else "the schedule says 1 buffer"
     is_async = any(stage.transport is not Transport.SYNC for stage in stages)
     most = ASYNC_BUFFERS if is_async else SYNC_BUFFERS
-    share = (target.shared_bytes + BLOCK_RESERVE) // BLOCKS - BLOCK_RESERVE
+    share = target.shared_bytes // BLOCKS - BLOCK_RESERVE
     count = min(most, share // size, most if chunks is None else chunks)
     if count > 1:
         return count

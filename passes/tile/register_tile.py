@@ -126,9 +126,22 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     return None
 
 
+def scheduled_strips(launch: LaunchOp) -> dict[int, int]:
+    """How many neighbours a thread's tile has along an axis, where the schedule says it."""
+    schedule = launch.schedule
+    if schedule is None:
+        return {}
+    strips = {schedule.get(key): schedule.get(f"strip_{key}") for key in ("m", "n")}
+    return {a: size for a, size in strips.items() if a is not None and size is not None}
+
+
 def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
-    """Make each point of a launch compute a block of `tiles[axis]` elements along each axis."""
+    """Make each point of a launch compute a block of `tiles[axis]` elements along each axis.
+
+    They are neighbours, or strips of neighbours that are as far apart as all threads' strips are long.
+    """
     axes = list(launch.axes.data)
+    strips = scheduled_strips(launch)
     for axis, size in tiles.items():
         axes[axis] = AxisAttr(axes[axis].extent.data // size, axes[axis].level.data)
     launch.axes = ArrayAttr(axes)
@@ -138,7 +151,7 @@ def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
     for offsets in _offsets(tiles):
         values: dict[SSAValue, SSAValue] = {}
         old = {
-            arguments[axis]: AffineExpr.dimension(axis) * size + offsets[axis]
+            arguments[axis]: _element(axis, offsets[axis], axes[axis], strips.get(axis, size))
             for axis, size in tiles.items()
         }
         for op in original:
@@ -169,6 +182,14 @@ def _retarget(
         replaced: dict[SSAValue, SSAValue] = dict(zip(results, new.results, strict=True))
         for key, value in values.items():
             values[key] = replaced.get(value, value)
+
+
+def _element(axis: int, number: int, threads: AxisAttr, strip: int) -> AffineExpr:
+    """Where an element of a thread's tile stands along an axis of that many threads."""
+    start = number % strip
+    if number >= strip:
+        start += number // strip * static_extent(threads.extent.data) * strip
+    return AffineExpr.dimension(axis) * strip + start
 
 
 def _offsets(tiles: dict[int, int]) -> list[dict[int, int]]:

@@ -64,6 +64,7 @@ class SchedulePass(ModulePass):
     block_k: int | None = None
     thread_m: int | None = None
     thread_n: int | None = None
+    split_k: int | None = None
     stages: int | None = None
     transport: str | None = None
 
@@ -106,21 +107,33 @@ class SchedulePass(ModulePass):
                 continue
             contraction, best = chosen
             problem = problem_of(contraction, launch)
+            target = get_target(self.target)
             for tiling in best.neighbours():
-                if problem.illegal(tiling) is None and _are_boxes(contraction, launch, tiling):
+                legal = problem.illegal(tiling, target) is None
+                if (
+                    legal
+                    and tiling in problem.splits(tiling, [tiling.split_k])
+                    and _are_boxes(contraction, launch, tiling)
+                ):
                     found[replace(self, **tiling.choices)] = None
         return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        processors = get_target(self.target).processors
         with hints_of(op):
             for name, launch in _launches(op):
                 if (chosen := self._choose(name, launch)) is None:
                     continue
                 contraction, best = chosen
                 choices = {**best.choices, **self.copies}
-                launch.schedule = ScheduleAttr(m=contraction.m, n=contraction.n, **choices)
+                schedule = ScheduleAttr(m=contraction.m, n=contraction.n, **choices)
+                launch.schedule = schedule if best.split_k > 1 else schedule.without("split_k")
                 reason = f"blocks of {best.block_m} by {best.block_n}"
                 reason += f", threads of {best.thread_m} by {best.thread_n}"
+                if best.split_k > 1:
+                    blocks = problem_of(contraction, launch).blocks(best)
+                    reason += f", K in {best.split_k} parts: {blocks} blocks instead of "
+                    reason += f"{blocks // best.split_k} for {processors} multiprocessors"
                 record(self.name, name, True, reason, launch)
 
     def _choose(self, name: str, launch: LaunchOp) -> tuple[Contraction, Tiling] | None:

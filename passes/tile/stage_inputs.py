@@ -264,7 +264,7 @@ class StageInputsPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        limit = get_target(self.target).shared_bytes
+        limit = get_target(self.target).block_shared_bytes
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
                 self._apply(kernel.sym_name.data, launch, limit)

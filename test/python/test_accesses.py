@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from deplo import interpreter
 from deplo.analysis.bank_conflicts import conflict_degree, slab_shape
 from deplo.dialects.loop import LoadOp
-from deplo.dialects.tile import LaunchOp, StageOp
+from deplo.dialects.tile import StageOp, enclosing_launch
 from deplo.interpreter import AccessRow, access_rows
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.schedule import SchedulePass
@@ -140,9 +140,9 @@ def test_the_machine_counts_the_conflicts_that_the_analysis_predicts(
 
 def predictions(module: ModuleOp) -> dict[str, list[int]]:
     """The turns of each load of each slab, as `analysis/bank_conflicts.py` has them."""
-    (launch,) = [op for op in module.walk() if isinstance(op, LaunchOp)]
     found: dict[str, list[int]] = {}
     for stage in (op for op in module.walk() if isinstance(op, StageOp)):
+        launch = enclosing_launch(stage)
         pad = 0 if stage.pad is None else stage.pad.value.data
         loads = [use.operation for use in stage.slab.uses]
         found[stage.slab.name_hint or ""] = sorted(

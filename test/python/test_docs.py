@@ -202,7 +202,9 @@ def scratch_copy(page: Path, parent: Path) -> Path:
             path, _, anchor = listing.what.partition(" after ")
             lines = (copy / path).read_text().splitlines(keepends=True)
             place = lines.index(f"{anchor}\n") + 1
-            indented = textwrap.indent(listing.text, "    ") if anchor.endswith("{") else listing.text
+            indented = (
+                textwrap.indent(listing.text, "    ") if anchor.endswith("{") else listing.text
+            )
             (copy / path).write_text("".join([*lines[:place], indented, *lines[place:]]))
     return copy
 

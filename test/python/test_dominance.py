@@ -46,7 +46,9 @@ def test_value_does_not_leave_its_region():
     branch = main.body.block.first_op
     inner = branch.regions[0].block.first_op.results[0]
     main.body.block.last_op.operands[0] = inner
-    with pytest.raises(DominanceError, match=r"operand #0 \(%inner\) is defined in a region") as caught:
+    with pytest.raises(
+        DominanceError, match=r"operand #0 \(%inner\) is defined in a region"
+    ) as caught:
         check_dominance(module)
     assert caught.value.op is main.body.block.last_op
 

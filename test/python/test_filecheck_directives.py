@@ -72,7 +72,12 @@ def test_misspellings_are_found(line):
 
 @pytest.mark.parametrize(
     "line",
-    ["// CHECK: a", "// CHECK-COUNT-2: a", "//CHECK-SAME{LITERAL}: [[a", "// A sentence: with colon"],
+    [
+        "// CHECK: a",
+        "// CHECK-COUNT-2: a",
+        "//CHECK-SAME{LITERAL}: [[a",
+        "// A sentence: with colon",
+    ],
 )
 def test_directives_and_prose_pass(line):
     assert misspelt(line) == []

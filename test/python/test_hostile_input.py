@@ -17,8 +17,14 @@ PASSING = {
     "symbol_that_looks_like_code": b'func.func private @"evil\\0A}; system(1); //"()',
 }
 FAILING = {
-    "nested_regions": (b'"builtin.module"() ({' * 300 + b"}) : () -> ()" * 300, "regions are nested"),
-    "nested_attributes": (b'"test.op"() {a = ' + b"[" * 1000 + b"]" * 1000, "attributes are nested"),
+    "nested_regions": (
+        b'"builtin.module"() ({' * 300 + b"}) : () -> ()" * 300,
+        "regions are nested",
+    ),
+    "nested_attributes": (
+        b'"test.op"() {a = ' + b"[" * 1000 + b"]" * 1000,
+        "attributes are nested",
+    ),
     "nested_types": (
         b"func.func private @f(" + b"tuple<" * 500 + b"i32" + b">" * 500 + b")",
         "attributes are nested",
@@ -47,7 +53,10 @@ FAILING = {
     ),
     "wide_integer": (b"%0 = arith.constant 1 : i99999999999", "limited to 65536 bits"),
     "long_integer": (b"%0 = arith.constant " + b"9" * 5000 + b" : i32", "too many digits"),
-    "invalid_utf8": (b"func.func @f() {\n  \xff\xfe }", "<stdin>:2:3: error: invalid UTF-8 at byte 19"),
+    "invalid_utf8": (
+        b"func.func @f() {\n  \xff\xfe }",
+        "<stdin>:2:3: error: invalid UTF-8 at byte 19",
+    ),
     "nul": (b"func.func @f() {\n \x00 }", "<stdin>:2:2: error: Unexpected character"),
     "unterminated_string": (b'func.func @"abc', "<stdin>:1:12: error: End of file"),
     "unknown_op": (b"%0 = arith.adi %a, %b : i32", "unknown op 'arith.adi'; did you mean"),

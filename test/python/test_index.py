@@ -14,9 +14,7 @@ D = [AffineExpr.dimension(i) for i in range(3)]
 
 
 def expressions():
-    leaves = st.one_of(
-        st.sampled_from(D), st.integers(-20, 20).map(AffineExpr.constant)
-    )
+    leaves = st.one_of(st.sampled_from(D), st.integers(-20, 20).map(AffineExpr.constant))
 
     def extend(inner):
         divisors = st.integers(1, 12)
@@ -76,7 +74,13 @@ def test_simplify_finds(expr, ranges, expected):
 
 @pytest.mark.parametrize(
     ("source", "target"),
-    [((2, 3, 4), (24,)), ((4, 6), (2, 2, 6)), ((2, 3, 4), (6, 4)), ((6, 4), (2, 3, 4)), ((1, 5), (5,))],
+    [
+        ((2, 3, 4), (24,)),
+        ((4, 6), (2, 2, 6)),
+        ((2, 3, 4), (6, 4)),
+        ((6, 4), (2, 3, 4)),
+        ((1, 5), (5,)),
+    ],
 )
 def test_a_reshape_and_its_inverse_cancel(source, target):
     ranges = [(0, n - 1) for n in source]

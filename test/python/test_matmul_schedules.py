@@ -25,6 +25,7 @@ SCHEDULES = {
     "small": {"block_m": 8, "block_n": 8, "block_k": 8, "thread_m": 1, "thread_n": 1},
     "tall": {"block_m": 32, "block_n": 8, "block_k": 4, "thread_m": 4, "thread_n": 1},
     "wide": {"block_m": 16, "block_n": 64, "block_k": 16, "thread_m": 2, "thread_n": 8},
+    "split": {"block_m": 16, "block_n": 16, "thread_m": 2, "thread_n": 2, "split_k": 3},
 }
 
 
@@ -105,12 +106,13 @@ def test_a_product_of_any_size(m: int, n: int, k: int, schedule: str, transposed
     check(module, m, n, k, transposed=transposed)
 
 
+@pytest.mark.parametrize("schedule", [{}, {"split_k": 3}], ids=["whole", "split"])
 @pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])
-def test_a_product_of_dynamic_sizes(transposed: bool) -> None:
+def test_a_product_of_dynamic_sizes(transposed: bool, schedule: dict[str, int]) -> None:
     listed = ", ".join(f'#sym.size<"{name}", 1, 4096>' for name in ("rows", "depth"))
     sizes = f"attributes {{sym.sizes = [{listed}]}}"
     text = product("s0", 40, "s1", transposed=transposed, sizes=sizes)
-    module, staged = lowered(text, "sm_80", {})
+    module, staged = lowered(text, "sm_80", schedule)
     assert staged == 2
     for m, k in ((1, 1), (64, 64), (65, 17), (100, 129)):
         check(module, m, 40, k, transposed=transposed)
@@ -126,7 +128,7 @@ def test_the_neighbours_of_a_schedule_compute_the_same() -> None:
     own = passes["schedule"]
     own.apply(make_context(), module)
     (launch,) = [op for op in module.walk() if isinstance(op, LaunchOp)]
-    chosen = {key: launch.schedule.get(key) for key in space[0].asked}
+    chosen = {key: launch.schedule.get(key) or 1 for key in space[0].asked}
     assert len(space) >= 8
     for each in space:
         ((key, value),) = [pair for pair in each.asked.items() if chosen[pair[0]] != pair[1]]

@@ -33,7 +33,7 @@ def plan(target: str) -> Plan:
     return Plan(target, (), (), (step,), (), 0, (Kernel("scale", SOURCE, ()),))
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_120"])
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_100a", "sm_120"])
 def test_a_kernel_compiles_and_reports_its_resources(architecture: str) -> None:
     cubin = compile_cuda(SOURCE, architecture)
     assert cubin.code[:4] == b"\x7fELF"

@@ -5,7 +5,7 @@
 // RUN: deplo-opt %s -p blockify-launch{target=cpu} --split-input-file --check-each-pass >/dev/null
 // RUN: not deplo-opt %s -p blockify-launch{target=sm_1} --split-input-file 2>&1 | FileCheck %s --check-prefix=TARGET
 
-// TARGET: error: {{.*}}unknown target 'sm_1'; deplo compiles for cpu, sm_80, sm_90a, sm_120
+// TARGET: error: {{.*}}unknown target 'sm_1'; deplo compiles for cpu, sm_80, sm_90a, sm_100a, sm_120
 
 // The inner axis is split, 18944 = 74 * 256; indices are recomposed.
 // CHECK-LABEL: loop.kernel @gelu

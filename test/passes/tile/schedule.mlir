@@ -5,7 +5,7 @@
 // x @ W^T: the model chooses, options override it, and what is decided stays.
 // CHECK-LABEL: loop.kernel @linear
 // CHECK:         tile.launch (%i = 512 : thread, %j = 3584 : thread) schedule(#tile.schedule<m = 0, n = 1,
-// CHECK-SAME:      block_m = 128, block_n = 128, block_k = 16, thread_m = 8, thread_n = 8>)
+// CHECK-SAME:      block_m = 64, block_n = 128, block_k = 16, thread_m = 8, thread_n = 8>)
 // REMARK: remark: schedule: linear: blocks of 16 by 16, threads of 2 by 2
 // REMARK: remark: schedule: linear: declined: it has a schedule already
 // CPU: remark: schedule: linear: declined: a CPU's schedule is decided by the passes that carry it out
