@@ -50,8 +50,8 @@ CHUNK_LATENCY = 800
 LAUNCH_CYCLES = 4000
 """What one more kernel costs: about 2 us."""
 
-BASE_REGISTERS, REGISTERS_PER_SUM = 44, 1.625
-"""What ptxas 13 needs for tiles of 4 to 64 elements, of one result or two, is this within 4 registers."""
+BASE_REGISTERS, REGISTERS_PER_SUM = 24, 1.625
+"""What ptxas 13 needs for tiles of 4 to 64 sums is this within 10 registers; for 128 it takes all."""
 
 SPARE_REGISTERS = 1 / 8
 """The part of a thread's registers that the estimate leaves free."""

@@ -110,6 +110,10 @@ def scheduled_tiles(launch: LaunchOp) -> dict[int, int] | None:
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why a launch is not tiled, or None if it is."""
     if target.is_gpu:
+        if launch.schedule is None or launch.schedule.get("thread_m") is None:
+            return "the schedule gives threads no tiles"
+        if launch.schedule.get("threads") is not None:
+            return "the tiles are in registers already"
         return "on a GPU the operands must be staged first"
     if launch.schedule is not None or launch.extents(Level.BLOCK):
         return "the launch is partitioned already"

@@ -1,6 +1,6 @@
 // RUN: deplo-opt %s -p register-tile --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p register-tile --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p register-tile{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s -p register-tile{target=sm_90a},register-tile{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: deplo-opt %s -p register-tile --split-input-file --check-each-pass >/dev/null
 
 // x @ W^T with a bias, 6 by 10: a tile of 3 by 2 loads 5 elements for 6 products.
@@ -14,7 +14,7 @@
 // CHECK:           loop.store %{{.+}}, %out[%i * 3, %j * 2 + 1]
 // CHECK:           loop.store %{{.+}}, %out[%i * 3 + 2, %j * 2 + 1]
 // REMARK: remark: register-tile: linear: each thread computes 3 by 2 elements
-// GPU: remark: register-tile: linear: declined: on a GPU the operands must be staged first
+// GPU: remark: register-tile: linear: declined: the schedule gives threads no tiles
 func.func @main(%x: tensor<6x8xf32>, %w: tensor<10x8xf32>, %b: tensor<10xf32>) -> tensor<6x10xf32> {
   %y = loop.kernel @linear(%x, %w, %b) : (tensor<6x8xf32>, tensor<10x8xf32>, tensor<10xf32>) -> tensor<6x10xf32> {
   ^bb0(%x: memref<6x8xf32>, %w: memref<10x8xf32>, %b: memref<10xf32>, %out: memref<6x10xf32>):
@@ -168,4 +168,47 @@ func.func @main(%x: tensor<4x32xf32>) -> tensor<32xf32> {
     }
   }
   func.return %y : tensor<32xf32>
+}
+
+// -----
+
+// What the schedule of a staged launch says: strips of 2 columns, 8 apart. What is not staged yet waits.
+// CHECK-LABEL: loop.kernel @strips
+// CHECK:         tile.launch (%i = 8 : thread, %j = 4 : thread) schedule(#tile.schedule<{{.*}}, strip_n = 2, threads = 32>)
+// CHECK:           loop.store %{{.+}}, %out[%i, %j * 2] :
+// CHECK:           loop.store %{{.+}}, %out[%i, %j * 2 + 1] :
+// CHECK:           loop.store %{{.+}}, %out[%i, %j * 2 + 8] :
+// CHECK:           loop.store %{{.+}}, %out[%i, %j * 2 + 9] :
+// GPU: remark: register-tile: strips: each thread computes 4 elements
+// GPU: remark: register-tile: strips: declined: the tiles are in registers already
+// GPU: remark: register-tile: waits: declined: on a GPU the operands must be staged first
+func.func @main(%x: tensor<8x4xf32>) -> tensor<8x16xf32> {
+  %y = loop.kernel @strips(%x) : (tensor<8x4xf32>) -> tensor<8x16xf32> {
+  ^bb0(%x: memref<8x4xf32>, %out: memref<8x16xf32>):
+    tile.launch (%i = 8 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 8, block_n = 16, block_k = 4, thread_m = 1, thread_n = 4, strip_n = 2>) {
+      %xs = tile.stage %x[0, 0] : memref<8x4xf32> -> memref<8x4xf32, "shared">
+      %s = loop.for %k = 0 to 4 reduce(add) -> f32 {
+        %p = loop.load %xs[%i, %k] : memref<8x4xf32, "shared">
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<8x16xf32>
+    }
+  }
+  func.return %y : tensor<8x16xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8x4xf32>) -> tensor<8x16xf32> {
+  %y = loop.kernel @waits(%x) : (tensor<8x4xf32>) -> tensor<8x16xf32> {
+  ^bb0(%x: memref<8x4xf32>, %out: memref<8x16xf32>):
+    tile.launch (%i = 8 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 8, block_n = 16, block_k = 4, thread_m = 1, thread_n = 4>) {
+      %s = loop.for %k = 0 to 4 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<8x4xf32>
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<8x16xf32>
+    }
+  }
+  func.return %y : tensor<8x16xf32>
 }
