@@ -8,7 +8,9 @@ import itertools
 import numpy as np
 import pytest
 from kernel_programs import cubin
+from test_matmul_schedules import check as check_linear
 from test_matmul_schedules import lowered
+from test_matmul_schedules import product as linear
 from xdsl.dialects.builtin import ModuleOp, f32
 
 from deplo import interpreter
@@ -117,6 +119,17 @@ def test_every_transport_brings_the_operands(
     rows = (k, k if transposed else n)
     assert copied(module) == possible(transport, rows, 4 if element == "f32" else 2)
     check(module, *sizes, element, transposed=transposed)
+
+
+@pytest.mark.parametrize("transport", ["cp_async", "tma"])
+def test_a_product_of_dynamic_rows(transport: str) -> None:
+    """Rows that end anywhere: what is past the end is zeros, by a condition or by the copy engine."""
+    sizes = 'attributes {sym.sizes = [#sym.size<"rows", 1, 4096>]}'
+    text = linear("s0", 40, 64, transposed=True, sizes=sizes)
+    module, _ = lowered(text, "sm_90a", {"transport": transport})
+    assert copied(module)[transport] == 2
+    for m in (1, 65):
+        check_linear(module, m, 40, 64, transposed=True)
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_120"])
