@@ -61,8 +61,8 @@ def conflict_degree(
     for values in lanes(launch):
         dims = [values.get(arguments.index(v), 0) if v in arguments else 0 for v in op.indices]
         index = [expr.eval(dims, ()) for expr in op.map.data.results]
-        place = swizzled(_offset(index, shape, swizzle // size) * size, swizzle) // size
-        places.append(place)
+        offset = _offset(index, shape, swizzle // size)
+        places.append(swizzled(offset * size, swizzle) // size)
     return turns(places, size)
 
 

@@ -39,6 +39,8 @@ class Target:
     """Shared memory of a multiprocessor."""
     block_shared_bytes: int = 0
     """Shared memory that one block can have, where a kernel asks for more than 48 KB."""
+    has_copy_engine: bool = False
+    """Whether boxes of tensors can be copied by one instruction (PTX ISA, "cp.async.bulk.tensor")."""
     registers: int = 0
     """Registers of a multiprocessor."""
     thread_registers: int = 0
@@ -83,6 +85,7 @@ TARGETS = {
             processors=132,
             shared_bytes=228 * KIB,
             block_shared_bytes=227 * KIB,
+            has_copy_engine=True,
             resident_threads=2048,
             resident_blocks=32,
             l2_bytes=50 * MIB,
@@ -95,6 +98,7 @@ TARGETS = {
             processors=148,
             shared_bytes=228 * KIB,
             block_shared_bytes=227 * KIB,
+            has_copy_engine=True,
             resident_threads=2048,
             resident_blocks=32,
             l2_bytes=126 * MIB,
@@ -107,6 +111,7 @@ TARGETS = {
             processors=170,
             shared_bytes=100 * KIB,
             block_shared_bytes=99 * KIB,
+            has_copy_engine=True,
             resident_threads=1536,
             resident_blocks=24,
             l2_bytes=96 * MIB,

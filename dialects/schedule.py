@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -29,6 +30,17 @@ class Transport(StrEnum):
     SYNC = "sync"
     CP_ASYNC = "cp_async"
     TMA = "tma"
+
+
+@irdl_attr_definition
+class TransportAttr(EnumAttribute[Transport], SpacedOpaqueSyntaxAttribute):
+    """How a slab is filled: `#tile<transport cp_async>`."""
+
+    name = "tile.transport"
+
+
+SWIZZLE_BYTES = (32, 64, 128)
+"""Widths of the rows within which the copy engine may exchange units of 16 bytes."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from .alignment import divisor
 from .scalars import storage_bytes, verify_element
+from .schedule import SWIZZLE_BYTES
 from .sizes import extent_expr, shape_of
-from .tile import SHARED, SWIZZLE_BYTES
+from .tile import SHARED
 
 MAX_RANK = 5
 MAX_EXTENT = 256

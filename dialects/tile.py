@@ -72,7 +72,7 @@ from xdsl.utils.str_enum import StrEnum
 from .index import AffineIndex, affine_map, normalize_operands, verify_access
 from .loop import ForOp
 from .scalars import Combiner, CombinerAttr, verify_combiner
-from .schedule import ScheduleAttr, Transport
+from .schedule import SWIZZLE_BYTES, ScheduleAttr, Transport, TransportAttr
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 
 SHARED = StringAttr("shared")
@@ -85,9 +85,6 @@ MAX_THREADS = 1024
 
 MAX_BUFFERS = 5
 """Buffers that a slab may have; what is on its way in four of them hides the longest latency."""
-
-SWIZZLE_BYTES = (32, 64, 128)
-"""Widths of the rows within which a slab's units of 16 bytes may be exchanged."""
 
 PIPELINED = "pipelined"
 """Marks a loop that starts to copy the slabs of later iterations before it computes its own."""
@@ -105,13 +102,6 @@ class LevelAttr(EnumAttribute[Level], SpacedOpaqueSyntaxAttribute):
     """The level of a launch axis: `#tile<level block>`."""
 
     name = "tile.level"
-
-
-@irdl_attr_definition
-class TransportAttr(EnumAttribute[Transport], SpacedOpaqueSyntaxAttribute):
-    """How a slab is filled: `#tile<transport cp_async>`."""
-
-    name = "tile.transport"
 
 
 @irdl_attr_definition

@@ -234,7 +234,8 @@ class _Ring:
             _async_copy(body, stage, (index, operands), self.memory[stage], place, vector, open_)
         else:
             value = _load_or_zero(body, stage, index, operands, open_)
-            body.insert(StoreOp(value, self.memory[stage], place, operands))
+            store = body.insert(StoreOp(value, self.memory[stage], place, operands))
+            store.location = stage.location
 
     def _origin(self, stage: StageOp, chunk: _Chunk) -> Index:
         """Where an iteration's slab begins in its source."""
@@ -306,11 +307,12 @@ def _load_or_zero(
 ) -> SSAValue:
     """The element of the source at `index`, or 0 past its end."""
     assert isinstance(stage.source.type, MemRefType)
+    load = LoadOp(stage.source, index, operands)
+    load.location = stage.location
     if not open_:
-        return body.insert(LoadOp(stage.source, index, operands)).result
+        return body.insert(load).result
     element = stage.source.type.element_type
     inside = body.insert(TestOp(open_, operands))
-    load = LoadOp(stage.source, index, operands)
     then = Block([load, scf.YieldOp(load.result)])
     otherwise = Block()
     zero = emit_constant(Builder(InsertPoint.at_end(otherwise)), 0, element)

@@ -20,8 +20,8 @@ from ...analysis.copies import copy_elements
 from ...analysis.targets import get_target
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
-from ...dialects.schedule import Transport
-from ...dialects.tile import LaunchOp, StageOp, TransportAttr
+from ...dialects.schedule import Transport, TransportAttr
+from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 
 

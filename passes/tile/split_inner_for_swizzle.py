@@ -21,8 +21,8 @@ from xdsl.passes import ModulePass
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
 from ...analysis.copies import bulk_refusal
 from ...dialects.loop import KernelOp
-from ...dialects.schedule import Transport
-from ...dialects.tile import SWIZZLE_BYTES, LaunchOp, StageOp
+from ...dialects.schedule import SWIZZLE_BYTES, Transport
+from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 
 

@@ -20,8 +20,8 @@ from xdsl.passes import ModulePass
 from ...analysis.copies import bulk_refusal
 from ...analysis.targets import Target, get_target
 from ...dialects.loop import ForOp, KernelOp
-from ...dialects.schedule import Transport
-from ...dialects.tile import LaunchOp, StageOp, TransportAttr
+from ...dialects.schedule import Transport, TransportAttr
+from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 
 

@@ -17,7 +17,7 @@ from deplo.interpreter import ProgramError
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.schedule import SchedulePass
 
-THREADS = {"block_m": 8, "block_n": 8, "thread_m": 1, "thread_n": 1}
+THREADS = {"block_m": 8, "block_n": 8, "thread_m": 1, "thread_n": 1, "split_k": 1}
 
 
 @dataclass(frozen=True)

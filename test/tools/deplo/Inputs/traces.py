@@ -13,6 +13,11 @@ PROGRAMS = {
         "--schedule",
         "BM=16,BN=16,FM=2,FN=2",
     ],
+    "linear by tma": [
+        "nn.Linear(3584,3584,bias=False)(torch.randn(512,3584))",
+        "--schedule",
+        "BM=16,BN=16,FM=2,FN=2,transport=tma",
+    ],
     "few rows": ["nn.Linear(3584,512,bias=False)(torch.randn(32,3584))"],
     "swiglu": [
         "g=torch.randn(32,64); F.linear(torch.randn(32,128), torch.randn(64,128)) * F.silu(g)",
