@@ -81,7 +81,6 @@ TARGETS = {
         ),
         _gpu(  # H200 SXM
             "sm_90a",
-            has_copy_engine=True,
             processors=132,
             shared_bytes=228 * KIB,
             block_shared_bytes=227 * KIB,
@@ -94,7 +93,6 @@ TARGETS = {
         ),
         _gpu(  # B200
             "sm_100a",
-            has_copy_engine=True,
             processors=148,
             shared_bytes=228 * KIB,
             block_shared_bytes=227 * KIB,
@@ -107,7 +105,6 @@ TARGETS = {
         ),
         _gpu(  # GeForce RTX 5090
             "sm_120",
-            has_copy_engine=True,
             processors=170,
             shared_bytes=100 * KIB,
             block_shared_bytes=99 * KIB,

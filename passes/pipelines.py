@@ -51,6 +51,8 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "split-matmul-k{target=$target}",
         "chunk-matmul-k",
         "register-tile{target=$target}",
+        "split-reduce{target=$target}",
+        "chunk-reduce{target=$target}",
         "cooperative-reduce{target=$target}",
         "keep-rows{target=$target}",
         "blockify-launch{target=$target}",
@@ -65,7 +67,13 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "pipeline-k-outer",
         "mark-unroll{target=$target}",
     ),
-    "tile-to-kernel": ("materialize-tile", "vectorize-accesses", "inline-calls", "assign-arena"),
+    "tile-to-kernel": (
+        "materialize-tile",
+        "vectorize-accesses",
+        "elide-barriers",
+        "inline-calls",
+        "assign-arena",
+    ),
     "kernel-to-cuda": ("lower-to-cuda",),
     "tile-to-llvm": (
         "lower-tile-to-scf",

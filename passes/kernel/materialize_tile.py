@@ -78,10 +78,12 @@ def _lower_combine(op: CombineOp, launch_args: list[SSAValue], machine: Machine)
         result = _fold_shared(builder, op, in_warp, machine, WARP, group // WARP)
     elif innermost:
         result = _fold_shared(builder, op, op.value, machine, 1, group)
+    elif positions == list(range(len(positions))):
+        result = _fold_shared(builder, op, op.value, machine, 1, group, machine.threads // group)
     else:
         raise DeploError(
             f"materialize-tile: 'tile.combine' at {op.location} combines over thread axes that are "
-            "not the innermost ones; reorder the launch's axes"
+            "neither the innermost nor the outermost ones; reorder the launch's axes"
         )
     result.name_hint = op.result.name_hint
     op.result.replace_all_uses_with(result)
@@ -102,9 +104,15 @@ def _butterfly(builder: Builder, op: CombineOp, value: SSAValue, lanes: int) -> 
 
 
 def _fold_shared(
-    builder: Builder, op: CombineOp, value: SSAValue, machine: Machine, stride: int, parts: int
+    builder: Builder,
+    op: CombineOp,
+    value: SSAValue,
+    machine: Machine,
+    stride: int,
+    parts: int,
+    apart: int = 1,
 ) -> SSAValue:
-    """Fold the values of `parts` consecutive slots; slot s is written by thread s * stride."""
+    """Fold the values of `parts` slots that are `apart`; slot s is written by thread s * stride."""
     slots = machine.threads // stride
     name = f"{op.value.name_hint or 'partial'}_smem"
     buffer = machine.shared([slots], value.type, name)
@@ -122,7 +130,8 @@ def _fold_shared(
     block = Block(arg_types=[IndexType()])
     block.args[0].name_hint = "part"
     ranges = [(0, parts - 1), (0, machine.threads - 1)]
-    source = simplify(D1 // (stride * parts) * parts + D0, ranges)
+    group = D1 // (stride * parts) * parts + D0
+    source = simplify(group if apart == 1 else D0 * apart + D1 % apart, ranges)
     load = LoadOp(buffer, [source], [block.args[0], machine.thread])
     load.result.name_hint = op.value.name_hint
     block.add_ops([load, YieldOp(load.result)])

@@ -22,7 +22,8 @@ masked: there a reduction contributes its identity. What stands between the swee
 what is stored there, one thread stores.
 
 Declined are CPU targets, kernels without a reduction, contractions (operands that depend on different
-axes of the launch want a register tile instead), and short sweeps that do not run along rows.
+axes of the launch want a register tile instead), reductions over columns (`chunk-reduce` has them), and short
+sweeps that do not run along rows.
 """
 
 from __future__ import annotations
@@ -101,6 +102,16 @@ def is_row_sweep(sweep: ForOp) -> bool:
     return any(is_unit_stride(op, counter) for op in accesses_along(counter, block))
 
 
+def reduces_columns(launch: LaunchOp) -> bool:
+    """Whether neighbouring points of a launch read neighbours in memory, and no sweep runs along them."""
+    if not launch.axes:
+        return False
+    last = launch.body.block.args[-1]
+    sweeps = [sweep for sweep in _sweeps(launch) if sweep.res]
+    loads = [op for s in sweeps for op in accesses_along(last, s.body.block)]
+    return any(is_unit_stride(op, last) for op in loads) and not any(map(is_row_sweep, sweeps))
+
+
 def _between(launch: LaunchOp) -> list[Operation]:
     """What stands between the sweeps and is no store."""
     return [op for op in launch.body.block.ops if not isinstance(op, ForOp | StoreOp)]
@@ -111,8 +122,8 @@ def _checks(launch: LaunchOp) -> bool:
     return any(isinstance(op, CheckedIndexOp | AssertOp | scf.IfOp) for op in _between(launch))
 
 
-def decline_reason(launch: LaunchOp, target: Target) -> str | None:
-    """Why the threads of a block do not share the sweeps, or None if they do."""
+def obstacle(launch: LaunchOp, target: Target) -> str | None:
+    """Why threads cannot share the sweeps of a launch, or None if they can."""
     if not target.is_gpu:
         return "a block of a CPU has one thread"
     if launch.is_partitioned:
@@ -121,19 +132,28 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         return "the schedule gives each thread a tile of its own"
     if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
         return "its threads already work together"
-    sweeps = _sweeps(launch)
-    if not any(sweep.res for sweep in sweeps):
+    if not any(sweep.res for sweep in _sweeps(launch)):
         return "no reduce loop in the body"
-    longest = max(sweeps, key=lambda sweep: trips(sweep.extent.data))
-    length = trips(longest.extent.data)
-    if length < SHORTEST:
-        return f"the longest sweep has {length} iterations, which one thread runs"
-    if length < WARP and not is_row_sweep(longest):
-        return f"the longest sweep has {length} iterations, which are not neighbours in memory"
     if any(isinstance(inner, StoreOp) for op in _between(launch) for inner in op.walk()):
         return "it stores under a condition between the sweeps"
     if is_contraction(launch):
         return "a contraction: its operands depend on different axes of the launch"
+    return None
+
+
+def decline_reason(launch: LaunchOp, target: Target) -> str | None:
+    """Why the sweeps of a launch are not shared by threads along rows, or None if they are."""
+    reason = obstacle(launch, target)
+    if reason is not None:
+        return reason
+    longest = max(_sweeps(launch), key=lambda sweep: trips(sweep.extent.data))
+    length = trips(longest.extent.data)
+    if length < SHORTEST:
+        return f"the longest sweep has {length} iterations, which one thread runs"
+    if reduces_columns(launch):
+        return "a reduction over columns: neighbouring threads read neighbours as it is"
+    if length < WARP and not is_row_sweep(longest):
+        return f"the longest sweep has {length} iterations, which are not neighbours in memory"
     return None
 
 
@@ -154,7 +174,7 @@ class RowShape:
         return self.lanes * self.rows
 
 
-def _covering(extent: Extent) -> int:
+def covering(extent: Extent) -> int:
     """The least power of two that covers an extent, or its hint."""
     return 1 << (max(trips(extent), 1) - 1).bit_length()
 
@@ -163,7 +183,7 @@ def split_rows(extents: Sequence[Extent], rows: int) -> list[Split]:
     """Share axes out so that a block has `rows` points, a power of two along each, innermost first."""
     splits: list[Split] = []
     for extent in reversed(extents):
-        size = min(_covering(extent), rows)
+        size = min(covering(extent), rows)
         rows //= size
         splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
     return splits[::-1]
@@ -185,7 +205,7 @@ def widest_vector(launch: LaunchOp) -> int:
 
 def most_rows(launch: LaunchOp) -> int:
     """The most rows that a block can have, a power of two."""
-    return 1 if _checks(launch) else prod(_covering(axis.extent.data) for axis in launch.axes)
+    return 1 if _checks(launch) else prod(covering(axis.extent.data) for axis in launch.axes)
 
 
 def choose_shape(launch: LaunchOp, target: Target) -> RowShape:
@@ -233,16 +253,22 @@ class _Sharing:
         return [*self.ends, replace_dims(expr, dims)], [*self.counters, *operands]
 
 
-def cooperate(launch: LaunchOp, shape: RowShape) -> LaunchOp:
-    """Let `shape.lanes` threads share the sweeps over each point of the launch."""
+def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> LaunchOp:
+    """Let `shape.lanes` threads share the sweeps over each point of the launch.
+
+    Neighbouring threads are lanes of one row; with `columns`, they are neighbouring points.
+    """
     schedule = ScheduleAttr(threads=shape.threads)
     if shape.vector > 1:
         schedule = schedule.with_choices(vector=shape.vector)
     splits = split_rows(launch.extents(Level.THREAD), shape.rows)
     new, ends, counters = partition(launch, splits, schedule)
-    lane = new.body.block.insert_arg(INDEX, len(new.axes))
+    axes = list(new.axes)
+    place = len(new.extents(Level.BLOCK)) if columns else len(axes)
+    lane = new.body.block.insert_arg(INDEX, place)
     lane.name_hint = "lane"
-    new.axes = ArrayAttr([*new.axes, AxisAttr(shape.lanes, Level.THREAD)])
+    axes.insert(place, AxisAttr(shape.lanes, Level.THREAD))
+    new.axes = ArrayAttr(axes)
     sharing = _Sharing(shape, lane, ends, counters)
     for op in list(new.body.block.ops):
         if isinstance(op, ForOp):

@@ -123,6 +123,22 @@ func.func @main(%x: tensor<{n}xf32>) -> tensor<{n}xf32> {{
 }}"""
 """Squares of numbers in one row, which may end anywhere."""
 
+COLUMNS = """
+func.func @main(%x: tensor<{k}x{n}xf32>) -> tensor<{n}xf32> {{
+  %y = loop.kernel @k(%x) : (tensor<{k}x{n}xf32>) -> tensor<{n}xf32> {{
+  ^bb0(%x: memref<{k}x{n}xf32>, %y: memref<{n}xf32>):
+    loop.for %j = 0 to {n} {{
+      %s = loop.for %k = 0 to {k} reduce(add) -> f32 {{
+        %v = loop.load %x[%k, %j] : memref<{k}x{n}xf32>
+        loop.yield %v : f32
+      }}
+      loop.store %s, %y[%j] : memref<{n}xf32>
+    }}
+  }}
+  func.return %y : tensor<{n}xf32>
+}}"""
+"""The sums of columns."""
+
 
 def lower(
     text: str,

@@ -166,7 +166,7 @@ MUTANTS = {
         *MATERIALIZE, "D0 % stride)", "D0 % (stride // 2))", ("combined",)
     ),
     "parts of the wrong group are folded": Mutant(
-        *MATERIALIZE, "* parts + D0, ranges", "+ D0, ranges", ("seven",)
+        *MATERIALIZE, "* parts + D0\n", "+ D0\n", ("seven",)
     ),
     "cooperative copy without its tail guard": Mutant(
         *STAGES, "if count % threads:", "if count < 0:", ("staged",)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from row_programs import EXPECTED, FLAT, SCHEDULES, inputs, lower, source
+from row_programs import COLUMNS, EXPECTED, FLAT, SCHEDULES, inputs, lower, source
 from test_mutants import CAUGHT, Mutant, mutated_pass
 from xdsl.dialects.builtin import ModuleOp
 
@@ -39,6 +39,24 @@ def test_rows_of_every_length(name: str, schedule: str) -> None:
 def test_a_row_that_ends_anywhere(schedule: str) -> None:
     for n in SIZES:
         check_flat(n, lower(FLAT.format(n=n), SCHEDULES[schedule]))
+
+
+def check_columns(k: int, n: int, module: ModuleOp) -> None:
+    (x,) = inputs(n, k)[:1]
+    check(module, [x], x.sum(0))
+
+
+@pytest.mark.parametrize("n", [1, 5, 33, 64])
+def test_columns_of_every_length(n: int) -> None:
+    for k in SIZES:
+        check_columns(k, n, lower(COLUMNS.format(k=k, n=n), {}))
+
+
+@pytest.mark.parametrize(("k", "n"), [(40000, 1), (1031, 33)])
+def test_a_long_sum_has_two_kernels(k: int, n: int) -> None:
+    module = lower(COLUMNS.format(k=k, n=n), {})
+    assert sum(isinstance(op, cuda.FuncOp) for op in module.ops) == 2
+    check_columns(k, n, module)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -126,6 +144,36 @@ MUTANTS = {
         ),
         (64, WARP),
     ),
+    "columns are combined with their neighbours": (
+        Mutant(
+            "materialize-tile",
+            "kernel.materialize_tile",
+            "D0 * apart + D1 % apart",
+            "D0 + D1 % apart",
+            ("columns",),
+        ),
+        (64, WARP),
+    ),
+    "a part is left out": (
+        Mutant(
+            "split-reduce",
+            "tile.split_reduce",
+            "        split.parts,\n        Region(body)",
+            "        split.parts - 1,\n        Region(body)",
+            ("long",),
+        ),
+        (40000, WARP),
+    ),
+    "the last part goes on past the end": (
+        Mutant(
+            "split-reduce",
+            "tile.split_reduce",
+            "extent_expr(_extent(split.sweep) - 1)",
+            "extent_expr(_extent(split.sweep))",
+            ("long",),
+        ),
+        (40003, WARP),
+    ),
     "an element is kept in the place of another": (
         Mutant(
             *KEEP,
@@ -168,6 +216,10 @@ def run(program: str, n: int, schedule: str, replaced: dict[str, object]) -> Non
     """Lower a program with some passes replaced, and check what it computes."""
     if program == "flat":
         check_flat(n, lower(FLAT.format(n=n), SCHEDULES[schedule], replaced))
+    elif program == "columns":
+        check_columns(100, n, lower(COLUMNS.format(k=100, n=n), {}, replaced))
+    elif program == "long":
+        check_columns(n, 1, lower(COLUMNS.format(k=n, n=1), {}, replaced))
     else:
         check_rows(program, n, lower(source(program, n), SCHEDULES[schedule], replaced))
 

@@ -14,17 +14,17 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK: error: {{.*}}combines over thread axes that are not the innermost ones; reorder the launch's axes
-func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  %y = loop.kernel @outer(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
-  ^bb0(%in: memref<4x8xf32>, %out: memref<4x8xf32>):
-    tile.launch (%r = 4 : thread, %t = 8 : thread) {
-      %p = loop.load %in[%r, %t] : memref<4x8xf32>
+// CHECK: error: {{.*}}combines over thread axes that are neither the innermost nor the outermost ones; reorder the launch's axes
+func.func @main(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %y = loop.kernel @middle(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  ^bb0(%in: memref<2x4x8xf32>, %out: memref<2x4x8xf32>):
+    tile.launch (%o = 2 : thread, %r = 4 : thread, %t = 8 : thread) {
+      %p = loop.load %in[%o, %r, %t] : memref<2x4x8xf32>
       %m = tile.combine max %p over(%r) : f32
-      loop.store %m, %out[%r, %t] : memref<4x8xf32>
+      loop.store %m, %out[%o, %r, %t] : memref<2x4x8xf32>
     }
   }
-  func.return %y : tensor<4x8xf32>
+  func.return %y : tensor<2x4x8xf32>
 }
 
 // -----

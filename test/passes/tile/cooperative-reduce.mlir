@@ -118,7 +118,7 @@ func.func @main(%x: tensor<43x10xf32>) -> tensor<43xf32> {
 
 // Declined: no reduction; columns; a few elements; a contraction.
 // REMARK: remark: cooperative-reduce: copy: declined: no reduce loop in the body
-// REMARK: remark: cooperative-reduce: columns: declined: the longest sweep has 8 iterations, which are not neighbours in memory
+// REMARK: remark: cooperative-reduce: columns: declined: a reduction over columns: neighbouring threads read neighbours as it is
 // REMARK: remark: cooperative-reduce: tiny: declined: the longest sweep has 3 iterations, which one thread runs
 // REMARK: remark: cooperative-reduce: matmul: declined: a contraction: its operands depend on different axes of the launch
 // REMARK: remark: cooperative-reduce: together: declined: its threads already work together

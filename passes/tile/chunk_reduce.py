@@ -1,0 +1,93 @@
+"""`chunk-reduce`: the threads of a block share the sweeps over a few columns, each a chunk of every one.
+
+    tile.launch (%j = 1024 : thread) {
+      %s = loop.for %k = 0 to 512 reduce(add) -> f32 { ... %x[%k, %j] ... }
+      loop.store %s, %out[%j]
+    }
+becomes
+    tile.launch (%j_block = 32 : block, %lane = 16 : thread, %j_thread = 32 : thread) {
+      %p = loop.for %k = 0 to 32 reduce(add) -> f32 { ... %x[%k * 16 + %lane, %j_block * 32 + %j_thread] ... }
+      %s = tile.combine add %p over(%lane) : f32
+      ...
+    }
+
+Neighbouring threads have neighbouring columns, so a warp reads 32 neighbours at a time, and the sums of its
+chunks are exchanged through the scratchpad. A block gets more chunks until the machine is full of threads, or
+chunks become too short. What `cooperative-reduce` says of tails and stores holds here too.
+
+Declined are what is declined there, reductions that do not run over columns, and columns that are many or
+short enough for a thread each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...analysis.cost import hints_of, trips
+from ...analysis.targets import Target, get_target
+from ...dialects.kernel import WARP
+from ...dialects.loop import ForOp, KernelOp
+from ...dialects.tile import MAX_THREADS, LaunchOp
+from ..decisions import record
+from .cooperative_reduce import RowShape, cooperate, covering, most_rows, obstacle, reduces_columns
+
+BUSY_THREADS = 512
+"""Threads of a multiprocessor that hide what one waits for."""
+
+SHORTEST_CHUNK = 4
+"""Elements of a column that a thread takes at least."""
+
+
+def choose_chunks(launch: LaunchOp, columns: int, target: Target) -> int | str:
+    """How many threads share a column of a launch whose blocks have so many, or why one."""
+    sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
+    length = max(trips(sweep.extent.data) for sweep in sweeps)
+    points = prod(trips(axis.extent.data) for axis in launch.axes)
+    chunks = 1
+    while (
+        points * chunks < target.processors * BUSY_THREADS
+        and length >= chunks * 2 * SHORTEST_CHUNK
+        and columns * chunks * 2 <= MAX_THREADS
+    ):
+        chunks *= 2
+    if chunks > 1:
+        return chunks
+    if length < 2 * SHORTEST_CHUNK:
+        return f"columns of {length} elements are too short to share"
+    return f"{points} columns keep {target.processors} processors busy, a thread each"
+
+
+@dataclass(frozen=True)
+class ChunkReducePass(ModulePass):
+    """Let the threads of a block share the sweeps over columns."""
+
+    name = "chunk-reduce"
+
+    target: str = "sm_90a"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_target(self.target)
+        with hints_of(op):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                    self._apply(kernel.sym_name.data, launch, target)
+
+    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+        reason = obstacle(launch, target)
+        if reason is None and not reduces_columns(launch):
+            reason = "no reduction over columns"
+        last = covering(launch.axes.data[-1].extent.data) if launch.axes else 1
+        columns = min(most_rows(launch), last, WARP)
+        chunks = reason or choose_chunks(launch, columns, target)
+        if isinstance(chunks, str):
+            record(self.name, name, False, chunks, launch)
+            return
+        location = launch.location
+        cooperate(launch, RowShape(chunks, columns), columns=True)
+        reason = f"{chunks} threads share each of {columns} columns of a block"
+        record(self.name, name, True, reason, location)
