@@ -55,8 +55,6 @@ class Target:
     """What memory delivers at best."""
     clock: float = 1.0
     """Cycles of a multiprocessor in a second, boosted."""
-    has_copy_engine: bool = False
-    """Whether boxes of tensors can be copied by one instruction (PTX ISA, "cp.async.bulk.tensor")."""
 
 
 def _gpu(name: str, **limits: float) -> Target:
