@@ -22,6 +22,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..analysis.cost import points
 from ..dialects.loop import (
+    AccumulateOp,
     AssertOp,
     CheckedIndexOp,
     ForOp,
@@ -130,6 +131,8 @@ class LoopMachine:
                 self._if(op)
             case StoreOp():
                 self._store(op)
+            case AccumulateOp():
+                self._accumulate(op)
             case CheckedIndexOp() | AssertOp():
                 self._check(op)
             case StageOp():
@@ -250,7 +253,9 @@ class LoopMachine:
         place = Place(tuple(base), tuple(steps), self.shape)
         return place if place.inside(shape) else None
 
-    def _indices(self, op: LoadOp | StoreOp, shape: Sequence[int]) -> tuple[Array, ...]:
+    def _indices(
+        self, op: LoadOp | StoreOp | AccumulateOp, shape: Sequence[int]
+    ) -> tuple[Array, ...]:
         """Index arrays of one access, checked against the extents of memory where the mask is set."""
         dims = self._get_all(op.indices)
         indices: list[Array] = []
@@ -287,6 +292,18 @@ class LoopMachine:
             return np.zeros((1,) * len(self.counters), numpy_dtype(memref.element_type))
         result = buffer.elements()[(*self._lane_indices(buffer), *indices)]
         return self._align(np.asarray(result))
+
+    def _accumulate(self, op: AccumulateOp) -> None:
+        output = self.outputs[op.memref]
+        if output.data is None:
+            output.data = np.array(self.buffers[op.start].elements())
+        active = self._full(self.mask)
+        where = tuple(
+            np.broadcast_to(index, self.shape)[active] for index in self._indices(op, output.shape)
+        )
+        np.add.at(
+            as_array(output.data, MAX_ELEMENTS), where, self._full(self.get(op.value))[active]
+        )
 
     def _store(self, op: StoreOp) -> None:
         output = self.outputs[op.memref]

@@ -335,8 +335,8 @@ MUTANTS = {
     "a sweep runs before what it reads": Mutant(*SHARE, "late.add(op)", "pass", ("softmax",)),
     "elements of a register tile overlap": Mutant(
         *REGISTER,
-        "AffineExpr.dimension(axis) * size",
-        "AffineExpr.dimension(axis)",
+        "AffineExpr.dimension(axis) * strip + start",
+        "AffineExpr.dimension(axis) + start",
         ("siblings",),
         "cpu",
     ),
