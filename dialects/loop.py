@@ -64,6 +64,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .loop_access import (
     INDEX,
+    AccumulateOp,
     AssertOp,
     CheckedIndexOp,
     IndexOp,
@@ -276,6 +277,28 @@ class KernelOp(IRDLOperation):
             if op.memref in self.input_args:
                 raise VerifyException("stores to an input; a kernel writes its outputs only")
             stored.add(op.memref)
+        if isinstance(op, AccumulateOp):
+            if op.memref not in self.output_args or op.start not in self.input_args:
+                raise VerifyException("accumulates in an output, which begins as an input")
+            for use in (*op.start.uses, *op.memref.uses):
+                other = use.operation
+                pair = isinstance(other, AccumulateOp) and (other.start, other.memref)
+                if pair != (op.start, op.memref):
+                    raise VerifyException(
+                        "an output that is accumulated in, and the input that it begins as, have "
+                        "no other use"
+                    )
+            stored.add(op.memref)
+
+    @property
+    def replaced_inputs(self) -> dict[int, int]:
+        """The outputs that begin as inputs and take their place, by position."""
+        found = [op for op in self.body.walk() if isinstance(op, AccumulateOp)]
+        inputs, outputs = list(self.input_args), list(self.output_args)
+        return {
+            outputs.index(op.memref): inputs.index(op.start)  # pyright: ignore[reportArgumentType]
+            for op in found
+        }
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -313,6 +336,7 @@ Loop = Dialect(
     [
         LoadOp,
         StoreOp,
+        AccumulateOp,
         IndexOp,
         TestOp,
         CheckedIndexOp,

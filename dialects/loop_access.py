@@ -139,6 +139,50 @@ class StoreOp(IRDLOperation):
 
 
 @irdl_op_definition
+class AccumulateOp(IRDLOperation):
+    """Add to an element that others may add to: `loop.accumulate %v, %y[%i] onto %z : f32, memref<4xf32>`.
+
+    The output begins as an input, which nothing else reads; it takes that one's place in memory. In which
+    order values are added is not defined.
+    """
+
+    name = "loop.accumulate"
+
+    M: ClassVar = VarConstraint("M", MemRefType.constr())
+
+    value = operand_def()
+    memref = operand_def(M)
+    indices = var_operand_def(IndexType)
+    start = operand_def(M)
+    map = prop_def(AffineMapAttr)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = (
+        "$value `,` $memref `` custom<AffineIndex>($indices, $map) `onto` $start attr-dict "
+        "`:` type($value) `,` type($memref)"
+    )
+
+    def __init__(
+        self,
+        value: SSAValue,
+        memref: SSAValue,
+        exprs: Sequence[AffineExpr],
+        operands: Sequence[SSAValue],
+        start: SSAValue,
+    ):
+        map_attr, operands = _access(exprs, operands)
+        super().__init__(operands=[value, memref, operands, start], properties={"map": map_attr})
+
+    def verify_(self) -> None:
+        verify_access(self.map.data, self.indices, self.memref.type)
+        memref = self.memref.type
+        assert isinstance(memref, MemRefType)
+        if self.value.type != memref.element_type:
+            raise VerifyException(f"adds {self.value.type} to elements of {memref.element_type}")
+
+
+@irdl_op_definition
 class IndexOp(IRDLOperation):
     """The value of an index expression: `%o = loop.index [%i * 8 + %j]`."""
 

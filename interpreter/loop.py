@@ -22,6 +22,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..analysis.cost import points
 from ..dialects.loop import (
+    AccumulateOp,
     AssertOp,
     CheckedIndexOp,
     ForOp,
@@ -132,6 +133,8 @@ class LoopMachine:
                 self._if(op)
             case StoreOp():
                 self._store(op)
+            case AccumulateOp():
+                self._accumulate(op)
             case CheckedIndexOp() | AssertOp():
                 self._check(op)
             case StageOp():
@@ -254,7 +257,9 @@ class LoopMachine:
         place = Place(tuple(base), tuple(steps), self.shape)
         return place if place.inside(shape) else None
 
-    def _indices(self, op: LoadOp | StoreOp, shape: Sequence[int]) -> tuple[Array, ...]:
+    def _indices(
+        self, op: LoadOp | StoreOp | AccumulateOp, shape: Sequence[int]
+    ) -> tuple[Array, ...]:
         """Index arrays of one access, checked against the extents of memory where the mask is set."""
         dims = self._get_all(op.indices)
         indices: list[Array] = []
@@ -309,6 +314,18 @@ class LoopMachine:
         active = self._full(self.mask)
         places = tuple(self._full(w)[active] for w in where)
         buffer.elements()[places] = self._full(self.get(op.value))[active]
+
+    def _accumulate(self, op: AccumulateOp) -> None:
+        output = self.outputs[op.memref]
+        if output.data is None:
+            output.data = np.array(self.buffers[op.start].elements())
+        active = self._full(self.mask)
+        where = tuple(
+            np.broadcast_to(index, self.shape)[active] for index in self._indices(op, output.shape)
+        )
+        np.add.at(
+            as_array(output.data, MAX_ELEMENTS), where, self._full(self.get(op.value))[active]
+        )
 
     def _store(self, op: StoreOp) -> None:
         if op.memref in self.buffers:

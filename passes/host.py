@@ -150,8 +150,15 @@ def _launch_kernel(op: KernelOp, devices: _Devices, host: func.FuncOp) -> None:
     assert block is not None
     arguments: list[SSAValue] = list(op.inputs)
     outputs = list(op.outputs)
+    replaced = op.replaced_inputs
     device, name = devices.get(op, host)
-    arguments += _buffers(op, outputs)
+    for position, start in replaced.items():
+        _check_replaced(op, arguments[start])
+        outputs[position].replace_all_uses_with(arguments[start])
+    buffers = iter(_buffers(op, [v for i, v in enumerate(outputs) if i not in replaced]))
+    arguments += [
+        arguments[replaced[i]] if i in replaced else next(buffers) for i in range(len(outputs))
+    ]
     maps: list[SSAValue] = []
     for number, type in device.tensor_maps:
         describe = TensorMapOp(arguments[number], type)
@@ -164,6 +171,17 @@ def _launch_kernel(op: KernelOp, devices: _Devices, host: func.FuncOp) -> None:
     block.insert_op_before(launch, op)
     op.detach()
     op.erase()
+
+
+def _check_replaced(op: KernelOp, start: SSAValue) -> None:
+    """Raise DeploError unless an output may take the place of the input that it begins as."""
+    made_here = isinstance(start.owner, AllocOp)
+    launches = [u.operation for u in start.uses if not isinstance(u.operation, HostLaunchOp)]
+    if not made_here or launches != [op]:
+        raise DeploError(
+            f"kernel @{op.sym_name.data} accumulates in a value that something else needs too; it "
+            "must be a kernel's, and this its only use"
+        )
 
 
 def _lower_call(op: TensorCallOp) -> None:

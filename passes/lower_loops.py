@@ -16,7 +16,7 @@ becomes
 A loop marked as a `chunk` of the one around it goes on with the sum so far, so the outer one adds nothing.
 
 `loop.checked_index` becomes a comparison, a `kernel.assert` and an index that is safe to use.
-`loop.assert` becomes `kernel.assert`.
+`loop.assert` becomes `kernel.assert`, `loop.accumulate` becomes `kernel.atomic_add`.
 Loads, stores and index expressions stay affine for whoever turns them into addresses.
 """
 
@@ -30,9 +30,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineSymExpr
 from xdsl.rewriter import InsertPoint
 
-from ..dialects.kernel import AssertOp
+from ..dialects.kernel import AssertOp, AtomicAddOp
+from ..dialects.loop import AccumulateOp, CheckedIndexOp, ForOp, IndexOp, LoadOp
 from ..dialects.loop import AssertOp as LoopAssertOp
-from ..dialects.loop import CheckedIndexOp, ForOp, IndexOp, LoadOp
 from ..dialects.scalars import Combiner, identity, is_bool
 from ..dialects.sizes import Extent, Size
 from ..dialects.syntax import scalar_attr
@@ -140,6 +140,9 @@ def _lower_block(
             _lower_checked_index(op, constants)
         elif isinstance(op, LoopAssertOp):
             _replace(op, AssertOp(op.condition, op.message.data))
+        elif isinstance(op, AccumulateOp):
+            index = (op.map.data.results, list(op.indices))
+            _replace(op, AtomicAddOp(op.value, op.memref, index))
 
 
 def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsAttr | None) -> None:

@@ -69,6 +69,11 @@ class LowerTileToScfPass(ModulePass):
 
 
 def _build(reassociate: bool, kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
+    if kernel.replaced_inputs:
+        raise DeploError(
+            f"@{name} accumulates in its output, which deplo lowers for GPUs only; split K without "
+            "`atomics`"
+        )
     blocks = launch.num_blocks if launch.num_threads != 0 else 0
     _drop_trivial_combines(launch)
     region = kernel.detach_region(kernel.body)

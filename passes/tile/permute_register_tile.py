@@ -26,7 +26,7 @@ from ...analysis.bank_conflicts import sectors, turns
 from ...analysis.cost import hints_of, trips
 from ...dialects.affine import count_symbols
 from ...dialects.kernel import WARP
-from ...dialects.loop import KernelOp, LoadOp, StoreOp
+from ...dialects.loop import AccumulateOp, KernelOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
@@ -102,7 +102,7 @@ class _Cost:
 class _Access:
     """A load or store, and where in its buffer it is for the lanes of a warp."""
 
-    def __init__(self, op: LoadOp | StoreOp, axes: Sequence[_Axis]):
+    def __init__(self, op: LoadOp | StoreOp | AccumulateOp, axes: Sequence[_Axis]):
         memref = op.memref.type
         assert isinstance(memref, MemRefType)
         self.op = op
@@ -171,7 +171,7 @@ def _is_vector(places: Sequence[Sequence[int]], width: int) -> bool:
 
 def _accesses(launch: LaunchOp, axes: Sequence[_Axis]) -> list[_Access]:
     """The accesses of a launch whose places a call does not change."""
-    found = [op for op in launch.walk() if isinstance(op, LoadOp | StoreOp)]
+    found = [op for op in launch.walk() if isinstance(op, LoadOp | StoreOp | AccumulateOp)]
     return [_Access(op, axes) for op in found if not count_symbols(op.map.data.results)]
 
 

@@ -7,7 +7,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.affine import replace_dims
-from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
+from ...dialects.loop import AccumulateOp, IndexOp, LoadOp, StoreOp, TestOp
 
 
 def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list[SSAValue]) -> None:
@@ -16,7 +16,7 @@ def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list
     An operation that reads an old counter as a value gets a `loop.index` to read.
     """
     match op:
-        case LoadOp() | StoreOp():
+        case LoadOp() | StoreOp() | AccumulateOp():
             exprs, operands = op.map.data.results, list(op.indices)
         case IndexOp():
             exprs, operands = op.map.data.results, list(op.operands_)
@@ -37,6 +37,8 @@ def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list
             new = LoadOp(op.memref, new_exprs, space)
         case StoreOp():
             new = StoreOp(op.value, op.memref, new_exprs, space)
+        case AccumulateOp():
+            new = AccumulateOp(op.value, op.memref, new_exprs, space, op.start)
         case IndexOp():
             new = IndexOp(new_exprs[0], space)
         case TestOp():

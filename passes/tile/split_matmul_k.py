@@ -22,6 +22,10 @@ becomes
 
 The parts are folded in order, so every run gives the same bits, and any epilogue may follow. The workspace is
 a tensor like any other. A part is whole chunks of `block_k`; past the end of K its contributions are masked.
+
+`split-matmul-k{atomics=true}` makes no workspace: the parts are added to the result, which begins as zeros
+(`atomic_epilogue.py`). Then the bits may differ from run to run, and an epilogue that is not linear in the
+sum is refused.
 """
 
 from __future__ import annotations
@@ -30,11 +34,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 
 from ...analysis.contraction import Contraction, operands_are_boxes
 from ...analysis.cost import hints_of
@@ -42,11 +48,13 @@ from ...analysis.targets import get_target
 from ...dialects.affine import product
 from ...dialects.loop import INDEX, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, tensor_of
+from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, tensor_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.merging import add_input, remove_input
+from ..loop.scalar_code import emit_constant
+from .atomic_epilogue import accumulate, refusal
 from .blockify_launch import blockify, split_for_gpu
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
@@ -85,15 +93,11 @@ def _sweep_of(launch: LaunchOp) -> ForOp:
     return next(op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res)
 
 
-def make_partial(kernel: KernelOp, parts: Parts) -> KernelOp | str:
-    """The kernel that leaves the sum of each part, one tensor for each reduction; or why there is none."""
-    partial = kernel.clone()
-    launch = _launch_of(partial)
+def split_sweep(launch: LaunchOp, parts: Parts) -> str | None:
+    """Give a launch an axis of parts, each of which runs a part of the sweep; or why that cannot be."""
     sweep = _sweep_of(launch)
     schedule = launch.schedule
     assert schedule is not None
-    _erase_after(sweep)
-    shape = [parts.count, *(axis.extent.data for axis in launch.axes)]
     launch.axes = ArrayAttr([AxisAttr(parts.count, Level.THREAD), *launch.axes])
     part = launch.body.block.insert_arg(INDEX, 0)
     part.name_hint = f"{sweep.induction_var.name_hint or 'k'}_part"
@@ -111,6 +115,18 @@ def make_partial(kernel: KernelOp, parts: Parts) -> KernelOp | str:
     if parts.ragged:
         inside = whole * -1 + extent_expr(parts.extent - 1)
         mask_contributions(sweep, [inside], [part, position])
+    return None
+
+
+def make_partial(kernel: KernelOp, parts: Parts) -> KernelOp | str:
+    """The kernel that leaves the sum of each part, one tensor for each reduction; or why there is none."""
+    partial = kernel.clone()
+    launch = _launch_of(partial)
+    sweep = _sweep_of(launch)
+    _erase_after(sweep)
+    shape = [parts.count, *(axis.extent.data for axis in launch.axes)]
+    if (reason := split_sweep(launch, parts)) is not None:
+        return reason
     outputs = [tensor_of(value.type, shape) for value in sweep.res]
     made = _with_outputs(partial, f"{kernel.sym_name.data}_partial", outputs)
     counters = list(launch.body.block.args)
@@ -147,6 +163,50 @@ def make_fold(kernel: KernelOp, partial: KernelOp, parts: Parts, threads: int) -
     block = prod(split.threads for split in splits)
     blockify(launch, splits, ScheduleAttr(split_k=parts.count, threads=block))
     return fold
+
+
+def make_zeros(kernel: KernelOp, threads: int) -> list[KernelOp]:
+    """Kernels that make tensors of zeros, one for each output."""
+    made: list[KernelOp] = []
+    for output in kernel.outputs:
+        assert isinstance(output.type, TensorType)
+        shape = shape_of(output.type)
+        zeros = KernelOp(f"{kernel.sym_name.data}_zero", [], [output.type])
+        zeros.location = kernel.location
+        zeros.outputs[0].name_hint = "zeros"
+        body = Block(arg_types=[INDEX] * len(shape))
+        builder = Builder(InsertPoint.at_end(body))
+        zero = emit_constant(builder, 0, output.type.element_type)
+        dims = [AffineExpr.dimension(i) for i in range(len(shape))]
+        builder.insert(StoreOp(zero, zeros.output_args[0], dims, list(body.args)))
+        launch = LaunchOp([AxisAttr(extent, Level.THREAD) for extent in shape], Region(body))
+        launch.location = kernel.location
+        zeros.body.block.add_op(launch)
+        splits = split_for_gpu(shape, threads)
+        block = prod(split.threads for split in splits)
+        blockify(launch, splits, ScheduleAttr(threads=block))
+        made.append(zeros)
+    return made
+
+
+def make_atomic(kernel: KernelOp, zeros: list[KernelOp], parts: Parts) -> KernelOp | str:
+    """The kernel whose blocks add the parts to its outputs, which begin as zeros; or why there is none."""
+    atomic = kernel.clone()
+    launch = _launch_of(atomic)
+    sweep = _sweep_of(launch)
+    reason = refusal(sweep) or split_sweep(launch, parts)
+    if reason is not None:
+        return reason
+    tensors: list[SSAValue] = [each.outputs[0] for each in zeros]
+    starts: dict[SSAValue, SSAValue] = dict(zip(atomic.output_args, tensors, strict=True))
+    accumulate(sweep, launch.body.block.args[0], atomic, starts)
+    schedule = launch.schedule
+    assert schedule is not None
+    launch.schedule = schedule.with_choices(split_k=parts.count)
+    for mine, theirs in zip(atomic.outputs, kernel.outputs, strict=True):
+        mine.name_hint = theirs.name_hint
+    _tidy(atomic)
+    return atomic
 
 
 def _erase_after(op: Operation) -> None:
@@ -193,11 +253,15 @@ def _tidy(kernel: KernelOp) -> None:
 
 @dataclass(frozen=True)
 class SplitMatmulKPass(ModulePass):
-    """Split the sweep of each launch whose schedule has a `split_k`."""
+    """Split the sweep of each launch whose schedule has a `split_k`.
+
+    With `atomics`, the parts are added to the result in any order, where the epilogue allows that.
+    """
 
     name = "split-matmul-k"
 
     target: str = "sm_90a"
+    atomics: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
@@ -212,24 +276,40 @@ class SplitMatmulKPass(ModulePass):
         if schedule is None or count is None:
             record(self.name, name, False, "the schedule splits no K", launch)
             return
+        if kernel.replaced_inputs:
+            record(self.name, name, False, "K is split already", launch)
+            return
         if launch.is_partitioned:
             record(self.name, name, False, "the launch is partitioned already", launch)
             return
         sweep = _sweep_of(launch)
         parts = parts_of(sweep.extent.data, schedule.get("block_k") or 1, count)
         reason = f"K of {parts.extent} is one part" if parts.count == 1 else None
-        partial = None if reason else make_partial(kernel, parts)
-        if not isinstance(partial, KernelOp):
+        made = reason or self._make(kernel, parts)
+        if isinstance(made, str):
             launch.schedule = schedule.without("split_k")
-            record(self.name, name, False, reason or str(partial), launch)
+            record(self.name, name, False, made, launch)
             return
-        fold = make_fold(kernel, partial, parts, get_target(self.target).threads)
         assert kernel.parent is not None
-        for new in (partial, fold):
+        for new in made:
             kernel.parent.insert_op_before(new, kernel)
-        for mine, theirs in zip(kernel.outputs, fold.outputs, strict=True):
+        for mine, theirs in zip(kernel.outputs, made[-1].outputs, strict=True):
             mine.replace_all_uses_with(theirs)
         kernel.detach()
         kernel.erase()
-        names = (partial.sym_name.data, fold.sym_name.data)
-        record(self.name, name, True, f"{parts.count} parts of {parts.size} of K", fold, names)
+        reason = f"{parts.count} parts of {parts.size} of K"
+        reason += ", added atomically" if self.atomics else ""
+        names = tuple(new.sym_name.data for new in made)
+        record(self.name, name, True, reason, made[-1], names)
+
+    def _make(self, kernel: KernelOp, parts: Parts) -> list[KernelOp] | str:
+        """The kernels in place of one, in order; or why it is not split."""
+        threads = get_target(self.target).threads
+        if self.atomics:
+            zeros = make_zeros(kernel, threads)
+            atomic = make_atomic(kernel, zeros, parts)
+            return atomic if isinstance(atomic, str) else [*zeros, atomic]
+        partial = make_partial(kernel, parts)
+        if isinstance(partial, str):
+            return partial
+        return [partial, make_fold(kernel, partial, parts, threads)]

@@ -361,6 +361,21 @@ func.func @main() {
 
 // -----
 
+func.func @main(%x: tensor<4xf32>, %s: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{accumulates in an output, which begins as an input}}
+  %y = loop.kernel @k(%x, %s) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %s: memref<4xf32>, %y: memref<4xf32>):
+    loop.for %i = 0 to 4 {
+      %v = loop.load %x[%i] : memref<4xf32>
+      loop.accumulate %v, %s[%i] onto %x : f32, memref<4xf32>
+      loop.store %v, %y[%i] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
 func.func @main() {
   // expected-error@+1 {{the array must be one row in memory space "registers", got memref<2x4xf32, "registers">}}
   %r = loop.registers : memref<2x4xf32, "registers">
@@ -369,8 +384,52 @@ func.func @main() {
 
 // -----
 
+func.func @main(%x: tensor<4xf32>, %s: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{an output that is accumulated in, and the input that it begins as, have no other use}}
+  %y = loop.kernel @k(%x, %s) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %s: memref<4xf32>, %y: memref<4xf32>):
+    loop.for %i = 0 to 4 {
+      %v = loop.load %x[%i] : memref<4xf32>
+      loop.accumulate %v, %y[%i] onto %x : f32, memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
 func.func @main() {
   // expected-error@+1 {{129 elements; an array has 1 to 128}}
   %r = loop.registers : memref<129xf32, "registers">
   func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %s: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{an output that is accumulated in, and the input that it begins as, have no other use}}
+  %y = loop.kernel @k(%x, %s) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %s: memref<4xf32>, %y: memref<4xf32>):
+    loop.for %i = 0 to 4 {
+      %v = loop.load %x[%i] : memref<4xf32>
+      loop.accumulate %v, %y[%i] onto %s : f32, memref<4xf32>
+      loop.store %v, %y[%i] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %s: tensor<4xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x, %s) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %s: memref<4xf32>, %y: memref<4xf32>):
+    loop.for %i = 0 to 4 {
+      %v = loop.load %x[%i] : memref<4xf32>
+      %c = arith.constant 1 : i32
+      // expected-error@+1 {{adds i32 to elements of f32}}
+      loop.accumulate %c, %y[%i] onto %s : i32, memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
 }

@@ -25,6 +25,15 @@ builtin.module {
         loop.store %e, %y[%i, 0] : memref<4x1xf32>
       } attributes {note = "kept"}
     }
-    func.return %y : tensor<4x1xf32>
+    %z = loop.kernel @k_sum(%x, %y) : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x1xf32> {
+    ^bb0(%x: memref<4x8xf32>, %start: memref<4x1xf32>, %z: memref<4x1xf32>):
+      loop.for %i = 0 to 4 {
+        loop.for %k = 0 to 8 {
+          %v = loop.load %x[%i, %k] : memref<4x8xf32>
+          loop.accumulate %v, %z[%i, 0] onto %start : f32, memref<4x1xf32>
+        }
+      }
+    }
+    func.return %z : tensor<4x1xf32>
   }
 }

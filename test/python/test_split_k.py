@@ -4,11 +4,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 from stages import assert_stages_agree
+from xdsl.dialects.builtin import ModuleOp
 
 from deplo import compile
 from deplo.analysis.targets import TARGETS
 from deplo.analysis.tilings import Problem, choose
+from deplo.analysis.verify import verify_module
+from deplo.dialects.cuda import AtomicAddOp
 from deplo.frontend.sources import Program as Source
+from deplo.passes.decisions import Decision, recording
+from deplo.passes.tile.split_matmul_k import SplitMatmulKPass
+from deplo.program import make_context, passes_to
+from deplo.tools.check_each_pass import PassChecker
+from deplo.tools.executors import make_checker
 
 ROWS, COLUMNS, DEPTH = 24, 40, 70
 
@@ -46,6 +54,50 @@ def test_any_epilogue_follows_the_fold(program, capsys) -> None:
     assert_stages_agree(compiled, Source(program, args), capsys)
     names = [kernel.name for kernel in compiled.kernels]
     assert [name.rsplit("_", 1)[1] for name in names][-2:] == ["partial", "fold"]
+
+
+def atomically(program, args) -> tuple[ModuleOp, list[Decision], PassChecker]:
+    """A program after each pass to CUDA, checked, with the parts added atomically."""
+    compiled = compile(program, args, target="sm_90a")
+    module = compiled.captured.module.clone()
+    checker = make_checker(compiled.captured, Source(program, args), "sm_90a")
+    checker.begin(module)
+    with recording() as decisions:
+        for _, passes in passes_to("cuda", compiled.target, "SK=3,BM=8,BN=16,BK=8,FM=2,FN=2"):
+            for each in passes:
+                atomics = each.name == "split-matmul-k"
+                each = SplitMatmulKPass(atomics=True) if atomics else each
+                each.apply(make_context(), module)
+                checker.after_pass(each, module)
+    verify_module(module)
+    return module, [d for d in decisions if d.pass_name == "split-matmul-k"], checker
+
+
+def linear(x, w, r):
+    return (r - F.linear(x, w) * 0.5) / 3 + x[0, 0]
+
+
+@pytest.mark.parametrize("program", [scaled, residual, linear, batched])
+def test_parts_are_added_atomically_where_the_epilogue_is_linear(program, capsys) -> None:
+    module, decisions, checker = atomically(program, operands(torch.float32))
+    assert [d.reason for d in decisions if d.fired] == ["3 parts of 24 of K, added atomically"]
+    assert any(isinstance(op, AtomicAddOp) for op in module.walk())
+    assert checker.checked > 20
+    assert "not executed" not in capsys.readouterr().err
+
+
+def test_parts_are_not_added_atomically_where_that_is_another_result() -> None:
+    reasons = {
+        relu: "the epilogue is not linear in the sum: ",
+        gated: "the epilogue is not linear in the sum: ",
+    }
+    for program, reason in reasons.items():
+        module, decisions, _ = atomically(program, operands(torch.float32))
+        (declined,) = [d for d in decisions if not d.fired and "splits no K" not in d.reason]
+        assert declined.reason.startswith(reason)
+        assert not any(isinstance(op, AtomicAddOp) for op in module.walk())
+    _, decisions, _ = atomically(residual, operands(torch.bfloat16))
+    assert "the epilogue is not linear in the sum: arith.truncf" in [d.reason for d in decisions]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

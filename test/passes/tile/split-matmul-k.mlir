@@ -1,5 +1,7 @@
 // RUN: deplo-opt %s -p split-matmul-k --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p split-matmul-k,split-matmul-k --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p split-matmul-k{atomics=true},split-matmul-k{atomics=true} --split-input-file --remarks 2>%t.remarks | FileCheck %s --check-prefix=ATOMIC
+// RUN: FileCheck %s --check-prefix=REASON < %t.remarks
 
 // Each part leaves its sum; a second kernel folds them in order and has the epilogue. A part is whole chunks:
 // 5 chunks of 16 in 2 parts are 3 for each, and what is past the end of K contributes nothing.
@@ -17,6 +19,7 @@
 // CHECK:             loop.load %b[%j]
 // CHECK:             arith.maximumf
 // CHECK:             loop.store
+// REASON: remark: split-matmul-k: linear: declined: the epilogue is not linear in the sum: arith.maximumf
 // REMARK: remark: split-matmul-k: linear: 2 parts of 48 of K
 // REMARK: remark: split-matmul-k: linear_partial: declined: the schedule splits no K
 // REMARK: remark: split-matmul-k: linear_fold: declined: the launch is partitioned already
@@ -88,4 +91,50 @@ func.func @main(%x: tensor<64x4x24xf32>, %w: tensor<64x96xf32>) -> tensor<64x64x
     }
   }
   func.return %y : tensor<64x64xf32>
+}
+
+// -----
+
+// What multiplies the sum distributes over the parts; what is added the first part adds.
+// ATOMIC:        %[[ZEROS:.*]] = loop.kernel @residual_zero() : () -> tensor<64x64xf32>
+// ATOMIC:        loop.kernel @residual(%x, %w, %b, %[[ZEROS]])
+// ATOMIC:          tile.launch (%k_part = 2 : thread, %i = 64 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 1, n = 2, {{.*}}split_k = 2>)
+// ATOMIC:            %[[FIRST:.*]] = loop.test[%k_part < 1]
+// ATOMIC:            %[[SCALED:.*]] = arith.mulf %s, %{{.*}} : f32
+// ATOMIC:            %[[ONCE:.*]] = arith.select %[[FIRST]], %{{.*}}, %{{.*}} : f32
+// ATOMIC:            %[[SUM:.*]] = arith.addf %[[SCALED]], %[[ONCE]] : f32
+// ATOMIC:            loop.accumulate %[[SUM]], %{{.*}}[%i, %j] onto %start : f32, memref<64x64xf32>
+// REASON: remark: split-matmul-k: residual: 2 parts of 48 of K, added atomically
+// REASON: remark: split-matmul-k: largest: declined: parts that are not added cannot be added to the result
+// REASON: remark: split-matmul-k: residual: declined: K is split already
+func.func @main(%x: tensor<64x70xf32>, %w: tensor<64x70xf32>, %b: tensor<64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %y = loop.kernel @residual(%x, %w, %b) : (tensor<64x70xf32>, tensor<64x70xf32>, tensor<64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x70xf32>, %w: memref<64x70xf32>, %b: memref<64xf32>, %out: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 32, block_n = 32, block_k = 16, thread_m = 4, thread_n = 4, split_k = 2>) {
+      %s = loop.for %k = 0 to 70 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<64x70xf32>
+        %q = loop.load %w[%j, %k] : memref<64x70xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      %c = loop.load %b[%j] : memref<64xf32>
+      %h = arith.constant 0.5 : f32
+      %t = arith.mulf %s, %h : f32
+      %u = arith.addf %t, %c : f32
+      loop.store %u, %out[%i, %j] : memref<64x64xf32>
+    }
+  }
+  %z = loop.kernel @largest(%x, %w) : (tensor<64x70xf32>, tensor<64x70xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x70xf32>, %w: memref<64x70xf32>, %out: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 32, block_n = 32, block_k = 16, thread_m = 4, thread_n = 4, split_k = 2>) {
+      %s = loop.for %k = 0 to 70 reduce(max) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<64x70xf32>
+        %q = loop.load %w[%j, %k] : memref<64x70xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<64x64xf32>
+    }
+  }
+  func.return %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
 }
