@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from ir_programs import make_context, parse
 from kernel_programs import INPUT, PROGRAMS, Program
+from row_programs import COLUMNS, inputs, source
 from test_matmul_schedules import SCHEDULES, product
 from xdsl.dialects.builtin import ModuleOp
 
 from deplo import interpreter
 from deplo.analysis.bank_conflicts import conflict_degree, slab_shape
+from deplo.analysis.coalescing import access_costs
 from deplo.dialects.loop import LoadOp
 from deplo.dialects.tile import StageOp, enclosing_launch
 from deplo.interpreter import AccessRow, access_rows
@@ -151,3 +153,40 @@ def predictions(module: ModuleOp) -> dict[str, list[int]]:
             if isinstance(load, LoadOp)
         )
     return found
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "rows", "sectors"),
+    [
+        (source("softmax", 2048), 2048, 5, {("x", 16), ("y", 16)}),  # vectors of a warp: 512 bytes
+        (source("pointwise", 128), 128, 5, {("x", 4), ("w", 4), ("y", 4)}),
+        (COLUMNS.format(k=100, n=64), 64, 100, {("x", 4), ("y", 4)}),
+    ],
+    ids=["rows", "elements", "columns"],
+)
+def test_the_index_maps_say_what_the_machine_counts(
+    text: str, n: int, rows: int, sectors: set[tuple[str, int]]
+) -> None:
+    module, context = parse(text), make_context()
+    foreseen: set[tuple[str, int]] = set()
+    for each in make_pipeline("loop-to-cuda", "sm_90a"):
+        if each.name == "materialize-tile":
+            launches = [op for op in module.walk() if isinstance(op, LaunchOp)]
+            costs = [cost for launch in launches for cost in access_costs(launch)]
+            assert all(cost.least <= cost.cost for cost in costs)
+            foreseen = {(c.memory, c.cost) for c in costs if c.space == "global"}
+        each.apply(context, module)
+    arguments = inputs(n, rows)[: len(module.ops.last.function_type.inputs)]  # pyright: ignore
+    counted = access_rows(module, arguments)
+    assert foreseen == sectors
+    assert {(r.memory, r.worst) for r in counted if r.space == "global"} == sectors
+
+
+def test_a_column_of_rows_takes_a_sector_for_each_lane() -> None:
+    text = source("pointwise", 64).replace("%x[%i, %j]", "%x[%j mod 5, %i]")
+    module, context = parse(text), make_context()
+    for each in make_pipeline("loop-to-tile", "sm_90a"):
+        each.apply(context, module)
+    (launch,) = [op for op in module.walk() if isinstance(op, LaunchOp)]
+    (cost,) = [c for c in access_costs(launch) if c.memory == "x"]
+    assert (cost.cost, cost.least) == (5, 1)

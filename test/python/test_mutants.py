@@ -141,6 +141,8 @@ LAYOUT = ("decompose-torch", "torch.layout")
 ARENA = ("assign-arena", "kernel.assign_arena")
 ACCESSES = ("convert-to-llvm", "llvm.accesses")
 
+ELIDE = ("elide-barriers", "kernel.elide_barriers")
+
 BARRIER = "builder.insert(BarrierOp())\n"
 
 MUTANTS = {
@@ -382,6 +384,16 @@ MUTANTS = {
         "if isinstance(units, int):",
         ("dynamic_arena",),
     ),
+    "a barrier between a store and a load goes": Mutant(
+        *ELIDE,
+        "self.writes & (other.reads | other.writes) or both & other.writes",
+        "self.writes & other.writes and both",
+        ("combined",),
+    ),
+    "loops are taken to run once": Mutant(
+        *ELIDE, "if trips != 1:", "if trips == 0:", ("restaged", "recombined")
+    ),
+    "no access is seen": Mutant(*ELIDE, "total |= touched(node)", "pass", ("staged",)),
     "native: every dynamic size is 1": Mutant(
         *ACCESSES,
         "return self.sizes[position]",

@@ -1,0 +1,90 @@
+"""How the accesses of a launch suit a GPU's memory, from their index maps alone.
+
+    loop.load %x[%row, %k * 32 + %lane]       // 32 neighbours of 4 bytes: 4 sectors, no more than they fill
+    loop.load %x[%lane, %k]                   // a sector for each lane: 32, of which they use an eighth
+
+Global memory is moved in sectors of 32 bytes (CUDA C++ Programming Guide, "Device Memory Accesses"); what a
+warp asks for at once is a request. Shared memory gives one word of each of its banks in a turn
+(`bank_conflicts.py`). The lockstep machine counts the same while it executes (`interpreter/accesses.py`);
+here the first warp of a block stands for all of them, and counters of loops and blocks are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
+
+from ..dialects.affine import count_symbols
+from ..dialects.index import linearize
+from ..dialects.loop import ForOp, LoadOp, StoreOp
+from ..dialects.loop_access import REGISTERS
+from ..dialects.scalars import storage_bytes
+from ..dialects.sizes import shape_of, static_shape
+from ..dialects.tile import SHARED, LaunchOp
+from .bank_conflicts import conflict_degree, lanes
+from .vectors import VECTOR, is_vector
+
+SECTOR = 32
+"""Bytes."""
+
+UNKNOWN_SIZE = 1025
+"""What a dynamic size counts as: long, and no multiple of anything."""
+
+
+@dataclass(frozen=True)
+class AccessCost:
+    """One access: sectors of global memory or turns of shared memory that a request takes, and the least."""
+
+    location: str
+    operation: str
+    memory: str
+    space: str
+    cost: int
+    least: int
+
+
+def _width(op: LoadOp | StoreOp) -> int:
+    """Neighbours that become one access."""
+    loop = op.parent_op()
+    if not isinstance(loop, ForOp) or VECTOR not in loop.attributes:
+        return 1
+    width = loop.extent.data
+    inside = isinstance(width, int) and loop.induction_var in op.indices
+    return width if inside and is_vector(op, loop.induction_var, width) else 1
+
+
+def sectors(op: LoadOp | StoreOp, launch: LaunchOp) -> tuple[int, int]:
+    """Sectors that a request of a global access needs, and how many its bytes fill."""
+    memref = op.memref.type
+    assert isinstance(memref, MemRefType)
+    size, width = storage_bytes(memref.element_type), _width(op)
+    flat = linearize(op.map.data.results, shape_of(memref))
+    sizes = (UNKNOWN_SIZE,) * count_symbols([flat])
+    arguments: list[SSAValue] = list(launch.body.block.args)
+    touched: set[int] = set()
+    for values in lanes(launch):
+        dims = [values.get(arguments.index(v), 0) if v in arguments else 0 for v in op.indices]
+        first = flat.eval(dims, sizes) * size
+        touched.update(range(first, first + width * size))
+    return len({byte // SECTOR for byte in touched}), -(-len(touched) // SECTOR)
+
+
+def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
+    """The cost of each access of a launch, in order; registers cost nothing."""
+    for op in launch.walk():
+        if not isinstance(op, LoadOp | StoreOp):
+            continue
+        memref = op.memref.type
+        assert isinstance(memref, MemRefType)
+        if memref.memory_space == REGISTERS:
+            continue
+        name = op.memref.name_hint or "memory"
+        if memref.memory_space == SHARED:
+            degree = conflict_degree(op, launch, static_shape(memref))
+            yield AccessCost(str(op.location), op.name, name, "shared", degree, 1)
+        else:
+            cost, least = sectors(op, launch)
+            yield AccessCost(str(op.location), op.name, name, "global", cost, least)
