@@ -52,8 +52,9 @@ def _width(op: LoadOp | StoreOp) -> int:
     if not isinstance(loop, ForOp) or VECTOR not in loop.attributes:
         return 1
     width = loop.extent.data
-    inside = isinstance(width, int) and loop.induction_var in op.indices
-    return width if inside and is_vector(op, loop.induction_var, width) else 1
+    if not isinstance(width, int) or loop.induction_var not in op.indices:
+        return 1
+    return width if is_vector(op, loop.induction_var, width) else 1
 
 
 def sectors(op: LoadOp | StoreOp, launch: LaunchOp) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from deplo import interpreter
 from deplo.analysis.bank_conflicts import conflict_degree, slab_shape
 from deplo.analysis.coalescing import access_costs
 from deplo.dialects.loop import LoadOp
-from deplo.dialects.tile import StageOp, enclosing_launch
+from deplo.dialects.tile import LaunchOp, StageOp, enclosing_launch
 from deplo.interpreter import AccessRow, access_rows
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.schedule import SchedulePass
