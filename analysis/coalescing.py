@@ -23,8 +23,8 @@ from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.loop_access import REGISTERS
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import shape_of, static_shape
-from ..dialects.tile import SHARED, LaunchOp
-from .bank_conflicts import conflict_degree, lanes
+from ..dialects.tile import SHARED, LaunchOp, StageOp
+from .bank_conflicts import conflict_degree, lanes, slab_shape
 from .vectors import VECTOR, is_vector
 
 SECTOR = 32
@@ -44,6 +44,8 @@ class AccessCost:
     space: str
     cost: int
     least: int
+    width: int = 1
+    """Neighbouring elements that one instruction accesses."""
 
 
 def _width(op: LoadOp | StoreOp) -> int:
@@ -73,6 +75,16 @@ def sectors(op: LoadOp | StoreOp, launch: LaunchOp) -> tuple[int, int]:
     return len({byte // SECTOR for byte in touched}), -(-len(touched) // SECTOR)
 
 
+def _turns(op: LoadOp | StoreOp, launch: LaunchOp) -> int:
+    """Turns of a request for shared memory, as the slab lies in it."""
+    stage = op.memref.owner
+    if not isinstance(stage, StageOp):
+        assert isinstance(op.memref.type, MemRefType)
+        return conflict_degree(op, launch, static_shape(op.memref.type))
+    pad = 0 if stage.pad is None else stage.pad.value.data
+    return conflict_degree(op, launch, slab_shape(op, pad), stage.swizzle_bytes)
+
+
 def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
     """The cost of each access of a launch, in order; registers cost nothing."""
     for op in launch.walk():
@@ -84,8 +96,7 @@ def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
             continue
         name = op.memref.name_hint or "memory"
         if memref.memory_space == SHARED:
-            degree = conflict_degree(op, launch, static_shape(memref))
-            yield AccessCost(str(op.location), op.name, name, "shared", degree, 1)
+            yield AccessCost(str(op.location), op.name, name, "shared", _turns(op, launch), 1)
         else:
             cost, least = sectors(op, launch)
-            yield AccessCost(str(op.location), op.name, name, "global", cost, least)
+            yield AccessCost(str(op.location), op.name, name, "global", cost, least, _width(op))

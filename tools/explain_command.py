@@ -100,9 +100,11 @@ def _text(kernel: KernelExplanation, program: Program) -> str:
         filled = f"{held.threads} threads, {held.share:.0%} of what it holds"
         text = f"{held.blocks} blocks on a multiprocessor, limited by {held.limit}: {filled}"
         rows.append(("occupancy", text))
-    if kernel.conflicts:
-        turns = ", ".join(f"{n} for {slab}" for slab, n in kernel.conflicts.items())
-        rows.append(("banks", f"turns of a warp's worst load: {turns}"))
+    for access in kernel.accesses:
+        verb = access.operation.rpartition(".")[2]
+        unit = "turns" if access.space == "shared" else "sectors"
+        text = f"{verb} {access.memory}: {access.cost} {unit} for a warp, {access.least} at best"
+        rows.append(("access", text + (f", vectors of {access.width}" if access.width > 1 else "")))
     title = f"{kernel.name}  ({kernel.location})" if kernel.location else kernel.name
     return "\n".join([title, *(f"  {label:<11}{text}" for label, text in rows), ""])
 

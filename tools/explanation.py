@@ -9,12 +9,12 @@ from typing import Any
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
-from ..analysis.bank_conflicts import conflict_degree, slab_shape
+from ..analysis.coalescing import AccessCost, access_costs
 from ..analysis.cost import hints_of, traffic, work
 from ..analysis.occupancy import Occupancy, occupancy
 from ..analysis.targets import Target
-from ..dialects.loop import KernelOp, LoadOp
-from ..dialects.tile import LaunchOp, StageOp
+from ..dialects.loop import KernelOp
+from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
 from ..passes.decisions import Decision
 from ..program import Program, make_context, passes_to
@@ -66,8 +66,8 @@ class KernelExplanation:
     shared_bytes: int
     """Shared memory of a block."""
     occupancy: Occupancy | None
-    conflicts: dict[str, int]
-    """Turns that a warp takes for its worst load of each slab in shared memory."""
+    accesses: tuple[AccessCost, ...]
+    """What a warp's accesses of memory take, each one once."""
 
     def as_data(self) -> dict[str, Any]:
         """The same as JSON data."""
@@ -117,7 +117,7 @@ def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
                 usage=used,
                 shared_bytes=shared[name],
                 occupancy=held,
-                conflicts={} if launch is None else _conflicts(launch),
+                accesses=_accesses(launch) if launch is not None and program.target.is_gpu else (),
             )
         )
     return explained, note
@@ -223,11 +223,11 @@ def peak(target: Target) -> float:
     return target.processors * 128 * 2 * target.clock
 
 
-def _conflicts(launch: LaunchOp) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for stage in [op for op in launch.walk() if isinstance(op, StageOp)]:
-        pad = 0 if stage.pad is None else stage.pad.value.data
-        loads = [u.operation for u in stage.slab.uses if isinstance(u.operation, LoadOp)]
-        turns = [conflict_degree(load, launch, slab_shape(load, pad)) for load in loads]
-        found[stage.slab.name_hint or "slab"] = max(turns, default=1)
-    return found
+def _accesses(launch: LaunchOp) -> tuple[AccessCost, ...]:
+    """The costliest access of each kind to each memory."""
+    worst: dict[tuple[str, str], AccessCost] = {}
+    for access in access_costs(launch):
+        key = access.operation, access.memory
+        if key not in worst or access.cost * worst[key].least > worst[key].cost * access.least:
+            worst[key] = access
+    return tuple(worst.values())
