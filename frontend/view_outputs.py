@@ -125,8 +125,10 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
     outputs: list[Output] = []
     for value, viewed in zip(flat, _viewed(flat), strict=True):
         said = value.meta.get("val") if isinstance(value, torch.fx.Node) else value
-        if is_symbolic(said):
+        if is_symbolic(said) and said.node.expr.free_symbols <= axes.keys():
             outputs.append(Output("size", value=ReturnedSize(said.node.expr, axes)))
+        elif is_symbolic(said):  # depends on values: what gives it must be imported, or refused
+            outputs.append(Output("result", results.setdefault(value, len(results))))
         elif viewed is None:
             outputs.append(Output("constant", value=value))
         else:

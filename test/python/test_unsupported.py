@@ -114,3 +114,10 @@ def test_a_view_of_real_numbers_as_complex_is_the_cause_itself():
     assert "aten.view_as_complex.default" in error_of(
         lambda x: torch.view_as_complex(x).abs(), torch.randn(4, 2)
     )
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x: x.item(), lambda x: x.sum().item() * 2, lambda x: (x + 1, x.item())]
+)
+def test_a_number_that_depends_on_values_is_refused(program):
+    assert "_local_scalar_dense.default (from item), 1 time" in error_of(program, torch.ones(()))
