@@ -114,6 +114,8 @@ def find_split(launch: LaunchOp, target: Target) -> _Split | str:
     if not isinstance(find_contraction(launch), str):
         return "a contraction"
     points, elements = prod(map(int, extents)), prod(_extent(loop) for loop in nest)  # pyright: ignore
+    if not points:
+        return "it has no result to compute"
     return _choose(launch, sweep, points, elements, target)
 
 

@@ -73,6 +73,7 @@ func.func @main(%x: tensor<3x80x480xf32>) -> tensor<3xf32> {
 // REMARK: remark: split-reduce: copy: declined: no reduce loop
 // REMARK: remark: split-reduce: matmul: declined: a contraction
 // REMARK: remark: split-reduce: checked: declined: it checks indices from data
+// REMARK: remark: split-reduce: empty: declined: it has no result to compute
 func.func @main(%x: tensor<100x40000xf32>, %i: tensor<40000xi64>) -> (tensor<f32>, tensor<100xf32>, tensor<f32>, tensor<100xf32>, tensor<2x2xf32>, tensor<f32>) {
   %0 = loop.kernel @few(%x) : (tensor<100x40000xf32>) -> tensor<f32> {
   ^bb0(%in: memref<100x40000xf32>, %out: memref<f32>):
@@ -143,4 +144,20 @@ func.func @main(%x: tensor<100x40000xf32>, %i: tensor<40000xi64>) -> (tensor<f32
     }
   }
   func.return %0, %1, %2, %3, %4, %5 : tensor<f32>, tensor<100xf32>, tensor<f32>, tensor<100xf32>, tensor<2x2xf32>, tensor<f32>
+}
+
+// -----
+
+func.func @empty(%x: tensor<40000x0xf32>) -> tensor<0xf32> {
+  %y = loop.kernel @empty(%x) : (tensor<40000x0xf32>) -> tensor<0xf32> {
+  ^bb0(%in: memref<40000x0xf32>, %out: memref<0xf32>):
+    tile.launch (%j = 0 : thread) {
+      %s = loop.for %k = 0 to 40000 reduce(add) -> f32 {
+        %v = loop.load %in[%k, %j] : memref<40000x0xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%j] : memref<0xf32>
+    }
+  }
+  func.return %y : tensor<0xf32>
 }
