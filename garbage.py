@@ -12,8 +12,8 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-OBJECTS = 100_000
-"""New objects between two collections; some 10 MB of IR."""
+OBJECTS = 500_000
+"""New objects between two collections; some 50 MB of IR."""
 
 _lock = threading.Lock()
 _usual: list[tuple[int, int, int]] = []

@@ -37,7 +37,7 @@ from .garbage import fewer_collections
 from .passes.decisions import Decision, recording
 from .passes.llvm.translate import llvm_sources
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
-from .program_cache import Compiled, find, keep, program_key
+from .program_cache import Compiled, find, is_used, keep, program_key
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
 from .runtime.cuda_graphs import GraphedCalls
@@ -126,11 +126,11 @@ class Program:
         self.compilation = Compilation()
         self.fallbacks: tuple[EagerCall, ...] = ()
         start = time.perf_counter()
-        key = program_key(captured.module, target, self.schedule)
-        compiled = find(key)
+        key = program_key(captured.module, target, self.schedule) if is_used() else None
+        compiled = None if key is None else find(key)
         if compiled is None:
             compiled = self._compile()
-            if not self.fallbacks:  # these name the user's lines, which are not part of the key
+            if key is not None and not self.fallbacks:  # those name lines, which are not in the key
                 keep(key, compiled)
         else:
             self.compilation.seconds.append(("cache", time.perf_counter() - start))
@@ -182,7 +182,8 @@ class Program:
         Raises MissingEnvironmentError where the machine lacks the compiler.
         """
         start = time.perf_counter()
-        made = CudaProgram(self.plan) if self.target.is_gpu else CpuProgram(self.plan, "torch")
+        with fewer_collections():
+            made = CudaProgram(self.plan) if self.target.is_gpu else CpuProgram(self.plan, "torch")
         name = "nvrtc" if self.target.is_gpu else "llvm -O3"
         self.compilation.seconds.append((name, time.perf_counter() - start))
         return made

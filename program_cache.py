@@ -34,6 +34,11 @@ class Compiled:
     decisions: Sequence[Decision]
 
 
+def is_used() -> bool:
+    """Whether anything may be found or kept."""
+    return open_cache().directory is not None
+
+
 def program_key(module: ModuleOp, target: Target, schedule: str) -> str:
     """The name of the entry for a program in Torch IR."""
     return cache_key(str(module), target.name, schedule, compiler_digest())

@@ -14,6 +14,9 @@ from contextlib import contextmanager, redirect_stderr
 from typing import Any
 
 import torch
+from torch.fx._lazy_graph_module import (
+    _use_lazy_graph_module,  # pyright: ignore[reportPrivateUsage]
+)
 
 from ..errors import DeploError, UsageError
 from .decompose import decompose
@@ -39,7 +42,8 @@ def export(
     """
     traced = traceable(inputs, asked)
     try:
-        with torch.no_grad(), _quiet(), watching(module):
+        # Lazy graph modules, as Dynamo's are: the code of what only passes between passes is not generated.
+        with torch.no_grad(), _quiet(), watching(module), _use_lazy_graph_module(True):
             exported = torch.export.export(
                 module, traced.args, traced.kwargs, dynamic_shapes=dynamic_shapes, strict=False
             )
