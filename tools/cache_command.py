@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 from ..errors import UsageError
 from ..runtime.cache import Cache, cache_directory, open_cache
+from .console import write_output
 
 NAME = "cache"
 HELP = "show, check or shrink the cache of compiled code"
@@ -32,18 +32,18 @@ def main(options: argparse.Namespace) -> int:
         raise UsageError(f"--max-mb is 0 or more, not {options.max_mb}")
     cache = open_cache()
     if cache.directory is None:
-        sys.stdout.write(f"no cache is used (DEPLO_CACHE, DEPLO_CACHE_DIR; {cache_directory()})\n")
+        write_output(f"no cache is used (DEPLO_CACHE, DEPLO_CACHE_DIR; {cache_directory()})\n")
         return 0
     if options.action != "info" and not cache.writable:
         raise UsageError(f"the cache {cache.directory} is read only")
     if options.action == "gc":
         removed = cache.collect(int(options.max_mb * MIB))
-        sys.stdout.write(f"removed {removed} entries\n")
+        write_output(f"removed {removed} entries\n")
     elif options.action == "verify":
         unsound = cache.verify()
         for path in unsound:
-            sys.stdout.write(f"removed {path.name}: it is not what was written\n")
-        sys.stdout.write(f"{sum(1 for _ in cache.entries())} entries are sound\n")
+            write_output(f"removed {path.name}: it is not what was written\n")
+        write_output(f"{sum(1 for _ in cache.entries())} entries are sound\n")
         return 1 if unsound else 0
     else:
         _info(cache)
@@ -53,13 +53,13 @@ def main(options: argparse.Namespace) -> int:
 def _info(cache: Cache) -> None:
     """How many entries of each kind there are, how large, and how long ago the oldest was used."""
     entries = list(cache.entries())
-    sys.stdout.write(f"{cache.directory}{'' if cache.writable else ' (read only)'}\n")
+    write_output(f"{cache.directory}{'' if cache.writable else ' (read only)'}\n")
     for kind in sorted({entry.path.name.partition("-")[0] for entry in entries}):
         own = [entry for entry in entries if entry.path.name.startswith(f"{kind}-")]
         days = (time.time() - min(entry.used for entry in own)) / 86400
         size = sum(entry.bytes for entry in own) / MIB
-        sys.stdout.write(
+        write_output(
             f"{kind}: {len(own)} entries, {size:.2f} MB, the oldest used {days:.1f} days ago\n"
         )
     if not entries:
-        sys.stdout.write("no entries\n")
+        write_output("no entries\n")

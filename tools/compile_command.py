@@ -25,6 +25,7 @@ from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, asked_schedule, make_context, passes_to
+from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
@@ -227,7 +228,7 @@ def main(options: argparse.Namespace) -> int:
         with _writing(options.output):
             Path(options.output).write_text(text, encoding="utf-8")
     else:
-        sys.stdout.write(text)
+        write_output(text)
     return 0
 
 

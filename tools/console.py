@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 
+from ..errors import DeploError
 from ..garbage import fewer_collections
 
 RECURSION_LIMIT = 20_000
@@ -27,6 +28,21 @@ class _ClosedStream(io.TextIOBase):
     def write(self, text: str, /) -> int:
         self.lost = self.lost or bool(text)
         return len(text)
+
+
+def write_output(text: str) -> None:
+    """Write to standard output, all of it. Raises DeploError if it cannot be written."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        _give_up_stdout()
+        raise DeploError(f"cannot write the output: {error.strerror}") from error
+
+
+def _give_up_stdout() -> None:
+    """Let what is still in the buffer go nowhere, or Python would try again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run_console(main: Callable[[Sequence[str]], int]) -> None:
@@ -58,6 +74,7 @@ def _lost_output() -> str | None:
     try:
         sys.stdout.flush()
     except OSError as error:
+        _give_up_stdout()
         return error.strerror
     return None
 

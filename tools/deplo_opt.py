@@ -27,7 +27,7 @@ from ..errors import DeploError, UsageError
 from ..passes.decisions import Decision, recording
 from ..passes.pipelines import expand
 from ..universe import DEPLO
-from .console import run_console
+from .console import run_console, write_output
 from .deplo_opt_options import add_options, list_of_passes
 from .diagnostics import Diagnostic, Diagnostics, describe, position_of
 from .expected_diagnostics import find_expectations, unmet
@@ -251,11 +251,11 @@ class DeploOptMain(xDSLOptMain):
         return EXIT_ERROR if problems else EXIT_FINE
 
     def _write_output(self, text: str, code: int) -> None:
+        if self.args.output_file is None:
+            write_output(text)
+            return
         try:
-            if self.args.output_file is None:
-                sys.stdout.write(text)
-                sys.stdout.flush()
-            elif code == EXIT_FINE:
+            if code == EXIT_FINE:
                 Path(self.args.output_file).write_text(text, encoding="utf-8")
         except OSError as error:
             raise DeploError(f"cannot write the output: {error.strerror}") from error

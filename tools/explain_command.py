@@ -12,6 +12,7 @@ from ..frontend.capture import capture
 from ..frontend.sources import load_source
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, passes_to, stages_of
+from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .explanation import Cost, KernelExplanation, explain, peak, why_not
 from .fallback_option import FALLBACK_OPTION
@@ -56,13 +57,13 @@ def main(options: argparse.Namespace) -> int:
     )
     program = Program(captured, target, options.schedule)
     if options.why_not is not None:
-        sys.stdout.write(_why_not(program, options.why_not))
+        write_output(_why_not(program, options.why_not))
         return 0
     kernels, note = explain(program)
     if options.json:
-        sys.stdout.write(json.dumps([kernel.as_data() for kernel in kernels], indent=2) + "\n")
+        write_output(json.dumps([kernel.as_data() for kernel in kernels], indent=2) + "\n")
     else:
-        sys.stdout.write("\n".join(_text(kernel, program) for kernel in kernels))
+        write_output("\n".join(_text(kernel, program) for kernel in kernels))
     if note is not None:
         sys.stderr.write(f"note: {note}\n")
     return 0

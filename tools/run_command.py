@@ -22,6 +22,7 @@ from ..frontend.sources import load_source
 from ..program import Program, compile, make_context, passes_to
 from ..runtime.calls import is_random
 from .check_each_pass import PassChecker
+from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
@@ -91,7 +92,7 @@ def main(options: argparse.Namespace) -> int:
         sys.stderr.write(timing_table(program.compilation.seconds))
     report = _report(program, source, verdict, times, compile_seconds, checker)
     text = json.dumps(report, indent=2) if options.json else _table(report)
-    sys.stdout.write(text + "\n")
+    write_output(text + "\n")
     if verdict.problem:
         raise MismatchError(f"the result differs from eager: {verdict.problem}")
     return 0

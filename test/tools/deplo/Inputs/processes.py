@@ -36,12 +36,13 @@ with subprocess.Popen(
 ended = "quiet" if process.returncode in (-13, 1) else process.returncode
 print(f"closed pipe: exit {ended}, stderr {said(error)}")
 
-# Standard output closed: an error if there is something to write to it.
+# Standard output closed, or full: an error if there is something to write to it.
 for name, arguments in {
-    "stdout gone": f"compile -c '{EXP}' --ir tensor",
-    "stdout not needed": f"compile -c '{EXP}' --ir tensor -o /dev/null",
+    "stdout gone": f"compile -c '{EXP}' --ir tensor >&-",
+    "stdout not needed": f"compile -c '{EXP}' --ir tensor -o /dev/null >&-",
+    "disk full": f"compile -c '{EXP}' --ir tensor >/dev/full",
 }.items():
     done = subprocess.run(
-        f"{DEPLO} {arguments} >&-", shell=True, stderr=subprocess.PIPE, check=False, text=True
+        f"{DEPLO} {arguments}", shell=True, stderr=subprocess.PIPE, check=False, text=True
     )
     print(f"{name}: exit {done.returncode}, stderr {done.stderr.strip() or 'empty'}")
