@@ -342,3 +342,17 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{`transport` must be one of sync, cp_async, tma, got "pigeon"}}
+    tile.launch (%r = 4 : block) schedule(#tile.schedule<transport = pigeon>) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
