@@ -111,7 +111,7 @@ class Recurrent(nn.Module):
 @pytest.mark.parametrize(
     "program",
     [numbers, dtypes, uint8_inside, complex_inside, Recurrent()],
-    ids=lambda p: str(p)[:24],
+    ids=["numbers", "dtypes", "uint8_inside", "complex_inside", "recurrent"],
 )
 def test_arguments_and_dtypes(program):
     compiled = compile_quietly(program, X)
