@@ -12,7 +12,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
-from .importer import Importer
+from .importer import Fallback, Importer
 from .sizes import InputTensor, input_sizes
 from .view_outputs import outputs_of, results_of
 
@@ -39,15 +39,16 @@ def _limits(tensors: Sequence[InputTensor]) -> Mapping[Any, ValueRanges[Any]]:
     return {}
 
 
-def capture_graph(graph: torch.fx.GraphModule) -> Captured:
+def capture_graph(graph: torch.fx.GraphModule, fallback: Fallback = "error") -> Captured:
     """`graph` as Torch IR; its placeholders become the arguments and what it returns the results.
 
-    Raises UnsupportedOpError, which lists everything that is not supported.
+    With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. Raises
+    UnsupportedOpError, which lists everything that is not supported. Leaves the graph able to run.
     """
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     tensors = _tensors(placeholders)
     sizes = input_sizes(tensors, (), _limits(tensors))
-    importer = Importer(sizes=sizes)
+    importer = Importer(fallback, sizes)
     arguments: list[Argument] = []
     for tensor in tensors:
         node, value = placeholders[tensor.position], tensor.value
