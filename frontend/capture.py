@@ -247,6 +247,7 @@ def _import(
     sizes: Sizes,
 ) -> Captured:
     _refuse_mutation(exported)
+    sizes = sizes.and_found(exported.graph, exported.range_constraints)
     importer = Importer(fallback, sizes)
     arguments, constants = _add_arguments(exported, importer)
     positions = {argument.name: i for i, argument in enumerate(arguments)}
