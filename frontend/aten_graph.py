@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .importer import Fallback, Importer
+from .items import items_as_sizes
 from .sizes import InputTensor, Limits, input_sizes
 from .view_outputs import outputs_of, results_of
 
@@ -46,6 +47,8 @@ def capture_graph(graph: torch.fx.GraphModule, fallback: Fallback = "error") -> 
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     tensors = _tensors(placeholders)
     limits = _limits(graph.graph)
+    if fallback == "eager":
+        items_as_sizes(graph.graph, limits)
     sizes = input_sizes(tensors, (), limits).and_found(graph.graph, limits)
     importer = Importer(fallback, sizes)
     arguments: list[Argument] = []

@@ -51,6 +51,36 @@ def test_all_sizes_from_one_compilation(name):
         torch.testing.assert_close(compiled(x), program(x), equal_nan=True)
 
 
+def padding(x, lengths):
+    return torch.arange(lengths.max().item())[None, :] < lengths[:, None], x.sum()
+
+
+def prefix(x, n):
+    count = n.item()
+    torch._check(count >= 0)
+    torch._check(count <= x.shape[0])
+    return x[:count].sum(0) * count
+
+
+def test_items_as_sizes():
+    compiled = compile_quietly(padding, torch.randn(3), torch.tensor([2, 5, 3]))
+    for lengths in ([2, 5, 3], [1, 1, 1], [9, 2, 1], [0, 0, 0]):
+        inputs = torch.randn(3), torch.tensor(lengths)
+        torch.testing.assert_close(compiled(*inputs), padding(*inputs))
+    compiled = compile_quietly(prefix, torch.randn(6, 4), torch.tensor(3, dtype=torch.int32))
+    for count in (3, 1, 6, 0):
+        inputs = torch.randn(6, 4), torch.tensor(count, dtype=torch.int32)
+        torch.testing.assert_close(compiled(*inputs), prefix(*inputs))
+    for count in (-1, 7):
+        with pytest.raises((RuntimeError, deplo.UsageError), match=r"negative|from 0 to 6"):
+            compiled(torch.randn(6, 4), torch.tensor(count, dtype=torch.int32))
+
+
+def test_an_item_that_may_be_negative_is_refused():
+    with pytest.raises(deplo.UnsupportedOpError, match="gives a SymInt, not a tensor"):
+        compile_quietly(lambda x, n: x * n.item(), torch.randn(3), torch.tensor(2))
+
+
 def test_the_mean_of_nothing_is_that_of_eager():
     compiled = compile_quietly(lambda x: x[x > 0].mean(), torch.randn(9))
     assert torch.isnan(compiled(-torch.ones(9)))
@@ -83,7 +113,9 @@ def test_every_stage_means_the_same(capsys):
     x = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
     for target in ("cpu", "sm_90a"):
         for program in (expert, two_masks):
-            assert_stages_agree(compile_quietly(program, x, target=target), Source(program, (x,)), capsys)
+            assert_stages_agree(
+                compile_quietly(program, x, target=target), Source(program, (x,)), capsys
+            )
 
 
 def test_check_each_pass(capsys):
