@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from ..errors import DeploError, MissingEnvironmentError
+from ..runtime import jit
 from ..runtime.cache import open_cache
+from ..runtime.nvrtc import compile_cuda
 from .console import write_output
 
 NAME = "doctor"
@@ -76,8 +78,6 @@ def _torch() -> Finding:
 
 
 def _llvm() -> Finding:
-    from ..runtime import jit
-
     try:
         name, features, llvm = jit.host_cpu()
         kernel = jit.compile_kernel("add_one", ADD_ONE)
@@ -94,8 +94,6 @@ def _llvm() -> Finding:
 
 
 def _nvrtc() -> Finding:
-    from ..runtime.nvrtc import compile_cuda
-
     try:
         cubin = compile_cuda('extern "C" __global__ void k(float* x) { x[0] = 1.0f; }', "sm_80")
     except MissingEnvironmentError as error:
