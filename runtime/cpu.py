@@ -1,17 +1,14 @@
-"""Runs a plan on the CPU: LLVM compiles its kernels in this process, a thread pool runs their blocks.
+"""Runs a plan on the CPU: LLVM compiles its kernels in this process, threads run their blocks.
 
-`DEPLO_NUM_THREADS` sets the number of threads; the default is one per core. A launch that is over sooner
-than threads could be woken runs in the calling thread.
+A launch that is over sooner than other threads could help runs in the calling thread (`threads.py`).
 """
 
 from __future__ import annotations
 
-import itertools
-import os
+import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -32,11 +29,9 @@ from .arrays import (
 from .calls import run_call
 from .plan import MAX_KNOWN, CallStep, Plan, Ref
 from .sizes import static
+from .threads import share, thread_count, worth_sharing
 
-PARALLEL_SECONDS = 100e-6
-"""A launch expected to take longer than this is worth waking the pool for (about 40 us)."""
-
-CHUNKS_PER_THREAD = 4
+CHUNKS_PER_THREAD = 8
 """Blocks are handed out in this many chunks per thread, so that an early finisher helps the others."""
 
 
@@ -155,8 +150,8 @@ class CpuProgram:
         if not hasattr(own, "status"):
             own.status = np.zeros(1, np.int64)
             own.status_address = own.status.ctypes.data
-        values = (*[pointers[i] for i in launch.positions], *launch.sizes)
-        launch.kernel.run(values, len(launch.sizes), launch.blocks, own.status_address)
+        values = [*[pointers[i] for i in launch.positions], *launch.sizes]
+        launch.kernel.run(values, launch.blocks, own.status_address)
         if failed := int(own.status[0]):
             own.status[0] = 0
             raise _failure(launch.kernel.messages[failed - 1])
@@ -173,77 +168,45 @@ class _CpuKernel:
     """A compiled kernel, and how long one of its blocks takes."""
 
     def __init__(self, compiled: jit.CompiledKernel, messages: tuple[str, ...]):
-        self.compiled = compiled
+        self.address = compiled.address
         self.messages = messages
         self.seconds_per_block: float | None = None
 
-    def run(self, values: tuple[int, ...], sizes: int, blocks: int, status: int) -> None:
-        """Run all blocks, in this thread or shared with the pool; the last of `values` are sizes."""
-        function = self.compiled.function(len(values) - sizes, sizes)
-
-        def call(begin: int, end: int) -> None:
-            function(*values, begin, end, status)
-
-        if thread_count() == 1 or blocks < 2:
-            call(0, blocks)
+    def run(self, values: Sequence[int], blocks: int, status: int) -> None:
+        """Run all blocks, in this thread or shared with others; `values` are its buffers and sizes."""
+        driver = jit.driver(len(values))
+        task = _task_type(len(values))(0, blocks, blocks, self.address, status, *values)
+        address = ctypes.addressof(task)
+        threads = thread_count()
+        if threads == 1 or blocks < 2:
+            driver.function(address)
             return
-        done = 0
         if self.seconds_per_block is None:
-            done = 1
-            self._timed(call, 0, 1)
             # The first call pays for cold pages and caches, so the second block tells the truth.
-            if blocks > 2:
-                done = 2
-                self._timed(call, 1, 2)
+            task[1] = task[2] = 1
+            driver.function(address)
+            task[0], task[1] = 1, 2
+            self._timed(lambda: driver.function(address), 1)
+            task[0], task[1] = 2, blocks
+        left = blocks - task[0]
         assert self.seconds_per_block is not None
-        if self.seconds_per_block * (blocks - done) < PARALLEL_SECONDS:
-            self._timed(call, done, blocks)
+        if self.seconds_per_block * left < worth_sharing():
+            task[2] = left
+            self._timed(lambda: driver.function(address), left)
         else:
-            _share(call, done, blocks)
+            task[2] = max(1, left // (threads * CHUNKS_PER_THREAD))
+            self._timed(lambda: share(driver, address), left, threads)
 
-    def _timed(self, call: Callable[[int, int], None], begin: int, end: int) -> None:
+    def _timed(self, call: Callable[[], None], blocks: int, threads: int = 1) -> None:
         start = time.perf_counter()
-        call(begin, end)
-        if end > begin:
-            self.seconds_per_block = (time.perf_counter() - start) / (end - begin)
-
-
-def _share(call: Callable[[int, int], None], begin: int, end: int) -> None:
-    """Run the blocks on all threads, this one included; each takes the next chunk when it is free."""
-    size = max(1, -(-(end - begin) // (thread_count() * CHUNKS_PER_THREAD)))
-    starts = itertools.count(begin, size)
-
-    def work() -> None:
-        for start in starts:  # next() of a count is atomic: no chunk is taken twice
-            if start >= end:
-                return
-            call(start, min(start + size, end))
-
-    others = [_pool().submit(work) for _ in range(thread_count() - 1)]
-    work()
-    wait(others)
-    for other in others:
-        other.result()
+        call()
+        if blocks:
+            self.seconds_per_block = (time.perf_counter() - start) * threads / blocks
 
 
 @cache
-def thread_count() -> int:
-    """The number of threads that run blocks."""
-    text = os.environ.get("DEPLO_NUM_THREADS")
-    if text is None:
-        return os.cpu_count() or 1
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"DEPLO_NUM_THREADS must be a positive integer, got {text!r}")
-    return int(text)
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="deplo")
-
-
-# Threads do not survive a fork: a child that used its parent's pool would wait for ever.
-os.register_at_fork(after_in_child=_pool.cache_clear)
+def _task_type(arguments: int) -> Any:
+    return ctypes.c_int64 * (jit.TASK_WORDS + arguments)
 
 
 def _failure(message: str) -> Exception:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -27,22 +28,61 @@ class CompiledKernel:
     name: str
     address: int
     keep_alive: Any = field(repr=False)
-    _functions: dict[tuple[int, int], Any] = field(
-        default_factory=dict[tuple[int, int], Any], repr=False, compare=False
-    )
 
-    def function(self, buffers: int, sizes: int) -> Any:
-        """The kernel as a ctypes function of `buffers` pointers and `sizes`; calls release the GIL."""
-        function = self._functions.get((buffers, sizes))
-        if function is None:
-            function = self._functions[buffers, sizes] = _prototype(buffers, sizes)(self.address)
-        return function
+
+@dataclass(frozen=True)
+class Driver:
+    """Machine code that runs chunks of a launch's blocks until none is left, in any number of threads.
+
+    It is told by a task, 64-bit words: the first block that nobody took, which it changes; the block after
+    the last; how many to take at once; the kernel's address; that of the status word; and then the kernel's
+    buffers and sizes.
+    """
+
+    address: int
+    function: Callable[[int], None] = field(repr=False)
+    """Takes a task's address, and releases the GIL."""
+
+
+TASK_WORDS = 5
+"""Words of a task before the kernel's own arguments."""
 
 
 @cache
-def _prototype(buffers: int, sizes: int) -> Any:
-    grid = (ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * buffers, *[ctypes.c_int64] * sizes, *grid)
+def driver(arguments: int) -> Driver:
+    """The driver of kernels with so many buffers and sizes."""
+    name = f"deplo_drive_{arguments}"
+    compiled = compile_kernel(name, _driver_source(name, arguments))
+    return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
+
+
+def _driver_source(name: str, arguments: int) -> str:
+    """A pointer is passed as an i64, which is the same to the machines there are."""
+    words = range(1, TASK_WORDS + arguments)
+    loads = "\n".join(
+        f"  %p{n} = getelementptr i64, ptr %task, i64 {n}\n  %w{n} = load i64, ptr %p{n}"
+        for n in words
+    )
+    own = "".join(f"i64 %w{n}, " for n in words[TASK_WORDS - 1 :])
+    return f"""
+define void @{name}(ptr %task) {{
+{loads}
+  %kernel = inttoptr i64 %w3 to ptr
+  br label %next
+next:
+  %begin = atomicrmw add ptr %task, i64 %w2 monotonic
+  %some = icmp slt i64 %begin, %w1
+  br i1 %some, label %run, label %done
+run:
+  %past = add i64 %begin, %w2
+  %end = call i64 @llvm.smin.i64(i64 %past, i64 %w1)
+  call void %kernel({own}i64 %begin, i64 %end, i64 %w4)
+  br label %next
+done:
+  ret void
+}}
+declare i64 @llvm.smin.i64(i64, i64)
+"""
 
 
 def compile_kernel(name: str, source: str) -> CompiledKernel:

@@ -20,7 +20,7 @@ from ..frontend.sources import Program as Source
 from ..frontend.sources import load_source
 from ..program import Program, compile
 from ..runtime.calls import is_random
-from ..runtime.cpu import thread_count
+from ..runtime.threads import thread_count
 from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
