@@ -33,6 +33,7 @@ PASSES = {
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
     "keep-rows": ".tile.keep_rows:KeepRowsPass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
+    "split-loops": ".tile.split_loops:SplitLoopsPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
     "permute-register-tile": ".tile.permute_register_tile:PermuteRegisterTilePass",
     "tma-copy": ".tile.tma_copy:TmaCopyPass",

@@ -56,6 +56,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "cooperative-reduce{target=$target}",
         "keep-rows{target=$target}",
         "blockify-launch{target=$target}",
+        "split-loops{target=$target}",
         "stage-inputs{target=$target}",
         "permute-register-tile",
         "register-tile{target=$target}",

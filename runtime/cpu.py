@@ -5,15 +5,11 @@ A launch that is over sooner than other threads could help runs in the calling t
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
-
-import numpy as np
 
 from ..errors import DeploError, UsageError
 from . import jit
@@ -27,12 +23,15 @@ from .arrays import (
     torch_library,
 )
 from .calls import run_call
-from .plan import MAX_KNOWN, CallStep, Plan, Ref
+from .plan import MAX_KNOWN, Array, CallStep, Plan, Ref
 from .sizes import static
-from .threads import share, thread_count, worth_sharing
+from .threads import sharing
+
+TIMED_CALLS = 4
+"""Calls after which it is settled whether a launch of fixed sizes is worth other threads' help."""
 
 CHUNKS_PER_THREAD = 8
-"""Blocks are handed out in this many chunks per thread, so that an early finisher helps the others."""
+"""A thread takes its blocks in this many chunks, so that those who finish early can help it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class _Launch:
 
     kernel: _CpuKernel
     positions: tuple[int, ...]
-    sizes: tuple[int, ...]
+    sizes: list[int]
     blocks: int
 
 
@@ -51,8 +50,8 @@ class _Ready:
 
     plan: Plan
     arena_bytes: int
-    offsets: tuple[int | None, ...]
-    """Each buffer's place in the arena, if it lies there."""
+    buffers: tuple[tuple[Array | None, int], ...]
+    """Each buffer's array, or None and its place in the arena if it lies there."""
     steps: tuple[_Launch | CallStep, ...]
     results: tuple[int, ...]
 
@@ -81,23 +80,27 @@ class CpuProgram:
         """Run the plan; raises UsageError if an argument does not fit it."""
         check_count(self.plan.arguments, arguments)
         library = self._library(arguments)
-        ready = self._at(self.plan.at(shapes_of(arguments)) if self.plan.sizes else self.plan)
-        plan = ready.plan
+        plan = self.plan.at(shapes_of(arguments)) if self.plan.sizes else self.plan
+        ready = self._at(plan)
         arrays = [
             library.check(value, argument)
             for value, argument in zip(arguments, plan.arguments, strict=True)
         ]
         pointers = [library.pointer(value) for value in arrays]
         arena = self._arena(ready.arena_bytes)
-        for buffer, offset in zip(plan.buffers, ready.offsets, strict=True):
-            made = library.empty(buffer.array) if offset is None else None
-            arrays.append(made)
-            pointers.append(library.pointer(made) if offset is None else arena + offset)
+        for array, offset in ready.buffers:
+            if array is None:
+                arrays.append(None)
+                pointers.append(arena + offset)
+            else:
+                arrays.append(made := library.empty(array))
+                pointers.append(library.pointer(made))
         for step in ready.steps:
             if isinstance(step, CallStep):
                 run_call(step, _by_reference(plan, arrays), "cpu")
             else:
-                self._run(step, pointers)
+                values = [pointers[i] for i in step.positions]
+                step.kernel.run(values + step.sizes, step.blocks, again=bool(step.sizes))
         count = len(arguments)
         return tuple(arguments[i] if i < count else arrays[i] for i in ready.results)
 
@@ -130,31 +133,24 @@ class CpuProgram:
                 steps.append(step)
                 continue
             positions = tuple(map(position, step.arguments))
-            sizes = tuple(map(static, step.sizes))
+            sizes = list(map(static, step.sizes))
             kernel = self._kernels[step.kernel]
             steps.append(_Launch(kernel, positions, sizes, static(step.blocks)))
-        offsets = tuple(None if b.offset is None else static(b.offset) for b in plan.buffers)
+        buffers = tuple(
+            (b.array, 0) if b.offset is None else (None, static(b.offset)) for b in plan.buffers
+        )
         results = tuple(map(position, plan.results))
-        return _Ready(plan, plan.arena_bytes or 0, offsets, tuple(steps), results)
+        return _Ready(plan, plan.arena_bytes or 0, buffers, tuple(steps), results)
 
     def _arena(self, size: int) -> int:
         """The address of this thread's arena, which has at least `size` bytes."""
+        if not size:
+            return 0
         own = self._own
         if getattr(own, "arena_bytes", -1) < size:
             own.arena, own.arena_bytes = aligned_bytes(size), size
             own.arena_address = own.arena.ctypes.data
         return own.arena_address
-
-    def _run(self, launch: _Launch, pointers: Sequence[int]) -> None:
-        own = self._own
-        if not hasattr(own, "status"):
-            own.status = np.zeros(1, np.int64)
-            own.status_address = own.status.ctypes.data
-        values = [*[pointers[i] for i in launch.positions], *launch.sizes]
-        launch.kernel.run(values, launch.blocks, own.status_address)
-        if failed := int(own.status[0]):
-            own.status[0] = 0
-            raise _failure(launch.kernel.messages[failed - 1])
 
 
 def _by_reference(plan: Plan, arrays: Sequence[Any]) -> dict[Ref, Any]:
@@ -171,42 +167,50 @@ class _CpuKernel:
         self.address = compiled.address
         self.messages = messages
         self.seconds_per_block: float | None = None
+        self.timed = 0
 
-    def run(self, values: Sequence[int], blocks: int, status: int) -> None:
-        """Run all blocks, in this thread or shared with others; `values` are its buffers and sizes."""
-        driver = jit.driver(len(values))
-        task = _task_type(len(values))(0, blocks, blocks, self.address, status, *values)
-        address = ctypes.addressof(task)
-        threads = thread_count()
-        if threads == 1 or blocks < 2:
-            driver.function(address)
+    def run(self, values: Sequence[int], blocks: int, *, again: bool = False) -> None:
+        """Run all blocks, in this thread or shared with others; `values` are its buffers and sizes.
+
+        The first calls are timed; with `again`, all of them are, as the sizes may have changed. Raises the
+        Python exception that a failed check stands for.
+        """
+        shared = sharing()
+        if shared.threads == 1 or blocks < 2:
+            self._alone(values, range(blocks))
             return
+        first = 0
         if self.seconds_per_block is None:
             # The first call pays for cold pages and caches, so the second block tells the truth.
-            task[1] = task[2] = 1
-            driver.function(address)
-            task[0], task[1] = 1, 2
-            self._timed(lambda: driver.function(address), 1)
-            task[0], task[1] = 2, blocks
-        left = blocks - task[0]
+            self._timed(values, range(1))
+            self._timed(values, range(1, 2))
+            first = 2
+        left = blocks - first
         assert self.seconds_per_block is not None
-        if self.seconds_per_block * left < worth_sharing():
-            task[2] = left
-            self._timed(lambda: driver.function(address), left)
+        if self.seconds_per_block * left >= shared.worth_seconds:
+            chunk = max(1, left // (shared.threads * CHUNKS_PER_THREAD))
+            self._check(shared.run(self.address, values, range(first, blocks), chunk))
+        elif again or self.timed < TIMED_CALLS:
+            self._timed(values, range(first, blocks))
         else:
-            task[2] = max(1, left // (threads * CHUNKS_PER_THREAD))
-            self._timed(lambda: share(driver, address), left, threads)
+            self._alone(values, range(first, blocks))
 
-    def _timed(self, call: Callable[[], None], blocks: int, threads: int = 1) -> None:
+    def _alone(self, values: Sequence[int], blocks: range) -> None:
+        driver = jit.driver(len(values))
+        task = jit.make_task(self.address, values, blocks, max(len(blocks), 1))
+        driver.function(task.buffer_info()[0])
+        self._check(task[jit.STATUS])
+
+    def _timed(self, values: Sequence[int], blocks: range) -> None:
         start = time.perf_counter()
-        call()
+        self._alone(values, blocks)
+        self.timed += 1
         if blocks:
-            self.seconds_per_block = (time.perf_counter() - start) * threads / blocks
+            self.seconds_per_block = (time.perf_counter() - start) / len(blocks)
 
-
-@cache
-def _task_type(arguments: int) -> Any:
-    return ctypes.c_int64 * (jit.TASK_WORDS + arguments)
+    def _check(self, failed: int) -> None:
+        if failed:
+            raise _failure(self.messages[failed - 1])
 
 
 def _failure(message: str) -> Exception:

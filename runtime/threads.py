@@ -13,14 +13,15 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from .jit import Driver
+from . import jit
 
 TEAM_SECONDS = 20e-6
 """Work that takes longer than this is worth handing over to an OpenMP team."""
@@ -39,22 +40,52 @@ def thread_count() -> int:
     return int(text)
 
 
-def worth_sharing() -> float:
-    """Seconds of work from which on other threads are asked to help."""
-    return POOL_SECONDS if _team() is None else TEAM_SECONDS
+@dataclass(frozen=True)
+class _Team:
+    """GNU OpenMP's entry points: `GOMP_parallel(function, data, threads, flags)`, `omp_get_thread_num()`."""
+
+    run: Callable[[int, int, int, int], None]
+    thread_number: int
 
 
-def share(driver: Driver, task: int) -> None:
-    """Run a task on all threads, this one included; each takes the next chunk when it is free."""
-    team = _team()
-    if team is not None:
-        team(driver.address, task, thread_count(), 0)
-        return
-    others = [_pool().submit(driver.function, task) for _ in range(thread_count() - 1)]
-    driver.function(task)
-    wait(others)
-    for other in others:
-        other.result()
+@dataclass(frozen=True)
+class Sharing:
+    """How work is shared out in this process."""
+
+    threads: int
+    worth_seconds: float
+    """Work that takes longer than this is worth asking other threads for help."""
+    team: _Team | None
+    """The OpenMP team, or None if there is a pool."""
+
+    def run(self, kernel: int, arguments: Sequence[int], blocks: range, chunk: int) -> int:
+        """Run a kernel's blocks on all threads, this one included; gives what it left in the status word."""
+        driver = jit.driver(len(arguments))
+        team, threads = self.team, self.threads
+        task = jit.make_task(
+            kernel, arguments, blocks, chunk, threads, 0 if team is None else team.thread_number
+        )
+        address = task.buffer_info()[0]
+        if team is not None:
+            team.run(driver.address, address, threads, 0)
+            return task[jit.STATUS]
+        others = [_pool().submit(driver.function, address) for _ in range(threads - 1)]
+        driver.function(address)
+        wait(others)
+        for other in others:
+            other.result()
+        return task[jit.STATUS]
+
+
+def sharing() -> Sharing:
+    """How work is shared out now."""
+    return _sharing("torch" in sys.modules)
+
+
+@cache
+def _sharing(has_torch: bool) -> Sharing:
+    team = _find_team() if has_torch and not _is_forked else None
+    return Sharing(thread_count(), POOL_SECONDS if team is None else TEAM_SECONDS, team)
 
 
 @cache
@@ -62,13 +93,8 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="deplo")
 
 
-def _team() -> Callable[..., None] | None:
-    """GNU OpenMP's entry point `GOMP_parallel(function, data, threads, flags)`, if PyTorch brought it."""
-    return _find_team() if not _is_forked and "torch" in sys.modules else None
-
-
-@cache
-def _find_team() -> Callable[..., None] | None:
+def _find_team() -> _Team | None:
+    """The OpenMP team, if PyTorch brought it."""
     try:
         mapped = Path("/proc/self/maps").read_text().split()
     except OSError:
@@ -76,10 +102,13 @@ def _find_team() -> Callable[..., None] | None:
     path = next((each for each in mapped if Path(each).name.startswith("libgomp")), None)
     if path is None:
         return None
-    entry: Any = ctypes.CDLL(path, mode=os.RTLD_NOLOAD).GOMP_parallel
-    entry.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
-    entry.restype = None
-    return entry
+    library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
+    run: Any = library.GOMP_parallel
+    run.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+    run.restype = None
+    number = ctypes.cast(library.omp_get_thread_num, ctypes.c_void_p).value
+    assert number is not None
+    return _Team(run, number)
 
 
 _is_forked = False
@@ -89,6 +118,7 @@ def _after_fork() -> None:
     global _is_forked
     _is_forked = True
     _pool.cache_clear()
+    _sharing.cache_clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -164,12 +164,9 @@ def test_blocks_are_shared_by_threads_without_loss(
 ) -> None:
     pytest.importorskip("torch")
     pool = ThreadPoolExecutor(count - 1)
-    for module in (cpu, threads):
-        monkeypatch.setattr(module, "thread_count", lambda: count)
-    monkeypatch.setattr(cpu, "worth_sharing", lambda: 0.0)
+    team = threads.sharing().team if kind == "team" else None
     monkeypatch.setattr(threads, "_pool", lambda: pool)
-    if kind == "pool":
-        monkeypatch.setattr(threads, "_team", lambda: None)
+    monkeypatch.setattr(cpu, "sharing", lambda: threads.Sharing(count, 0.0, team))
     program = cpu_program(CHAIN)
     x = np.random.default_rng(0).standard_normal(512).astype(np.float32)
     for _ in range(20):
@@ -183,9 +180,9 @@ def test_a_forked_child_has_threads_of_its_own(library: str) -> None:
 import os, sys; sys.path.insert(0, {str(HERE)!r})
 import numpy as np, {library}
 from cpu_programs import cpu_program
-from deplo.runtime import cpu, threads
-cpu.thread_count = threads.thread_count = lambda: 2
-cpu.worth_sharing = lambda: 0.0
+from deplo.runtime import threads
+threads.thread_count = lambda: 2
+threads.TEAM_SECONDS = threads.POOL_SECONDS = 0.0
 program = cpu_program({CHAIN!r})
 x = np.ones(512, np.float32)
 x = x if {library!r} == "numpy" else torch.from_numpy(x)
@@ -204,7 +201,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_launch_that_fails_in_any_thread_raises(
     gather: CpuProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu, "worth_sharing", lambda: 0.0)
+    monkeypatch.setattr(cpu, "sharing", lambda: threads.Sharing(2, 0.0, None))
     x, ids = arrays()
     for _ in range(3):
         with pytest.raises(IndexError, match="expected 0 <= index < 5"):
