@@ -23,6 +23,7 @@ from ..errors import UnsupportedOpError, UsageError
 from .dynamic_shapes import asked_axes
 from .export import export
 from .importer import Fallback, Importer, has_effect
+from .items import items_as_sizes
 from .python_values import Inputs, close_over, with_closed_over
 from .size_one import dynamic_sizes
 from .sizes import Sizes, check_guards
@@ -247,6 +248,9 @@ def _import(
     sizes: Sizes,
 ) -> Captured:
     _refuse_mutation(exported)
+    if fallback == "eager":
+        items_as_sizes(exported.graph, exported.range_constraints)
+    sizes = sizes.and_found(exported.graph, exported.range_constraints)
     importer = Importer(fallback, sizes)
     arguments, constants = _add_arguments(exported, importer)
     positions = {argument.name: i for i, argument in enumerate(arguments)}

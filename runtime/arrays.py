@@ -89,7 +89,8 @@ class TorchLibrary:
     def __init__(self, device: str):
         import torch
 
-        self._empty, self._strided = torch.empty, torch.strided
+        self._empty: Any = torch.empty
+        self._strided = torch.strided
         self._device = torch.device(device)
         self._is_cpu = device == "cpu"
         self._dtypes = {name: getattr(torch, dtype) for name, dtype in TORCH_DTYPES.items()}

@@ -25,6 +25,7 @@ from .arrays import (
 from .calls import run_call
 from .plan import MAX_KNOWN, Array, CallStep, Plan, Ref
 from .sizes import static
+from .stages import check_found, find_sizes, stages_of
 from .threads import sharing
 
 TIMED_CALLS = 4
@@ -73,35 +74,55 @@ class CpuProgram:
             k.name: _CpuKernel(jit.compile_kernel(k.name, k.source), k.messages)
             for k in plan.kernels
         }
+        self._stages = stages_of(plan)
         self._own = threading.local()
         self._ready: dict[int, _Ready] = {}
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        """Run the plan; raises UsageError if an argument does not fit it."""
+    def __call__(self, *arguments: Any, given: Sequence[Sequence[Any]] = ()) -> tuple[Any, ...]:
+        """Run the plan; raises UsageError if an argument does not fit it.
+
+        `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
+        a size is found to be 0.
+        """
         check_count(self.plan.arguments, arguments)
         library = self._library(arguments)
-        plan = self.plan.at(shapes_of(arguments)) if self.plan.sizes else self.plan
-        ready = self._at(plan)
-        arrays = [
+        shapes = shapes_of(arguments) if self.plan.sizes else ()
+        ready = self._at(self.plan.at(shapes) if self.plan.sizes else self.plan)
+        arrays: list[Any] = [
             library.check(value, argument)
-            for value, argument in zip(arguments, plan.arguments, strict=True)
+            for value, argument in zip(arguments, ready.plan.arguments, strict=True)
         ]
         pointers = [library.pointer(value) for value in arrays]
+        count = len(arrays)
+        arrays += [None] * len(ready.buffers)
+        pointers += [0] * len(ready.buffers)
         arena = self._arena(ready.arena_bytes)
-        for array, offset in ready.buffers:
-            if array is None:
-                arrays.append(None)
-                pointers.append(arena + offset)
-            else:
-                arrays.append(made := library.empty(array))
-                pointers.append(library.pointer(made))
-        for step in ready.steps:
-            if isinstance(step, CallStep):
-                run_call(step, _by_reference(plan, arrays), "cpu")
-            else:
-                values = [pointers[i] for i in step.positions]
-                step.kernel.run(values + step.sizes, step.blocks, again=bool(step.sizes))
-        count = len(arguments)
+        calls: list[Sequence[Any]] = []
+        found: dict[int, int] = {}
+        for stage in self._stages:
+            for index in stage.buffers:
+                array, offset = ready.buffers[index]
+                if array is None:
+                    pointers[count + index] = arena + offset
+                    continue
+                made = arrays[count + index] = library.empty(array)
+                pointers[count + index] = library.pointer(made)
+            for step in ready.steps[stage.begin : stage.end]:
+                if isinstance(step, CallStep):
+                    again = given[len(calls)] if len(calls) < len(given) else None
+                    named = _by_reference(ready.plan, arrays)
+                    calls.append(run_call(step, named, "cpu", again))
+                    for ref in step.results:
+                        arrays[count + ref.index] = named[ref]
+                        pointers[count + ref.index] = library.pointer(named[ref])
+                else:
+                    values = [pointers[i] for i in step.positions]
+                    step.kernel.run(values + step.sizes, step.blocks, again=bool(step.sizes))
+            if stage.finds:
+                made = dict(enumerate(arrays[count:]))
+                found |= find_sizes(self.plan, stage, made, calls)
+                ready = self._at(self.plan.at(shapes, found))
+                check_found(ready.plan, stage, made)
         return tuple(arguments[i] if i < count else arrays[i] for i in ready.results)
 
     def _library(self, arguments: Sequence[object]) -> Library:

@@ -85,7 +85,8 @@ def split(loop: ForOp, places: list[int]) -> None:
         piece.induction_var.name_hint = loop.induction_var.name_hint
         _decide_by_blocks(piece, first, last)
         piece.extent = ExtentAttr(last - first)
-        moved = {piece.induction_var: AffineExpr.dimension(0) + first}
+        moved: dict[SSAValue, AffineExpr] = {}
+        moved[piece.induction_var] = AffineExpr.dimension(0) + first
         for op in list(piece.body.walk()):
             rewrite_index(op, moved, [piece.induction_var])
         fold_tests(piece)
