@@ -50,6 +50,7 @@ PASSES = {
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",
     "lower-tile-to-scf": ".llvm.lower_tile_to_scf:LowerTileToScfPass",
+    "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",
     "convert-to-llvm": ".llvm.convert_to_llvm:ConvertToLlvmPass",
 }

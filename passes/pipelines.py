@@ -78,6 +78,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "kernel-to-cuda": ("lower-to-cuda",),
     "tile-to-llvm": (
         "lower-tile-to-scf",
+        "keep-in-output",
         "inline-calls",
         "assign-arena",
         "expand-math",
