@@ -113,7 +113,7 @@ class Captured:
             flat.append(output.of(viewed))
         if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
             return torch.Size(flat)
-        return pytree.tree_unflatten(flat, self.out_spec)
+        return flat[0] if self.out_spec.is_leaf() else pytree.tree_unflatten(flat, self.out_spec)
 
 
 def _check_contiguous(flat: Sequence[Any]) -> None:

@@ -33,6 +33,7 @@ PASSES = {
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
     "keep-rows": ".tile.keep_rows:KeepRowsPass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
+    "split-loops": ".tile.split_loops:SplitLoopsPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
     "permute-register-tile": ".tile.permute_register_tile:PermuteRegisterTilePass",
     "tma-copy": ".tile.tma_copy:TmaCopyPass",
@@ -49,6 +50,7 @@ PASSES = {
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",
     "lower-tile-to-scf": ".llvm.lower_tile_to_scf:LowerTileToScfPass",
+    "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",
     "convert-to-llvm": ".llvm.convert_to_llvm:ConvertToLlvmPass",
 }

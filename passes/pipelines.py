@@ -56,6 +56,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "cooperative-reduce{target=$target}",
         "keep-rows{target=$target}",
         "blockify-launch{target=$target}",
+        "split-loops{target=$target}",
         "stage-inputs{target=$target}",
         "permute-register-tile",
         "register-tile{target=$target}",
@@ -77,6 +78,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "kernel-to-cuda": ("lower-to-cuda",),
     "tile-to-llvm": (
         "lower-tile-to-scf",
+        "keep-in-output",
         "inline-calls",
         "assign-arena",
         "expand-math",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ..errors import DeploError, MismatchError, UsageError
 from . import (
+    bench_command,
     cache_command,
     compile_command,
     doctor_command,
@@ -29,6 +30,7 @@ examples:
   deplo run -c "nn.RMSNorm(2048)(torch.randn(1, 32, 2048))"
   deplo compile -c "x = torch.randn(4, 8); F.softmax(x, dim=-1)" --ir loop
   deplo compile model.py:MLP --target sm_90a --ir cuda -o kernels.cu
+  deplo bench -c "F.softmax(torch.randn(64, 1024), -1)"
   deplo run hf:llama --config hidden_size=256,num_attention_heads=8 --layer 0 --seq-len 32
 
 -c and FILE.py:NAME run the Python code they name; nothing else does.
@@ -74,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (compile_command, explain_command, run_command):
+    for module in (compile_command, explain_command, run_command, bench_command):
         command = commands.add_parser(
             module.NAME,
             parents=[_source_options()],
