@@ -76,3 +76,12 @@ func.func @dynamic(%x: memref<?x?xf32, #sym.extents<s0, s1>>) -> memref<4xf32> {
   kernel.launch @f(%d, %e) blocks(1) threads(1) : memref<?x?xf32, #sym.extents<s1, s1>>, memref<4xf32>
   func.return %e : memref<4xf32>
 }
+
+// -----
+
+// REMARK: remark: assign-arena: returned: declined: every buffer is returned or what PyTorch is called with
+func.func @returned(%x: memref<32xf32>) -> memref<32xf32> {
+  %a = kernel.alloc : memref<32xf32>
+  kernel.launch @f(%x, %a) blocks(1) threads(1) : memref<32xf32>, memref<32xf32>
+  func.return %a : memref<32xf32>
+}
