@@ -280,3 +280,21 @@ func.func @main(%x: tensor<40x32xf32>, %w: tensor<64x32xf32>) -> tensor<40x64xf3
   }
   func.return %y : tensor<40x64xf32>
 }
+
+// -----
+
+// The schedule asks for single elements, where the model would take vectors.
+// CHECK-LABEL: loop.kernel @single
+// CHECK:         tile.launch (%i_block = 4096 : block, %i_thread = 256 : thread) schedule(#tile.schedule<threads = 256>)
+// REMARK: remark: blockify-launch: single: 4096 blocks of 256 threads; no vectors: the schedule says so
+func.func @main(%x: tensor<1048576xf32>) -> tensor<1048576xf32> {
+  %y = loop.kernel @single(%x) : (tensor<1048576xf32>) -> tensor<1048576xf32> {
+  ^bb0(%in: memref<1048576xf32>, %out: memref<1048576xf32>):
+    tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<vector = 1>) {
+      %v = loop.load %in[%i] : memref<1048576xf32>
+      %n = arith.negf %v : f32
+      loop.store %n, %out[%i] : memref<1048576xf32>
+    }
+  }
+  func.return %y : tensor<1048576xf32>
+}
