@@ -72,6 +72,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "materialize-tile",
         "vectorize-accesses",
         "elide-barriers",
+        "choose-index-width",
         "inline-calls",
         "assign-arena",
     ),
