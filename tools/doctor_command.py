@@ -82,7 +82,8 @@ def _llvm() -> Finding:
         name, features, llvm = jit.host_cpu()
         kernel = jit.compile_kernel("add_one", ADD_ONE)
         value = (ctypes.c_float * 1)(41.0)
-        kernel.function(1, 0)(ctypes.addressof(value), 0, 1, 0)
+        task = jit.make_task(kernel.address, [ctypes.addressof(value)], range(1), 1)
+        jit.driver(1).function(task.buffer_info()[0])
     except DeploError as error:
         return Finding("cpu", "broken", str(error), "pip install --force-reinstall llvmlite")
     if value[0] != 42.0:
