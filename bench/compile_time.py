@@ -270,11 +270,10 @@ def table(result: dict[str, Any]) -> str:
             line += f" {theirs['total_seconds']:7.2f} s {theirs['process_seconds']:7.2f} s"
             line += f" {columns[0] / theirs['total_seconds']:6.2f}"
         lines.append(line)
-    lines += [
-        "",
-        f"{'in a process that has compiled':32}{'deplo':>7} {'Inductor':>11} {'ratio':>9}",
-    ]
-    for program, by in result["again"].items():
+    if "again" in result:
+        heading = "in a process that has compiled"
+        lines += ["", f"{heading:30}{'deplo':>9} {'Inductor':>11} {'ratio':>9}"]
+    for program, by in result.get("again", {}).items():
         line = f"{program:28}{by['deplo']['total_seconds']:9.2f} s"
         if "inductor" in by:
             theirs = by["inductor"]["total_seconds"]
