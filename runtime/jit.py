@@ -157,10 +157,14 @@ def compile_object(source: str) -> bytes:
     key = cache_key(source, *host_cpu())
     code = cache.get("object", key)
     if code is None:
-        module, machine = _optimized(source)
-        code = machine.emit_object(module)
+        code = _optimize(source)
         cache.put("object", key, code)
     return code
+
+
+def _optimize(source: str) -> bytes:
+    module, machine = _optimized(source)
+    return machine.emit_object(module)
 
 
 def assembly(source: str) -> str:
