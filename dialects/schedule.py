@@ -135,6 +135,11 @@ class ScheduleAttr(ParametrizedAttribute):
         return None if value is None else value.data
 
     @property
+    def sums(self) -> int:
+        """Elements of a contraction's result that one thread computes."""
+        return (self.get("thread_m") or 1) * (self.get("thread_n") or 1)
+
+    @property
     def leaves_threads_open(self) -> bool:
         """Whether it says what passes are still to make of the axes."""
         return any(choice in self.choices.data for choice in ("block_m", "lanes", "vector", "keep"))
