@@ -25,6 +25,8 @@ PASSES = {
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "tileify": ".tile.tileify:TileifyPass",
     "schedule": ".tile.schedule:SchedulePass",
+    "schedule-cpu": ".tile.schedule_cpu:ScheduleCpuPass",
+    "pack-operands": ".tile.pack_operands:PackOperandsPass",
     "split-matmul-k": ".tile.split_matmul_k:SplitMatmulKPass",
     "chunk-matmul-k": ".tile.chunk_matmul_k:ChunkMatmulKPass",
     "register-tile": ".tile.register_tile:RegisterTilePass",

@@ -93,14 +93,18 @@ class IndexConstants:
         """The SSA value of the index `value`."""
         if value not in self._known:
             constant = _index_value(value)
-            if self._last is None:
-                point = InsertPoint.at_start(self._entry)
-            else:
-                point = InsertPoint.after(self._last)
-            Builder(point).insert(constant)
-            self._last = constant
+            self.insert(constant)
             self._known[value] = constant.result
         return self._known[value]
+
+    def insert(self, op: Operation) -> None:
+        """Insert an operation after those made before."""
+        if self._last is None:
+            point = InsertPoint.at_start(self._entry)
+        else:
+            point = InsertPoint.after(self._last)
+        Builder(point).insert(op)
+        self._last = op
 
 
 def _index_value(value: Extent) -> arith.ConstantOp | IndexOp:

@@ -48,6 +48,8 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "loop-to-tile": (
         "tileify",
         "schedule{target=$target$choices}",
+        "schedule-cpu{target=$target}",
+        "pack-operands",
         "split-matmul-k{target=$target}",
         "chunk-matmul-k",
         "register-tile{target=$target}",
