@@ -2,9 +2,10 @@
 
 A register tile of f rows and g vectors loads f elements and g vectors for f * g multiply-adds in each
 position of the reduced axis; its sums, the vectors of columns and one element must fit the registers. Of
-those that do, the one is taken whose tiles cover the result in the fewest cycles, what stands over included.
-A chunk of K is as long as the L2 cache has room for a block's columns beside the rows that pass by; a block
-is as large as that allows while there is work for all cores.
+those that do, the one is taken whose tiles cover the result in the fewest cycles, what stands over included,
+and of equals the one that fetches the fewest bytes. The rows of a block, its columns and its sums fill a
+quarter of the L2 cache each; the larger a block, the rarer an element is packed. Blocks are as large as that
+allows while there are enough of them for all cores.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ MAX_ROWS = 16
 MAX_VECTORS = 4
 """Vectors of columns of a register tile, at most."""
 
-CHUNK_BYTES = 2048
-"""Of a row of an operand in one chunk of K: 512 of f32, between which sums go to memory and back."""
+CHUNK_BYTES = 1024
+"""Of a row of an operand in one chunk of K: 256 of f32, between which sums go to memory and back."""
 
 BLOCKS_PER_CORE = 4
 """Blocks that a core should have, so that an early finisher helps the others."""
+
+MIN_WORK = 1 << 19
+"""Multiply-adds that are worth a block of their own: about 10 us."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +86,16 @@ def choose_register_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
     """Rows and columns of the register tile that covers the result in the fewest cycles."""
     lanes = cpu.lanes(problem.element_bytes)
 
-    def cost(tile: tuple[int, int]) -> tuple[float, int]:
+    def cost(tile: tuple[int, int]) -> tuple[float, float]:
         rows, vectors = tile
         tiles = _parts(problem.m, rows) * _parts(problem.n, vectors * lanes)
         sums = problem.results * rows * vectors
         loads = problem.rows * rows + problem.columns * vectors
         # A multiply-add takes about four cycles, so that many sums must be on their way.
         issue = max(sums, 4 * cpu.fmas) / cpu.fmas
-        return tiles * max(issue, loads / cpu.loads), loads * tiles
+        fetched = problem.rows * rows * problem.element_bytes
+        fetched += problem.columns * vectors * cpu.vector_bytes
+        return tiles * max(issue, loads / cpu.loads), tiles * fetched
 
     rows, vectors = min(register_tiles(problem, cpu), key=cost)
     return rows, vectors * lanes
@@ -103,7 +109,8 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     slab = cpu.l2_bytes // 4 // (block_k * problem.element_bytes)
     block_n = _even(problem.n, slab // problem.columns, thread_n)
     block_m = _even(problem.m, slab // problem.rows, thread_m)
-    wanted = cpu.cores * BLOCKS_PER_CORE
+    work = problem.batch * problem.m * problem.n * problem.k * problem.results
+    wanted = min(cpu.cores * BLOCKS_PER_CORE, _parts(work, MIN_WORK))
     while problem.batch * _parts(problem.m, block_m) * _parts(problem.n, block_n) < wanted:
         if block_n > thread_n and block_n >= block_m:
             block_n = _even(problem.n, block_n // 2, thread_n)

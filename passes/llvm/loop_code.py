@@ -60,6 +60,16 @@ class LoopCode:
         self.builder.insert(scf.YieldOp())
         self.builder = outer
 
+    @contextmanager
+    def when(self, condition: SSAValue) -> Generator[None]:
+        """Open a branch that runs if a condition holds."""
+        body = Block()
+        self.builder.insert(scf.IfOp(condition, [], Region(body)))
+        outer, self.builder = self.builder, Builder(InsertPoint.at_end(body))
+        yield
+        self.builder.insert(scf.YieldOp())
+        self.builder = outer
+
     def sweep(self, end: SSAValue, hint: str, start: Sequence[SSAValue]) -> tuple[Block, scf.ForOp]:
         """A loop that carries values; gives its body, empty as yet, and itself."""
         body = Block(arg_types=[INDEX, *(value.type for value in start)])

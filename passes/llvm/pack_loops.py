@@ -19,8 +19,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.index import operand_ranges, simplify
 from ...analysis.vectors import is_unit_stride
+from ...dialects.affine import ZERO, replace_dims
+from ...dialects.index import normalize_operands
 from ...dialects.loop import LoadOp, TestOp
+from ...dialects.syntax import scalar_attr
 from ...dialects.tile_pack import PackOp, PackYieldOp
 from ..loop.scalar_code import emit_constant
 from .loop_code import LoopCode
@@ -29,42 +33,79 @@ D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 
 
 @dataclass(frozen=True)
+class Bound:
+    """What a counter stays below: an expression over values."""
+
+    expr: AffineExpr
+    operands: tuple[SSAValue, ...]
+
+    @staticmethod
+    def of(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue) -> Bound | None:
+        """What a counter is below where `expr` is at least zero, if it says that and no more."""
+        if counter not in operands:
+            return None
+        dims = [ZERO if v is counter else AffineExpr.dimension(i) for i, v in enumerate(operands)]
+        here = AffineExpr.dimension(list(operands).index(counter))
+        ranges = operand_ranges(operands)
+        rest = simplify(replace_dims(expr, dims), ranges)
+        if simplify(expr + here, ranges) != rest:
+            return None
+        exprs, used = normalize_operands([rest + 1], operands)
+        return Bound(exprs[0], tuple(used))
+
+
+@dataclass(frozen=True)
 class PackBody:
-    """What computes an element: operations, and the value they give where the element is inside."""
+    """What computes an element of a pack, apart from the conditions that its loops can see to.
+
+    `rows` and `positions` are those conditions: past them an element is 0.
+    """
 
     ops: tuple[Operation, ...]
     element: SSAValue
+    rows: tuple[Bound, ...] = ()
+    positions: tuple[Bound, ...] = ()
 
     @staticmethod
     def of(pack: PackOp) -> PackBody:
-        """The body of a pack without the condition around it, which its loops see to."""
+        """The body of a pack; a condition around all of it that only bounds its counters goes."""
         block = pack.body.block
-        ops = [op for op in block.ops if not isinstance(op, PackYieldOp)]
+        ops = tuple(op for op in block.ops if not isinstance(op, PackYieldOp))
+        whole = PackBody(ops, pack.element)
         guard = pack.element.owner
-        if mask_of(pack) is None:
-            return PackBody(tuple(ops), pack.element)
-        assert isinstance(guard, scf.IfOp)
+        if not isinstance(guard, scf.IfOp) or guard.parent is not block:
+            return whole
+        test = guard.cond.owner
+        if not isinstance(test, TestOp) or not _gives_zero(guard.false_region.block):
+            return whole
+        row, position = block.args
+        rows: list[Bound] = []
+        positions: list[Bound] = []
+        for expr in test.exprs:
+            in_row = Bound.of(expr, test.operands_, row)
+            along = Bound.of(expr, test.operands_, position)
+            if in_row is not None and position not in in_row.operands:
+                rows.append(in_row)
+            elif along is not None and row not in along.operands:
+                positions.append(along)
+            else:
+                return whole
         inner = guard.true_region.block
         end = inner.last_op
         assert isinstance(end, scf.YieldOp)
-        before = [op for op in ops if op is not guard and op is not mask_of(pack)]
-        kept = [op for op in inner.ops if op is not end]
-        return PackBody((*before, *kept), end.operands[0])
+        kept = [op for op in ops if op not in (guard, test)] + [
+            op for op in inner.ops if op is not end
+        ]
+        return PackBody(tuple(kept), end.operands[0], tuple(rows), tuple(positions))
 
 
-def mask_of(pack: PackOp) -> TestOp | None:
-    """The condition under which an element is not 0, if it has one that the loops can see to."""
-    guard = pack.element.owner
-    if not isinstance(guard, scf.IfOp) or not isinstance(guard.cond.owner, TestOp):
-        return None
-    end = guard.false_region.block.last_op
-    test = guard.cond.owner
-    zero = end.operands[0].owner if isinstance(end, scf.YieldOp) else None
-    if not isinstance(zero, arith.ConstantOp) or test.parent is not pack.body.block:
-        return None
-    value = zero.value
-    data = getattr(value, "value", None)
-    return test if data is not None and data.data == 0 else None
+def _gives_zero(block: Block) -> bool:
+    end = block.last_op
+    assert isinstance(end, scf.YieldOp)
+    constant = end.operands[0].owner
+    return isinstance(constant, arith.ConstantOp) and constant.value in (
+        scalar_attr(0, end.operands[0].type),
+    )
 
 
 def lies_along_rows(pack: PackOp) -> bool:
@@ -95,13 +136,19 @@ def turned(code: LoopCode, lines: Sequence[SSAValue], lanes: int) -> list[SSAVal
 
 @dataclass(frozen=True)
 class PackLoops:
-    """Emits the loops of one pack: `rows` and `length` say how many rows and positions there are."""
+    """Emits the loops of one pack.
+
+    `rows` says how many rows have elements, `total` how many there are: the others are 0. `length` is the
+    number of positions.
+    """
 
     code: LoopCode
     pack: PackOp
+    body: PackBody
     buffer: SSAValue
     lanes: int
     rows: SSAValue
+    total: SSAValue
     length: SSAValue
     square: SSAValue
     """A buffer for lanes by lanes elements."""
@@ -116,9 +163,14 @@ class PackLoops:
     def _fill_rows(self) -> None:
         code, stride = self.code, self.pack.row_stride
         with code.loop(self.rows, "r") as row, code.loop(self.length, "k") as position:
-            code.store(
-                self._element(row, position), self.buffer, (D0 * stride + D1, [row, position])
-            )
+            element = self._element(row, position)
+            code.store(element, self.buffer, (D0 * stride + D1, [row, position]))
+        if self.rows is self.total:
+            return
+        with code.loop(self.total, "r", self.rows) as row:
+            zero = emit_constant(code.builder, 0, self.pack.element.type)
+            with code.loop(self.length, "k") as position:
+                code.store(zero, self.buffer, (D0 * stride + D1, [row, position]))
 
     def _fill_panels(self, height: int) -> None:
         code = self.code
@@ -129,9 +181,9 @@ class PackLoops:
             else:
                 with code.loop(self.length, "k") as position:
                     self._fill_column(panel, position, height)
-        if not self._ends_within_panel(height):
+        if self.rows is self.total:
             return
-        panels = code.index((D0 + (height - 1)) // height, [self.rows])
+        panels = code.index(D0 // height, [self.total])
         with (
             code.loop(panels, "panel", full) as panel,
             code.loop(self.length, "k") as position,
@@ -141,11 +193,6 @@ class PackLoops:
             inside = code.insert(arith.CmpiOp(line, self.rows, "slt"))
             element = self._element_if(inside, line, position)
             code.store(element, self.buffer, self._place(panel, position, row, height))
-
-    def _ends_within_panel(self, height: int) -> bool:
-        owner = self.rows.owner
-        known = isinstance(owner, arith.ConstantOp)
-        return not known or self.pack.shape[0] % height != 0
 
     def _place(
         self, panel: SSAValue, position: SSAValue, row: SSAValue, height: int

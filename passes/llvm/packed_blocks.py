@@ -27,6 +27,7 @@ between; each is folded in the order of K, so that no choice of blocks changes i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
@@ -37,17 +38,16 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.cpus import CPUS
-from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import ZERO, replace_dims
+from ...dialects.affine import ZERO
 from ...dialects.loop import ForOp, LoadOp, TestOp
 from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.tile import LaunchOp
-from ...dialects.tile_pack import PackOp
+from ...dialects.tile_pack import PackOp, PackYieldOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from .loop_code import LoopCode
-from .pack_loops import PackLoops, mask_of
+from .pack_loops import Bound, PackBody, PackLoops
 
 ALIGNMENT = 64
 """Bytes that every scratch buffer begins at a multiple of: a line of the cache."""
@@ -125,28 +125,31 @@ class PackedBlock:
         """Write the block's code; the launch's body is taken apart."""
         self.code = code = LoopCode(block, self.constants)
         buffers = {pack: self._scratch(pack.element.type, _elements(pack)) for pack in self.packs}
-        count = self.size_m * self.size_n
-        sums = [self._scratch(self.element, count) for _ in self.terms]
+        self.single = self.outer.extent.data == 1
+        # Sums that are complete after one chunk are done with, strip by strip.
+        rows = self.tile_m if self.single else self.size_m
+        sums = [self._scratch(self.element, rows * self.size_n) for _ in self.terms]
         square = self._scratch(self.element, self.lanes * self.lanes)
         rest, tests = self._after()
-        limit_m, limit_n = (
-            self._limit(counter, size, tests)
+        limits = {
+            counter: self._limit(counter, size, tests)
             for counter, size in ((self.m, self.size_m), (self.n, self.size_n))
-        )
-        single = self.outer.extent.data == 1
-        if not single:
-            self._clear(sums, limit_m, limit_n)
+        }
+        if not self.single:
+            self._clear(sums, limits)
         chunks = self.constants.get(self.outer.extent.data)
         with code.loop(chunks, self.outer.induction_var.name_hint or "chunk") as chunk:
             self.outer.induction_var.replace_all_uses_with(chunk)
-            length = self._length()
-            for pack in self.packs:
-                rows = limit_m if any(term.rows is pack for term in self.terms) else limit_n
-                PackLoops(code, pack, buffers[pack], self.lanes, rows, length, square).emit()
-            self._multiply(buffers, sums, (limit_m, limit_n), length, single)
-        with code.loop(limit_m, self.m.name_hint or "i") as i:
-            with code.loop(limit_n, self.n.name_hint or "j") as j:
-                self._finish(rest, sums, i, j)
+            length = self._fill(buffers, limits, square)
+            with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
+                with code.loop(self._tiles(limits[self.n], self.tile_n), "tile_n") as tile_n:
+                    self._multiply(buffers, sums, (tile_m, tile_n), length)
+                first = code.index(D0 * self.tile_m, [tile_m])
+                end = code.smaller(code.index(D0 + self.tile_m, [first]), limits[self.m])
+                following = code.index(D0 + 1, [chunk])
+                last = code.insert(arith.CmpiOp(following, chunks, "eq"))
+                with nullcontext() if self.single else code.when(last):
+                    self._finish(rest, sums, (first, end), limits[self.n])
         code.builder.insert(scf.YieldOp())
 
     def _scratch(self, element: object, count: int) -> SSAValue:
@@ -165,77 +168,92 @@ class PackedBlock:
         if not isinstance(last, scf.IfOp) or last.output or last.false_region.blocks:
             return ops, []
         test = last.cond.owner
-        if not isinstance(test, TestOp) or not all(self._bounds(e, test) for e in test.exprs):
+        if not isinstance(test, TestOp):
+            return ops, []
+        counters = (self.m, self.n)
+        if not all(any(self._bound(e, test, c) for c in counters) for e in test.exprs):
             return ops, []
         inner = [op for op in last.true_region.block.ops if not isinstance(op, scf.YieldOp)]
         return [op for op in ops if op not in (last, test)] + inner, [test]
 
-    def _bounds(self, expr: AffineExpr, test: TestOp) -> bool:
-        """Whether a condition says no more than below what one of the counters stays."""
-        return any(rest_of(expr, test.operands_, c) is not None for c in (self.m, self.n))
+    def _bound(self, expr: AffineExpr, test: TestOp, counter: SSAValue) -> Bound | None:
+        """What a condition says of one of the counters, if it says nothing of the other."""
+        bound = Bound.of(expr, test.operands_, counter)
+        other = self.n if counter is self.m else self.m
+        return None if bound is None or other in bound.operands else bound
 
     def _limit(self, counter: SSAValue, size: int, tests: Sequence[TestOp]) -> SSAValue:
         """How many points of a counter are inside of the result."""
-        limit = self.constants.get(size)
-        for test in tests:
-            for expr in test.exprs:
-                rest = rest_of(expr, test.operands_, counter)
-                if rest is not None:
-                    inside = self.code.index(rest + 1, list(test.operands_))
-                    limit = self.code.smaller(limit, inside)
+        said = [self._bound(expr, test, counter) for test in tests for expr in test.exprs]
+        return self._least(self.constants.get(size), [b for b in said if b is not None])
+
+    def _least(self, limit: SSAValue, bounds: Sequence[Bound]) -> SSAValue:
+        for bound in bounds:
+            limit = self.code.smaller(limit, self.code.index(bound.expr, bound.operands))
         return limit
 
-    def _length(self) -> SSAValue:
-        """How many positions of K this chunk has; all packs must agree."""
+    def _tiles(self, limit: SSAValue, size: int) -> SSAValue:
+        """How many register tiles cover so many points."""
+        return self.code.index((D0 + (size - 1)) // size, [limit])
+
+    def _fill(
+        self, buffers: dict[PackOp, SSAValue], limits: dict[SSAValue, SSAValue], square: SSAValue
+    ) -> SSAValue:
+        """Fill all packs; gives the number of positions that the chunk has."""
         size = self.inner.extent.data
         assert isinstance(size, int)
-        found: dict[AffineExpr, TestOp] = {}
-        masked = 0
-        for pack in self.packs:
-            test = mask_of(pack)
-            rests = (
-                []
-                if test is None
-                else [
-                    rest
-                    for e in test.exprs
-                    if (rest := rest_of(e, test.operands_, pack.body.block.args[1])) is not None
-                ]
+        bodies = {pack: PackBody.of(pack) for pack in self.packs}
+        # Past what all packs end at, all products are of two zeros.
+        common = set.intersection(*(set(body.positions) for body in bodies.values()))
+        for pack, body in bodies.items():
+            if set(body.positions) - common:
+                whole = [op for op in pack.body.block.ops if not isinstance(op, PackYieldOp)]
+                bodies[pack] = PackBody(tuple(whole), pack.element)
+        length = self._least(self.constants.get(size), sorted(common, key=str))
+        for pack, body in bodies.items():
+            is_row = any(term.rows is pack for term in self.terms)
+            counter, tile = (self.m, self.tile_m) if is_row else (self.n, self.tile_n)
+            total = self.code.index((D0 + (tile - 1)) // tile * tile, [limits[counter]])
+            rows = self._least(total, body.rows)
+            loops = PackLoops(
+                self.code, pack, body, buffers[pack], self.lanes, rows, total, length, square
             )
-            masked += bool(rests)
-            for rest in rests:
-                assert test is not None
-                found[rest] = test
-        if not found:
-            return self.constants.get(size)
-        if masked != len(self.packs):
-            raise DeploError("the packs of a contraction do not end at the same position")
-        length = self.constants.get(size)
-        for rest, test in found.items():
-            inside = self.code.index(rest + 1, list(test.operands_))
-            length = self.code.smaller(length, inside)
+            loops.emit()
         return length
 
-    def _clear(self, sums: Sequence[SSAValue], rows: SSAValue, columns: SSAValue) -> None:
+    def _clear(self, sums: Sequence[SSAValue], limits: dict[SSAValue, SSAValue]) -> None:
         code = self.code
         zero = code.broadcast(emit_constant(code.builder, 0, self.element), self.lanes)
-        tiles = code.index((D0 + (self.tile_m - 1)) // self.tile_m * self.tile_m, [rows])
-        vectors = code.index((D0 + (self.lanes - 1)) // self.lanes, [columns])
-        with code.loop(tiles, "r") as row, code.loop(vectors, "c") as column:
+        rows = code.index((D0 + (self.tile_m - 1)) // self.tile_m * self.tile_m, [limits[self.m]])
+        with (
+            code.loop(rows, "r") as row,
+            code.loop(self._tiles(limits[self.n], self.lanes), "c") as column,
+        ):
             for buffer in sums:
                 place = (D0 * self.size_n + D1 * self.lanes, [row, column])
                 code.store_vector(zero, buffer, place)
 
     def _finish(
-        self, rest: Sequence[Operation], sums: Sequence[SSAValue], i: SSAValue, j: SSAValue
+        self,
+        rest: Sequence[Operation],
+        sums: Sequence[SSAValue],
+        rows: tuple[SSAValue, SSAValue],
+        columns: SSAValue,
     ) -> None:
-        """What is done with the sums of one point."""
-        loaded = [self.code.load(b, (D0 * self.size_n + D1, [i, j])) for b in sums]
-        for result, value in zip(self.outer.res, loaded, strict=True):
-            value.name_hint = result.name_hint
-        values: dict[SSAValue, SSAValue] = {self.m: i, self.n: j}
-        values.update(zip(self.outer.res, loaded, strict=True))
-        self.code.clone(rest, values)
+        """What is done with the sums of the points of some rows."""
+        code, (first, end) = self.code, rows
+        with (
+            code.loop(end, self.m.name_hint or "i", first) as i,
+            code.loop(columns, self.n.name_hint or "j") as j,
+        ):
+            row = D0 - D2 if self.single else D0
+            place = row * self.size_n + D1
+            loaded = [code.load(buffer, (place, [i, j, first])) for buffer in sums]
+            for result, value in zip(self.outer.res, loaded, strict=True):
+                value.name_hint = result.name_hint
+            values: dict[SSAValue, SSAValue] = {self.m: i, self.n: j}
+            values.update(zip(self.outer.res, loaded, strict=True))
+            code.clone(rest, values)
 
     # ------------------------------------------------------------------ the register tiles
 
@@ -243,40 +261,34 @@ class PackedBlock:
         self,
         buffers: dict[PackOp, SSAValue],
         sums: Sequence[SSAValue],
-        limits: tuple[SSAValue, SSAValue],
+        tile: tuple[SSAValue, SSAValue],
         length: SSAValue,
-        single: bool,
     ) -> None:
+        """A register tile of sums over one chunk."""
         code = self.code
-        tiles_m, tiles_n = (
-            code.index((D0 + (size - 1)) // size, [limit])
-            for limit, size in zip(limits, (self.tile_m, self.tile_n), strict=True)
-        )
-        with code.loop(tiles_n, "tile_n") as tile_n, code.loop(tiles_m, "tile_m") as tile_m:
-            places = self._places(tile_m, tile_n)
-            if single:
-                zero = code.broadcast(emit_constant(code.builder, 0, self.element), self.lanes)
-                start = [zero] * (len(sums) * len(places))
-            else:
-                start = [
-                    code.load_vector(buffer, place, self.lanes)
-                    for buffer in sums
-                    for place in places
-                ]
-            body, loop = code.sweep(length, self.inner.induction_var.name_hint or "k", start)
-            outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
-            next_sums = self._step(buffers, (tile_m, tile_n), body.args[0], body.args[1:])
-            code.builder.insert(scf.YieldOp(*next_sums))
-            code.builder = outer
-            for number, value in enumerate(loop.results):
-                buffer, place = sums[number // len(places)], places[number % len(places)]
-                code.store_vector(value, buffer, place)
+        places = self._places(*tile)
+        if self.single:
+            zero = code.broadcast(emit_constant(code.builder, 0, self.element), self.lanes)
+            start = [zero] * (len(sums) * len(places))
+        else:
+            start = [
+                code.load_vector(buffer, place, self.lanes) for buffer in sums for place in places
+            ]
+        body, loop = code.sweep(length, self.inner.induction_var.name_hint or "k", start)
+        outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
+        next_sums = self._step(buffers, tile, body.args[0], body.args[1:])
+        code.builder.insert(scf.YieldOp(*next_sums))
+        code.builder = outer
+        for number, value in enumerate(loop.results):
+            buffer, place = sums[number // len(places)], places[number % len(places)]
+            code.store_vector(value, buffer, place)
 
     def _places(
         self, tile_m: SSAValue, tile_n: SSAValue
     ) -> list[tuple[AffineExpr, list[SSAValue]]]:
         """Where the vectors of a register tile lie among the sums."""
-        first = D0 * (self.tile_m * self.size_n) + D1 * self.tile_n
+        above = ZERO if self.single else D0 * (self.tile_m * self.size_n)
+        first = above + D1 * self.tile_n
         return [
             (first + (row * self.size_n + column), [tile_m, tile_n])
             for row in range(self.tile_m)
@@ -343,14 +355,3 @@ def _sweeps(launch: LaunchOp) -> tuple[ForOp, ForOp]:
         if len(inner) == 1 and list(outer[0].yielded) == list(inner[0].res):
             return outer[0], inner[0]
     raise DeploError("a packed contraction has one loop over chunks of K, with one loop in it")
-
-
-def rest_of(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue) -> AffineExpr | None:
-    """What is at least a counter where `expr` is at least zero, or None if it says nothing of the kind."""
-    if counter not in operands:
-        return None
-    dims = [ZERO if v is counter else AffineExpr.dimension(i) for i, v in enumerate(operands)]
-    here = AffineExpr.dimension(list(operands).index(counter))
-    ranges = operand_ranges(operands)
-    rest = simplify(replace_dims(expr, dims), ranges)
-    return rest if simplify(expr + here, ranges) == rest else None
