@@ -12,8 +12,6 @@ threads of the block take part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, i64
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -72,8 +70,7 @@ class PackOp(IRDLOperation):
 
     def __init__(
         self,
-        element: Attribute,
-        shape: Sequence[int],
+        type: MemRefType,
         body: Region,
         *,
         panels: int | None = None,
@@ -84,7 +81,7 @@ class PackOp(IRDLOperation):
                 "panels": None if panels is None else IntegerAttr(panels, i64),
                 "pad": None if pad is None else IntegerAttr(pad, i64),
             },
-            result_types=[MemRefType(element, shape, memory_space=SHARED)],  # pyright: ignore[reportArgumentType]
+            result_types=[type],
             regions=[body],
         )
 
@@ -170,8 +167,7 @@ class PackOp(IRDLOperation):
             parser.raise_error(f"expected a memref of the counters' extents, got {type}", pos)
         body = parser.parse_region([counter for counter, _ in pairs])
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(type.element_type, shape, body, panels=panels, pad=pad)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        op.packed.type = type  # pyright: ignore[reportAttributeAccessIssue]
+        op = cls(type, body, panels=panels, pad=pad)
         if attributes is not None:
             op.attributes |= attributes.data
         return op

@@ -25,6 +25,7 @@ PASSES = {
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "tileify": ".tile.tileify:TileifyPass",
     "schedule": ".tile.schedule:SchedulePass",
+    "deepen-launch": ".tile.deepen_launch:DeepenLaunchPass",
     "schedule-cpu": ".tile.schedule_cpu:ScheduleCpuPass",
     "pack-operands": ".tile.pack_operands:PackOperandsPass",
     "split-matmul-k": ".tile.split_matmul_k:SplitMatmulKPass",

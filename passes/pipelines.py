@@ -48,6 +48,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "loop-to-tile": (
         "tileify",
         "schedule{target=$target$choices}",
+        "deepen-launch{target=$target}",
         "schedule-cpu{target=$target}",
         "pack-operands",
         "split-matmul-k{target=$target}",

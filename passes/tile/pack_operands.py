@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -43,7 +43,7 @@ from ...dialects.scalars import Combiner, is_integer
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
-from ...dialects.tile_pack import PackOp, PackYieldOp
+from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
@@ -228,8 +228,7 @@ class _Packing:
         elif not lies_along(body, position):
             panels = self.size("thread_m")
         made = PackOp(
-            factor.type,
-            [rows, length],
+            MemRefType(factor.type, [rows, length], memory_space=SHARED),
             Region(body),
             panels=panels,
             pad=PAD if panels is None else None,
