@@ -131,7 +131,7 @@ class PackedBlock:
         sums = [self._scratch(self.element, rows * self.size_n) for _ in self.terms]
         square = self._scratch(self.element, self.lanes * self.lanes)
         rest, tests = self._after()
-        limits = {
+        limits: dict[SSAValue, SSAValue] = {
             counter: self._limit(counter, size, tests)
             for counter, size in ((self.m, self.size_m), (self.n, self.size_n))
         }

@@ -85,9 +85,8 @@ class DeepenLaunchPass(ModulePass):
         if isinstance(loop, str):
             return loop
         trial = launch.clone()
-        inner = find_loop(trial)
-        assert isinstance(inner, ForOp)
-        deepen(trial, inner)
+        while isinstance(inner := find_loop(trial), ForOp):
+            deepen(trial, inner)
         product = find_product(trial)
         if isinstance(product, str):
             return product

@@ -8,7 +8,7 @@
 // CHECK-NEXT:      %m = loop.load %max[%i]
 // CHECK-NEXT:      %s = loop.for %k = 0 to 32 reduce(add) -> f32 {
 // CHECK:           loop.store %s, %out[%i, %j]
-// REMARK: deepen-launch: rows: an axis more
+// REMARK: deepen-launch: rows: its columns are an axis
 // REMARK: deepen-launch: scaled: declined: no reduce loop in the body
 // REMARK: deepen-launch: again: declined: it has a schedule already
 // REMARK: deepen-launch: two: declined: its body does not end with its one free loop
