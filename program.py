@@ -13,7 +13,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 from .analysis.fallbacks import Fallback as EagerCall
 from .analysis.fallbacks import fallbacks, summary
 from .analysis.plan import build_plan
+from .analysis.sizes import without_size
 from .analysis.targets import TARGETS, Target, get_target
 from .analysis.verify import verify_module
 from .dialects import get_all_dialects
@@ -42,7 +43,7 @@ from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
 from .runtime.cuda_graphs import GraphedCalls
 from .runtime.plan import Plan
-from .runtime.sizes import Extent
+from .runtime.sizes import EmptySize, Extent
 
 CUDA_STAGES = {
     "torch": None,
@@ -125,6 +126,7 @@ class Program:
         self.schedule = asked_schedule(schedule)
         self.compilation = Compilation()
         self.fallbacks: tuple[EagerCall, ...] = ()
+        self._empty: dict[int, Program] = {}
         start = time.perf_counter()
         key = program_key(captured.module, target, self.schedule) if is_used() else None
         compiled = None if key is None else find(key)
@@ -195,8 +197,25 @@ class Program:
     def run_flat(self, flat: Sequence[Any]) -> Any:
         """Run the program on flattened inputs that are known to be organized as when compiled."""
         arguments = self._arguments(flat)
-        results = self.executable(*arguments)
-        return self.captured.unflatten_outputs(results, arguments)
+        return self.captured.unflatten_outputs(self._run(arguments), arguments)
+
+    def _run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]] = ()) -> Sequence[Any]:
+        """The results of `@main`; `given` is what its first calls of PyTorch gave."""
+        try:
+            return (
+                self.executable(*arguments, given=given) if given else self.executable(*arguments)
+            )
+        except EmptySize as found:
+            return self._without(found.number)._run(arguments, found.given)
+
+    def _without(self, size: int) -> Program:
+        """The program for which a size is 0, compiled when it is first needed."""
+        if size not in self._empty:
+            module = without_size(self.captured.module, size)
+            self._empty[size] = Program(
+                replace(self.captured, module=module), self.target, self.schedule
+            )
+        return self._empty[size]
 
     def _arguments(self, flat: Sequence[Any]) -> list[Any]:
         """The tensors of all arguments of `@main`."""

@@ -3,28 +3,45 @@
 PyTorch finds the backend by the entry point `torch_dynamo_backends`. Dynamo traces the model,
 AOTAutograd makes functional graphs of ATen operators of it, forward and backward, and each of them is
 compiled like any other program of deplo.
+
+As `torch.compile` promises to run any model, operators that deplo does not support run in PyTorch, between
+the kernels, and a FallbackWarning says which do, once; with `options={"fallback": "error"}` they are an
+error. `DEPLO_LOGS` has topics, separated by commas: `graphs` says what each graph became, `recompiles` why
+Dynamo traced a function again.
 """
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
+import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import make_boxed_func
+from torch._guards import CompileContext
+from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
 
-from .errors import UsageError
+from .analysis.fallbacks import summary
+from .errors import FallbackWarning, UnsupportedOpError, UsageError
 from .frontend.aten_graph import capture_graph
 from .frontend.decompositions import decompositions
 from .frontend.gradients import training_decompositions
+from .frontend.importer import Fallback
 from .program import Program, choose_target
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 """The modes that `torch.compile` documents; deplo compiles alike in all of them."""
 
-OPTIONS: dict[str, tuple[object, ...]] = {}
-"""Each option and the values it may have."""
+OPTIONS: dict[str, tuple[object, ...]] = {"fallback": ("eager", "error")}
+"""Each option and the values it may have; the first is the default."""
+
+TOPICS = ("graphs", "recompiles")
+"""What `DEPLO_LOGS` may name."""
 
 Boxed = Callable[[list[Any]], list[Any]]
 
@@ -38,16 +55,32 @@ def deplo_backend(
 ) -> Callable[..., Any]:
     """Compile what Dynamo traced. Raises UsageError for a mode or an option that is unknown.
 
-    What deplo does not support surfaces as PyTorch's `BackendCompilerFailed` with deplo's message.
+    With the option `fallback="error"`, what deplo does not support surfaces as PyTorch's
+    `BackendCompilerFailed` with deplo's message.
     """
-    _check(mode, options or {})
-    compiler = aot_autograd(
-        fw_compiler=_compile,
-        bw_compiler=_compile,
-        inference_compiler=_compile,
+    given = options or {}
+    _check(mode, given)
+    if "recompiles" in log_topics():
+        set_logs(recompiles=True)
+    compiler = functools.partial(_compile, given.get("fallback", OPTIONS["fallback"][0]))
+    aot = aot_autograd(
+        fw_compiler=compiler,
+        bw_compiler=compiler,
+        inference_compiler=compiler,
         decompositions=decompositions() | training_decompositions(),
     )
-    return compiler(graph, example_inputs)
+    return aot(graph, example_inputs)
+
+
+def log_topics() -> frozenset[str]:
+    """What the environment variable DEPLO_LOGS asks for; raises UsageError for a topic that there is not."""
+    named = [topic.strip() for topic in os.environ.get("DEPLO_LOGS", "").split(",")]
+    topics = frozenset(filter(None, named))
+    if unknown := sorted(topics - set(TOPICS)):
+        raise UsageError(
+            f"DEPLO_LOGS names {', '.join(unknown)}; topics are {', '.join(TOPICS)}, separated by commas"
+        )
+    return topics
 
 
 def _check(mode: str | None, options: Mapping[str, Any]) -> None:
@@ -62,12 +95,31 @@ def _check(mode: str | None, options: Mapping[str, Any]) -> None:
             raise UsageError(f"option {name}={value!r}: must be one of {allowed}")
 
 
-def _compile(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Boxed:
+def _compile(
+    fallback: Fallback, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]
+) -> Boxed:
     """Compile one graph of ATen operators."""
+    started = time.perf_counter()
     (returned,) = graph.graph.output_node().args
     restride = [_layout(node) for node in returned]  # type: ignore[union-attr]
-    captured = capture_graph(graph)
+    try:
+        captured = capture_graph(graph, fallback)
+    except UnsupportedOpError as error:
+        if fallback == "error":
+            raise
+        _warn(f"deplo: a graph of {len(graph.graph.nodes)} operators runs in PyTorch: {error}")
+        return make_boxed_func(graph.forward)
     program = Program(captured, choose_target("auto", captured))
+    if (told := summary(program.fallbacks)) is not None:
+        _warn(told)
+    if "graphs" in log_topics():
+        seconds = time.perf_counter() - started
+        kernels, calls = len(program.kernels), len(program.plan.calls)
+        print(
+            f"deplo: graph {CompileContext.current_compile_id()}: "
+            f"{len(graph.graph.nodes)} nodes, {kernels} kernels, {calls} calls of PyTorch, {seconds:.2f} s",
+            file=sys.stderr,
+        )
 
     def run(*inputs: Any) -> list[Any]:
         return [
@@ -76,6 +128,12 @@ def _compile(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Boxe
         ]
 
     return make_boxed_func(run)
+
+
+@functools.cache
+def _warn(told: str) -> None:
+    """Say what runs in PyTorch, once in a process: a function that is compiled again has it again."""
+    warnings.warn(told, FallbackWarning, stacklevel=2)
 
 
 def _layout(node: object) -> Callable[[torch.Tensor], torch.Tensor] | None:

@@ -11,8 +11,9 @@
 
 It is read off the host function: `kernel.alloc`s are its buffers (those with an offset lie in the
 arena, the others are allocated for each call), `kernel.launch`es and `kernel.call`s its steps. An extent
-is a number, or the text of an expression over the sizes, which axes of the arguments define; those listed as
-`positive` must be at least 1. Where sizes decide how large the arena is, `arena_bytes` is null. A call is
+is a number, or the text of an expression over the sizes, which axes of the arguments define, or axes of what
+calls give (`"buffer": 3, "axis": 0`); those listed as `positive` must be at least 1. Where sizes decide how
+large the arena is, `arena_bytes` is null. A call is
 
     {"call": "aten.cat.default", "arguments": {"tensors": [{"buffer": 1}, {"buffer": 2}], "dim": 1},
      "results": [{"buffer": 3}]}
@@ -142,20 +143,33 @@ def _extent(extent: Extent) -> int | str:
 
 
 def _sizes(main: func.FuncOp) -> list[dict[str, Any]]:
-    """The program's sizes, and the axes of the arguments that define them."""
-    axes: dict[Extent, tuple[int, int]] = {}
-    for position, type in enumerate(main.function_type.inputs):
-        if isinstance(type, MemRefType):
-            for axis, extent in enumerate(shape_of(cast(MemRefType, type))):
-                axes.setdefault(extent, (position, axis))
+    """The program's sizes, and the axes that define them: of arguments, else of what calls give."""
+    axes: dict[Extent, dict[str, int]] = {}
+    buffers = [op.result for op in main.body.block.ops if isinstance(op, AllocOp)]
+    given = [(i, b) for i, b in enumerate(buffers) if b in called_buffers(main)]
+    for kind, arrays in (("argument", enumerate(main.body.block.args)), ("buffer", given)):
+        for position, value in arrays:
+            if isinstance(value.type, MemRefType):
+                for axis, extent in enumerate(shape_of(cast(MemRefType, value.type))):
+                    axes.setdefault(extent, {kind: position, "axis": axis})
     sizes: list[dict[str, Any]] = []
     for number, size in enumerate(sizes_of(main)):
-        if Size.symbol(number) not in axes:
-            raise DeploError(f"the size {size.label} is the extent of no axis of an argument")
-        argument, axis = axes[Size.symbol(number)]
+        place = axes.get(Size.symbol(number))
+        if place is None:
+            raise DeploError(
+                f"the size {size.label} is the extent of no axis of an argument, or of what a call gives"
+            )
+        if "argument" in place and size.minimum.data == 0:
+            raise DeploError(f"the size {size.label} of an argument must be at least 1, not 0")
         limits = {"minimum": size.minimum.data, "maximum": size.largest}
-        sizes.append({"name": size.label.data, **limits, "argument": argument, "axis": axis})
+        sizes.append({"name": size.label.data, **limits, **place})
     return sizes
+
+
+def called_buffers(main: func.FuncOp) -> set[SSAValue]:
+    """The buffers of a host function that calls of PyTorch fill."""
+    calls = [op for op in main.body.block.ops if isinstance(op, CallOp)]
+    return {value for call in calls for value in call.outputs}
 
 
 def _arena_bytes(main: func.FuncOp) -> int | None:

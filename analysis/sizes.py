@@ -35,6 +35,8 @@ from ..dialects.sizes import (
     Size,
     SizeAttr,
     evaluate,
+    extent_expr,
+    extent_of,
     memref_of,
     shape_of,
     tensor_of,
@@ -164,21 +166,35 @@ class _Symbols:
         self.symbols.update(leaf.position for leaf in found if isinstance(leaf, AffineSymExpr))
 
 
-def instantiate(module: ModuleOp, symbols: Sequence[int]) -> ModuleOp:
-    """A copy of `module` in which symbol `i` is the number `symbols[i]`."""
+def instantiate(module: ModuleOp, symbols: Sequence[Extent]) -> ModuleOp:
+    """A copy of `module` in which symbol `i` is `symbols[i]`: a number, or an extent over other symbols."""
     return _Instantiation(symbols).module(module.clone())
 
 
-def types_at(types: Sequence[Attribute], symbols: Sequence[int]) -> list[Attribute]:
-    """`types` in which symbol `i` is the number `symbols[i]`."""
+def without_size(module: ModuleOp, number: int) -> ModuleOp:
+    """A copy of `module` for which size `number` is 0; those behind it move up."""
+    (main,) = (o for o in module.ops if isinstance(o, func.FuncOp) and o.sym_name.data == "main")
+    sizes = list(sizes_of(main))
+    before = [Size.symbol(i) for i in range(number)]
+    behind = [Size.symbol(i) for i in range(number, len(sizes) - 1)]
+    copy = instantiate(module, [*before, 0, *behind])
+    del sizes[number]
+    for function in copy.ops:
+        if isinstance(function, func.FuncOp) and function.sym_name.data == "main":
+            function.attributes[SIZES] = ArrayAttr(sizes)
+            function.attributes.pop(POSITIVE, None)
+    return copy
+
+
+def types_at(types: Sequence[Attribute], symbols: Sequence[Extent]) -> list[Attribute]:
+    """`types` in which symbol `i` is `symbols[i]`."""
     replaced = _Instantiation(symbols)
     return [replaced.attribute(type) for type in types]
 
 
 class _Instantiation:
-    def __init__(self, symbols: Sequence[int]):
-        self._symbols = symbols
-        self._numbers = [AffineExpr.constant(n) for n in symbols]
+    def __init__(self, symbols: Sequence[Extent]):
+        self._values = [extent_expr(extent) for extent in symbols]
         self._attributes: dict[Attribute, Attribute] = {}
 
     def module(self, module: ModuleOp) -> ModuleOp:
@@ -204,7 +220,7 @@ class _Instantiation:
             case MemRefType(memory_space=ExtentsAttr()):
                 return memref_of(attribute.element_type, self._shape(shape_of(attribute)))
             case ExtentAttr(data=extent):
-                return ExtentAttr(evaluate(extent, self._symbols))
+                return ExtentAttr(self._extent(extent))
             case AffineMapAttr(data=data):
                 return AffineMapAttr(affine_map(data.num_dims, map(self._expr, data.results)))
             case AffineSetAttr(data=data):
@@ -219,11 +235,14 @@ class _Instantiation:
             case _:
                 return attribute
 
-    def _shape(self, shape: Sequence[Extent]) -> list[int]:
-        return [evaluate(extent, self._symbols) for extent in shape]
+    def _shape(self, shape: Sequence[Extent]) -> list[Extent]:
+        return [self._extent(extent) for extent in shape]
+
+    def _extent(self, extent: Extent) -> Extent:
+        return extent_of(self._expr(extent.expr)) if isinstance(extent, Size) else extent
 
     def _expr(self, expr: AffineExpr) -> AffineExpr:
-        return replace_symbols(expr, self._numbers)
+        return replace_symbols(expr, self._values)
 
 
 def _values(op: Operation) -> Iterator[SSAValue]:

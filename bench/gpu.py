@@ -16,14 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import os
-import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,36 +26,29 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils import _pytree as pytree
-from torch.utils.flop_counter import FlopCounterMode
 
 import deplo
 from deplo.analysis.targets import Target
 from deplo.errors import DeploError
 from deplo.frontend.sources import load_source
 from deplo.tools.explanation import peak
+from deplo.tools.measuring import (
+    ROOT,
+    Call,
+    Case,
+    CpuClock,
+    GpuClock,
+    compare,
+    inductor,
+    machine,
+    work_of,
+)
 
-ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "bench" / "results" / "gpu.json"
 ROUNDS = 30
 BUDGET_SECONDS = 540.0
 TOLERANCE = 1e-3
 """Of the largest relative error, ||ours - exact|| / ||exact||: f32 lands far below it, tf32 does not."""
-
-Call = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A program with its inputs, on a device."""
-
-    name: str
-    program: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    def run(self) -> Any:
-        """What eager PyTorch makes of it."""
-        return self.program(*self.args, **self.kwargs)
 
 
 def cases(device: str, *, small: bool) -> Iterator[Callable[[], Case]]:
@@ -118,56 +106,6 @@ def cases(device: str, *, small: bool) -> Iterator[Callable[[], Case]]:
             yield lambda m=model, t=tokens: block(m, t)
 
 
-# --------------------------------------------------------------------------- clocks
-
-
-class GpuClock:
-    """Times calls with events, after the L2 cache was overwritten."""
-
-    def __init__(self) -> None:
-        size = 2 * torch.cuda.get_device_properties(0).L2_cache_size
-        self.junk = torch.empty(size, dtype=torch.int8, device="cuda")
-
-    def time(self, call: Call) -> Callable[[], float]:
-        """Start a call; gives what waits for it and says how many seconds it took."""
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.junk.zero_()
-        begin.record()
-        call()
-        end.record()
-
-        def seconds() -> float:
-            end.synchronize()
-            return begin.elapsed_time(end) / 1000
-
-        return seconds
-
-
-class CpuClock:
-    """Times calls with the processor's clock."""
-
-    def time(self, call: Call) -> Callable[[], float]:
-        """Run a call; gives what says how many seconds it took."""
-        start = time.perf_counter()
-        call()
-        taken = time.perf_counter() - start
-        return lambda: taken
-
-
-def interleaved(
-    calls: dict[str, Call], clock: GpuClock | CpuClock, rounds: int
-) -> dict[str, list[float]]:
-    """Seconds of each call in each round; the calls take turns."""
-    for call in calls.values():
-        for _ in range(3):
-            call()
-    waiting: dict[str, list[Callable[[], float]]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            waiting[name].append(clock.time(call))
-    return {name: [seconds() for seconds in times] for name, times in waiting.items()}
-
-
 # --------------------------------------------------------------------------- contenders
 
 
@@ -189,40 +127,10 @@ def graphed(call: Call) -> Call | None:
     return graph.replay
 
 
-def relative_error(result: Any, exact: Any) -> float:
-    """The largest ||result - exact|| / ||exact|| of the results; NaN if any is NaN."""
-    errors = [
-        float((ours.double() - theirs).norm() / theirs.norm().clamp_min(1e-30))
-        for ours, theirs in zip(pytree.tree_leaves(result), pytree.tree_leaves(exact), strict=True)
-        if torch.is_tensor(ours)
-    ]
-    return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)
-
-
-def in_float64(case: Case) -> Any:
-    """What the case computes in float64."""
-    program: Any = case.program
-    if isinstance(program, nn.Module):
-        program = program.double()
-    args, kwargs = pytree.tree_map(
-        lambda v: v.double() if torch.is_tensor(v) and v.is_floating_point() else v,
-        (case.args, case.kwargs),
-    )
-    try:
-        return program(*args, **kwargs)
-    finally:
-        if isinstance(program, nn.Module):
-            program.float()
-
-
-def work_of(case: Case) -> tuple[int, int]:
-    """The bytes of a case's inputs, parameters and results, and its floating-point operations."""
-    with FlopCounterMode(display=False) as counter:
-        results = case.run()
-    held = [v for v in pytree.tree_leaves((case.args, case.kwargs, results)) if torch.is_tensor(v)]
-    if isinstance(case.program, nn.Module):
-        held += list(case.program.parameters())
-    return sum(v.numel() * v.element_size() for v in held), counter.get_total_flops()
+def with_graphs(calls: dict[str, Call]) -> dict[str, Call]:
+    """The calls, and the replay of each that can be recorded."""
+    replays = {f"{name}, graph": graphed(call) for name, call in calls.items()}
+    return calls | {name: replay for name, replay in replays.items() if replay is not None}
 
 
 def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
@@ -232,55 +140,40 @@ def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
     compiled = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
     compiled(*case.args, **case.kwargs)
     compile_seconds = time.perf_counter() - start
-    inductor = torch.compile(case.program)
-    contenders: dict[str, Call] = {
-        "eager": lambda: case.run(),
-        "torch.compile": lambda: inductor(*case.args, **case.kwargs),
-        "deplo": lambda: compiled(*case.args, **case.kwargs),
-    }
-    exact = in_float64(case)
-    errors = {name: relative_error(call(), exact) for name, call in contenders.items()}
-    if not errors["deplo"] <= TOLERANCE:
-        return {"wrong": True, "error": errors}
-    calls = dict(contenders)
-    if on_gpu:
-        for name, call in contenders.items():
-            if (replay := graphed(call)) is not None:
-                calls[f"{name}, graph"] = replay
-    times = interleaved(calls, GpuClock() if on_gpu else CpuClock(), rounds)
+    contenders: dict[str, Call] = {"eager": case.run}
+    theirs = inductor(case)
+    if not isinstance(theirs, str):
+        contenders["torch.compile"] = theirs
+    contenders["deplo"] = lambda: compiled(*case.args, **case.kwargs)
+    row = compare(
+        case,
+        contenders,
+        rounds,
+        TOLERANCE,
+        clock=GpuClock() if on_gpu else CpuClock(),
+        timed=with_graphs if on_gpu else lambda calls: calls,
+    )
+    if "deplo" in row["wrong"]:
+        return {"wrong": True, "error": row["error"]}
     moved, flops = work_of(case)
     floor = 0.0
     if on_gpu:
         floor = max(moved / target.dram_bytes_per_second, flops / peak(target))
-    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
     return {
-        "error": errors,
+        **row,
         "compile_seconds": compile_seconds,
         "kernels": len(compiled.plan.launches),
         "bytes": moved,
         "flops": flops,
         "floor_us": floor * 1e6,
-        "median_us": {name: value * 1e6 for name, value in medians.items()},
-        "spread_us": {n: (max(v) - min(v)) * 1e6 for n, v in times.items()},
-        "impossible": [name for name, value in medians.items() if value < floor],
+        "impossible": [n for n, value in row["median_us"].items() if value < floor * 1e6],
         "registers": {k["name"]: k.get("registers") for k in compiled.report()["kernels"]},
     }
 
 
-def machine() -> dict[str, Any]:
+def gpu_machine() -> dict[str, Any]:
     """What the numbers hold for."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    told: dict[str, Any] = {
-        "python": sys.version.split()[0],
-        "torch": torch.__version__,
-        "commit": commit.stdout.strip() or os.environ.get("DEPLO_COMMIT", "unknown"),
-    }
+    told = {key: value for key, value in machine().items() if key in ("python", "torch", "commit")}
     if torch.cuda.is_available():
         told |= {"device": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
     return told
@@ -336,7 +229,7 @@ def main() -> int:
         return 4
     torch.set_float32_matmul_precision("highest")
     target = deplo.program.get_target("cpu") if options.dry_run else _target()
-    result: dict[str, Any] = {"machine": machine(), "cases": {}}
+    result: dict[str, Any] = {"machine": gpu_machine(), "cases": {}}
     if options.out.exists() and not options.fresh and not options.dry_run:
         before = json.loads(options.out.read_text())
         if before["machine"] == result["machine"]:

@@ -205,7 +205,7 @@ def _never_negative(extent: Extent) -> bool:
         return True
     if not 0 < count_symbols([expr]) <= len(allowed):
         return False
-    ranges = [(size.minimum.data, size.largest) for size in allowed]
+    ranges = [(size.least, size.largest) for size in allowed]
     dims = [AffineExpr.dimension(i) for i in range(len(ranges))]
     if bounds(replace_symbols(expr, dims), ranges)[0] >= 0:
         return True
@@ -281,7 +281,9 @@ class ExtentsAttr(Data[tuple[Size, ...]]):
 class SizeAttr(ParametrizedAttribute):
     """What a symbol of `@main` stands for: its name, smallest and largest value, and a hint.
 
-    `#sym.size<"seq", 2, 4096, hint = 32>`; without a largest value `#sym.size<"seq", 1, none>`.
+    `#sym.size<"seq", 2, 4096, hint = 32>`; without a largest value `#sym.size<"seq", 1, none>`. A size that
+    a call of PyTorch finds in its data may be 0 as well. Passes reckon with sizes from 1 on all the same:
+    for 0 the program is compiled apart.
     """
 
     name = "sym.size"
@@ -298,14 +300,19 @@ class SizeAttr(ParametrizedAttribute):
         super().__init__(StringAttr(label), IntAttr(minimum), limit, IntAttr(hint))
 
     @property
+    def least(self) -> int:
+        """The smallest value that passes reckon with."""
+        return max(1, self.minimum.data)
+
+    @property
     def largest(self) -> int:
         """The largest value that is allowed."""
         return MAX_SIZE if isinstance(self.maximum, NoneAttr) else self.maximum.data
 
     def verify(self) -> None:
-        if not 1 <= self.minimum.data <= self.largest <= MAX_SIZE:
+        if not (0 <= self.minimum.data <= self.largest <= MAX_SIZE and self.largest):
             raise VerifyException(
-                f"size {self.label} must allow sizes from 1 to {MAX_SIZE}, got "
+                f"size {self.label} must allow sizes from 0 to {MAX_SIZE}, got "
                 f"{self.minimum.data} to {self.largest}"
             )
         if self.hint.data < 1:

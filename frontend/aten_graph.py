@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
-from torch.utils._sympy.value_ranges import ValueRanges
 
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
-from .importer import Importer
-from .sizes import InputTensor, input_sizes
+from .importer import Fallback, Importer
+from .items import items_as_sizes
+from .sizes import InputTensor, Limits, input_sizes
 from .view_outputs import outputs_of, results_of
 
 
@@ -30,24 +29,28 @@ def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
     return tensors
 
 
-def _limits(tensors: Sequence[InputTensor]) -> Mapping[Any, ValueRanges[Any]]:
+def _limits(graph: torch.fx.Graph) -> Limits:
     """The range of each symbol; Dynamo checks it before each call."""
-    for tensor in tensors:
-        if isinstance(tensor.value, FakeTensor) and tensor.dynamic_extents():
-            environment = tensor.value.fake_mode.shape_env
+    for node in graph.nodes:
+        if isinstance(value := node.meta.get("val"), FakeTensor):
+            environment = value.fake_mode.shape_env
             return {} if environment is None else environment.var_to_range
     return {}
 
 
-def capture_graph(graph: torch.fx.GraphModule) -> Captured:
+def capture_graph(graph: torch.fx.GraphModule, fallback: Fallback = "error") -> Captured:
     """`graph` as Torch IR; its placeholders become the arguments and what it returns the results.
 
-    Raises UnsupportedOpError, which lists everything that is not supported.
+    With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. Raises
+    UnsupportedOpError, which lists everything that is not supported. Leaves the graph able to run.
     """
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     tensors = _tensors(placeholders)
-    sizes = input_sizes(tensors, (), _limits(tensors))
-    importer = Importer(sizes=sizes)
+    limits = _limits(graph.graph)
+    if fallback == "eager":
+        items_as_sizes(graph.graph, limits)
+    sizes = input_sizes(tensors, (), limits).and_found(graph.graph, limits)
+    importer = Importer(fallback, sizes)
     arguments: list[Argument] = []
     for tensor in tensors:
         node, value = placeholders[tensor.position], tensor.value

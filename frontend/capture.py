@@ -23,6 +23,7 @@ from ..errors import UnsupportedOpError, UsageError
 from .dynamic_shapes import asked_axes
 from .export import export
 from .importer import Fallback, Importer, has_effect
+from .items import items_as_sizes
 from .python_values import Inputs, close_over, with_closed_over
 from .size_one import dynamic_sizes
 from .sizes import Sizes, check_guards
@@ -112,7 +113,7 @@ class Captured:
             flat.append(output.of(viewed))
         if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
             return torch.Size(flat)
-        return pytree.tree_unflatten(flat, self.out_spec)
+        return flat[0] if self.out_spec.is_leaf() else pytree.tree_unflatten(flat, self.out_spec)
 
 
 def _check_contiguous(flat: Sequence[Any]) -> None:
@@ -247,6 +248,9 @@ def _import(
     sizes: Sizes,
 ) -> Captured:
     _refuse_mutation(exported)
+    if fallback == "eager":
+        items_as_sizes(exported.graph, exported.range_constraints)
+    sizes = sizes.and_found(exported.graph, exported.range_constraints)
     importer = Importer(fallback, sizes)
     arguments, constants = _add_arguments(exported, importer)
     positions = {argument.name: i for i, argument in enumerate(arguments)}

@@ -3,16 +3,17 @@
     x: f32[s77, s27 + 1]        # export's, sympy expressions
     tensor<?x?xf32, #sym.extents<s0, s1 + 1>>
 
-The symbols are numbered in the order in which they appear in the inputs. Export has proven the program for
-the sizes within each symbol's range; whatever else it took for granted must follow from these ranges, or the
-program is refused.
+The symbols are numbered in the order in which they appear in the inputs; behind them are those of sizes that
+an operator finds in its data, such as the number of rows that `nonzero` gives. Export has proven the program
+for the sizes within each symbol's range; whatever else it took for granted must follow from these ranges, or
+the program is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import sympy
 import torch
@@ -26,6 +27,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ..dialects.affine import quotient, remainder
 from ..dialects.sizes import (
+    DEFAULT_HINT,
     MAX_SIZE,
     Extent,
     Size,
@@ -44,6 +46,10 @@ SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 """What export computes from sizes."""
 
 
+Limits: TypeAlias = Mapping[Any, ValueRanges[Any]]
+"""The range of each symbol, as PyTorch has it."""
+
+
 class Refused(Exception):
     """An argument's value cannot be expressed; the message says which and why."""
 
@@ -53,6 +59,7 @@ class Sizes:
 
     def __init__(self, symbols: Mapping[sympy.Symbol, SizeAttr] | None = None):
         known = {} if symbols is None else symbols
+        self._known = known
         self._positions = {symbol: i for i, symbol in enumerate(known)}
         self.attributes = tuple(known.values())
         self._ranges = {
@@ -62,6 +69,10 @@ class Sizes:
             symbol: sympy.Symbol(size.label.data, integer=True, positive=True)
             for symbol, size in known.items()
         }
+
+    def and_found(self, graph: torch.fx.Graph, limits: Limits) -> Sizes:
+        """These sizes and those that operators of `graph` find in their data, as `limits` allows them."""
+        return Sizes({**self._known, **_found_sizes(graph, limits)})
 
     def extent(self, value: int | torch.SymInt) -> Extent:
         """An extent that export gives. Raises Refused if the IR has no expression for it."""
@@ -237,7 +248,7 @@ def input_tensors(exported: torch.export.ExportedProgram, inputs: Inputs) -> lis
 def input_sizes(
     tensors: Sequence[InputTensor],
     asked: Sequence[AskedAxis],
-    limits: Mapping[Any, ValueRanges[Any]],
+    limits: Limits,
     may_be_one: Collection[sympy.Symbol] = (),
 ) -> Sizes:
     """The sizes of the inputs, in the order in which they appear.
@@ -264,6 +275,27 @@ def input_sizes(
                 "no axis of an input; give that size an axis, or fix this one"
             )
     return Sizes({symbol: known[symbol] for symbol in seen})
+
+
+def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, SizeAttr]:
+    """The sizes that depend on the values in tensors, where an operator gives a tensor with such an axis."""
+    found: dict[sympy.Symbol, SizeAttr] = {}
+    for node in graph.nodes:
+        new = node.meta.get("unbacked_bindings") or ()
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if not isinstance(value, torch.Tensor) or node.op != "call_function":
+                continue
+            for axis, extent in enumerate(value.shape):
+                expr: Any = expression_of(extent) if isinstance(extent, torch.SymInt) else None
+                if expr in new and expr not in found:
+                    found[expr] = _found_size(f"{node.name}:{axis}", limits.get(expr))
+    return found
+
+
+def _found_size(label: str, limits: ValueRanges[Any] | None) -> SizeAttr:
+    limits = ValueRanges(0, MAX_SIZE) if limits is None else limits
+    most = int(limits.upper) if limits.upper.is_Integer else 2 * DEFAULT_HINT
+    return _size(label, limits, 0, max(1, most // 2))
 
 
 def _size(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> SizeAttr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects import func
@@ -20,7 +20,8 @@ from ..analysis.sizes import instantiate, sizes_of, solve_sizes, types_at
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.loop import KernelOp
-from ..dialects.sizes import static_shape
+from ..dialects.sizes import Size, shape_of, static_shape
+from ..errors import DeploError
 from .accesses import Accesses, AccessRow
 from .arena import Arena
 from .history import History
@@ -64,17 +65,76 @@ def execute(
     Raises NotExecutable where an operation has no interpreter, ProgramError where the program fails.
     """
     history = history or History()
-    history.begin()
-    module = _at_sizes(module, inputs)
-    # Kernels store through their arguments, so the caller's arrays are not handed out.
-    arguments = [np.array(value) for value in inputs]
-    try:
-        results = _run(module, main_function(module), arguments, history, call)
-    except ProgramError as error:
-        history.end(error)
-        raise
-    history.end()
-    return [np.array(as_array(value, MAX_ELEMENTS)) for value in results]
+    sizes = _Sizes(module, inputs, call)
+    while True:
+        history.begin()
+        fixed = sizes.instantiate()
+        # Kernels store through their arguments, so the caller's arrays are not handed out.
+        arguments = [np.array(value) for value in inputs]
+        try:
+            results = _run(fixed, main_function(fixed), arguments, history, sizes.call)
+        except _Found:
+            continue
+        except ProgramError as error:
+            history.end(error)
+            raise
+        history.end()
+        return [np.array(as_array(value, MAX_ELEMENTS)) for value in results]
+
+
+class _Found(Exception):
+    """A call found a size; the program starts again with it."""
+
+
+class _Sizes:
+    """The sizes of a module for some inputs: what their shapes say, and what its calls find one by one.
+
+    What calls gave before the program starts again is given again.
+    """
+
+    def __init__(self, module: ModuleOp, inputs: Sequence[Array], call: Call):
+        main = main_function(module)
+        said = solve_sizes(main.function_type.inputs.data, [value.shape for value in inputs])
+        self._module = module
+        self._sizes: list[int | None] = [*said]
+        self._sizes += [None] * (len(sizes_of(main)) - len(said))
+        self._axes = [
+            [shape_of(type) for type in _call_types(op)]
+            for op in main.body.block.ops
+            if isinstance(op, TensorCallOp | CallOp)
+        ]
+        self._call = call
+        self._given: list[Sequence[Array]] = []
+        self._next = 0
+
+    def instantiate(self) -> ModuleOp:
+        """The module with numbers in place of its sizes; those not found yet are 1."""
+        self._next = 0
+        if not self._sizes:
+            return self._module
+        return instantiate(self._module, [1 if size is None else size for size in self._sizes])
+
+    def call(self, op: TensorCallOp | CallOp, inputs: Sequence[Array]) -> Sequence[Array]:
+        """What a call gives. Raises _Found if that says a size."""
+        number, self._next = self._next, self._next + 1
+        if None not in self._sizes:
+            return self._given[number] if number < len(self._given) else self._call(op, inputs)
+        if number == len(self._given):
+            self._given.append(self._call(op, inputs))
+        news = False
+        for extents, value in zip(self._axes[number], self._given[number], strict=True):
+            for extent, length in zip(extents, value.shape, strict=True):
+                for symbol, size in enumerate(self._sizes):
+                    if size is None and extent == Size.symbol(symbol):
+                        self._sizes[symbol], news = length, True
+        if news:
+            raise _Found
+        return self._given[number]
+
+
+def _call_types(op: TensorCallOp | CallOp) -> list[TensorType | MemRefType]:
+    values = op.outputs if isinstance(op, CallOp) else op.results
+    return [cast("TensorType | MemRefType", value.type) for value in values]
 
 
 def access_rows(module: ModuleOp, inputs: Sequence[Array]) -> list[AccessRow]:
@@ -83,14 +143,6 @@ def access_rows(module: ModuleOp, inputs: Sequence[Array]) -> list[AccessRow]:
     execute(module, inputs, history)
     assert history.accesses is not None
     return history.accesses.rows()
-
-
-def _at_sizes(module: ModuleOp, inputs: Sequence[Array]) -> ModuleOp:
-    """The module with numbers in place of its dynamic sizes, which the inputs' shapes say."""
-    types = main_function(module).function_type.inputs.data
-    shapes = [value.shape for value in inputs]
-    symbols = solve_sizes(types, shapes)
-    return instantiate(module, symbols) if symbols else module
 
 
 def _run(
@@ -121,14 +173,24 @@ def _run(
                 results = []
             case TensorCallOp():
                 results = call(op, [as_array(value, MAX_ELEMENTS) for value in operands])
+                _check_shapes(op, results)
             case CallOp():
                 made = call(op, [as_array(values[v], MAX_ELEMENTS) for v in op.inputs])
+                _check_shapes(op, made)
                 values.update(zip(op.outputs, made, strict=True))
                 results = []
             case _:
                 results = _evaluate(op, operands, history)
         values.update(zip(op.results, results, strict=True))
     raise NotExecutable(f"@{function.sym_name.data} has no return")
+
+
+def _check_shapes(op: TensorCallOp | CallOp, results: Sequence[Array]) -> None:
+    for value, type in zip(results, _call_types(op), strict=True):
+        if value.shape != (expected := static_shape(type)):
+            raise DeploError(
+                f"{op.callee.data} gave {list(value.shape)}, the program says {list(expected)}"
+            )
 
 
 def _evaluate(op: Operation, operands: Sequence[Value], history: History) -> Sequence[Value]:

@@ -89,32 +89,34 @@ class TorchLibrary:
     def __init__(self, device: str):
         import torch
 
-        self._torch = torch
+        self._empty: Any = torch.empty
+        self._strided = torch.strided
         self._device = torch.device(device)
+        self._is_cpu = device == "cpu"
         self._dtypes = {name: getattr(torch, dtype) for name, dtype in TORCH_DTYPES.items()}
 
     def check(self, value: Any, argument: Argument) -> Any:
         """See `Library.check`."""
+        array = argument.array
         if not is_torch_tensor(value):
             raise _mismatch(argument, "a torch tensor", type(value).__name__)
-        dtype = self._dtypes[argument.array.dtype]
-        if value.dtype != dtype:
+        if value.dtype is not (dtype := self._dtypes[array.dtype]):
             raise _mismatch(argument, f"dtype {dtype}", str(value.dtype))
-        _check_shape(argument, value.shape)
-        if value.device != self._device:
+        if value.shape != array.shape:
+            _check_shape(argument, value.shape)
+        if not value.is_cpu if self._is_cpu else value.device != self._device:
             raise _mismatch(argument, f"device {self._device}", str(value.device))
-        if value.layout != self._torch.strided:
+        if value.layout is not self._strided:
             raise _mismatch(argument, "a dense tensor", str(value.layout))
         if value.requires_grad:
             value = value.detach()
-        if value.is_conj() or value.is_neg():
+        if value.is_neg() or value.is_conj():
             value = value.resolve_conj().resolve_neg()
-        return value.contiguous()
+        return value if value.is_contiguous() else value.contiguous()
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
-        shape = tuple(map(static, array.shape))
-        return self._torch.empty(shape, dtype=self._dtypes[array.dtype], device=self._device)
+        return self._empty(array.shape, dtype=self._dtypes[array.dtype], device=self._device)
 
     def pointer(self, value: Any) -> int:
         """See `Library.pointer`."""

@@ -6,7 +6,7 @@ Random numbers come from PyTorch's global generator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -18,13 +18,31 @@ ON_DEVICE = "device"
 """The schema argument that says where an operator makes its result."""
 
 
-def run_call(step: CallStep, tensors: Mapping[Ref, Any], device: str) -> None:
+def run_call(
+    step: CallStep,
+    tensors: MutableMapping[Ref, Any],
+    device: str,
+    given: Sequence[Any] | None = None,
+) -> Sequence[Any]:
     """Run one call on torch tensors; each result is copied into the tensor that stands for it.
 
+    Where none stands for it (None) because its size is not known before, it stands for itself from then on.
+    `given` is what the call gave before, if it is not to run again. Gives what the call gave.
     An operator that fails raises what it raises in eager. Raises DeploError for an operator that this
     PyTorch does not have, or that gives other results than the plan says.
     """
-    torch = _torch()
+    with _torch().no_grad():
+        made = _results(step, tensors, device) if given is None else given
+        _check(step, made, [tensors[ref] for ref in step.results])
+        for result, ref in zip(made, step.results, strict=True):
+            if tensors[ref] is None:
+                tensors[ref] = result.clone(memory_format=_torch().contiguous_format)
+            else:
+                tensors[ref].copy_(result)
+    return made
+
+
+def _results(step: CallStep, tensors: Mapping[Ref, Any], device: str) -> Sequence[Any]:
     operator = find_operator(step.operator)
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -34,14 +52,10 @@ def run_call(step: CallStep, tensors: Mapping[Ref, Any], device: str) -> None:
             keywords[argument.name] = value
         else:
             positional.append(value)
-    with torch.no_grad():
-        results = operator(*positional, **keywords)
-        if not isinstance(results, (list, tuple)):
-            results = () if results is None else (results,)
-        made = list(cast(Sequence[Any], results))
-        _check(step, made, [tensors[ref] for ref in step.results])
-        for result, ref in zip(made, step.results, strict=True):
-            tensors[ref].copy_(result)
+    results = operator(*positional, **keywords)
+    if not isinstance(results, (list, tuple)):
+        results = () if results is None else (results,)
+    return list(cast(Sequence[Any], results))
 
 
 def _value(step: CallStep, argument: Any, tensors: Mapping[Ref, Any], device: str) -> Any:
@@ -69,13 +83,20 @@ def _resolve(value: Any, tensors: Mapping[Ref, Any]) -> Any:
     return value
 
 
-def _check(step: CallStep, made: list[Any], buffers: list[Any]) -> None:
-    got = [(str(v.dtype), tuple(v.shape)) for v in made]
-    expected = [(str(v.dtype), tuple(v.shape)) for v in buffers]
-    if got != expected:
+def _check(step: CallStep, made: Sequence[Any], buffers: Sequence[Any]) -> None:
+    """Raise unless results are as the plan says; the shape of what None stands for is compared later."""
+    got = [_described(value) for value in made]
+    expected = [_described(buffer) for buffer in buffers]
+    if len(got) != len(expected) or any(
+        e is not None and g != e for g, e in zip(got, expected, strict=True)
+    ):
         raise DeploError(
             f"{step.operator} gave {got} where the program was compiled for {expected}"
         )
+
+
+def _described(tensor: Any) -> tuple[str, tuple[int, ...]] | None:
+    return None if tensor is None else (str(tensor.dtype), tuple(tensor.shape))
 
 
 @cache

@@ -1,22 +1,15 @@
-"""Runs a plan on the CPU: LLVM compiles its kernels in this process, a thread pool runs their blocks.
+"""Runs a plan on the CPU: LLVM compiles its kernels in this process, threads run their blocks.
 
-`DEPLO_NUM_THREADS` sets the number of threads; the default is one per core. A launch that is over sooner
-than threads could be woken runs in the calling thread.
+A launch that is over sooner than other threads could help runs in the calling thread (`threads.py`).
 """
 
 from __future__ import annotations
 
-import itertools
-import os
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
-
-import numpy as np
 
 from ..errors import DeploError, UsageError
 from . import jit
@@ -30,14 +23,16 @@ from .arrays import (
     torch_library,
 )
 from .calls import run_call
-from .plan import MAX_KNOWN, CallStep, Plan, Ref
+from .plan import MAX_KNOWN, Array, CallStep, Plan, Ref
 from .sizes import static
+from .stages import check_found, find_sizes, stages_of
+from .threads import sharing
 
-PARALLEL_SECONDS = 100e-6
-"""A launch expected to take longer than this is worth waking the pool for (about 40 us)."""
+TIMED_CALLS = 4
+"""Calls after which it is settled whether a launch of fixed sizes is worth other threads' help."""
 
-CHUNKS_PER_THREAD = 4
-"""Blocks are handed out in this many chunks per thread, so that an early finisher helps the others."""
+CHUNKS_PER_THREAD = 8
+"""A thread takes its blocks in this many chunks, so that those who finish early can help it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ class _Launch:
 
     kernel: _CpuKernel
     positions: tuple[int, ...]
-    sizes: tuple[int, ...]
+    sizes: list[int]
     blocks: int
 
 
@@ -56,8 +51,8 @@ class _Ready:
 
     plan: Plan
     arena_bytes: int
-    offsets: tuple[int | None, ...]
-    """Each buffer's place in the arena, if it lies there."""
+    buffers: tuple[tuple[Array | None, int], ...]
+    """Each buffer's array, or None and its place in the arena if it lies there."""
     steps: tuple[_Launch | CallStep, ...]
     results: tuple[int, ...]
 
@@ -79,31 +74,55 @@ class CpuProgram:
             k.name: _CpuKernel(jit.compile_kernel(k.name, k.source), k.messages)
             for k in plan.kernels
         }
+        self._stages = stages_of(plan)
         self._own = threading.local()
         self._ready: dict[int, _Ready] = {}
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        """Run the plan; raises UsageError if an argument does not fit it."""
+    def __call__(self, *arguments: Any, given: Sequence[Sequence[Any]] = ()) -> tuple[Any, ...]:
+        """Run the plan; raises UsageError if an argument does not fit it.
+
+        `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
+        a size is found to be 0.
+        """
         check_count(self.plan.arguments, arguments)
         library = self._library(arguments)
-        ready = self._at(self.plan.at(shapes_of(arguments)) if self.plan.sizes else self.plan)
-        plan = ready.plan
-        arrays = [
+        shapes = shapes_of(arguments) if self.plan.sizes else ()
+        ready = self._at(self.plan.at(shapes) if self.plan.sizes else self.plan)
+        arrays: list[Any] = [
             library.check(value, argument)
-            for value, argument in zip(arguments, plan.arguments, strict=True)
+            for value, argument in zip(arguments, ready.plan.arguments, strict=True)
         ]
         pointers = [library.pointer(value) for value in arrays]
+        count = len(arrays)
+        arrays += [None] * len(ready.buffers)
+        pointers += [0] * len(ready.buffers)
         arena = self._arena(ready.arena_bytes)
-        for buffer, offset in zip(plan.buffers, ready.offsets, strict=True):
-            made = library.empty(buffer.array) if offset is None else None
-            arrays.append(made)
-            pointers.append(library.pointer(made) if offset is None else arena + offset)
-        for step in ready.steps:
-            if isinstance(step, CallStep):
-                run_call(step, _by_reference(plan, arrays), "cpu")
-            else:
-                self._run(step, pointers)
-        count = len(arguments)
+        calls: list[Sequence[Any]] = []
+        found: dict[int, int] = {}
+        for stage in self._stages:
+            for index in stage.buffers:
+                array, offset = ready.buffers[index]
+                if array is None:
+                    pointers[count + index] = arena + offset
+                    continue
+                made = arrays[count + index] = library.empty(array)
+                pointers[count + index] = library.pointer(made)
+            for step in ready.steps[stage.begin : stage.end]:
+                if isinstance(step, CallStep):
+                    again = given[len(calls)] if len(calls) < len(given) else None
+                    named = _by_reference(ready.plan, arrays)
+                    calls.append(run_call(step, named, "cpu", again))
+                    for ref in step.results:
+                        arrays[count + ref.index] = named[ref]
+                        pointers[count + ref.index] = library.pointer(named[ref])
+                else:
+                    values = [pointers[i] for i in step.positions]
+                    step.kernel.run(values + step.sizes, step.blocks, again=bool(step.sizes))
+            if stage.finds:
+                made = dict(enumerate(arrays[count:]))
+                found |= find_sizes(self.plan, stage, made, calls)
+                ready = self._at(self.plan.at(shapes, found))
+                check_found(ready.plan, stage, made)
         return tuple(arguments[i] if i < count else arrays[i] for i in ready.results)
 
     def _library(self, arguments: Sequence[object]) -> Library:
@@ -135,31 +154,24 @@ class CpuProgram:
                 steps.append(step)
                 continue
             positions = tuple(map(position, step.arguments))
-            sizes = tuple(map(static, step.sizes))
+            sizes = list(map(static, step.sizes))
             kernel = self._kernels[step.kernel]
             steps.append(_Launch(kernel, positions, sizes, static(step.blocks)))
-        offsets = tuple(None if b.offset is None else static(b.offset) for b in plan.buffers)
+        buffers = tuple(
+            (b.array, 0) if b.offset is None else (None, static(b.offset)) for b in plan.buffers
+        )
         results = tuple(map(position, plan.results))
-        return _Ready(plan, plan.arena_bytes or 0, offsets, tuple(steps), results)
+        return _Ready(plan, plan.arena_bytes or 0, buffers, tuple(steps), results)
 
     def _arena(self, size: int) -> int:
         """The address of this thread's arena, which has at least `size` bytes."""
+        if not size:
+            return 0
         own = self._own
         if getattr(own, "arena_bytes", -1) < size:
             own.arena, own.arena_bytes = aligned_bytes(size), size
             own.arena_address = own.arena.ctypes.data
         return own.arena_address
-
-    def _run(self, launch: _Launch, pointers: Sequence[int]) -> None:
-        own = self._own
-        if not hasattr(own, "status"):
-            own.status = np.zeros(1, np.int64)
-            own.status_address = own.status.ctypes.data
-        values = (*[pointers[i] for i in launch.positions], *launch.sizes)
-        launch.kernel.run(values, len(launch.sizes), launch.blocks, own.status_address)
-        if failed := int(own.status[0]):
-            own.status[0] = 0
-            raise _failure(launch.kernel.messages[failed - 1])
 
 
 def _by_reference(plan: Plan, arrays: Sequence[Any]) -> dict[Ref, Any]:
@@ -173,77 +185,53 @@ class _CpuKernel:
     """A compiled kernel, and how long one of its blocks takes."""
 
     def __init__(self, compiled: jit.CompiledKernel, messages: tuple[str, ...]):
-        self.compiled = compiled
+        self.address = compiled.address
         self.messages = messages
         self.seconds_per_block: float | None = None
+        self.timed = 0
 
-    def run(self, values: tuple[int, ...], sizes: int, blocks: int, status: int) -> None:
-        """Run all blocks, in this thread or shared with the pool; the last of `values` are sizes."""
-        function = self.compiled.function(len(values) - sizes, sizes)
+    def run(self, values: Sequence[int], blocks: int, *, again: bool = False) -> None:
+        """Run all blocks, in this thread or shared with others; `values` are its buffers and sizes.
 
-        def call(begin: int, end: int) -> None:
-            function(*values, begin, end, status)
-
-        if thread_count() == 1 or blocks < 2:
-            call(0, blocks)
+        The first calls are timed; with `again`, all of them are, as the sizes may have changed. Raises the
+        Python exception that a failed check stands for.
+        """
+        shared = sharing()
+        if shared.threads == 1 or blocks < 2:
+            self._alone(values, range(blocks))
             return
-        done = 0
+        first = 0
         if self.seconds_per_block is None:
-            done = 1
-            self._timed(call, 0, 1)
             # The first call pays for cold pages and caches, so the second block tells the truth.
-            if blocks > 2:
-                done = 2
-                self._timed(call, 1, 2)
+            self._timed(values, range(1))
+            self._timed(values, range(1, 2))
+            first = 2
+        left = blocks - first
         assert self.seconds_per_block is not None
-        if self.seconds_per_block * (blocks - done) < PARALLEL_SECONDS:
-            self._timed(call, done, blocks)
+        if self.seconds_per_block * left >= shared.worth_seconds:
+            chunk = max(1, left // (shared.threads * CHUNKS_PER_THREAD))
+            self._check(shared.run(self.address, values, range(first, blocks), chunk))
+        elif again or self.timed < TIMED_CALLS:
+            self._timed(values, range(first, blocks))
         else:
-            _share(call, done, blocks)
+            self._alone(values, range(first, blocks))
 
-    def _timed(self, call: Callable[[int, int], None], begin: int, end: int) -> None:
+    def _alone(self, values: Sequence[int], blocks: range) -> None:
+        driver = jit.driver(len(values))
+        task = jit.make_task(self.address, values, blocks, max(len(blocks), 1))
+        driver.function(task.buffer_info()[0])
+        self._check(task[jit.STATUS])
+
+    def _timed(self, values: Sequence[int], blocks: range) -> None:
         start = time.perf_counter()
-        call(begin, end)
-        if end > begin:
-            self.seconds_per_block = (time.perf_counter() - start) / (end - begin)
+        self._alone(values, blocks)
+        self.timed += 1
+        if blocks:
+            self.seconds_per_block = (time.perf_counter() - start) / len(blocks)
 
-
-def _share(call: Callable[[int, int], None], begin: int, end: int) -> None:
-    """Run the blocks on all threads, this one included; each takes the next chunk when it is free."""
-    size = max(1, -(-(end - begin) // (thread_count() * CHUNKS_PER_THREAD)))
-    starts = itertools.count(begin, size)
-
-    def work() -> None:
-        for start in starts:  # next() of a count is atomic: no chunk is taken twice
-            if start >= end:
-                return
-            call(start, min(start + size, end))
-
-    others = [_pool().submit(work) for _ in range(thread_count() - 1)]
-    work()
-    wait(others)
-    for other in others:
-        other.result()
-
-
-@cache
-def thread_count() -> int:
-    """The number of threads that run blocks."""
-    text = os.environ.get("DEPLO_NUM_THREADS")
-    if text is None:
-        return os.cpu_count() or 1
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"DEPLO_NUM_THREADS must be a positive integer, got {text!r}")
-    return int(text)
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="deplo")
-
-
-# Threads do not survive a fork: a child that used its parent's pool would wait for ever.
-os.register_at_fork(after_in_child=_pool.cache_clear)
+    def _check(self, failed: int) -> None:
+        if failed:
+            raise _failure(self.messages[failed - 1])
 
 
 def _failure(message: str) -> Exception:

@@ -18,6 +18,7 @@ from .calls import run_call
 from .nvrtc import Cubin, Usage, compile_cuda, compute_capability
 from .plan import Array, CallStep, Plan, Ref, Step
 from .sizes import static
+from .stages import check_found, find_sizes, stages_of
 from .tensor_maps import Description, describe, encode
 
 MAX_BLOCKS = 2**31 - 1
@@ -37,6 +38,7 @@ class CudaProgram:
     def __init__(self, plan: Plan):
         compute_capability(plan.target)
         self.plan = plan
+        self._stages = stages_of(plan)
         self._cubins = {k.name: compile_cuda(k.source, plan.target) for k in plan.kernels}
         self._shared = {k.name: k.shared_bytes for k in plan.kernels}
         self._functions: dict[tuple[int, str], Any] = {}
@@ -47,36 +49,55 @@ class CudaProgram:
         """Registers, spills and memory of each kernel."""
         return {name: cubin.usage[_symbol(name, cubin)] for name, cubin in self._cubins.items()}
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        """Run the plan; raises UsageError if an argument does not fit it."""
+    def __call__(self, *arguments: Any, given: Sequence[Sequence[Any]] = ()) -> tuple[Any, ...]:
+        """Run the plan; raises UsageError if an argument does not fit it.
+
+        `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
+        a size is found to be 0.
+        """
         torch = _torch_with_gpu()
         check_count(self.plan.arguments, arguments)
         device = _device(torch, arguments)
         _check_capability(torch, device, self.plan.target)
         library = TorchLibrary(str(device))
-        plan = self.plan.at(shapes_of(arguments))
+        shapes = shapes_of(arguments)
+        plan = self.plan.at(shapes)
         checked = [
             _aligned(library.check(value, argument))
             for value, argument in zip(arguments, plan.arguments, strict=True)
         ]
+        arrays: dict[Ref, Any] = {Ref("argument", i): value for i, value in enumerate(checked)}
+        arrays |= {Ref("buffer", i): None for i in range(len(plan.buffers))}
+        pointers = {Ref("argument", i): library.pointer(v) for i, v in enumerate(checked)}
+        calls: list[Sequence[Any]] = []
+        found: dict[int, int] = {}
         with torch.cuda.device(device):
             arena = library.empty(Array("i8", (plan.arena_bytes or 0,)))
-            made = [library.empty(b.array) if b.offset is None else None for b in plan.buffers]
-            pointers = {Ref("argument", i): library.pointer(v) for i, v in enumerate(checked)}
-            for i, buffer in enumerate(plan.buffers):
-                in_arena = library.pointer(arena) + static(buffer.offset or 0)
-                where = library.pointer(made[i]) if buffer.offset is None else in_arena
-                pointers[Ref("buffer", i)] = where
             stream = torch.cuda.current_stream(device).cuda_stream
-            arrays = {Ref("argument", i): value for i, value in enumerate(checked)}
-            arrays |= {Ref("buffer", i): value for i, value in enumerate(made)}
-            for step in plan.steps:
-                if isinstance(step, CallStep):
-                    run_call(step, arrays, str(device))
-                else:
-                    self._launch(plan, step, pointers, device.index, stream)
+            for stage in self._stages:
+                for ref in (Ref("buffer", index) for index in stage.buffers):
+                    buffer = plan.buffers[ref.index]
+                    if buffer.offset is None:
+                        arrays[ref] = library.empty(buffer.array)
+                        pointers[ref] = library.pointer(arrays[ref])
+                    else:
+                        pointers[ref] = library.pointer(arena) + static(buffer.offset)
+                for step in plan.steps[stage.begin : stage.end]:
+                    if isinstance(step, CallStep):
+                        again = given[len(calls)] if len(calls) < len(given) else None
+                        calls.append(run_call(step, arrays, str(device), again))
+                        pointers |= {ref: library.pointer(arrays[ref]) for ref in step.results}
+                    else:
+                        self._launch(plan, step, pointers, device.index, stream)
+                if stage.finds:
+                    made = {
+                        ref.index: value for ref, value in arrays.items() if ref.kind == "buffer"
+                    }
+                    found |= find_sizes(self.plan, stage, made, calls)
+                    plan = self.plan.at(shapes, found)
+                    check_found(plan, stage, made)
         return tuple(
-            arguments[ref.index] if ref.kind == "argument" else made[ref.index]
+            arguments[ref.index] if ref.kind == "argument" else arrays[ref]
             for ref in self.plan.results
         )
 

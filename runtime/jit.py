@@ -5,9 +5,11 @@ Code lives as long as the process: a function pointer never outlives its code.
 
 from __future__ import annotations
 
+import array
 import ctypes
 import itertools
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -27,22 +29,117 @@ class CompiledKernel:
     name: str
     address: int
     keep_alive: Any = field(repr=False)
-    _functions: dict[tuple[int, int], Any] = field(
-        default_factory=dict[tuple[int, int], Any], repr=False, compare=False
-    )
 
-    def function(self, buffers: int, sizes: int) -> Any:
-        """The kernel as a ctypes function of `buffers` pointers and `sizes`; calls release the GIL."""
-        function = self._functions.get((buffers, sizes))
-        if function is None:
-            function = self._functions[buffers, sizes] = _prototype(buffers, sizes)(self.address)
-        return function
+
+@dataclass(frozen=True)
+class Driver:
+    """Machine code that runs a launch, called in each of the threads that share it.
+
+    Each thread has a part of the blocks, neighbours, and takes them in chunks; when it is done with its own
+    part it goes on with chunks of the others'. So a thread walks along memory and does the same part in every
+    call, and nobody waits for one that is late.
+    """
+
+    address: int
+    function: Callable[[int], None] = field(repr=False)
+    """Takes a task's address, and releases the GIL."""
+
+
+TASK_WORDS = 8
+"""Words of a task in front of the kernel's arguments."""
+STATUS = 7
+"""The word of a task that a kernel whose check fails stores a number to."""
+COUNTER_WORDS = 8
+"""A counter has a cache line of its own, or threads would wait for each other's."""
+
+
+def make_task(
+    kernel: int,
+    arguments: Sequence[int],
+    blocks: range,
+    chunk: int,
+    threads: int = 1,
+    thread_number: int = 0,
+) -> array.array[int]:
+    """What a driver is told: 64-bit words.
+
+    The kernel's address, the blocks, how many to take at once, the number of threads, the address of
+    a function that gives the calling thread's number, or 0, how many threads came so far, and the status; the
+    kernel's arguments; and for each thread how many of its blocks are taken.
+    """
+    head = (kernel, blocks.start, blocks.stop, chunk, threads, thread_number, 0, 0)
+    return array.array("q", (*head, *arguments, *(0,) * (COUNTER_WORDS * threads)))
 
 
 @cache
-def _prototype(buffers: int, sizes: int) -> Any:
-    grid = (ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * buffers, *[ctypes.c_int64] * sizes, *grid)
+def driver(arguments: int) -> Driver:
+    """The driver of kernels with so many buffers and sizes."""
+    name = f"deplo_drive_{arguments}"
+    compiled = compile_kernel(name, _driver_source(name, arguments))
+    return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
+
+
+def _driver_source(name: str, arguments: int) -> str:
+    """A pointer is passed as an i64, which is the same to the machines there are."""
+    loads = "\n".join(
+        f"  %p{n} = getelementptr i64, ptr %task, i64 {n}\n  %w{n} = load i64, ptr %p{n}"
+        for n in range(TASK_WORDS + arguments)
+    )
+    own = "".join(f"i64 %w{TASK_WORDS + n}, " for n in range(arguments))
+    return f"""
+define void @{name}(ptr %task) {{
+{loads}
+  %kernel = inttoptr i64 %w0 to ptr
+  %count = sub i64 %w2, %w1
+  %counters = getelementptr i64, ptr %task, i64 {TASK_WORDS + arguments}
+  %numbered = icmp ne i64 %w5, 0
+  br i1 %numbered, label %ask, label %ticket
+ask:
+  %number = inttoptr i64 %w5 to ptr
+  %asked = call i32 %number()
+  %wide = sext i32 %asked to i64
+  br label %start
+ticket:
+  %drawn = atomicrmw add ptr %p6, i64 1 monotonic
+  br label %start
+start:
+  %own = phi i64 [ %wide, %ask ], [ %drawn, %ticket ]
+  br label %part
+part:
+  %turn = phi i64 [ 0, %start ], [ %following, %exhausted ]
+  %any = icmp slt i64 %turn, %w4
+  br i1 %any, label %enter, label %done
+enter:
+  %sum = add i64 %own, %turn
+  %whose = urem i64 %sum, %w4
+  %next = add i64 %whose, 1
+  %scaled = mul i64 %whose, %count
+  %scaled_next = mul i64 %next, %count
+  %offset = udiv i64 %scaled, %w4
+  %offset_next = udiv i64 %scaled_next, %w4
+  %first = add i64 %w1, %offset
+  %last = add i64 %w1, %offset_next
+  %place = mul i64 %whose, {COUNTER_WORDS}
+  %counter = getelementptr i64, ptr %counters, i64 %place
+  br label %take
+take:
+  %taken = atomicrmw add ptr %counter, i64 %w3 monotonic
+  %begin = add i64 %first, %taken
+  %some = icmp slt i64 %begin, %last
+  br i1 %some, label %run, label %exhausted
+run:
+  %past = add i64 %begin, %w3
+  %end = call i64 @llvm.smin.i64(i64 %past, i64 %last)
+  call void %kernel({own}i64 %begin, i64 %end, ptr %p{STATUS})
+  br label %take
+exhausted:
+  %following = add i64 %turn, 1
+  br label %part
+done:
+  ret void
+}}
+declare i64 @llvm.smin.i64(i64, i64)
+"""
 
 
 def compile_kernel(name: str, source: str) -> CompiledKernel:

@@ -4,6 +4,7 @@ A plan names its arrays by reference: `Ref("argument", 0)` is the first argument
 `Ref("buffer", 2)` the third buffer. Steps run in order.
 
 A plan with dynamic sizes has expressions for extents; `Plan.at` puts in the sizes of a call's arguments.
+Sizes that are found while it runs cut it into stages (`runtime/stages.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from math import prod
 from typing import Any, cast
 
 from ..errors import DeploError, UsageError
-from .sizes import Expression, Extent, Size, evaluate, read_extent, static
+from .sizes import Expression, Extent, Size, evaluate, read_extent, sizes_in, static
 
 VERSION = 2
 """The version of the format that this runtime reads."""
@@ -166,19 +167,24 @@ class Plan:
     positive: tuple[Expression, ...] = ()
     """Extents inside the program that must be at least 1."""
     tensor_maps: tuple[TensorMap, ...] = ()
-    _known: dict[tuple[int, ...], Plan] = field(
-        default_factory=dict[tuple[int, ...], "Plan"], compare=False, repr=False
+    _known: dict[tuple[int | None, ...], Plan] = field(
+        default_factory=dict[tuple[int | None, ...], "Plan"], compare=False, repr=False
     )
 
-    def at(self, shapes: Sequence[Sequence[int]]) -> Plan:
+    def at(self, shapes: Sequence[Sequence[int]], found: Mapping[int, int] | None = None) -> Plan:
         """The plan where its arguments have `shapes`, with numbers in place of its dynamic sizes.
 
-        Raises UsageError if the sizes that the shapes say are not allowed.
+        `found` has sizes that calls have found, by number; what depends on sizes that are not found yet is
+        not to be used. Raises UsageError if the sizes that the shapes say are not allowed.
         """
         if not self.sizes:
             return self
         arguments = [argument.name for argument in self.arguments]
-        sizes = tuple(size.of(shapes, arguments) for size in self.sizes)
+        found = found or {}
+        sizes = tuple(
+            found.get(number) if size.argument is None else size.of(shapes, arguments)
+            for number, size in enumerate(self.sizes)
+        )
         plan = self._known.get(sizes)
         if plan is None:
             plan = self._at(sizes)
@@ -187,9 +193,12 @@ class Plan:
             self._known[sizes] = plan
         return plan
 
-    def _at(self, sizes: tuple[int, ...]) -> Plan:
+    def _at(self, known: tuple[int | None, ...]) -> Plan:
         names = [size.name for size in self.sizes]
+        sizes = tuple(1 if size is None else size for size in known)
         for extent in self.positive:
+            if any(known[number] is None for number in sizes_in(extent)):
+                continue
             if extent.evaluate(sizes) < 1:
                 said = ", ".join(f"{n} = {s}" for n, s in zip(names, sizes, strict=True))
                 raise UsageError(
@@ -304,12 +313,12 @@ def _argument(value: Any) -> Any:
             raise ValueError(f"a call cannot have the argument {value}")
 
 
-def _references(value: Any) -> list[Ref]:
+def references(value: Any) -> list[Ref]:
     """The arrays that an argument of a call names."""
     if isinstance(value, Ref):
         return [value]
     items = cast(list[Any], value) if isinstance(value, list) else []
-    return [ref for item in items for ref in _references(item)]
+    return [ref for item in items for ref in references(item)]
 
 
 def _array(data: Mapping[str, Any]) -> Array:
@@ -326,7 +335,7 @@ def _check_refs(plan: Plan) -> list[Ref]:
     """Raise unless every reference has something to refer to; gives what calls get and give."""
     counts = {"argument": len(plan.arguments), "buffer": len(plan.buffers)}
     called = [ref for step in plan.calls for ref in step.results]
-    called += [ref for step in plan.calls for ref in _references([*step.arguments.values()])]
+    called += [ref for step in plan.calls for ref in references([*step.arguments.values()])]
     arrays = [*plan.results, *called, *(each.of for each in plan.tensor_maps)]
     passed = [ref for step in plan.launches for ref in step.arguments]
     for refs, kinds in ((arrays, counts), (passed, counts | {"tensor_map": len(plan.tensor_maps)})):
@@ -347,8 +356,12 @@ def _check(plan: Plan) -> None:
         if step.kernel not in names:
             raise DeploError(f"not a valid plan: there is no kernel @{step.kernel}")
     for size in plan.sizes:
-        if not 0 <= size.argument < len(plan.arguments):
-            raise DeploError(f"not a valid plan: there is no argument {size.argument}")
+        for what, index, arrays in (
+            ("argument", size.argument, plan.arguments),
+            ("buffer", size.buffer, plan.buffers),
+        ):
+            if index is not None and not 0 <= index < len(arrays):
+                raise DeploError(f"not a valid plan: there is no {what} {index}")
     for what, listed in (("a result", plan.results), ("what a call gets or gives", called)):
         if any(r.kind == "buffer" and plan.buffers[r.index].offset is not None for r in listed):
             raise DeploError(f"not a valid plan: {what} lies in the arena")

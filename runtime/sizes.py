@@ -95,18 +95,37 @@ def _evaluate(node: ast.expr, sizes: Sequence[int]) -> int:
             raise ValueError(f"not an extent: {ast.unparse(node)}")
 
 
+def sizes_in(extent: Extent) -> set[int]:
+    """The numbers of the sizes that an extent depends on."""
+    if isinstance(extent, int):
+        return set()
+    return {int(number) for number in re.findall(r"\bs(\d+)\b", extent.text)}
+
+
+class EmptySize(Exception):
+    """A size was found to be 0: the program must run as compiled for that, on what calls gave so far."""
+
+    def __init__(self, number: int, given: Sequence[Sequence[Any]]):
+        super().__init__(f"size {number} is 0")
+        self.number = number
+        self.given = given
+
+
 @dataclass(frozen=True)
 class Size:
-    """A size of the program: the extent of an axis of an argument, and what it may be."""
+    """A size of the program: the extent of an axis of an argument, or of what a call gives; its limits."""
 
     name: str
     minimum: int
     maximum: int
-    argument: int
     axis: int
+    argument: int | None = None
+    buffer: int | None = None
+    """The buffer that the call gives, if no argument says the size."""
 
     def of(self, shapes: Sequence[Sequence[int]], arguments: Sequence[str]) -> int:
         """Its value where arguments have `shapes`. Raises UsageError if it is not allowed."""
+        assert self.argument is not None
         shape, argument = shapes[self.argument], arguments[self.argument]
         if self.axis >= len(shape):
             raise UsageError(
@@ -115,10 +134,20 @@ class Size:
             )
         value = shape[self.axis]
         if not self.minimum <= value <= self.maximum:
-            most = f" to {self.maximum}" if self.maximum < 2**31 - 1 else ""
-            wanted = f"from {self.minimum}{most}" if most else f"at least {self.minimum}"
             raise UsageError(
-                f"argument '{argument}', axis {self.axis}: '{self.name}' must be {wanted}, got {value}; "
-                "compile the program for other sizes"
+                f"argument '{argument}', axis {self.axis}: '{self.name}' must be {self._limits}, got "
+                f"{value}; compile the program for other sizes"
             )
         return value
+
+    def found(self, shape: Sequence[int]) -> int:
+        """Its value where the call gave an array of `shape`. Raises UsageError if it is not allowed."""
+        value = shape[self.axis]
+        if not self.minimum <= value <= self.maximum:
+            raise UsageError(f"'{self.name}' must be {self._limits}, PyTorch found {value}")
+        return value
+
+    @property
+    def _limits(self) -> str:
+        most = f" to {self.maximum}" if self.maximum < 2**31 - 1 else ""
+        return f"from {self.minimum}{most}" if most else f"at least {self.minimum}"

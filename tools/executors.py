@@ -21,13 +21,13 @@ from xdsl.ir import Attribute
 
 from .. import interpreter
 from ..analysis.plan import build_plan, call_data
-from ..analysis.sizes import instantiate, solve_sizes
+from ..analysis.sizes import instantiate, sizes_of, solve_sizes
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import CallOp
-from ..dialects.sizes import static_shape
 from ..dialects.torch import CallOp as TorchCallOp
 from ..dialects.torch_base import TorchOp
 from ..dialects.torch_ops import ScaledDotProductAttentionOp
+from ..errors import DeploError
 from ..frontend.capture import Captured
 from ..frontend.dtypes import DTYPES
 from ..frontend.sources import Program as Source
@@ -37,6 +37,7 @@ from ..runtime.arrays import TORCH_DTYPES
 from ..runtime.calls import run_call
 from ..runtime.cpu import CpuProgram
 from ..runtime.plan import Plan, Ref, read_call
+from ..runtime.sizes import EmptySize
 from .check_each_pass import SEED, Array, Execute, PassChecker
 
 
@@ -74,6 +75,8 @@ def _input_sets(captured: Captured, source: Source) -> list[list[Array]]:
     ]
     types = main_function(captured.module).function_type.inputs.data
     sizes = solve_sizes(types, [value.shape for value in own])
+    found = sizes_of(main_function(captured.module))[len(sizes) :]
+    sizes += [size.hint.data for size in found]  # the inputs do not depend on these
     adversarial = interpreter.random_inputs(instantiate(captured.module, sizes), seed=1)[1]
     mixed = [
         theirs if a.flat_index is not None and a.dtype.is_floating_point else mine
@@ -133,33 +136,34 @@ def run_in_pytorch(op: TensorCallOp | CallOp, inputs: Sequence[Array]) -> list[A
     """What PyTorch makes of a call of any IR. Raises `interpreter.ProgramError` where it fails."""
     given = [tensor_of(value, v.type) for value, v in zip(inputs, op.inputs, strict=True)]
     results = op.outputs if isinstance(op, CallOp) else op.results
-    made = [_empty(value.type) for value in results]
     arguments = op.call_arguments if isinstance(op, CallOp) else op.arguments
     step = read_call(
         {
             "call": op.callee.data,
             "arguments": call_data(arguments, [{"argument": i} for i in range(len(given))]),
-            "results": [{"buffer": i} for i in range(len(made))],
+            "results": [{"buffer": i} for i in range(len(results))],
         }
     )
-    tensors = {Ref("argument", i): tensor for i, tensor in enumerate(given)}
-    tensors |= {Ref("buffer", i): tensor for i, tensor in enumerate(made)}
+    tensors: dict[Ref, Any] = {Ref("argument", i): tensor for i, tensor in enumerate(given)}
+    tensors |= dict.fromkeys(step.results)
     try:
-        run_call(step, tensors, "cpu")
+        made = run_call(step, tensors, "cpu")
     except (RuntimeError, IndexError) as error:
         raise interpreter.ProgramError(str(error).splitlines()[0]) from error
+    for tensor, value in zip(made, results, strict=True):
+        if tensor.dtype != (expected := _dtype(value.type)):
+            raise DeploError(f"{op.callee.data} gave {tensor.dtype}, the program says {expected}")
     return [array_of(tensor) for tensor in made]
 
 
 def tensor_of(value: Array, type: Attribute) -> torch.Tensor:
     """An interpreter's array as a tensor of the dtype that its IR type says."""
-    assert isinstance(type, TensorType | MemRefType)
-    return torch.from_numpy(np.array(value)).to(DTYPES[type.element_type])
+    return torch.from_numpy(np.array(value)).to(_dtype(type))
 
 
-def _empty(type: Attribute) -> torch.Tensor:
+def _dtype(type: Attribute) -> torch.dtype:
     assert isinstance(type, TensorType | MemRefType)
-    return torch.empty(static_shape(type), dtype=DTYPES[type.element_type])
+    return DTYPES[type.element_type]
 
 
 def _run_eager(
@@ -229,5 +233,7 @@ def _run_native_on_tensors(plan: Plan, inputs: Sequence[Array]) -> list[Array]:
     ]
     try:
         return [array_of(value) for value in CpuProgram(plan, "torch")(*arguments)]
+    except EmptySize as error:
+        raise interpreter.NotExecutable(f"it is compiled apart where {error}") from error
     except (IndexError, ZeroDivisionError, RuntimeError) as error:
         raise interpreter.ProgramError(str(error).splitlines()[0]) from error

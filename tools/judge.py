@@ -14,7 +14,8 @@ with float64's eps for float64 outputs (Higham, Accuracy and Stability of Numeri
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,14 @@ def float64_reference(
             )
     except (RuntimeError, TypeError):  # e.g. a program that fixes a dtype of its own
         return None
+
+
+@contextmanager
+def same_random_numbers() -> Generator[None]:
+    """PyTorch's generator starts the same each time, and is then as it was."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
 
 
 def _widened(value: Any) -> Any:

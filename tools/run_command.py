@@ -8,8 +8,7 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,13 +20,14 @@ from ..frontend.sources import Program as Source
 from ..frontend.sources import load_source
 from ..program import Program, compile, make_context, passes_to
 from ..runtime.calls import is_random
+from . import bench_command
 from .check_each_pass import PassChecker
 from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import timing_table
-from .judge import Verdict, float64_reference, judge
+from .judge import Verdict, float64_reference, judge, same_random_numbers
 from .schedule_option import SCHEDULE_OPTION
 
 NAME = "run"
@@ -50,6 +50,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
     parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    parser.add_argument(
+        "--bench",
+        action="store_true",
+        help="time it as `deplo bench` does, against torch.compile too",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -79,19 +84,26 @@ def main(options: argparse.Namespace) -> int:
     compile_seconds = time.perf_counter() - start
     checker = check_each_pass(program, source) if options.check_each_pass else None
     with torch.no_grad():
-        with _same_random_numbers():
+        with same_random_numbers():
             result = program(*source.args, **source.kwargs)
-        with _same_random_numbers():
+        with same_random_numbers():
             eager = source.program(*source.args, **source.kwargs)
     exact = None
     if not any(is_random(each.operator) for each in program.fallbacks):
         exact = float64_reference(source.program, source.args, source.kwargs)
     verdict = judge(eager, result, exact, longest_reduction(program.stage("loop")))
-    times = None if verdict.problem else _latency(program, source)
+    bench = None
+    if options.bench and not verdict.problem:
+        bench = bench_command.measure(program, source, compile_seconds)
+    times = None if verdict.problem or bench else _latency(program, source)
     if options.timing:
         sys.stderr.write(timing_table(program.compilation.seconds))
     report = _report(program, source, verdict, times, compile_seconds, checker)
+    if bench is not None:
+        report["bench"] = bench
     text = json.dumps(report, indent=2) if options.json else _table(report)
+    if bench is not None and not options.json:
+        text += "\n" + bench_command.contenders(bench)
     write_output(text + "\n")
     if verdict.problem:
         raise MismatchError(f"the result differs from eager: {verdict.problem}")
@@ -110,14 +122,6 @@ def check_each_pass(program: Program, source: Source) -> PassChecker:
             each.apply(context, module)
             checker.after_pass(each, module)
     return checker
-
-
-@contextmanager
-def _same_random_numbers() -> Generator[None]:
-    """PyTorch's generator starts the same each time, and is then as it was."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
 
 
 def _latency(program: Program, source: Source) -> dict[str, float]:

@@ -9,7 +9,7 @@
 
 A buffer is alive from the first launch that gets it to the last; two that are alive at once never
 overlap. Each takes the lowest free place, aligned to 64 bytes. Buffers that the program returns, or calls
-PyTorch with, are not in the arena.
+PyTorch with, are not in the arena, nor are those with sizes that PyTorch finds, which no argument says.
 
 Where sizes are dynamic, what is free cannot be told by numbers. There the arena is a row of slots, each as
 large as the first buffer in it; a buffer takes a slot that is surely large enough and whose buffers it never
@@ -23,18 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.index import always_holds
 from ...analysis.plan import buffer_bytes
 from ...dialects.kernel import AllocOp, LaunchOp, TensorMapOp
-from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, static_extent
+from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, static_extent
 from ..decisions import record
 
 ALIGNMENT = 64
@@ -77,10 +78,11 @@ def _place_buffers(function: func.FuncOp) -> None:
     launches = [op for op in function.walk() if isinstance(op, LaunchOp)]
     number = {launch: i for i, launch in enumerate(launches)}
     lifetimes: list[_Lifetime] = []
+    said = {n for type in function.function_type.inputs for n in _symbols(type)}
     for alloc in [op for op in function.walk() if isinstance(op, AllocOp)]:
         users = list(_users(alloc.result))
         uses = sorted(number[user] for user in users if isinstance(user, LaunchOp))
-        if len(uses) == len(users) and uses:
+        if len(uses) == len(users) and uses and _symbols(alloc.result.type) <= said:
             size = _aligned(buffer_bytes(alloc.result.type))
             lifetimes.append(_Lifetime(alloc, size, uses[0], uses[-1]))
         else:
@@ -94,8 +96,14 @@ def _place_buffers(function: func.FuncOp) -> None:
         reason += " where sizes are as hinted" if dynamic else ""
         record(AssignArenaPass.name, name, True, reason, function)
     else:
-        reason = "every buffer is returned or what PyTorch is called with"
+        reason = "every buffer is returned, or what PyTorch is called with or says the size of"
         record(AssignArenaPass.name, name, False, reason, function)
+
+
+def _symbols(type: Attribute) -> set[int]:
+    """The dynamic sizes that a buffer's extents depend on."""
+    shape = shape_of(cast(MemRefType, type)) if isinstance(type, MemRefType) else ()
+    return {symbol for extent in shape if isinstance(extent, Size) for symbol in extent.symbols}
 
 
 def _users(buffer: SSAValue) -> Iterator[Operation]:

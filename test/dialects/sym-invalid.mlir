@@ -53,12 +53,12 @@ func.func @main(%x: tensor<?x4xf32, #sym.extents<s0>>) {
 
 // -----
 
-// expected-error@+1 {{size "n" must allow sizes from 1 to 2147483647, got 0 to 4}}
-func.func private @f() attributes {sym.sizes = [#sym.size<"n", 0, 4>]}
+// expected-error@+1 {{size "n" must allow sizes from 0 to 2147483647, got 0 to 0}}
+func.func private @f() attributes {sym.sizes = [#sym.size<"n", 0, 0>]}
 
 // -----
 
-// expected-error@+1 {{size "n" must allow sizes from 1 to 2147483647, got 8 to 4}}
+// expected-error@+1 {{size "n" must allow sizes from 0 to 2147483647, got 8 to 4}}
 func.func private @f() attributes {sym.sizes = [#sym.size<"n", 8, 4>]}
 
 // -----

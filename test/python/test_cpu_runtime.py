@@ -10,7 +10,7 @@ import pytest
 from cpu_programs import cpu_plan, cpu_program, elementwise
 
 from deplo.errors import DeploError, UsageError
-from deplo.runtime import cpu
+from deplo.runtime import cpu, threads
 from deplo.runtime.cpu import CpuProgram
 
 HERE = Path(__file__).parent
@@ -157,42 +157,56 @@ def test_bools_are_bytes_and_bf16_is_bits() -> None:
     np.testing.assert_array_equal(y, np.where(x > 0, bits, 0x3FC0))
 
 
-@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("kind", ["team", "pool"])
+@pytest.mark.parametrize("count", [2, 5])
 def test_blocks_are_shared_by_threads_without_loss(
-    threads: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = ThreadPoolExecutor(threads - 1)
-    monkeypatch.setattr(cpu, "thread_count", lambda: threads)
-    monkeypatch.setattr(cpu, "_pool", lambda: pool)
-    monkeypatch.setattr(cpu, "PARALLEL_SECONDS", 0.0)
+    pytest.importorskip("torch")
+    pool = ThreadPoolExecutor(count - 1)
+    team = threads.sharing().team if kind == "team" else None
+    monkeypatch.setattr(threads, "_pool", lambda: pool)
+    monkeypatch.setattr(cpu, "sharing", lambda: threads.Sharing(count, 0.0, team))
     program = cpu_program(CHAIN)
     x = np.random.default_rng(0).standard_normal(512).astype(np.float32)
     for _ in range(20):
         np.testing.assert_array_equal(program(x)[0], 4 * x)
 
 
-def test_a_forked_child_has_threads_of_its_own() -> None:
-    """The parent's pool is idle in the child; waiting for it would never end."""
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_a_forked_child_has_threads_of_its_own(library: str) -> None:
+    """The parent's threads are not in the child; waiting for them would never end."""
     code = f"""
 import os, sys; sys.path.insert(0, {str(HERE)!r})
-import numpy as np
+import numpy as np, {library}
 from cpu_programs import cpu_program
-from deplo.runtime import cpu
-cpu.thread_count = lambda: 2
-cpu.PARALLEL_SECONDS = 0.0
+from deplo.runtime import threads
+threads.thread_count = lambda: 2
+threads.TEAM_SECONDS = threads.POOL_SECONDS = 0.0
 program = cpu_program({CHAIN!r})
 x = np.ones(512, np.float32)
+x = x if {library!r} == "numpy" else torch.from_numpy(x)
 program(x); program(x)
 child = os.fork()
 if child == 0:
-    program(x)
-    os._exit(7)
+    os._exit(7 if (program(x)[0] == 4).all() else 8)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.stdout == "7\n", done.stderr
+
+
+def test_a_launch_that_fails_in_any_thread_raises(
+    gather: CpuProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu, "sharing", lambda: threads.Sharing(2, 0.0, None))
+    x, ids = arrays()
+    for _ in range(3):
+        with pytest.raises(IndexError, match="expected 0 <= index < 5"):
+            gather(x, ids + 2)
+    np.testing.assert_array_equal(gather(x, ids)[0], x.sum(1)[ids])
 
 
 def test_one_program_may_be_called_from_several_threads() -> None:
@@ -207,14 +221,14 @@ def test_one_program_may_be_called_from_several_threads() -> None:
 
 
 def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu.thread_count.cache_clear()
+    threads.thread_count.cache_clear()
     monkeypatch.setenv("DEPLO_NUM_THREADS", "none")
     with pytest.raises(
         UsageError, match="DEPLO_NUM_THREADS must be a positive integer, got 'none'"
     ):
-        cpu.thread_count()
+        threads.thread_count()
     monkeypatch.undo()
-    cpu.thread_count.cache_clear()
+    threads.thread_count.cache_clear()
 
 
 def test_a_plan_for_a_gpu_does_not_run_here() -> None:

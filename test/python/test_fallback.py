@@ -111,7 +111,7 @@ class Recurrent(nn.Module):
 @pytest.mark.parametrize(
     "program",
     [numbers, dtypes, uint8_inside, complex_inside, Recurrent()],
-    ids=lambda p: str(p)[:24],
+    ids=["numbers", "dtypes", "uint8_inside", "complex_inside", "recurrent"],
 )
 def test_arguments_and_dtypes(program):
     compiled = compile_quietly(program, X)
@@ -288,7 +288,6 @@ def test_the_command_line_judges_random_programs_by_the_same_numbers(capsys):
     ("program", "reason"),
     [
         (torch.fft.fft, "gives complex64 as a result of the program"),
-        (lambda x: x.nonzero(), "dynamic shape"),
         (lambda x: torch.as_strided(x.t(), (2, 2), (1, 2)), "reads memory by strides"),
         (lambda x: torch.einsum("ij,jk->ik", x, x).to("meta"), "device = meta"),
         (lambda x: torch.special.i0(x).to(torch.uint16).float(), "dtype = torch.uint16"),
@@ -298,7 +297,7 @@ def test_the_command_line_judges_random_programs_by_the_same_numbers(capsys):
             "memory_format",
         ),
     ],
-    ids=["complex", "nonzero", "strides", "device", "uint16", "item", "memory_format"],
+    ids=["complex", "strides", "device", "uint16", "item", "memory_format"],
 )
 def test_what_cannot_be_called_is_one_error(program, reason):
     message = refusal(program, X)

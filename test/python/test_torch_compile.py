@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+import deplo
 from deplo.errors import UsageError
 from deplo.torch_backend import deplo_backend
 
@@ -167,8 +169,51 @@ def test_what_is_not_supported_is_named() -> None:
     def decompose(x: torch.Tensor) -> torch.Tensor:
         return torch.linalg.svdvals(x)
 
+    compiled = torch.compile(decompose, backend="deplo", options={"fallback": "error"})
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="_linalg_svd"):
-        torch.compile(decompose, backend="deplo")(torch.randn(3, 3))
+        compiled(torch.randn(3, 3))
+
+
+def test_what_is_not_supported_runs_in_pytorch_and_is_told_once() -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.special.i0e(x.exp() @ w) * 2
+
+    compiled = torch.compile(program, backend="deplo", fullgraph=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for rows in (3, 4, 5):
+            x, w = torch.randn(rows, 4), torch.randn(4, 4)
+            torch.testing.assert_close(compiled(x, w), program(x, w))
+    told = [str(each.message) for each in caught if each.category is deplo.FallbackWarning]
+    assert len(told) == 1
+    assert "special_i0e" in told[0]
+    assert "test_torch_compile.py" in told[0]
+
+
+def test_a_graph_that_deplo_cannot_express_runs_in_pytorch() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return torch.fft.rfft(x.sin())
+
+    compiled = torch.compile(program, backend="deplo")
+    x = torch.randn(8)
+    with pytest.warns(deplo.FallbackWarning, match="complex64"):
+        torch.testing.assert_close(compiled(x), program(x))
+
+
+def test_logs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("DEPLO_LOGS", "graphs, recompiles")
+    compiled = torch.compile(lambda x: x.exp() + 1, backend="deplo")
+    try:
+        for rows in (3, 4):
+            compiled(torch.randn(rows))
+    finally:
+        torch._logging.set_logs()
+    told = capfd.readouterr().err
+    assert told.count("1 kernels, 0 calls of PyTorch") == 2
+    assert "size mismatch at index 0. expected 3, actual 4" in told
+    monkeypatch.setenv("DEPLO_LOGS", "graphs,kernel")
+    with pytest.raises(UsageError, match="names kernel; topics are graphs, recompiles"):
+        deplo_backend(None, [])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "llama", "bert", "vit", "resnet"])
@@ -233,7 +278,7 @@ def test_a_size_among_the_results() -> None:
         assert (y.shape, size) == ((rows, 2), 2 * rows)
 
 
-@pytest.mark.parametrize("architecture", ["resnet"])
+@pytest.mark.parametrize("architecture", ["gpt2", "llama", "bert", "vit", "resnet"])
 def test_steps_of_a_model_are_those_of_eager(architecture: str) -> None:
     pytest.importorskip("transformers")
     from whole_models import build

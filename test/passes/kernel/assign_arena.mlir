@@ -76,3 +76,29 @@ func.func @dynamic(%x: memref<?x?xf32, #sym.extents<s0, s1>>) -> memref<4xf32> {
   kernel.launch @f(%d, %e) blocks(1) threads(1) : memref<?x?xf32, #sym.extents<s1, s1>>, memref<4xf32>
   func.return %e : memref<4xf32>
 }
+
+// -----
+
+// %b has a size that no argument says: it is made when a call has found it.
+// REMARK: remark: assign-arena: found: 1 buffers of 128 bytes share 128
+// CHECK-LABEL: func.func @found
+// CHECK:         %a = kernel.alloc at 0 : memref<32xf32>
+// CHECK:         %b = kernel.alloc : memref<?xf32, #sym.extents<s0>>
+func.func @found(%x: memref<32xf32>) -> memref<32xf32> {
+  %a = kernel.alloc : memref<32xf32>
+  kernel.launch @f(%x, %a) blocks(1) threads(1) : memref<32xf32>, memref<32xf32>
+  %b = kernel.alloc : memref<?xf32, #sym.extents<s0>>
+  kernel.launch @g(%a, %b) blocks(1) threads(1) : memref<32xf32>, memref<?xf32, #sym.extents<s0>>
+  %c = kernel.alloc : memref<32xf32>
+  kernel.launch @h(%b, %c) blocks(1) threads(1) : memref<?xf32, #sym.extents<s0>>, memref<32xf32>
+  func.return %c : memref<32xf32>
+}
+
+// -----
+
+// REMARK: remark: assign-arena: returned: declined: every buffer is returned, or what PyTorch is called with or says the size of
+func.func @returned(%x: memref<32xf32>) -> memref<32xf32> {
+  %a = kernel.alloc : memref<32xf32>
+  kernel.launch @f(%x, %a) blocks(1) threads(1) : memref<32xf32>, memref<32xf32>
+  func.return %a : memref<32xf32>
+}

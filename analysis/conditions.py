@@ -1,0 +1,144 @@
+"""Where the conditions of a loop change as its counter grows.
+
+A condition is an index expression that is at least zero or not. With a counter `i` from 0 to 1024
+
+    511 - i               holds below 512
+    i + k - 1             always holds from 1 on, for an inner k from 0 to 2, and never below -1
+    511 - 256 * b - i     is 1 - b >= 0 below 256, and 0 - b >= 0 from there to 512, whatever the outer b is
+
+Between two such places it says the same in all iterations, or needs no counter to say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+
+from .index import bounds, operand_ranges
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The sum of a constant and of multiples of dims."""
+
+    coefficients: dict[int, int]
+    constant: int
+
+    def plus(self, other: Linear, scale: int = 1) -> Linear:
+        """This plus a multiple of another."""
+        dims = {*self.coefficients, *other.coefficients}
+        sums = {d: self.coefficients.get(d, 0) + scale * other.coefficients.get(d, 0) for d in dims}
+        kept = {d: c for d, c in sums.items() if c}
+        return Linear(kept, self.constant + scale * other.constant)
+
+    @property
+    def expr(self) -> AffineExpr:
+        """It as an expression."""
+        total: AffineExpr = AffineExpr.constant(self.constant)
+        for dim, coefficient in sorted(self.coefficients.items(), reverse=True):
+            total = AffineExpr.dimension(dim) * coefficient + total
+        return total
+
+
+def linear(expr: AffineExpr) -> Linear | None:
+    """An expression as a sum of multiples of dims, or None if it is none."""
+    match expr:
+        case AffineConstantExpr(value=value):
+            return Linear({}, value)
+        case AffineDimExpr(position=position):
+            return Linear({position: 1}, 0)
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
+            left, right = linear(lhs), linear(rhs)
+            return left.plus(right) if left is not None and right is not None else None
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul, lhs=lhs, rhs=rhs):
+            left, right = linear(lhs), linear(rhs)
+            if left is None or right is None:
+                return None
+            if right.coefficients:
+                left, right = right, left
+            return None if right.coefficients else Linear({}, 0).plus(left, right.constant)
+        case _:
+            return None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition as one of a loop's counter: `slope * counter + inner + constant + outer >= 0`.
+
+    `inner` are the counters of loops inside of the loop, `outer` those around it.
+    """
+
+    slope: int
+    inner: tuple[int, int]
+    """Bounds of what inner counters add, with the constant."""
+    outer: Linear
+
+    @property
+    def step(self) -> int:
+        """What all that outer counters add is a multiple of; 0 if they add nothing."""
+        return gcd(*self.outer.coefficients.values())
+
+    def holds(self, counter: int, value: int) -> bool:
+        """Whether slope * counter + value >= 0."""
+        return self.slope * counter + value >= 0
+
+    def places(self, extent: int) -> list[int]:
+        """The counters, above 0 and below `extent`, from which on it says something else."""
+        low, high = self.inner
+        if not self.step:
+            levels = {low, high}
+        else:
+            first, last = (self.quotient(c) for c in (0, extent - 1))
+            ahead = range(min(first, last) + 1, max(first, last) + 1)
+            levels = {low - self.step * k for k in ahead}
+        found = {_turn(self.slope, level) for level in levels}
+        return sorted(place for place in found if 0 < place < extent)
+
+    def quotient(self, counter: int) -> int:
+        """How often `step` goes into all but the outer counters, rounded down."""
+        return (self.slope * counter + self.inner[0]) // self.step
+
+    def within(self, first: int) -> AffineExpr | None:
+        """What says the same without the counter, from the place `first` to the next one, if it can."""
+        if not self.step:
+            return None
+        scaled = {d: c // self.step for d, c in self.outer.coefficients.items()}
+        return Linear(scaled, self.quotient(first)).expr
+
+
+def _turn(slope: int, value: int) -> int:
+    """The first counter at which slope * counter + value >= 0 is not what it is at minus infinity."""
+    return -(value // slope) if slope > 0 else value // -slope + 1
+
+
+def condition(
+    expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue, inner: Sequence[SSAValue]
+) -> Condition | None:
+    """`expr` as a condition on a counter, or None if it does not depend on it, or in another way."""
+    parts = linear(expr)
+    if parts is None or counter not in operands:
+        return None
+    slope, inside, outside = 0, Linear({}, parts.constant), Linear({}, 0)
+    for dim, coefficient in parts.coefficients.items():
+        value = operands[dim]
+        term = Linear({dim: coefficient}, 0)
+        if value is counter:
+            slope = coefficient
+        elif value in inner:
+            inside = inside.plus(term)
+        else:
+            outside = outside.plus(term)
+    if not slope or (inside.coefficients and outside.coefficients):
+        return None
+    low, high = bounds(inside.expr, operand_ranges(operands))
+    return Condition(slope, (low, high), outside)

@@ -1,0 +1,274 @@
+"""deplo on a CPU against eager PyTorch and torch.compile, in f32, one case after the other.
+
+    python bench/cpu.py                  # measures all cases, writes bench/results/cpu.json
+    python bench/cpu.py --only softmax   # prints the cases whose name holds this, writes nothing
+    python bench/cpu.py --show           # prints the results file
+
+The contenders take turns and have the same number of threads; the median counts. A result is compared with
+float64 first, and one that is wrong has no time. torch.compile takes part where there is a C++ compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+THREADS = 2
+os.environ.setdefault("DEPLO_NUM_THREADS", str(THREADS))
+
+import llvmlite  # noqa: E402
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+import deplo  # noqa: E402
+from deplo.errors import DeploError  # noqa: E402
+from deplo.frontend.sources import load_source  # noqa: E402
+from deplo.tools.measuring import (  # noqa: E402
+    ROOT,
+    Call,
+    Case,
+    compare,
+    geometric_mean,
+    inductor,
+    machine,
+    work_of,
+)
+
+RESULT = ROOT / "bench" / "results" / "cpu.json"
+ROUNDS = 15
+TOLERANCE = 1e-5
+"""Of ||ours - exact|| / ||exact||."""
+
+VIT = "hidden_size=768,intermediate_size=3072,num_attention_heads=12"
+
+
+def gelu_chain(x: torch.Tensor) -> torch.Tensor:
+    """GELU as its formula, nine operators."""
+    return 0.5 * x * (1 + torch.tanh(0.797 * (x + 0.044 * x * x * x)))
+
+
+def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """Rotary position embedding of x[batch, head, position, feature]."""
+    a, b = x.chunk(2, -1)
+    return x * cos + torch.cat((-b, a), -1) * sin
+
+
+class GatedMlp(nn.Module):
+    """The feed-forward network of a Llama layer."""
+
+    def __init__(self, width: int, inner: int):
+        super().__init__()
+        self.gate = nn.Linear(width, inner, bias=False)
+        self.up = nn.Linear(width, inner, bias=False)
+        self.down = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """down(silu(gate x) * up x)"""
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+def pointwise() -> Iterator[tuple[str, Any, tuple[tuple[int, ...], ...]]]:
+    """One result for each element."""
+    yield "GELU chain 32x18944", gelu_chain, ((32, 18944),)
+    yield "GELU chain 512x18944", gelu_chain, ((512, 18944),)
+    yield "SwiGLU 512x5632", lambda a, b: F.silu(a) * b, ((512, 5632),) * 2
+    yield (
+        "residual and scale 512x2048",
+        lambda x, r, s: (x + r) * s,
+        ((512, 2048),) * 2 + ((2048,),),
+    )
+
+
+def rows() -> Iterator[tuple[str, Any, tuple[tuple[int, ...], ...]]]:
+    """Reductions over rows."""
+    yield "RMSNorm 512x2048", nn.RMSNorm(2048), ((512, 2048),)
+    yield "layer norm 1024x768", nn.LayerNorm(768), ((1024, 768),)
+    yield "layer norm 64x1024", nn.LayerNorm(1024), ((64, 1024),)
+    yield "softmax 8x512x512", lambda x: F.softmax(x, -1), ((8, 512, 512),)
+    yield "softmax 32x32000", lambda x: F.softmax(x, -1), ((32, 32000),)
+    yield "log-softmax 32x32000", lambda x: F.log_softmax(x, -1), ((32, 32000),)
+    yield "sum 1024x4096", lambda x: x.sum(-1), ((1024, 4096),)
+    yield "mean over columns 1024x1024", lambda x: x.mean(0), ((1024, 1024),)
+
+
+def layout() -> Iterator[tuple[str, Any, tuple[tuple[int, ...], ...]]]:
+    """Elements change places."""
+    yield "transpose and add 1024x1024", lambda a, b: a.T + b, ((1024, 1024),) * 2
+    yield "cat 512x512 and 512x512", lambda a, b: torch.cat([a, b], 1), ((512, 512),) * 2
+    yield "rotary 1x32x128x64", rotary, ((1, 32, 128, 64), (128, 64), (128, 64))
+
+
+def contractions() -> Iterator[tuple[str, Any, tuple[tuple[int, ...], ...]]]:
+    """Matrix products, attention, convolutions."""
+    for tokens in (1, 32, 128, 512):
+        yield f"linear {tokens}x2048x2048", nn.Linear(2048, 2048), ((tokens, 2048),)
+    yield "matmul 1024x1024x1024", torch.matmul, ((1024, 1024),) * 2
+    yield (
+        "linear and GELU 128x768x3072",
+        nn.Sequential(nn.Linear(768, 3072), nn.GELU()),
+        ((128, 768),),
+    )
+    yield "gated MLP 32x2048x5632", GatedMlp(2048, 5632), ((32, 2048),)
+    yield "attention 1x8x256x64", F.scaled_dot_product_attention, ((1, 8, 256, 64),) * 3
+    yield (
+        "causal attention 1x8x256x64",
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        ((1, 8, 256, 64),) * 3,
+    )
+    yield "convolution 3x3 64x32x32", nn.Conv2d(64, 64, 3, padding=1), ((1, 64, 32, 32),)
+    yield (
+        "depthwise convolution 64x56x56",
+        nn.Conv2d(64, 64, 3, padding=1, groups=64),
+        ((1, 64, 56, 56),),
+    )
+    block = nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU())
+    yield "convolution, norm, ReLU 64x56x56", block, ((1, 64, 56, 56),)
+
+
+def blocks() -> Iterator[tuple[str, Callable[[], Case]]]:
+    """Layers of models."""
+    for tokens in (32, 128):
+        name = f"TinyLlama layer, {tokens} tokens"
+        yield name, lambda n=name, t=tokens: _layer(n, "hf:tinyllama-1.1b", seq_len=t)
+    yield "ViT-B layer", lambda: _layer("ViT-B layer", "hf:vit", config=VIT)
+
+
+def _layer(name: str, architecture: str, **options: Any) -> Case:
+    source = load_source(architecture, layer=0, **options)
+    return Case(name, source.program, source.args, source.kwargs)
+
+
+def _case(name: str, program: Any, shapes: tuple[tuple[int, ...], ...]) -> Case:
+    torch.manual_seed(0)
+    if isinstance(program, nn.Module):
+        program = program.eval()
+    return Case(name, program, tuple(torch.randn(shape) for shape in shapes))
+
+
+def cases() -> Iterator[tuple[str, str, Callable[[], Case]]]:
+    """Group, name, and what makes each case."""
+    for made in (pointwise, rows, layout, contractions):
+        for name, program, shapes in made():
+            yield made.__name__, name, lambda n=name, p=program, s=shapes: _case(n, p, s)
+    for name, make in blocks():
+        yield "blocks", name, make
+
+
+def measure(case: Case, rounds: int, *, with_inductor: bool) -> dict[str, Any]:
+    """One row of the table."""
+    start = time.perf_counter()
+    compiled = deplo.compile(case.program, case.args, case.kwargs, target="cpu")
+    compiled(*case.args, **case.kwargs)
+    compile_seconds = time.perf_counter() - start
+    calls: dict[str, Call] = {"eager": case.run}
+    note = None
+    if with_inductor:
+        theirs = inductor(case)
+        if isinstance(theirs, str):
+            note = theirs
+        else:
+            calls["torch.compile"] = theirs
+    calls["deplo"] = lambda: compiled(*case.args, **case.kwargs)
+    moved, flops = work_of(case)
+    return {
+        **compare(case, calls, rounds, TOLERANCE),
+        "compile_seconds": compile_seconds,
+        "kernels": len(compiled.plan.launches),
+        "bytes": moved,
+        "flops": flops,
+        **({"note": note} if note else {}),
+    }
+
+
+def ratio(row: dict[str, Any], other: str) -> float | None:
+    """How many times as long the other contender takes, if both have a time."""
+    times = row.get("median_us", {})
+    return times[other] / times["deplo"] if other in times and "deplo" in times else None
+
+
+def table(result: dict[str, Any]) -> str:
+    """The result as text: microseconds, the rate of deplo, ratios, and their means by group."""
+    where = result["machine"]
+    others = ("eager", "torch.compile")
+    lines = [
+        f"{'':33}{'eager':>11}{'torch.compile':>15}{'deplo':>11}{'quartiles':>19}"
+        f"{'':14}{'of eager':>10}{'of t.compile':>13}"
+    ]
+    groups: dict[str, dict[str, list[float]]] = {}
+    for name, row in result["cases"].items():
+        times = row.get("median_us", {})
+        if "deplo" not in times:
+            lines.append(f"{name:33} {row.get('failed') or 'wrong: ' + json.dumps(row['error'])}")
+            continue
+        cells = [f"{times[n]:.1f}" if n in times else "-" for n in (*others, "deplo")]
+        if row["flops"]:
+            rate = f"{row['flops'] / times['deplo'] / 1e3:.0f} GFLOP/s"
+        else:
+            rate = f"{row['bytes'] / times['deplo'] / 1e3:.1f} GB/s"
+        low, high = row["quartiles_us"]["deplo"]
+        line = f"{name:33}{cells[0]:>11}{cells[1]:>15}{cells[2]:>11}{f'{low:.1f}-{high:.1f}':>19}"
+        line += f"{rate:>14}"
+        means = groups.setdefault(row["group"], {other: [] for other in others})
+        for other, width in zip(others, (10, 13), strict=True):
+            found = ratio(row, other)
+            line += f"{'-' if found is None else f'{found:.2f}':>{width}}"
+            if found is not None:
+                means[other].append(found)
+        lines.append(line)
+    for group, means in groups.items():
+        means = [f"{geometric_mean(means[other]):.2f}" for other in others]
+        lines.append(f"{f'{group}: geometric mean':103}{means[0]:>10}{means[1]:>13}")
+    lines.append(
+        f"microseconds, medians of {result['rounds']} rounds, {where['threads']} threads of "
+        f"{where['cpu']}, PyTorch {where['torch']}, llvmlite {where['llvmlite']}, {where['commit']}"
+    )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure, or show."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--show", action="store_true", help="print the results file and leave")
+    parser.add_argument(
+        "--only", metavar="NAME", help="cases whose name or group holds this; no file"
+    )
+    parser.add_argument("--no-inductor", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each ({ROUNDS})")
+    parser.add_argument("--out", type=Path, default=RESULT, help="the results file")
+    options = parser.parse_args()
+    if options.show:
+        print(table(json.loads(options.out.read_text())))
+        return 0
+    torch.set_num_threads(THREADS)
+    where = {**machine(), "threads": THREADS, "llvmlite": llvmlite.__version__}
+    where["load_before"] = os.getloadavg()[0]
+    result: dict[str, Any] = {"rounds": options.rounds, "machine": where, "cases": {}}
+    for group, name, make in cases():
+        if options.only and options.only not in name and options.only != group:
+            continue
+        with torch.no_grad():
+            try:
+                row = measure(make(), options.rounds, with_inductor=not options.no_inductor)
+            except DeploError as error:
+                row = {"failed": str(error).splitlines()[0]}
+        result["cases"][name] = {"group": group, **row}
+        print(name, row.get("median_us", row), file=sys.stderr, flush=True)
+    if not options.only:
+        options.out.parent.mkdir(exist_ok=True)
+        options.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(table(result))
+    bad = [n for n, row in result["cases"].items() if "deplo" not in row.get("median_us", {})]
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

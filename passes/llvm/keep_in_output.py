@@ -1,0 +1,160 @@
+"""`keep-in-output`: what a sweep computes again it finds in the output, where the sweep before left it.
+
+    %s = scf.for %j = ... iter_args(%so_far = %zero) -> (f32) {
+      %e = math.exp ...
+      %next = arith.addf %so_far, %e
+      scf.yield %next
+    }
+    scf.for %j = ... {
+      %e = math.exp ...                                    // the same
+      %p = arith.divf %e, %s
+      loop.store %p, %y[%i, %j]
+    }
+becomes
+    %s = scf.for %j = ... { %e = math.exp ...    loop.store %e, %y[%i, %j]    ... }
+    scf.for %j = ... { %e = loop.load %y[%i, %j]    %p = arith.divf %e, %s    loop.store %p, %y[%i, %j] }
+
+The output is to be written in any case, each of its elements by one iteration alone, so until then it is a
+place of the right size. A function such as exp costs as much as several loads and stores in the cache.
+Values of another type than the output's elements are computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func, math, scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...dialects.loop import IndexOp, LoadOp, StoreOp
+from ..decisions import record
+
+_CHEAP = (math.AbsFOp, math.FmaOp, math.CopySignOp, math.FloorOp, math.CeilOp, math.TruncOp)
+"""Functions that are an instruction or two; all others of `math` are worth a load."""
+
+
+@dataclass
+class _Names:
+    """Names for what a loop computes: equal in two loops for what is equal at the same counter."""
+
+    loop: scf.ForOp
+    of: dict[SSAValue, Hashable] = field(default_factory=dict[SSAValue, Hashable])
+    costly: list[SSAValue] = field(default_factory=list[SSAValue])
+    """Values that a function of `math` is part of, in order."""
+
+    def __post_init__(self):
+        block = self.loop.body.block
+        self.of[block.args[0]] = "counter"
+        for op in block.ops:
+            nameable = isinstance(op, LoadOp | IndexOp) or op.dialect_name() in ("arith", "math")
+            if not nameable or any(_is_in(v, block) and v not in self.of for v in op.operands):
+                continue
+            result = op.results[0]
+            given = tuple(self.of.get(v, v) for v in op.operands)
+            self.of[result] = (op.name, result.type, tuple(op.properties.items()), given)
+            own = op.dialect_name() == "math" and not isinstance(op, _CHEAP)
+            if own or any(v in self.costly for v in op.operands):
+                self.costly.append(result)
+
+    def find(self, name: Hashable) -> SSAValue | None:
+        """The value of that name."""
+        return next((value for value, own in self.of.items() if own == name), None)
+
+
+def _is_in(value: SSAValue, block: Block) -> bool:
+    owner = value.owner
+    return owner is block or (isinstance(owner, Operation) and owner.parent is block)
+
+
+def _sweeps_before(loop: scf.ForOp) -> Iterator[scf.ForOp]:
+    """The reductions in front of a loop that run over the same range."""
+    op = loop.prev_op
+    while op is not None:
+        if isinstance(op, scf.ForOp) and op.res:
+            if (op.lb, op.ub, op.step) == (loop.lb, loop.ub, loop.step):
+                yield op
+        op = op.prev_op
+
+
+def _is_known_at(value: SSAValue, loop: scf.ForOp) -> bool:
+    """Whether a value from outside of a later loop is known in front of `loop`."""
+    owner, block = value.owner, loop.parent
+    assert block is not None
+    if isinstance(owner, Operation) and owner.parent is block:
+        return owner.is_before_in_block(loop)
+    return True
+
+
+def _keep(store: StoreOp, loop: scf.ForOp) -> str | None:
+    """Leave what `loop` computes again where `store` will write; gives None, or why not."""
+    assert isinstance(store.memref.type, MemRefType)
+    element = store.memref.type.element_type
+    counter = loop.body.block.args[0]
+    reason = "no sweep computes again what one before it did"
+    for sweep in _sweeps_before(loop):
+        mine, theirs = _Names(loop), _Names(sweep)
+        for value in reversed(mine.costly):
+            if (same := theirs.find(mine.of[value])) is None:
+                continue
+            if same.type != element:
+                reason = f"the output's elements are {element} and not {same.type}"
+                continue
+            others = [v for v in store.indices if v is not counter]
+            if any(_is_in(v, loop.body.block) or not _is_known_at(v, sweep) for v in others):
+                return "the output's index is computed in between"
+            _move(store, value, same, counter, sweep)
+            return None
+    return reason
+
+
+def _move(
+    store: StoreOp, value: SSAValue, same: SSAValue, counter: SSAValue, sweep: scf.ForOp
+) -> None:
+    exprs, earlier = store.map.data.results, sweep.body.block.args[0]
+    there = [earlier if v is counter else v for v in store.indices]
+    assert isinstance(same.owner, Operation) and isinstance(value.owner, Operation)
+    left = StoreOp(same, store.memref, exprs, there)
+    left.location = same.owner.location
+    sweep.body.block.insert_op_after(left, same.owner)
+    found = LoadOp(store.memref, exprs, list(store.indices))
+    found.location = value.owner.location
+    found.result.name_hint = value.name_hint
+    block = value.owner.parent
+    assert block is not None
+    block.insert_op_after(found, value.owner)
+    value.replace_all_uses_with(found.result)
+    for op in reversed(list(block.ops)):
+        if op.results and not any(r.first_use for r in op.results) and not op.regions:
+            op.detach()
+            op.erase()
+
+
+@dataclass(frozen=True)
+class KeepInOutputPass(ModulePass):
+    """Needs kernels as `scf` functions; leaves values in outputs for the sweep that writes these."""
+
+    name = "keep-in-output"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Look at every store that is the end of a loop."""
+        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
+            if KERNEL_ATTRIBUTE not in function.attributes:
+                continue
+            stores = [o for o in function.walk() if isinstance(o, StoreOp)]
+            kept, reasons = 0, dict[str, None]()
+            for store in stores:
+                loop = store.parent_op()
+                if not isinstance(loop, scf.ForOp) or loop.res:
+                    continue
+                reason = _keep(store, loop)
+                kept += reason is None
+                if reason is not None:
+                    reasons[reason] = None
+            reason = "; ".join(reasons) or "no loop stores elements"
+            said = f"{kept} values wait in the output" if kept else reason
+            record(self.name, function.sym_name.data, kept > 0, said, function)

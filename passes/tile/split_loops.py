@@ -1,0 +1,196 @@
+"""`split-loops`: a loop in which a condition changes becomes loops in which it does not.
+
+    loop.for %j = 0 to 1024 {
+      %first = loop.test [%j < 512]
+      %v = scf.if %first -> (f32) { ... %a[%i, %j] ... } else { ... %b[%i, %j - 512] ... }
+      loop.store %v, %y[%i, %j]
+    }
+becomes
+    loop.for %j = 0 to 512 { %v = loop.load %a[%i, %j]  loop.store %v, %y[%i, %j] }
+    loop.for %j = 0 to 512 { %v = loop.load %b[%i, %j]  loop.store %v, %y[%i, %j + 512] }
+
+So what concatenates, pads or rotates is made of loops that copy, and a window is tested at the borders only.
+A condition that blocks decide, such as `256 * %j_block + %j < 512`, is left to them where their parts do not
+straddle its limit.
+
+Declined are GPU targets, reducing loops, loops whose number of iterations is not known, and what would become
+too many loops or too much code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+
+from ...analysis.conditions import Condition, condition
+from ...analysis.index import always_holds, never_holds, operand_ranges
+from ...analysis.targets import get_target
+from ...dialects.loop import ForOp, KernelOp, TestOp
+from ...dialects.sizes import ExtentAttr
+from ..decisions import record
+from .rewrite_indices import rewrite_index
+
+MOST_PIECES = 6
+"""Loops that one loop may become."""
+MOST_OPERATIONS = 600
+"""Operations of the loops that one loop becomes."""
+
+
+def _conditions(loop: ForOp) -> list[tuple[TestOp, list[Condition | None]]]:
+    """The tests in a loop that depend on its counter, with what is known of their conditions."""
+    inner: list[SSAValue] = [o.induction_var for o in loop.body.walk() if isinstance(o, ForOp)]
+    return [
+        (op, [condition(e, op.operands_, loop.induction_var, inner) for e in op.exprs])
+        for op in loop.body.walk()
+        if isinstance(op, TestOp) and loop.induction_var in op.operands_
+    ]
+
+
+def _places(loop: ForOp) -> list[int] | str:
+    """Where to cut a loop, or why not."""
+    extent = loop.extent.data
+    if loop.res or not isinstance(extent, int):
+        return "it reduces" if loop.res else "its length is not known"
+    known = [c for _, conditions in _conditions(loop) for c in conditions if c is not None]
+    if not known:
+        return "no condition is one of its counter"
+    # A condition that changes often is left as it is; the others are worth a cut all the same.
+    few = [(c, places) for c in known if len(places := c.places(extent)) < MOST_PIECES]
+    if not few:
+        return "a condition changes often"
+    places = sorted({place for _, each in few for place in each})
+    if not places and not any(c.step for c, _ in few):
+        return "no condition changes"
+    if len(places) >= MOST_PIECES:
+        return f"it would become {len(places) + 1} loops"
+    operations = sum(1 for _ in loop.walk()) * (len(places) + 1)
+    if operations > MOST_OPERATIONS:
+        return f"it would become {operations} operations"
+    return places
+
+
+def split(loop: ForOp, places: list[int]) -> None:
+    """Replace a loop by one for each part between two places."""
+    block, extent = loop.parent, loop.extent.data
+    assert block is not None and isinstance(extent, int)
+    for first, last in zip([0, *places], [*places, extent], strict=True):
+        piece = loop.clone()
+        block.insert_op_before(piece, loop)
+        piece.induction_var.name_hint = loop.induction_var.name_hint
+        _decide_by_blocks(piece, first, last)
+        piece.extent = ExtentAttr(last - first)
+        moved: dict[SSAValue, AffineExpr] = {}
+        moved[piece.induction_var] = AffineExpr.dimension(0) + first
+        for op in list(piece.body.walk()):
+            rewrite_index(op, moved, [piece.induction_var])
+        fold_tests(piece)
+    loop.detach()
+    loop.erase()
+
+
+def _decide_by_blocks(piece: ForOp, first: int, last: int) -> None:
+    """Take the counter out of the conditions that need none from `first` to `last`."""
+    for test, conditions in _conditions(piece):
+        exprs = list(test.exprs)
+        for position, each in enumerate(conditions):
+            if each is None or any(first < p < last for p in each.places(last)):
+                continue
+            exprs[position] = each.within(first) or exprs[position]
+        if exprs != list(test.exprs):
+            _replace_test(test, TestOp(exprs, list(test.operands_)))
+
+
+def _replace_test(old: TestOp, new: TestOp) -> None:
+    new.location = old.location
+    new.result.name_hint = old.result.name_hint
+    assert old.parent is not None
+    old.parent.insert_op_before(new, old)
+    old.result.replace_all_uses_with(new.result)
+    old.detach()
+    old.erase()
+
+
+def fold_tests(root: Operation) -> None:
+    """Replace the tests below `root` whose result is known, and what depends on them."""
+    for test in [op for op in root.walk() if isinstance(op, TestOp)]:
+        ranges = operand_ranges(test.operands_)
+        left = [e for e in test.exprs if not always_holds(e, ranges)]
+        never = any(never_holds(e, ranges) for e in left)
+        if left and not never:
+            if len(left) < len(test.exprs):
+                _replace_test(test, TestOp(left, list(test.operands_)))
+            continue
+        for use in list(test.result.uses):
+            if isinstance(use.operation, scf.IfOp):
+                _inline(use.operation, taken=not never)
+        constant = arith.ConstantOp(IntegerAttr(0 if never else 1, i1))
+        assert test.parent is not None
+        if test.result.first_use is not None:
+            test.parent.insert_op_before(constant, test)
+            test.result.replace_all_uses_with(constant.result)
+        test.detach()
+        test.erase()
+
+
+def _inline(op: scf.IfOp, *, taken: bool) -> None:
+    """Put the branch that is taken in the place of an `scf.if`."""
+    region = op.true_region if taken else op.false_region
+    parent = op.parent
+    assert parent is not None
+    if region.blocks:
+        end = region.block.last_op
+        assert isinstance(end, scf.YieldOp)
+        results = list(end.operands)
+        for inner in list(region.block.ops):
+            inner.detach()
+            if inner is end:
+                inner.erase()
+            else:
+                parent.insert_op_before(inner, op)
+        for old, new in zip(op.results, results, strict=True):
+            old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
+@dataclass(frozen=True)
+class SplitLoopsPass(ModulePass):
+    """Cut the loops of a CPU's blocks where a condition changes."""
+
+    name = "split-loops"
+
+    target: str = "sm_90a"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = get_target(self.target).is_gpu
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            fired, reason = False, "a GPU has threads in the place of loops"
+            if not gpu:
+                fired, reason = _split_kernel(kernel)
+            record(self.name, kernel.sym_name.data, fired, reason, kernel)
+
+
+def _split_kernel(kernel: KernelOp) -> tuple[bool, str]:
+    """Cut the loops of a kernel, inner ones first; what came of it."""
+    count = pieces = 0
+    reasons: dict[str, None] = {}
+    for loop in reversed([o for o in kernel.walk() if isinstance(o, ForOp)]):
+        if not any(isinstance(op, TestOp) for op in loop.body.walk()):
+            continue
+        places = _places(loop)
+        if isinstance(places, str):
+            reasons[f"{loop.induction_var.name_hint or 'a loop'}: {places}"] = None
+            continue
+        split(loop, places)
+        count, pieces = count + 1, pieces + len(places) + 1
+    if pieces > count:
+        return True, f"{count} loops became {pieces}"
+    if count:
+        return True, f"the conditions of {count} loops are left to the blocks"
+    return False, "; ".join(reasons) or "no loop has a condition"

@@ -1,0 +1,124 @@
+"""The threads that run the blocks of a launch.
+
+In a process that PyTorch has brought its OpenMP runtime into, they are the team that runs PyTorch's own
+operators. Its threads are still awake from the operator before, so handing work over takes about 3 us, and
+no second pool competes with them for the cores. Elsewhere they are a pool of Python threads, which takes
+about 50 us. So they are in a forked child: there OpenMP would wait for threads that the fork left behind.
+
+`DEPLO_NUM_THREADS` sets their number; the default is one per core.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from . import jit
+
+TEAM_SECONDS = 20e-6
+"""Work that takes longer than this is worth handing over to an OpenMP team."""
+POOL_SECONDS = 100e-6
+"""The same of the pool."""
+
+
+@cache
+def thread_count() -> int:
+    """The number of threads that run blocks."""
+    text = os.environ.get("DEPLO_NUM_THREADS")
+    if text is None:
+        return os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"DEPLO_NUM_THREADS must be a positive integer, got {text!r}")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class _Team:
+    """GNU OpenMP's entry points: `GOMP_parallel(function, data, threads, flags)`, `omp_get_thread_num()`."""
+
+    run: Callable[[int, int, int, int], None]
+    thread_number: int
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How work is shared out in this process."""
+
+    threads: int
+    worth_seconds: float
+    """Work that takes longer than this is worth asking other threads for help."""
+    team: _Team | None
+    """The OpenMP team, or None if there is a pool."""
+
+    def run(self, kernel: int, arguments: Sequence[int], blocks: range, chunk: int) -> int:
+        """Run a kernel's blocks on all threads, this one included; gives what it left in the status word."""
+        driver = jit.driver(len(arguments))
+        team, threads = self.team, self.threads
+        task = jit.make_task(
+            kernel, arguments, blocks, chunk, threads, 0 if team is None else team.thread_number
+        )
+        address = task.buffer_info()[0]
+        if team is not None:
+            team.run(driver.address, address, threads, 0)
+            return task[jit.STATUS]
+        others = [_pool().submit(driver.function, address) for _ in range(threads - 1)]
+        driver.function(address)
+        wait(others)
+        for other in others:
+            other.result()
+        return task[jit.STATUS]
+
+
+def sharing() -> Sharing:
+    """How work is shared out now."""
+    return _sharing("torch" in sys.modules)
+
+
+@cache
+def _sharing(has_torch: bool) -> Sharing:
+    team = _find_team() if has_torch and not _is_forked else None
+    return Sharing(thread_count(), POOL_SECONDS if team is None else TEAM_SECONDS, team)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="deplo")
+
+
+def _find_team() -> _Team | None:
+    """The OpenMP team, if PyTorch brought it."""
+    try:
+        mapped = Path("/proc/self/maps").read_text().split()
+    except OSError:
+        return None
+    path = next((each for each in mapped if Path(each).name.startswith("libgomp")), None)
+    if path is None:
+        return None
+    library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
+    run: Any = library.GOMP_parallel
+    run.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+    run.restype = None
+    number = ctypes.cast(library.omp_get_thread_num, ctypes.c_void_p).value
+    assert number is not None
+    return _Team(run, number)
+
+
+_is_forked = False
+
+
+def _after_fork() -> None:
+    global _is_forked
+    _is_forked = True
+    _pool.cache_clear()
+    _sharing.cache_clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,129 @@
+// RUN: deplo-opt %s -p keep-in-output --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p keep-in-output --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// The exponentials of a softmax.
+// REMARK: remark: keep-in-output: k_softmax: 1 values wait in the output
+// CHECK-LABEL: @k_softmax
+// CHECK:       scf.for %j =
+// CHECK:         [[E:%.*]] = math.exp
+// CHECK-NEXT:    loop.store [[E]], %y[%i, %j] : memref<4x8xf32>
+// CHECK-NEXT:    arith.addf %so_far, [[E]]
+// CHECK:       scf.for %j_1 =
+// CHECK-NEXT:    [[F:%.*]] = loop.load %y[%i, %j_1] : memref<4x8xf32>
+// CHECK-NEXT:    [[P:%.*]] = arith.divf [[F]], %s
+// CHECK-NEXT:    loop.store [[P]], %y[%i, %j_1]
+func.func @k_softmax(%x: memref<4x8xf32>, %y: memref<4x8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %begin to %end step %c1 {
+    %zero = arith.constant 0.0 : f32
+    %s = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %x[%i, %j] : memref<4x8xf32>
+      %e = math.exp %v : f32
+      %next = arith.addf %so_far, %e : f32
+      scf.yield %next : f32
+    }
+    scf.for %j = %c0 to %c8 step %c1 {
+      %v = loop.load %x[%i, %j] : memref<4x8xf32>
+      %e = math.exp %v : f32
+      %p = arith.divf %e, %s : f32
+      loop.store %p, %y[%i, %j] : memref<4x8xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
+// Another range, another element, an element type that does not hold the value, and an index that is known too late.
+// REMARK: remark: keep-in-output: k_range: declined: no sweep computes again what one before it did
+// REMARK: remark: keep-in-output: k_element: declined: no sweep computes again what one before it did
+// REMARK: remark: keep-in-output: k_half: declined: the output's elements are f16 and not f32
+// REMARK: remark: keep-in-output: k_late: declined: the output's index is computed in between
+// REMARK: remark: keep-in-output: k_none: declined: no loop stores elements
+// CHECK-NOT:   loop.load %y
+func.func @k_range(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c7 = arith.constant 7 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %s = scf.for %j = %c0 to %c7 step %c1 iter_args(%so_far = %zero) -> (f32) {
+    %v = loop.load %x[%j] : memref<8xf32>
+    %e = math.exp %v : f32
+    %next = arith.addf %so_far, %e : f32
+    scf.yield %next : f32
+  }
+  scf.for %j = %c0 to %c8 step %c1 {
+    %v = loop.load %x[%j] : memref<8xf32>
+    %e = math.exp %v : f32
+    %p = arith.divf %e, %s : f32
+    loop.store %p, %y[%j] : memref<8xf32>
+  }
+  func.return
+}
+func.func @k_element(%x: memref<9xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %s = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+    %v = loop.load %x[%j] : memref<9xf32>
+    %e = math.exp %v : f32
+    %next = arith.addf %so_far, %e : f32
+    scf.yield %next : f32
+  }
+  scf.for %j = %c0 to %c8 step %c1 {
+    %v = loop.load %x[%j + 1] : memref<9xf32>
+    %e = math.exp %v : f32
+    %p = arith.divf %e, %s : f32
+    loop.store %p, %y[%j] : memref<8xf32>
+  }
+  func.return
+}
+func.func @k_half(%x: memref<8xf32>, %y: memref<8xf16>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %s = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+    %v = loop.load %x[%j] : memref<8xf32>
+    %e = math.exp %v : f32
+    %next = arith.addf %so_far, %e : f32
+    scf.yield %next : f32
+  }
+  scf.for %j = %c0 to %c8 step %c1 {
+    %v = loop.load %x[%j] : memref<8xf32>
+    %e = math.exp %v : f32
+    %p = arith.divf %e, %s : f32
+    %h = arith.truncf %p : f32 to f16
+    loop.store %h, %y[%j] : memref<8xf16>
+  }
+  func.return
+}
+func.func @k_late(%x: memref<8xf32>, %y: memref<9xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %s = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+    %v = loop.load %x[%j] : memref<8xf32>
+    %e = math.exp %v : f32
+    %next = arith.addf %so_far, %e : f32
+    scf.yield %next : f32
+  }
+  %late = loop.index [1]
+  scf.for %j = %c0 to %c8 step %c1 {
+    %v = loop.load %x[%j] : memref<8xf32>
+    %e = math.exp %v : f32
+    %p = arith.divf %e, %s : f32
+    loop.store %p, %y[%j + %late] : memref<9xf32>
+  }
+  func.return
+}
+func.func @k_none(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %v = loop.load %x[0] : memref<8xf32>
+  loop.store %v, %y[0] : memref<8xf32>
+  func.return
+}

@@ -1,0 +1,173 @@
+"""Sizes that PyTorch finds in its data while a program runs, `x[x > 0]`: one compilation for all of them."""
+
+import dataclasses
+import warnings
+
+import pytest
+import torch
+from stages import assert_stages_agree
+
+import deplo
+from deplo.frontend.sources import Program as Source
+from deplo.runtime.stages import stages_of
+from deplo.tools import deplo as command
+
+
+def compile_quietly(program, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", deplo.FallbackWarning)
+        return deplo.compile(program, args, fallback="eager", **options)
+
+
+def expert(x):
+    """Rows are chosen, sent through a layer, and put back, as a mixture of experts does."""
+    rows = (x[:, 0] > 0).nonzero().squeeze(-1)
+    return torch.zeros_like(x).index_add(0, rows, torch.tanh(x[rows] @ x[:4, :4]))
+
+
+def two_masks(x):
+    return x[x > 0].sum(), x[x < -1].cumsum(0).sum(), torch.cat([x[x > 0.5], x[x < 0]]) * 2
+
+
+PROGRAMS = {
+    "nonzero": lambda x: x.nonzero() * 2,
+    "mask": lambda x: x[x > 0] * 2 + 1,
+    "masked_select": lambda x: torch.masked_select(x, x > 0).exp().sum(),
+    "unique": lambda x: torch.unique((x * 2).to(torch.int64)) + 1,
+    "outer": lambda x: x[x > 0][:, None] * x[x < 0][None, :],
+    "expert": expert,
+    "two masks": two_masks,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_sizes_from_one_compilation(name):
+    """Also one element, and none: for that the program is compiled apart."""
+    program = PROGRAMS[name]
+    compiled = compile_quietly(program, torch.randn(6, 4))
+    one = -torch.ones(6, 4)
+    one[0, 0] = 2
+    for x in (torch.randn(6, 4), torch.ones(6, 4), one, -torch.ones(6, 4), torch.zeros(6, 4)):
+        torch.testing.assert_close(compiled(x), program(x), equal_nan=True)
+
+
+def padding(x, lengths):
+    return torch.arange(lengths.max().item())[None, :] < lengths[:, None], x.sum()
+
+
+def prefix(x, n):
+    count = n.item()
+    torch._check(count >= 0)
+    torch._check(count <= x.shape[0])
+    return x[:count].sum(0) * count
+
+
+def test_items_as_sizes():
+    compiled = compile_quietly(padding, torch.randn(3), torch.tensor([2, 5, 3]))
+    for lengths in ([2, 5, 3], [1, 1, 1], [9, 2, 1], [0, 0, 0]):
+        inputs = torch.randn(3), torch.tensor(lengths)
+        torch.testing.assert_close(compiled(*inputs), padding(*inputs))
+    compiled = compile_quietly(prefix, torch.randn(6, 4), torch.tensor(3, dtype=torch.int32))
+    for count in (3, 1, 6, 0):
+        inputs = torch.randn(6, 4), torch.tensor(count, dtype=torch.int32)
+        torch.testing.assert_close(compiled(*inputs), prefix(*inputs))
+    for count in (-1, 7):
+        with pytest.raises((RuntimeError, deplo.UsageError), match=r"negative|from 0 to 6"):
+            compiled(torch.randn(6, 4), torch.tensor(count, dtype=torch.int32))
+
+
+def test_an_item_that_may_be_negative_is_refused():
+    with pytest.raises(deplo.UnsupportedOpError, match="gives a SymInt, not a tensor"):
+        compile_quietly(lambda x, n: x * n.item(), torch.randn(3), torch.tensor(2))
+
+
+def test_the_mean_of_nothing_is_that_of_eager():
+    compiled = compile_quietly(lambda x: x[x > 0].mean(), torch.randn(9))
+    assert torch.isnan(compiled(-torch.ones(9)))
+
+
+def test_what_a_call_gave_before_is_not_drawn_again():
+    def program(x):
+        return torch.rand(3), x[x > 0] + torch.rand(1)
+
+    compiled = compile_quietly(program, torch.randn(9))
+    for x in (torch.randn(9), -torch.ones(9)):
+        torch.manual_seed(3)
+        expected = (*program(x), torch.rand(1))
+        torch.manual_seed(3)
+        torch.testing.assert_close((*compiled(x), torch.rand(1)), expected)
+
+
+def test_beside_sizes_that_arguments_say():
+    n = torch.export.Dim("n", min=4, max=64)
+    compiled = compile_quietly(expert, torch.randn(6, 4), dynamic_shapes=({0: n},))
+    assert [size.name for size in compiled.plan.sizes] == ["n", "nonzero:0"]
+    for rows in (4, 17, 64):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(compiled(x), expert(x))
+    with pytest.raises(deplo.UsageError, match="'n' must be"):
+        compiled(torch.randn(65, 4))
+
+
+def test_every_stage_means_the_same(capsys):
+    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+    for target in ("cpu", "sm_90a"):
+        for program in (expert, two_masks):
+            assert_stages_agree(
+                compile_quietly(program, x, target=target), Source(program, (x,)), capsys
+            )
+
+
+def test_check_each_pass(capsys):
+    code = "x = torch.randn(6, 4); x[x > 9].sum() + x[x > 0].exp()"
+    assert command.run(["run", "-c", code, "--fallback", "eager", "--check-each-pass"]) == 0
+    assert "agrees with eager" in capsys.readouterr().out
+
+
+def test_kernels_take_the_size_as_a_number():
+    compiled = compile_quietly(PROGRAMS["mask"], torch.randn(6, 4), target="sm_90a")
+    assert "const long long s0" in compiled.kernels[-1].source
+
+
+def test_dynamo_gives_such_graphs():
+    torch._dynamo.reset()
+    compiled = torch.compile(PROGRAMS["mask"], backend="deplo", fullgraph=True)
+    whole = torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+    with whole, warnings.catch_warnings():
+        warnings.simplefilter("ignore", deplo.FallbackWarning)
+        for x in (torch.randn(6, 4), torch.randn(6, 4), -torch.ones(6, 4)):
+            torch.testing.assert_close(compiled(x), PROGRAMS["mask"](x))
+
+
+def test_without_fallback_the_operator_is_refused():
+    with pytest.raises(deplo.UnsupportedOpError, match=r"aten.nonzero.default, 1 time"):
+        deplo.compile(expert, (torch.randn(6, 4),))
+
+
+# --------------------------------------------------------------------------- the plan
+
+
+def test_the_plan_says_what_finds_a_size():
+    plan = compile_quietly(PROGRAMS["mask"], torch.randn(6, 4)).plan
+    (size,) = plan.sizes
+    assert (size.argument, size.minimum, size.maximum) == (None, 0, 24)
+    first, second = stages_of(plan)
+    assert first.finds == (0,)
+    assert plan.results[0].index in second.buffers
+    assert all(plan.buffers[i].offset is None for i in (size.buffer, *second.buffers))
+
+
+def test_a_plan_that_needs_a_size_too_early_is_refused():
+    plan = compile_quietly(PROGRAMS["mask"], torch.randn(6, 4)).plan
+    wrong = dataclasses.replace(plan, steps=plan.steps[::-1])
+    with pytest.raises(deplo.DeploError, match="needs the size index:0 too early"):
+        stages_of(wrong)
+
+
+def test_a_call_that_gives_something_else_is_an_error():
+    compiled = compile_quietly(PROGRAMS["nonzero"], torch.randn(6, 4))
+    wrong = torch.zeros(3, 7, dtype=torch.int64)
+    with pytest.raises(deplo.DeploError, match=r"gave int64\[3, 7\] where"):
+        compiled.executable(torch.randn(6, 4), given=[[wrong]])
+    with pytest.raises(deplo.UsageError, match="must be from 0 to 24, PyTorch found 25"):
+        compiled.executable(torch.randn(6, 4), given=[[torch.zeros(25, 2)]])

@@ -1,0 +1,195 @@
+"""`deplo bench`: time a program against eager PyTorch and torch.compile.
+
+The three take turns on the same inputs; a result that the judge does not accept is not timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from typing import Any
+
+import torch
+
+from ..analysis.cost import longest_reduction
+from ..analysis.targets import TARGETS
+from ..errors import FallbackWarning, MismatchError, UsageError
+from ..frontend.sources import Program as Source
+from ..frontend.sources import load_source
+from ..program import Program, compile
+from ..runtime.calls import is_random
+from ..runtime.threads import thread_count
+from .console import write_output
+from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
+from .fallback_option import FALLBACK_OPTION, tell_fallbacks
+from .judge import float64_reference, judge, same_random_numbers
+from .measuring import (
+    Call,
+    Case,
+    CpuClock,
+    GpuClock,
+    inductor,
+    interleaved,
+    machine,
+    summary,
+    work_of,
+)
+from .schedule_option import SCHEDULE_OPTION
+
+NAME = "bench"
+HELP = "time a program against eager PyTorch and torch.compile"
+
+ROUNDS = 15
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command's own options."""
+    parser.add_argument(
+        "--target", default="auto", choices=["auto", *TARGETS], help="machine to run on (auto)"
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=ROUNDS,
+        metavar="N",
+        help=f"turns of each contender ({ROUNDS})",
+    )
+    parser.add_argument("--no-inductor", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--fallback", **FALLBACK_OPTION)
+    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
+    parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Compile, compare, time, report."""
+    if options.rounds < 1:
+        raise UsageError(f"--rounds is at least 1, got {options.rounds}")
+    source = load_source(
+        options.source,
+        code=options.code,
+        config=options.config,
+        layer=options.layer,
+        seq_len=options.seq_len,
+    )
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)  # told below, in our own words
+        program = compile(
+            source.program,
+            source.args,
+            source.kwargs,
+            target=options.target,
+            fallback=options.fallback,
+            dynamic_shapes=dynamic_shapes(options.dynamic, source),
+            schedule=options.schedule,
+        )
+    tell_fallbacks(program.fallbacks)
+    program.executable  # noqa: B018 (compiles the kernels)
+    compile_seconds = time.perf_counter() - start
+    report = measure(
+        program,
+        source,
+        compile_seconds,
+        rounds=options.rounds,
+        with_inductor=not options.no_inductor,
+    )
+    write_output((json.dumps(report, indent=2) if options.json else table(report)) + "\n")
+    if "deplo" in report["problems"]:
+        raise MismatchError(f"the result differs from eager: {report['problems']['deplo']}")
+    return 0
+
+
+def measure(
+    program: Program,
+    source: Source,
+    compile_seconds: float,
+    *,
+    rounds: int = ROUNDS,
+    with_inductor: bool = True,
+) -> dict[str, Any]:
+    """The report of `deplo bench`, as data."""
+    case = Case(source.title, source.program, source.args, source.kwargs)
+    calls: dict[str, Call] = {"eager": case.run}
+    problems: dict[str, str] = {}
+    on_gpu = program.target.is_gpu
+    with torch.no_grad():
+        if with_inductor:
+            theirs = inductor(case)
+            if isinstance(theirs, str):
+                problems["torch.compile"] = theirs
+            else:
+                calls["torch.compile"] = theirs
+        calls["deplo"] = lambda: program(*case.args, **case.kwargs)
+        problems |= _differences(program, case, calls)
+        right = {name: call for name, call in calls.items() if name not in problems}
+        clock = GpuClock() if on_gpu else CpuClock()
+        moved, flops = work_of(case)
+        times = summary(interleaved(right, clock, rounds))
+    medians = times["median_us"]
+    return {
+        "program": source.title,
+        "target": program.target.name,
+        "threads": None if on_gpu else thread_count(),
+        "kernels": len(program.kernels),
+        "launches": len(program.plan.launches),
+        "compile_seconds": compile_seconds,
+        "rounds": rounds,
+        "bytes": moved,
+        "flops": flops,
+        **times,
+        "speedup": {
+            name: value / medians["deplo"] for name, value in medians.items() if "deplo" in medians
+        },
+        "problems": problems,
+        "machine": machine(),
+    }
+
+
+def _differences(program: Program, case: Case, calls: dict[str, Call]) -> dict[str, str]:
+    """What is wrong with a contender's result, of those of which something is."""
+    exact = None
+    if not any(is_random(each.operator) for each in program.fallbacks):
+        exact = float64_reference(case.program, case.args, case.kwargs)
+    reduction = longest_reduction(program.stage("loop"))
+    with same_random_numbers():
+        eager = case.run()
+    found: dict[str, str] = {}
+    for name, call in calls.items():
+        with same_random_numbers():
+            result = call()
+        if name != "eager" and (problem := judge(eager, result, exact, reduction).problem):
+            found[name] = problem
+    return found
+
+
+def table(report: dict[str, Any]) -> str:
+    """The report as text."""
+    threads = f", {report['threads']} threads" if report["threads"] else ""
+    return "\n".join(
+        [
+            f"program    {report['program']}",
+            f"target     {report['target']}{threads}, {report['kernels']} kernels, "
+            f"{report['launches']} launches",
+            f"compiled   in {report['compile_seconds']:.2f} s",
+            contenders(report),
+        ]
+    )
+
+
+def contenders(report: dict[str, Any]) -> str:
+    """A line for each contender: its median, its quartiles, its rate, and how many times as long it takes."""
+    lines = [f"{'':13}{'median':>12}{'quartiles':>30}{'rate':>18}{'of deplo':>14}"]
+    work, unit = report["bytes"] / 1e3, "GB/s"
+    if report["flops"]:
+        work, unit = report["flops"] / 1e3, "GFLOP/s"
+    for name, median in report["median_us"].items():
+        low, high = report["quartiles_us"][name]
+        speedup = report["speedup"].get(name)
+        line = f"{name:13}{f'{median:.1f} us':>12}{f'{low:.1f} us to {high:.1f} us':>30}"
+        line += f"{f'{work / median:.2f} {unit}':>18}"
+        lines.append(line + ("" if speedup is None else f"{f'{speedup:.2f} x':>14}"))
+    lines += [f"{name:13}not timed: {problem}" for name, problem in report["problems"].items()]
+    return "\n".join(lines)
