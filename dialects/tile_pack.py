@@ -52,8 +52,14 @@ class PackYieldOp(AbstractYieldOperation[Attribute]):
 
 @irdl_op_definition
 class PackOp(IRDLOperation):
-    """Fill an array of the scratchpad: rows by positions of a reduced axis; see the file's example.
+    """Fill an array of the scratchpad, rows by positions of a reduced axis, with what a body computes.
 
+    ```
+    %xs = tile.pack (%i = 8, %k = 16) pad 16 : memref<8x16xf32, "shared"> {
+      %v = loop.load %x[%i_block * 8 + %i, %k] : memref<32x16xf32>
+      tile.yield %v : f32
+    }
+    ```
     What it holds does not depend on how it lies there. Without `panels`, a row lies at once, `pad` elements
     apart from the next one; with it, the elements of so many rows at one position are neighbours, and a
     panel of rows is followed by the next.

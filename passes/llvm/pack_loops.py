@@ -20,10 +20,10 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import operand_ranges, simplify
-from ...analysis.vectors import is_unit_stride
+from ...analysis.vectors import lies_along
 from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
-from ...dialects.loop import LoadOp, TestOp
+from ...dialects.loop import TestOp
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile_pack import PackOp, PackYieldOp
 from ..loop.scalar_code import emit_constant
@@ -111,12 +111,7 @@ def _gives_zero(block: Block) -> bool:
 def lies_along_rows(pack: PackOp) -> bool:
     """Whether neighbouring positions are neighbours in memory, and neighbouring rows are not."""
     row, position = pack.body.block.args
-
-    def along(counter: SSAValue) -> bool:
-        loads = [o for o in pack.body.walk() if isinstance(o, LoadOp) and counter in o.indices]
-        return any(is_unit_stride(load, counter) for load in loads)
-
-    return along(position) and not along(row)
+    return lies_along(pack.body.block, position) and not lies_along(pack.body.block, row)
 
 
 def turned(code: LoopCode, lines: Sequence[SSAValue], lanes: int) -> list[SSAValue]:

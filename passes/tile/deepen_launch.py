@@ -75,9 +75,8 @@ class DeepenLaunchPass(ModulePass):
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
                 reason = "the target is a GPU" if gpu else self._apply(launch)
-                record(
-                    self.name, kernel.sym_name.data, not reason, reason or "an axis more", launch
-                )
+                fired, name = reason is None, kernel.sym_name.data
+                record(self.name, name, fired, reason or "its columns are an axis", kernel)
 
     def _apply(self, launch: LaunchOp) -> str | None:
         """Deepen a launch; gives why not."""

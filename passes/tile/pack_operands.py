@@ -36,7 +36,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.products import Product, find_product, slice_of
-from ...analysis.vectors import is_unit_stride
+from ...analysis.vectors import lies_along
 from ...dialects.affine import quotient, remainder
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, is_integer
@@ -64,12 +64,6 @@ def decline_reason(launch: LaunchOp) -> str | None:
     if launch.is_partitioned:
         return "its operands are packed already"
     return None
-
-
-def lies_along(body: Block, counter: SSAValue) -> bool:
-    """Whether neighbouring points of a counter read neighbouring elements of some input."""
-    loads = [op for op in body.walk() if isinstance(op, LoadOp) and counter in op.indices]
-    return any(is_unit_stride(load, counter) for load in loads)
 
 
 @dataclass

@@ -7,7 +7,7 @@
 // UNKNOWN: unknown vectors 'mmx'; there are host, avx512, avx2, neon, sse2
 // GPU: remark: schedule-cpu: linear: declined: the target is a GPU
 // CHECK-LABEL: loop.kernel @linear
-// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = [[#BM:]], block_n = [[#BN:]], block_k = 512, thread_m = [[#FM:]], thread_n = [[#FN:]], vectors = avx512>)
+// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 256, thread_m = 8, thread_n = 32, vectors = avx512>)
 // AVX2-LABEL: loop.kernel @linear
 // AVX2: thread_n = {{8|16|24}}, vectors = avx2>
 // REMARK: remark: schedule-cpu: linear: blocks of {{.*}} for avx512
