@@ -376,6 +376,19 @@ class LoopMachine:
             raise ProgramError(f"index out of range: not below {extent}")
         self.values[op.result] = np.clip(value.astype(np.int64), 0, max(extent - 1, 0))
 
+    def _pack(self, op: PackOp) -> None:
+        depth = len(self.counters)
+        for extent, counter in zip(op.shape, op.body.block.args, strict=True):
+            self._open(np.arange(extent), counter)
+        outer_mask, self.mask = self.mask, self._align(self.mask)
+        (element,) = self.run(op.body.block)
+        array = self.get(element)
+        shape = (*array.shape[:depth], *op.shape)
+        self._require(shape)
+        self.buffers[op.packed] = Buffer(np.broadcast_to(array, shape), lanes=depth)
+        self.mask = outer_mask
+        del self.counters[depth:]
+
     def _stage(self, op: StageOp) -> None:
         source = self.buffers[op.source].elements()
         slab = op.slab.type
@@ -403,19 +416,6 @@ class LoopMachine:
         self.buffers[op.slab] = Buffer(
             np.where(inside, copied, np.zeros((), copied.dtype)), lanes=depth
         )
-
-    def _pack(self, op: PackOp) -> None:
-        depth = len(self.counters)
-        for extent, counter in zip(op.shape, op.body.block.args, strict=True):
-            self._open(np.arange(extent), counter)
-        outer_mask, self.mask = self.mask, self._align(self.mask)
-        (element,) = self.run(op.body.block)
-        array = self.get(element)
-        shape = (*array.shape[:depth], *op.shape)
-        self._require(shape)
-        self.buffers[op.packed] = Buffer(np.broadcast_to(array, shape), lanes=depth)
-        self.mask = outer_mask
-        del self.counters[depth:]
 
     def _combine(self, op: CombineOp) -> None:
         values = self._full(self.get(op.value))

@@ -165,6 +165,8 @@ class _KernelConversion:
         builder = Builder(InsertPoint.before(op))
         results: list[SSAValue] = []
         match op:
+            case memref.AllocOp():
+                results = self._allocate(builder, op)
             case LoadOp():
                 emitter = self._emitter(builder, op.indices)
                 buffer = self._buffer(op.memref)
@@ -181,21 +183,10 @@ class _KernelConversion:
             case TestOp():
                 results = [self._emitter(builder, op.operands_).test(op.exprs)]
             case AssertOp():
-                self._check(builder, op, op.condition, op.message.data)
-            case memref.AllocOp():
-                results = self._allocate(builder, op)
+                self._convert_assert(builder, op)
             case _:
                 results = _lower_scalar(builder, op)
         self._replace_results(op, results)
-
-    def _allocate(self, builder: Builder, op: memref.AllocOp) -> list[SSAValue]:
-        """Allocate a scratch buffer; the program stops if there is no memory."""
-        (pointer,) = VECTOR_LOWERINGS[type(op)](builder, op)
-        address = builder.insert(llvm.PtrToIntOp(pointer)).output
-        has = compare(builder, address, "ne", constant(builder, 0))
-        self._check(builder, op, has, "out of memory: no room for a scratch buffer")
-        self.buffers[pointer] = op.memref.type
-        return [pointer]
 
     def _replace_results(self, op: Operation, results: list[SSAValue]) -> None:
         for old, new in zip(op.results, results, strict=True):
@@ -215,6 +206,18 @@ class _KernelConversion:
         if value not in self.buffers:
             raise DeploError("reads or writes memory that is not an argument of the kernel")
         return self.buffers[value]
+
+    def _allocate(self, builder: Builder, op: memref.AllocOp) -> list[SSAValue]:
+        """Allocate a scratch buffer; the program stops if there is no memory."""
+        (pointer,) = VECTOR_LOWERINGS[type(op)](builder, op)
+        address = builder.insert(llvm.PtrToIntOp(pointer)).output
+        has = compare(builder, address, "ne", constant(builder, 0))
+        self._check(builder, op, has, "out of memory: no room for a scratch buffer")
+        self.buffers[pointer] = op.memref.type
+        return [pointer]
+
+    def _convert_assert(self, builder: Builder, op: AssertOp) -> None:
+        self._check(builder, op, op.condition, op.message.data)
 
     def _check(self, builder: Builder, op: Operation, condition: SSAValue, message: str) -> None:
         """Split the block after `op`, and leave through a block that stores the message's number."""
