@@ -26,6 +26,7 @@ PASSES = {
     "tileify": ".tile.tileify:TileifyPass",
     "schedule": ".tile.schedule:SchedulePass",
     "deepen-launch": ".tile.deepen_launch:DeepenLaunchPass",
+    "collapse-rows": ".tile.collapse_rows:CollapseRowsPass",
     "schedule-cpu": ".tile.schedule_cpu:ScheduleCpuPass",
     "pack-operands": ".tile.pack_operands:PackOperandsPass",
     "split-matmul-k": ".tile.split_matmul_k:SplitMatmulKPass",

@@ -49,6 +49,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "tileify",
         "schedule{target=$target$choices}",
         "deepen-launch{target=$target}",
+        "collapse-rows{target=$target}",
         "schedule-cpu{target=$target}",
         "pack-operands",
         "split-matmul-k{target=$target}",
