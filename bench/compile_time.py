@@ -53,8 +53,13 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any]]] = {
         "hf:resnet",
         {"config": "layer_type=basic,depths=[2,2,2,2],hidden_sizes=[64,128,256,512]"},
     ),
+    "a TinyLlama layer": ("hf:tinyllama-1.1b", {"layer": 0, "seq_len": 128}),
+    "a Llama of 4 layers": ("hf:llama", {"config": f"{LAYER},num_hidden_layers=4", "seq_len": 64}),
 }
 """What is compiled: the name of a program on deplo's command line, and its options."""
+
+AGAIN = ("a TinyLlama layer", "a Llama of 4 layers")
+"""What is also compiled in a process that has compiled another program, and found in deplo's cache."""
 
 
 GPU_PROGRAM = "a layer of TinyLlama-1.1B"
@@ -100,8 +105,8 @@ def gpu_runs(runs: int) -> dict[str, Any]:
     return {"target": GPU_TARGET, "runs": runs, "machine": machine(), **found}
 
 
-def measure_deplo(program: str) -> dict[str, Any]:
-    """Seconds of each step of `deplo.compile` and the first call."""
+def measure_deplo(program: str, *, warm: bool = False) -> dict[str, Any]:
+    """Seconds of each step of `deplo.compile` and the first call; `warm`, another program came before."""
     import torch
 
     import deplo
@@ -109,6 +114,11 @@ def measure_deplo(program: str) -> dict[str, Any]:
 
     name, options = PROGRAMS[program]
     source = load_source(name, **options)
+    if warm:
+        module, inputs = other_program()
+        with torch.no_grad():
+            deplo.compile(module, inputs, target="cpu")(*inputs)
+    gc.collect()
     start = time.perf_counter()
     compiled = deplo.compile(source.program, source.args, source.kwargs, target="cpu")
     with torch.no_grad():
@@ -126,7 +136,15 @@ def measure_deplo(program: str) -> dict[str, Any]:
     }
 
 
-def measure_inductor(program: str) -> dict[str, Any]:
+def other_program() -> tuple[Any, tuple[Any, ...]]:
+    """A program that has little in common with the others."""
+    import torch
+    from torch import nn
+
+    return nn.Sequential(nn.Linear(24, 40), nn.GELU(), nn.Softmax(-1)), (torch.randn(8, 24),)
+
+
+def measure_inductor(program: str, *, warm: bool = False) -> dict[str, Any]:
     """Seconds of `torch.compile` and the first call; its compiler is Inductor."""
     import torch
 
@@ -134,6 +152,11 @@ def measure_inductor(program: str) -> dict[str, Any]:
 
     name, options = PROGRAMS[program]
     source = load_source(name, **options)
+    if warm:
+        module, inputs = other_program()
+        with torch.no_grad():
+            torch.compile(module)(*inputs)
+    gc.collect()
     start = time.perf_counter()
     with torch.no_grad():
         torch.compile(source.program)(*source.args, **source.kwargs)
@@ -209,7 +232,20 @@ def measure(runs: int) -> dict[str, Any]:
             program,
             *(f"{c}: {m['total_seconds']:.2f} s" for c, m in result["programs"][program].items()),
         )
+    result["again"] = {program: again(program, compilers, runs) for program in AGAIN}
     return result
+
+
+def again(program: str, compilers: list[str], runs: int) -> dict[str, Any]:
+    """A program in processes that have compiled another one, and from deplo's cache on disk."""
+    warm = [{c: in_fresh_process(f"warm {c}", program) for c in compilers} for _ in range(runs)]
+    found = {c: median_run([each[c] for each in warm]) for c in compilers}
+    with tempfile.TemporaryDirectory() as cache:
+        in_fresh_process("deplo", program, cache)
+        kept = [in_fresh_process("warm deplo", program, cache) for _ in range(runs)]
+    found["cached"] = median_run(kept)
+    print(program, *(f"warm {c}: {m['total_seconds']:.2f} s" for c, m in found.items()))
+    return found
 
 
 def table(result: dict[str, Any]) -> str:
@@ -234,6 +270,15 @@ def table(result: dict[str, Any]) -> str:
             line += f" {theirs['total_seconds']:7.2f} s {theirs['process_seconds']:7.2f} s"
             line += f" {columns[0] / theirs['total_seconds']:6.2f}"
         lines.append(line)
+    if "again" in result:
+        heading = "in a process that has compiled"
+        lines += ["", f"{heading:30}{'deplo':>9} {'Inductor':>11} {'ratio':>9}"]
+    for program, by in result.get("again", {}).items():
+        line = f"{program:28}{by['deplo']['total_seconds']:9.2f} s"
+        if "inductor" in by:
+            theirs = by["inductor"]["total_seconds"]
+            line += f" {theirs:9.2f} s {by['deplo']['total_seconds'] / theirs:9.2f}"
+        lines.append(f"{line}, from the cache {by['cached']['total_seconds']:.2f} s")
     gpu = result["gpu"]
     cold, first, cached = (gpu[what] for what in ("cold", "first", "cached"))
     lines += [
@@ -262,8 +307,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.one:
         measures = {"deplo": measure_deplo, "inductor": measure_inductor}
-        one = measures.get(options.one)
-        found = measure_gpu(options.one) if one is None else one(options.program)
+        first, _, compiler = options.one.rpartition(" ")
+        if compiler in measures:
+            found = measures[compiler](options.program, warm=first == "warm")
+        else:
+            found = measure_gpu(options.one)
         print(json.dumps(found))
         return
     if not options.show:
