@@ -99,6 +99,12 @@ CHOICES = {
         Choice("strip_n", "neighbouring columns among those of one thread", derived=True),
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
         Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
+        Choice(
+            "vectors",
+            "whose vectors a CPU's register tile is made of",
+            values=("avx512", "avx2", "neon", "sse2"),
+            derived=True,
+        ),
         Choice("transport", "who fills the slabs, and when", values=tuple(Transport)),
         Choice("vector", "neighbours that one thread accesses at once", numbers=POWERS[:5]),
         Choice("lanes", "threads that share a row", numbers=POWERS),
