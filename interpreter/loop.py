@@ -34,6 +34,7 @@ from ..dialects.loop import (
     TestOp,
     YieldOp,
 )
+from ..dialects.loop_transpose import SQUARE, TransposeOp
 from ..dialects.scalars import Combiner, identity
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
@@ -143,6 +144,8 @@ class LoopMachine:
                 self._combine(op)
             case RegistersOp():
                 self._registers(op)
+            case TransposeOp():
+                self._transpose(op)
             case _:
                 self.values[op.results[0]] = self._compute(op)
 
@@ -399,6 +402,24 @@ class LoopMachine:
         self.buffers[op.slab] = Buffer(
             np.where(inside, copied, np.zeros((), copied.dtype)), lanes=depth
         )
+
+    def _transpose(self, op: TransposeOp) -> None:
+        source = self.buffers[op.source].elements()
+        shape = (*self.shape, SQUARE, op.width)
+        self._require(shape)
+        dims = [self.get(v) for v in op.origin]
+        indices: list[Array] = []
+        for axis, expr in enumerate(op.map.data.results):
+            index = self._align(evaluate_index(expr, dims))[..., None, None]
+            if axis == op.dimension:
+                index = index + np.arange(op.width)
+            elif axis == source.ndim - 1:
+                index = index + np.arange(SQUARE)[:, None]
+            if np.any((index < 0) | (index >= source.shape[axis])):
+                raise ProgramError(f"{op.location}: 'loop.transpose' copies what is outside")
+            indices.append(index)
+        copied = np.asarray(source[tuple(indices)])
+        self.buffers[op.result] = Buffer(np.broadcast_to(copied, shape), lanes=len(self.shape))
 
     def _combine(self, op: CombineOp) -> None:
         values = self._full(self.get(op.value))
