@@ -50,6 +50,10 @@ class Library(Protocol):
         """The address of the first element."""
         ...
 
+    def pointers(self, values: Sequence[Any]) -> list[int]:
+        """The addresses of several arrays."""
+        ...
+
 
 def is_torch_tensor(value: object) -> bool:
     """Whether `value` is a torch tensor, told without importing torch."""
@@ -80,6 +84,10 @@ class NumpyLibrary:
         """See `Library.pointer`."""
         return value.ctypes.data
 
+    def pointers(self, values: Sequence[Any]) -> list[int]:
+        """See `Library.pointers`."""
+        return [value.ctypes.data for value in values]
+
 
 class TorchLibrary:
     """Tensors of torch on one device, such as `cpu` or `cuda:0`."""
@@ -90,7 +98,7 @@ class TorchLibrary:
         import torch
 
         self._empty: Any = torch.empty
-        self._strided = torch.strided
+        self._strided, self._tensor = torch.strided, torch.Tensor
         self._device = torch.device(device)
         self._is_cpu = device == "cpu"
         self._dtypes = {name: getattr(torch, dtype) for name, dtype in TORCH_DTYPES.items()}
@@ -98,7 +106,7 @@ class TorchLibrary:
     def check(self, value: Any, argument: Argument) -> Any:
         """See `Library.check`."""
         array = argument.array
-        if not is_torch_tensor(value):
+        if type(value) is not self._tensor and not is_torch_tensor(value):
             raise _mismatch(argument, "a torch tensor", type(value).__name__)
         if value.dtype is not (dtype := self._dtypes[array.dtype]):
             raise _mismatch(argument, f"dtype {dtype}", str(value.dtype))
@@ -108,11 +116,10 @@ class TorchLibrary:
             raise _mismatch(argument, f"device {self._device}", str(value.device))
         if value.layout is not self._strided:
             raise _mismatch(argument, "a dense tensor", str(value.layout))
-        if value.requires_grad:
-            value = value.detach()
         if value.is_neg() or value.is_conj():
-            value = value.resolve_conj().resolve_neg()
-        return value if value.is_contiguous() else value.contiguous()
+            value = value.detach().resolve_conj().resolve_neg()
+        # What reads it reads memory, or runs without gradients (`calls.py`).
+        return value if value.is_contiguous() else value.detach().contiguous()
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
@@ -121,6 +128,10 @@ class TorchLibrary:
     def pointer(self, value: Any) -> int:
         """See `Library.pointer`."""
         return value.data_ptr()
+
+    def pointers(self, values: Sequence[Any]) -> list[int]:
+        """See `Library.pointers`."""
+        return [value.data_ptr() for value in values]
 
 
 @cache
