@@ -32,7 +32,7 @@ SQUARE = 16
 
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
-    """Copy squares of an array that lie below each other, transposed: `%t[a, b]` is `%x[%j + b, %i + a]`.
+    """Copy squares of an array, transposed: `%t[a, b]` is `%x[%j + b, %i + a]`.
 
     The first begins at the index given; their rows count along the dimension `along`, their columns along the
     last. All of them must be inside of the array.
@@ -64,7 +64,7 @@ class TransposeOp(IRDLOperation):
         exprs: Sequence[AffineExpr],
         operands: Sequence[SSAValue],
         along: int,
-        width: int,
+        shape: tuple[int, int],
     ):
         assert isinstance(source.type, MemRefType)
         exprs, operands = normalize_operands(exprs, operands)
@@ -74,7 +74,7 @@ class TransposeOp(IRDLOperation):
                 "map": AffineMapAttr(affine_map(len(operands), exprs)),
                 "along": IntegerAttr(along, i64),
             },
-            result_types=[MemRefType(source.type.element_type, [SQUARE, width])],
+            result_types=[MemRefType(source.type.element_type, shape)],
         )
 
     @property
@@ -83,17 +83,18 @@ class TransposeOp(IRDLOperation):
         return self.along.value.data
 
     @property
-    def width(self) -> int:
-        """Rows of all squares, which are the columns of the result."""
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the result."""
         assert isinstance(self.result.type, MemRefType)
-        return static_shape(self.result.type)[-1]
+        rows, columns = static_shape(self.result.type)
+        return rows, columns
 
     def verify_(self) -> None:
         verify_access(self.map.data, self.origin, self.source.type)
         assert isinstance(self.source.type, MemRefType) and isinstance(self.result.type, MemRefType)
         shape = static_shape(self.result.type)
-        if len(shape) != 2 or shape[0] != SQUARE or not shape[1] or shape[1] % SQUARE:
-            raise VerifyException(f"the result is squares of {SQUARE} side by side, not {shape}")
+        if len(shape) != 2 or not all(shape) or any(extent % SQUARE for extent in shape):
+            raise VerifyException(f"the result is made of squares of {SQUARE}, not {shape}")
         last = self.source.type.get_num_dims() - 1
         if not 0 <= self.dimension < last:
             raise VerifyException(

@@ -34,7 +34,7 @@ from ..dialects.loop import (
     TestOp,
     YieldOp,
 )
-from ..dialects.loop_transpose import SQUARE, TransposeOp
+from ..dialects.loop_transpose import TransposeOp
 from ..dialects.scalars import Combiner, identity
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
@@ -405,16 +405,16 @@ class LoopMachine:
 
     def _transpose(self, op: TransposeOp) -> None:
         source = self.buffers[op.source].elements()
-        shape = (*self.shape, SQUARE, op.width)
+        shape = (*self.shape, *op.shape)
         self._require(shape)
         dims = [self.get(v) for v in op.origin]
         indices: list[Array] = []
         for axis, expr in enumerate(op.map.data.results):
             index = self._align(evaluate_index(expr, dims))[..., None, None]
             if axis == op.dimension:
-                index = index + np.arange(op.width)
+                index = index + np.arange(op.shape[1])
             elif axis == source.ndim - 1:
-                index = index + np.arange(SQUARE)[:, None]
+                index = index + np.arange(op.shape[0])[:, None]
             if np.any((index < 0) | (index >= source.shape[axis])):
                 raise ProgramError(f"{op.location}: 'loop.transpose' copies what is outside")
             indices.append(index)

@@ -54,6 +54,10 @@ class Library(Protocol):
         """The addresses of several arrays."""
         ...
 
+    def addresses(self, values: Sequence[Any], arguments: Sequence[Argument]) -> list[int] | None:
+        """The addresses of arrays that can be used as they are, or None if `check` is to look at each."""
+        ...
+
 
 def is_torch_tensor(value: object) -> bool:
     """Whether `value` is a torch tensor, told without importing torch."""
@@ -88,6 +92,10 @@ class NumpyLibrary:
         """See `Library.pointers`."""
         return [value.ctypes.data for value in values]
 
+    def addresses(self, values: Sequence[Any], arguments: Sequence[Argument]) -> list[int] | None:
+        """See `Library.addresses`."""
+        return None
+
 
 class TorchLibrary:
     """Tensors of torch on one device, such as `cpu` or `cuda:0`."""
@@ -99,6 +107,7 @@ class TorchLibrary:
 
         self._empty: Any = torch.empty
         self._strided, self._tensor = torch.strided, torch.Tensor
+        self._parameter = torch.nn.Parameter
         self._device = torch.device(device)
         self._is_cpu = device == "cpu"
         self._dtypes = {name: getattr(torch, dtype) for name, dtype in TORCH_DTYPES.items()}
@@ -132,6 +141,31 @@ class TorchLibrary:
     def pointers(self, values: Sequence[Any]) -> list[int]:
         """See `Library.pointers`."""
         return [value.data_ptr() for value in values]
+
+    def addresses(self, values: Sequence[Any], arguments: Sequence[Argument]) -> list[int] | None:
+        """See `Library.addresses`."""
+        dtypes, strided, tensor, parameter = (
+            self._dtypes,
+            self._strided,
+            self._tensor,
+            self._parameter,
+        )
+        found: list[int] = []
+        for value, argument in zip(values, arguments, strict=True):
+            array, kind = argument.array, type(value)
+            if (
+                (kind is not tensor and kind is not parameter)
+                or value.dtype is not dtypes[array.dtype]
+                or value.shape != array.shape
+                or not value.is_cpu
+                or value.layout is not strided
+                or not value.is_contiguous()
+                or value.is_neg()
+                or value.is_conj()
+            ):
+                return None
+            found.append(value.data_ptr())
+        return found
 
 
 @cache

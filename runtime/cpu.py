@@ -89,11 +89,11 @@ class CpuProgram:
         library = self._library(arguments)
         shapes = shapes_of(arguments) if self.plan.sizes else ()
         ready = self._at(self.plan.at(shapes) if self.plan.sizes else self.plan)
-        arrays: list[Any] = [
-            library.check(value, argument)
-            for value, argument in zip(arguments, ready.plan.arguments, strict=True)
-        ]
-        pointers = library.pointers(arrays)
+        arrays = list(arguments)
+        pointers = library.addresses(arguments, ready.plan.arguments)
+        if pointers is None:
+            arrays = list(map(library.check, arguments, ready.plan.arguments))
+            pointers = library.pointers(arrays)
         count = len(arrays)
         arrays += [None] * len(ready.buffers)
         pointers += [0] * len(ready.buffers)
@@ -110,21 +110,21 @@ class CpuProgram:
                 made = arrays[count + index] = library.empty(array)
                 pointers[count + index] = library.pointer(made)
             for step in ready.steps[stage.begin : stage.end]:
-                if isinstance(step, CallStep):
+                if isinstance(step, _Launch):
+                    step.kernel.run(step, [pointers[i] for i in step.positions], shared)
+                else:
                     again = given[len(calls)] if len(calls) < len(given) else None
                     named = _by_reference(ready.plan, arrays)
                     calls.append(run_call(step, named, "cpu", again))
                     for ref in step.results:
                         arrays[count + ref.index] = named[ref]
                         pointers[count + ref.index] = library.pointer(named[ref])
-                else:
-                    step.kernel.run(step, [pointers[i] for i in step.positions], shared)
             if stage.finds:
                 made = dict(enumerate(arrays[count:]))
                 found |= find_sizes(self.plan, stage, made, calls)
                 ready = self._at(self.plan.at(shapes, found))
                 check_found(ready.plan, stage, made)
-        return tuple(arguments[i] if i < count else arrays[i] for i in ready.results)
+        return tuple([arguments[i] if i < count else arrays[i] for i in ready.results])
 
     def _library(self, arguments: Sequence[object]) -> Library:
         uses_torch = any(map(is_torch_tensor, arguments))

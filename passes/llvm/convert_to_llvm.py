@@ -194,7 +194,7 @@ class _KernelConversion:
             distance *= extent
         pitch = emitter.emit(extent_expr(distance))
         entry = self.body.blocks[0]
-        made = transpose_squares(builder, entry, first, pitch, source.element_type, op.width)
+        made = transpose_squares(builder, entry, first, pitch, source.element_type, op.shape)
         self.buffers[made] = op.result.type
         return [made]
 

@@ -25,30 +25,38 @@ VECTOR_BYTES = 64
 
 
 def transpose_squares(
-    builder: Builder, entry: Block, first: SSAValue, pitch: SSAValue, element: Attribute, width: int
+    builder: Builder,
+    entry: Block,
+    first: SSAValue,
+    pitch: SSAValue,
+    element: Attribute,
+    shape: tuple[int, int],
 ) -> SSAValue:
-    """Insert the transposition of the squares from `first` on, `width` rows that are `pitch` elements apart.
+    """Insert the transposition of the squares from `first` on, whose rows are `pitch` elements apart.
 
-    Gives the address of the array that holds the result, made where the function begins.
+    Gives the address of the array of `shape` that holds the result, made where the function begins. Squares
+    side by side in the source follow each other, as neighbouring lines come from memory together.
     """
     start = Builder(InsertPoint.at_start(entry))
-    count = constant(start, SQUARE * width)
+    count = constant(start, shape[0] * shape[1])
     array = start.insert(llvm.AllocaOp(count, element, VECTOR_BYTES)).res
     # llvmlite gives it a type that only elements are stored to.
     array = start.insert(llvm.BitcastOp(array, POINTER)).result
     vector = VectorType(element, [SQUARE])
-    for square in range(0, width, SQUARE):
-        rows: list[SSAValue] = []
-        for row in range(square, square + SQUARE):
-            scaled = builder.insert(llvm.MulOp(pitch, constant(builder, row))).res
-            load = llvm.LoadOp(_element(builder, first, scaled, element), vector)
-            load.properties["alignment"] = IntegerAttr(4, i64)
-            rows.append(builder.insert(load).dereferenced_value)
-        for column, value in enumerate(_transposed(builder, rows)):
-            offset = constant(builder, column * width + square)
-            store = llvm.StoreOp(value, _element(builder, array, offset, element))
-            store.properties["alignment"] = IntegerAttr(VECTOR_BYTES, i64)
-            builder.insert(store)
+    for below in range(0, shape[1], SQUARE):
+        for beside in range(0, shape[0], SQUARE):
+            rows: list[SSAValue] = []
+            for row in range(below, below + SQUARE):
+                scaled = builder.insert(llvm.MulOp(pitch, constant(builder, row))).res
+                place = builder.insert(llvm.AddOp(scaled, constant(builder, beside))).res
+                load = llvm.LoadOp(_element(builder, first, place, element), vector)
+                load.properties["alignment"] = IntegerAttr(4, i64)
+                rows.append(builder.insert(load).dereferenced_value)
+            for column, value in enumerate(_transposed(builder, rows)):
+                offset = constant(builder, (beside + column) * shape[1] + below)
+                store = llvm.StoreOp(value, _element(builder, array, offset, element))
+                store.properties["alignment"] = IntegerAttr(VECTOR_BYTES, i64)
+                builder.insert(store)
     return array
 
 

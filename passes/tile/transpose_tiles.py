@@ -43,8 +43,9 @@ from .rewrite_indices import rewrite_index
 
 ELEMENT_BYTES = 4
 
+MOST_ROWS = 32
 MOST_COLUMNS = 128
-"""Columns of the result that squares are turned for at once; they lie on the stack."""
+"""Rows and columns of the result that squares are turned for at once; they lie on the stack."""
 LEAST_COLUMNS = 64
 """Of fewer columns LLVM would unroll the loop, and then make vectors of what lies apart in memory."""
 
@@ -147,8 +148,9 @@ def tile(nest: _Nest) -> int:
     rows, columns = nest.extents
     names = [loop.induction_var.name_hint for loop in (nest.rows, nest.columns)]
     before = Builder(InsertPoint.before(nest.rows))
+    height = min(rows, MOST_ROWS) // SQUARE * SQUARE
     width = min(columns, MOST_COLUMNS) // SQUARE * SQUARE
-    _, inside = _loop(before, rows // SQUARE, f"{names[0] or 'i'}_tile")
+    _, inside = _loop(before, rows // height, f"{names[0] or 'i'}_tile")
     row_tiles = inside.insertion_point.block.args[0]
     _, inside = _loop(inside, columns // width, f"{names[1] or 'j'}_tile")
     column_tiles = inside.insertion_point.block.args[0]
@@ -156,22 +158,22 @@ def tile(nest: _Nest) -> int:
     for load, dimension in zip(loads, along, strict=True):
         others = [v for v in load.indices if v not in _counters(nest)]
         space = [row_tiles, column_tiles, *others]
-        places = dict(zip(_counters(nest), (D0 * SQUARE, D1 * width), strict=True))
+        places = dict(zip(_counters(nest), (D0 * height, D1 * width), strict=True))
         dims = [
             places[v] if v in places else AffineExpr.dimension(space.index(v)) for v in load.indices
         ]
         ranges = operand_ranges(space)
         exprs = [simplify(replace_dims(e, dims), ranges) for e in load.map.data.results]
-        made = inside.insert(TransposeOp(load.memref, exprs, space, dimension, width))
+        made = inside.insert(TransposeOp(load.memref, exprs, space, dimension, (height, width)))
         made.location = load.location
         made.result.name_hint = f"{load.memref.name_hint or 'x'}_t"
         squares.append(made.result)
-    first, inside = _loop(inside, SQUARE, names[0])
+    first, inside = _loop(inside, height, names[0])
     second, inside = _loop(inside, width, names[1])
     counters: list[SSAValue] = [row_tiles, column_tiles, first.induction_var, second.induction_var]
-    exprs = (D0 * SQUARE + AffineExpr.dimension(2), D1 * width + AffineExpr.dimension(3))
+    exprs = (D0 * height + AffineExpr.dimension(2), D1 * width + AffineExpr.dimension(3))
     _read_squares(nest, inside, exprs, counters, loads, squares)
-    _rest(nest, before, rows // SQUARE * SQUARE, columns // width * width)
+    _rest(nest, before, rows // height * height, columns // width * width)
     nest.rows.detach()
     nest.rows.erase()
     return len(loads)

@@ -452,7 +452,7 @@ func.func @main(%w: tensor<2x64x48xf32>) -> tensor<1xf32> {
 func.func @main(%w: tensor<2x64x48xf32>) -> tensor<1xf32> {
   %y = loop.kernel @k(%w) : (tensor<2x64x48xf32>) -> tensor<1xf32> {
   ^bb0(%w: memref<2x64x48xf32>, %y: memref<1xf32>):
-    // expected-error@+1 {{the result is squares of 16 side by side, not (16, 17)}}
+    // expected-error@+1 {{the result is made of squares of 16, not (16, 17)}}
     %t = loop.transpose %w[0, 0, 0] along 1 : memref<2x64x48xf32> -> memref<16x17xf32>
     %v = loop.load %t[0, 0] : memref<16x17xf32>
     loop.store %v, %y[0] : memref<1xf32>

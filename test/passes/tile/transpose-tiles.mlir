@@ -2,18 +2,18 @@
 // RUN: deplo-opt %s -p 'transpose-tiles{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p transpose-tiles --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
-// A square above the other, four of them side by side; two rows and six columns are left.
+// Two squares above each other, four of them side by side; two rows and six columns are left.
 // REMARK: remark: transpose-tiles: turn: 1 loads read squares of 16 by 16 elements
 // GPU: remark: transpose-tiles: turn: declined: a GPU has neighbouring threads for neighbouring columns
 // CHECK-LABEL: loop.kernel @turn
-// CHECK:       loop.for %i_tile = 0 to 2 {
+// CHECK:       loop.for %i_tile = 0 to 1 {
 // CHECK-NEXT:    loop.for %j_tile = 0 to 1 {
-// CHECK-NEXT:      %in_t = loop.transpose %in[%b * 70, %i_tile * 16] along 0 : memref<140x34xf32> -> memref<16x64xf32>
-// CHECK-NEXT:      loop.for %i = 0 to 16 {
+// CHECK-NEXT:      %in_t = loop.transpose %in[%b * 70, 0] along 0 : memref<140x34xf32> -> memref<32x64xf32>
+// CHECK-NEXT:      loop.for %i = 0 to 32 {
 // CHECK-NEXT:        loop.for %j = 0 to 64 {
-// CHECK-NEXT:          loop.load %other[%i_tile * 16 + %i, %b * 70 + %j]
+// CHECK-NEXT:          loop.load %other[%i, %b * 70 + %j]
 // CHECK-NEXT:          loop.load %in_t[%i, %j]
-// CHECK:               loop.store %{{.*}}, %out[%i_tile * 16 + %i, %b * 70 + %j]
+// CHECK:               loop.store %{{.*}}, %out[%i, %b * 70 + %j]
 // CHECK:       loop.for %i_1 = 0 to 32 {
 // CHECK-NEXT:    loop.for %j_1 = 0 to 6 {
 // CHECK:           loop.load %in[%b * 70 + %j_1 + 64, %i_1]
