@@ -31,9 +31,17 @@ class CacheWarning(UserWarning):
 
 
 class MismatchError(DeploError):
-    """A result differs from the reference by more than the judge of `docs/` allows."""
+    """A result differs from the reference by more than the judge of `docs/` allows.
+
+    Where passes changed what a program computes, `program` is the IR before them and `passes` their specs.
+    """
 
     exit_code = 3
+
+    def __init__(self, message: str, program: str = "", passes: tuple[str, ...] = ()):
+        super().__init__(message)
+        self.program = program
+        self.passes = passes
 
 
 class MissingEnvironmentError(DeploError):

@@ -42,6 +42,7 @@ from .program_cache import Compiled, find, is_used, keep, program_key
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
 from .runtime.cuda_graphs import GraphedCalls
+from .runtime.jit import assembly
 from .runtime.plan import Plan
 from .runtime.sizes import EmptySize, Extent
 
@@ -61,7 +62,9 @@ CPU_STAGES = {
     "loop": "tensor-to-loop",
     "tile": "loop-to-tile",
     "llvm": "tile-to-llvm",
+    "asm": None,
 }
+"""The same for the CPU. `asm` is the text of what LLVM makes of the kernels on this machine."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,17 @@ def passes_to(
         if name == stage:
             break
     return segments
+
+
+def text_of(stage: str, module: ModuleOp) -> str:
+    """The text of a module at a stage: CUDA C++ and assembly have one of their own."""
+    match stage:
+        case "cuda":
+            return cuda_source(module)
+        case "asm":
+            return "".join(map(assembly, llvm_sources(module).values()))
+        case _:
+            return f"{module!s}\n"
 
 
 class Program:
@@ -174,8 +188,7 @@ class Program:
 
     def ir(self, stage: str) -> str:
         """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
-        module = self.stage(stage)
-        return cuda_source(module) if stage == "cuda" else f"{module!s}\n"
+        return text_of(stage, self.stage(stage))
 
     @cached_property
     def executable(self) -> CpuProgram | CudaProgram:

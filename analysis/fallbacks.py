@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.traits import SymbolTable
 
 from ..dialects.calls import REASON, TensorCallOp
 from ..dialects.kernel import CallOp
+from .locations import line_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def fallbacks(module: ModuleOp) -> tuple[Fallback, ...]:
     for op in _calls(module, "main"):
         reason = op.attributes.get(REASON)
         text = reason.data if isinstance(reason, StringAttr) else ""
-        found.setdefault((op.callee.data, text), []).append(_where(op))
+        found.setdefault((op.callee.data, text), []).append(line_of(op))
     return tuple(Fallback(name, reason, tuple(where)) for (name, reason), where in found.items())
 
 
@@ -60,13 +59,3 @@ def summary(listed: tuple[Fallback, ...]) -> str | None:
         return None
     number = "1 operator runs" if len(listed) == 1 else f"{len(listed)} operators run"
     return f"deplo: {number} in PyTorch: {', '.join(map(str, listed))}"
-
-
-def _where(op: Operation) -> str:
-    match op.location:
-        case FileLineColLoc(filename=file, line=line):
-            relative = os.path.relpath(file.data) if os.path.isabs(file.data) else file.data
-            shown = file.data if relative.startswith("..") else relative
-            return f"{shown}:{line.data}"
-        case _:
-            return ""

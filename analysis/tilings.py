@@ -2,10 +2,12 @@
 
 The model counts cycles of the busiest multiprocessor. In one position of K a thread that computes f by g
 elements of r results loads f + g values for f * g * r multiply-adds; a scheduler issues one instruction in a
-cycle, and shared memory serves one load of a warp. What is copied for a chunk of K passes the L2 cache. Then
-the block waits for it: the blocks that are resident together hide that from each other, so how many there are
-room for, in registers and shared memory, counts. Splitting K makes more blocks of fewer chunks, and costs a
-second kernel and the traffic of the partial sums.
+cycle, and shared memory serves one load of a warp. What is copied for a chunk of K passes the L2 cache. A
+chunk that is asked for arrives some time later: with several buffers the block computes those before it
+meanwhile, and the blocks that are resident together hide from each other what is left, so how many there are
+room for, in registers and shared memory, counts. All that takes as long as memory needs for what the kernel
+moves, if that is longer. Splitting K makes more blocks of fewer chunks, and costs a second kernel and the
+traffic of the partial sums.
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import prod
 
-from ..dialects.kernel import MAX_STATIC_SHARED_BYTES, WARP
-from ..dialects.loop import LoadOp
+from ..dialects.kernel import WARP
+from ..dialects.loop import KernelOp, LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.tile import MAX_THREADS, LaunchOp
 from .contraction import Contraction, axes_of
-from .cost import trips
+from .cost import traffic, trips
 from .targets import BLOCK_RESERVE, Target
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
@@ -45,7 +47,25 @@ L2_BYTES_PER_CYCLE = 64
 """What the cache gives one multiprocessor; one that is alone gets no more."""
 
 CHUNK_LATENCY = 800
-"""Cycles from asking for a chunk to having it in shared memory, both barriers included."""
+"""Cycles from asking for a chunk to having it in shared memory."""
+
+BARRIER_CYCLES = 60
+"""What the wait and the barrier of a chunk cost a block that is alone, where the chunk is there already."""
+
+ASYNC_BUFFERS, SYNC_BUFFERS = 3, 2
+"""Buffers of each slab where nothing is asked for: of what is copied asynchronously, and by threads."""
+
+BUFFERED_BLOCKS = 2
+"""Blocks that are to have room on a multiprocessor with all their buffers."""
+
+PADDING = 8
+"""Elements by which a row of a slab may become longer."""
+
+HIDDEN = 7 / 8
+"""The part of the shorter one of computing and waiting for memory that the longer one hides."""
+
+ALIKE = 1 / 16
+"""Tilings whose cycles differ by less the model cannot tell apart."""
 
 LAUNCH_CYCLES = 4000
 """What one more kernel costs: about 2 us."""
@@ -117,6 +137,10 @@ class Problem:
     """Bytes that one row of a slab has for each position of K, of all operands that depend on M."""
     column_bytes: int
     """The same of the operands that depend on N."""
+    traffic: int = 0
+    """Bytes that the kernel moves if each of its arguments passes once."""
+    stages: int = ASYNC_BUFFERS
+    """Buffers of each slab at most; one where nothing is copied while threads compute."""
 
     @property
     def work(self) -> int:
@@ -138,8 +162,12 @@ class Problem:
         if (misfit := tiling.misfit()) is not None:
             return misfit
         size = self.slab_bytes(tiling)
-        if size > MAX_STATIC_SHARED_BYTES:
-            return f"slabs of {size} bytes exceed the {MAX_STATIC_SHARED_BYTES} of a block"
+        padded = size // tiling.block_k * (tiling.block_k + PADDING)
+        if padded > target.block_shared_bytes:
+            return (
+                f"slabs of {size} bytes, {padded} when padded, exceed the "
+                f"{target.block_shared_bytes} that a block of {target.name} can have"
+            )
         need = self.registers(tiling)
         limit = min(target.thread_registers + 1, target.registers // max(tiling.threads, WARP))
         if need > limit:
@@ -162,8 +190,14 @@ class Problem:
             target.resident_blocks,
             target.resident_threads // threads,
             target.registers // (threads * self.registers(tiling)),
-            target.shared_bytes // (self.slab_bytes(tiling) + BLOCK_RESERVE),
+            target.shared_bytes
+            // (self.buffers(tiling, target) * self.slab_bytes(tiling) + BLOCK_RESERVE),
         )
+
+    def buffers(self, tiling: Tiling, target: Target) -> int:
+        """Buffers of each slab: as many as two blocks of a multiprocessor have room for."""
+        share = target.shared_bytes // BUFFERED_BLOCKS - BLOCK_RESERVE
+        return max(min(self.stages, share // self.slab_bytes(tiling)), 1)
 
     def splits(self, tiling: Tiling, parts: Iterable[int]) -> list[Tiling]:
         """A tiling with K in these numbers of parts, as far as they have something to do."""
@@ -178,20 +212,32 @@ class Problem:
     def cycles(self, tiling: Tiling, target: Target) -> float:
         """What the model says the contraction takes, in cycles of a multiprocessor."""
         chunks = _parts(_parts(self.k, tiling.block_k), tiling.split_k)
+        buffers = self.buffers(tiling, target)
+        chunk = self._chunk_cycles(tiling)
+        if buffers == 1:
+            first, alone = 0.0, chunk + CHUNK_LATENCY
+        else:
+            first = CHUNK_LATENCY
+            alone = max(chunk + BARRIER_CYCLES, CHUNK_LATENCY / (buffers - 1))
+
+        def together(count: int) -> float:
+            return first + chunks * max(count * chunk, alone) if count else 0.0
+
+        resident = max(self.resident_blocks(tiling, target), 1)
+        rounds, rest = divmod(_parts(self.blocks(tiling), target.processors), resident)
+        computing = rounds * together(resident) + together(rest)
+        memory = self.traffic * target.clock / target.dram_bytes_per_second
+        longer, shorter = max(computing, memory), min(computing, memory)
+        return longer + (1 - HIDDEN) * shorter + self._fold_cycles(tiling, target)
+
+    def _chunk_cycles(self, tiling: Tiling) -> float:
+        """What a chunk takes a block that is alone once it is there, and what copying another one takes."""
         warps = _parts(tiling.threads, WARP)
         loads = tiling.thread_m + tiling.thread_n
         sums = tiling.thread_m * tiling.thread_n * self.results
         computing = max(_parts(warps, SCHEDULERS) * (sums + loads), warps * loads)
         across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
-        chunk = tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
-
-        def together(count: int) -> float:
-            return chunks * max(count * chunk, chunk + CHUNK_LATENCY) if count else 0.0
-
-        resident = max(self.resident_blocks(tiling, target), 1)
-        rounds, rest = divmod(_parts(self.blocks(tiling), target.processors), resident)
-        cycles = rounds * together(resident) + together(rest)
-        return cycles + self._fold_cycles(tiling, target)
+        return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
 
     def _fold_cycles(self, tiling: Tiling, target: Target) -> float:
         """What writing the partial sums and the second kernel, which reads them, cost."""
@@ -218,6 +264,8 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         loads = (load for load in operands.values() if axis in axes_of(load, launch))
         return sum(storage_bytes(load.result.type) for load in loads)
 
+    kernel = launch.parent_op()
+    assert isinstance(kernel, KernelOp)
     return Problem(
         batch,
         extents[contraction.m],
@@ -226,6 +274,7 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         len(contraction.sweep.res),
         width(contraction.m),
         width(contraction.n),
+        traffic(kernel),
     )
 
 
@@ -264,11 +313,13 @@ def misfit(asked: Mapping[str, int]) -> str | None:
 
 
 def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling | str:
-    """The legal tiling that takes the fewest cycles; of equals the one with the larger tile.
+    """The legal tiling that takes the fewest cycles; of those alike, one that keeps more of the machine busy.
 
     Those that fill no multiprocessor's registers come first. K is split where that saves enough.
     Or why this contraction can have none with what is asked for.
     """
+    if "stages" in asked:
+        problem = replace(problem, stages=asked["stages"])
     reasons = {tiling: problem.illegal(tiling, target) for tiling in candidates(asked)}
     legal = [tiling for tiling, reason in reasons.items() if reason is None]
     if not legal:
@@ -277,9 +328,16 @@ def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling
     parts = (asked["split_k"],) if "split_k" in asked else SPLITS
     splits = dict.fromkeys(t for each in roomy or legal for t in problem.splits(each, parts))
     cycles = {tiling: problem.cycles(tiling, target) for tiling in splits}
-    best = min(cycles, key=cycles.__getitem__)
-    whole = [tiling for tiling in cycles if tiling.split_k == 1]
+    best = _busiest(problem, cycles, target)
+    whole = {tiling: cost for tiling, cost in cycles.items() if tiling.split_k == 1}
     if best.split_k == 1 or not whole:
         return best
-    unsplit = min(whole, key=cycles.__getitem__)
+    unsplit = _busiest(problem, whole, target)
     return best if cycles[best] < (1 - SPLIT_GAIN) * cycles[unsplit] else unsplit
+
+
+def _busiest(problem: Problem, cycles: Mapping[Tiling, float], target: Target) -> Tiling:
+    """Of the tilings with about the fewest cycles, the fastest that gives most multiprocessors a block."""
+    most = (1 + ALIKE) * min(cycles.values())
+    alike = [tiling for tiling, cost in cycles.items() if cost <= most]
+    return max(alike, key=lambda t: (min(problem.blocks(t), target.processors), -cycles[t]))

@@ -101,7 +101,7 @@ from .cuda_values import (
     UnaryOp,
 )
 from .cuda_vector import AtomicAddOp, VectorLoadOp, VectorStoreOp
-from .kernel import parse_geometry, print_geometry, verify_geometry
+from .kernel import parse_geometry, parse_index_type, print_geometry, verify_geometry
 from .sizes import Extent, ExtentAttr, Size, parse_extent, print_extent
 from .tensor_map import TensorMapType
 
@@ -209,11 +209,7 @@ class FuncOp(IRDLOperation):
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
         blocks, threads = parse_geometry(parser)
         parser.parse_keyword("index")
-        with parser.in_parens():
-            pos = parser.pos
-            index_type = parser.parse_type()
-            if not isinstance(index_type, IntegerType):
-                parser.raise_error(f"index must be i32 or i64, got {index_type}", pos, parser.pos)
+        index_type = parse_index_type(parser)
         sizes: list[int] = []
         if parser.parse_optional_keyword("sizes"):
             sizes = parser.parse_comma_separated_list(

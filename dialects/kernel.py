@@ -52,6 +52,7 @@ from .kernel_host import (
     CallOp,
     LaunchOp,
     parse_geometry,
+    parse_index_type,
     print_geometry,
     verify_geometry,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "VectorLoadOp",
     "VectorStoreOp",
     "parse_geometry",
+    "parse_index_type",
     "print_geometry",
     "verify_geometry",
 ]

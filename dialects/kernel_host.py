@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import (
     DictionaryAttr,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     StringAttr,
     SymbolRefAttr,
@@ -36,6 +37,16 @@ from .calls import OPAQUE, parse_call, print_call, verify_call
 from .scalars import verify_element
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 from .tile import MAX_THREADS
+
+
+def parse_index_type(parser: Parser) -> IntegerType:
+    """Parse the type of a kernel's indices, `(i32)` or `(i64)`."""
+    with parser.in_parens():
+        pos = parser.pos
+        type_ = parser.parse_type()
+        if not isinstance(type_, IntegerType):
+            parser.raise_error(f"index must be i32 or i64, got {type_}", pos, parser.pos)
+    return type_
 
 
 def parse_geometry(parser: Parser) -> tuple[Extent, int]:

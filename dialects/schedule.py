@@ -32,6 +32,14 @@ class Transport(StrEnum):
     TMA = "tma"
 
 
+class Kept(StrEnum):
+    """Where threads keep what several of their sweeps read."""
+
+    REGISTERS = "registers"
+    SHARED = "shared"
+    NOWHERE = "nowhere"
+
+
 @irdl_attr_definition
 class TransportAttr(EnumAttribute[Transport], SpacedOpaqueSyntaxAttribute):
     """How a slab is filled: `#tile<transport cp_async>`."""
@@ -53,18 +61,33 @@ class Choice:
     """The words it may be; empty for a choice that is a number."""
     least: int = 1
     """The smallest number it may be."""
+    numbers: tuple[int, ...] = ()
+    """The numbers it may be; empty if it may be all from `least` on."""
     short: str = ""
     """A shorter name that people may call it."""
     derived: bool = False
     """Whether it follows from the others and the kernel, so that nobody may ask for it."""
 
+    def allows(self, number: int) -> bool:
+        """Whether a number is one it may be."""
+        return number in self.numbers if self.numbers else number >= self.least
+
+    @property
+    def said(self) -> str:
+        """The numbers it may be, in words."""
+        if self.numbers:
+            return f"a power of two, at most {self.numbers[-1]}"
+        return f"a number, {self.least} or more"
+
+
+POWERS = tuple(1 << n for n in range(11))
+"""Powers of two, up to the threads of a block."""
 
 CHOICES = {
     c.name: c
     for c in (
         Choice("threads", "threads of one block; 1 on a CPU", derived=True),
         Choice("serial", "elements that one thread computes in a loop of its own", derived=True),
-        Choice("vector", "neighbours that one thread accesses at once", derived=True),
         Choice("m", "axis of the rows of a contraction, counted from 0", least=0, derived=True),
         Choice("n", "axis of its columns", least=0, derived=True),
         Choice("block_m", "rows of the result that one block computes", short="BM"),
@@ -77,6 +100,9 @@ CHOICES = {
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
         Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
         Choice("transport", "who fills the slabs, and when", values=tuple(Transport)),
+        Choice("vector", "neighbours that one thread accesses at once", numbers=POWERS[:5]),
+        Choice("lanes", "threads that share a row", numbers=POWERS),
+        Choice("keep", "where threads keep what several sweeps read", values=tuple(Kept)),
     )
 }
 """Every key a schedule may hold."""
@@ -108,6 +134,11 @@ class ScheduleAttr(ParametrizedAttribute):
         assert value is None or isinstance(value, StringAttr)
         return None if value is None else value.data
 
+    @property
+    def leaves_threads_open(self) -> bool:
+        """Whether it says what passes are still to make of the axes."""
+        return any(choice in self.choices.data for choice in ("block_m", "lanes", "vector", "keep"))
+
     def with_choices(self, **choices: int | str) -> ScheduleAttr:
         """This schedule with some choices made or made otherwise."""
         made = {key: _to_attribute(value) for key, value in choices.items()}
@@ -130,10 +161,8 @@ class ScheduleAttr(ParametrizedAttribute):
                     raise VerifyException(
                         f"`{key}` must be one of {', '.join(choice.values)}, got {value}"
                     )
-            elif not isinstance(value, IntegerAttr) or value.value.data < choice.least:
-                raise VerifyException(
-                    f"`{key}` must be a number, {choice.least} or more, got {value}"
-                )
+            elif not isinstance(value, IntegerAttr) or not choice.allows(value.value.data):
+                raise VerifyException(f"`{key}` must be {choice.said}, got {value}")
 
     def print_parameters(self, printer: Printer) -> None:
         def print_choice(key: str) -> None:
@@ -195,6 +224,8 @@ def _read(choice: Choice, value: str) -> int | str:
             raise UsageError(f"schedule: {choice.name} is one of {listed}, not '{value}'")
         return value
     number = int(value) if re.fullmatch("[0-9]{1,9}", value) else -1
+    if choice.numbers and not choice.allows(number):
+        raise UsageError(f"schedule: {choice.name} is {choice.said}, not '{value}'")
     if number < choice.least:
         raise UsageError(
             f"schedule: {choice.name} is a number from {choice.least} on, of 9 digits at most, "

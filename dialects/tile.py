@@ -181,7 +181,7 @@ class LaunchOp(IRDLOperation):
             raise VerifyException(f"body must take one index per axis, {len(self.axes)} in all")
         schedule = self.schedule
         if schedule is not None and (
-            schedule.get("block_m") is None or schedule.get("threads") is not None
+            not schedule.leaves_threads_open or schedule.get("threads") is not None
         ):
             self._verify_threads(schedule)
 

@@ -6,9 +6,13 @@ The table is that of torch.export, less what the dialect has, plus a few that ex
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
+from torch._C import (
+    _dispatch_get_registrations_for_dispatch_key,  # pyright: ignore[reportPrivateUsage]
+)
 from torch._decomp import get_decompositions
 
 from ..dialects.torch import OPS_BY_ATEN
@@ -204,6 +208,17 @@ OWN: dict[Any, Callable[..., Any]] = {
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Operator -> what replaces it, for every operator that the dialect does not have."""
+    composite = _dispatch_get_registrations_for_dispatch_key(_COMPOSITE)
+    return dict(_decompositions(len(composite)))
+
+
+_COMPOSITE = "CompositeImplicitAutograd"
+"""PyTorch's name for what is defined by other operators; export asks for all of these, of any library."""
+
+
+@lru_cache(maxsize=1)
+def _decompositions(composite: int) -> dict[Any, Callable[..., Any]]:
+    """The same while so many operators are composite: libraries that are loaded later add some."""
     table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions().items())
     table |= get_decompositions(list(KEPT_BY_EXPORT))
     table |= OWN

@@ -47,6 +47,7 @@ PASSES = {
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
     "vectorize-accesses": ".kernel.vectorize_accesses:VectorizeAccessesPass",
     "elide-barriers": ".kernel.elide_barriers:ElideBarriersPass",
+    "choose-index-width": ".kernel.choose_index_width:ChooseIndexWidthPass",
     "inline-calls": ".kernel.inline_calls:InlineCallsPass",
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",

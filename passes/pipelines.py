@@ -73,6 +73,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "materialize-tile",
         "vectorize-accesses",
         "elide-barriers",
+        "choose-index-width",
         "inline-calls",
         "assign-arena",
     ),

@@ -162,6 +162,17 @@ def compile_object(source: str) -> bytes:
     return code
 
 
+def _optimize(source: str) -> bytes:
+    module, machine = _optimized(source)
+    return machine.emit_object(module)
+
+
+def assembly(source: str) -> str:
+    """The machine code for this CPU of an LLVM IR module, as an assembler reads it."""
+    module, machine = _optimized(source)
+    return machine.emit_assembly(module)
+
+
 def host_cpu() -> tuple[str, str, str]:
     """What machine code for this CPU depends on: its name, its features, and the compiler's version."""
     binding, _ = _machine()
@@ -169,7 +180,8 @@ def host_cpu() -> tuple[str, str, str]:
     return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), version
 
 
-def _optimize(source: str) -> bytes:
+def _optimized(source: str) -> tuple[Any, Any]:
+    """The module after LLVM's passes, and the machine that makes code of it."""
     binding, machine = _machine()
     try:
         module = binding.parse_assembly(source)
@@ -181,11 +193,13 @@ def _optimize(source: str) -> bytes:
     options = binding.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
-    options.loop_unrolling = True
+    # Loops of a few iterations would be unrolled whole before they are vectorised, and then not be: a sum of
+    # 64 elements would become a chain of 64 additions.
+    options.loop_unrolling = False
     options.loop_interleaving = True
     builder = binding.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return machine.emit_object(module)
+    return module, machine
 
 
 def _load(name: str, code: bytes) -> CompiledKernel:

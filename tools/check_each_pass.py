@@ -59,9 +59,10 @@ class PassChecker(Instrument):
         self._inputs: Sequence[Sequence[Array]] = ()
         self._histories: list[interpreter.History] = []
         self._executed: ModuleOp | None = None
+        self._executed_before: ModuleOp | None = None
         self._expected: list[Outcome] | None = None
         self._elements: Sequence[Attribute | None] = ()
-        self._since: list[str] = []
+        self._since: list[ModulePass] = []
         self.checked = 0
         """How many stages compute what the one before does."""
         self.unchanged = 0
@@ -94,7 +95,8 @@ class PassChecker(Instrument):
             self.unchanged += 1
             self._since = []
             return
-        self._since.append(each.name)
+        self._since.append(each)
+        self._executed_before = self._executed
         outcomes = self._run(module, f"after {each.name}")
         if outcomes is None:
             return
@@ -126,10 +128,12 @@ class PassChecker(Instrument):
         for number, (before, after) in enumerate(zip(expected, outcomes, strict=True)):
             if (problem := self._difference(before, after)) is None:
                 continue
-            passes = " or ".join(f"'{name}'" for name in self._since)
+            passes = " or ".join(f"'{each.name}'" for each in self._since)
             raise MismatchError(
                 f"the program computes something else after pass {passes} "
-                f"(input set {number}): {problem}"
+                f"(input set {number}): {problem}",
+                "" if self._executed_before is None else str(self._executed_before),
+                tuple(str(each.spec()) for each in self._since),
             )
 
     def _difference(self, before: Outcome, after: Outcome) -> str | None:

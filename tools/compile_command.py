@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.fallbacks import Fallback, fallbacks
 from ..analysis.targets import TARGETS, Target, get_target
-from ..dialects.cuda_printer import cuda_source, kernel_texts
+from ..dialects.cuda_printer import kernel_texts
 from ..errors import DeploError, UsageError
 from ..frontend.capture import Captured, capture
 from ..frontend.sources import Program as Source
@@ -24,7 +24,7 @@ from ..frontend.sources import load_source
 from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
-from ..program import Program, asked_schedule, make_context, passes_to
+from ..program import Program, asked_schedule, make_context, passes_to, text_of
 from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .executors import make_checker
@@ -37,7 +37,7 @@ from .standalone import standalone_source
 NAME = "compile"
 HELP = "compile a program and print it at one stage"
 
-STAGES = ("torch", "tensor", "loop", "tile", "kernel", "cuda", "llvm")
+STAGES = ("torch", "tensor", "loop", "tile", "kernel", "cuda", "llvm", "asm")
 
 ROOM_LETTERS = {"torch": "d", "tensor": "o", "loop": "l", "tile": "t", "kernel": "k", "cuda": "c"}
 """The letter that `-vv` gives the passes that lead to a stage, t for those that make Tile IR."""
@@ -45,7 +45,11 @@ ROOM_LETTERS = {"torch": "d", "tensor": "o", "loop": "l", "tile": "t", "kernel":
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's own options."""
-    parser.add_argument("--ir", choices=STAGES, help="the stage to print (cuda, or llvm for cpu)")
+    parser.add_argument(
+        "--ir",
+        choices=STAGES,
+        help="the stage to print (cuda, or llvm for cpu; asm is the machine code for this CPU)",
+    )
     parser.add_argument(
         "--target", choices=list(TARGETS), help=f"machine to compile for ({DEFAULT_CUDA_TARGET})"
     )
@@ -114,7 +118,7 @@ class Trace(Instrument):
 
 def choose(options: argparse.Namespace) -> tuple[Target, str]:
     """The target and the stage asked for, each with its default from the other."""
-    name = options.target or ("cpu" if options.ir == "llvm" else DEFAULT_CUDA_TARGET)
+    name = options.target or ("cpu" if options.ir in ("llvm", "asm") else DEFAULT_CUDA_TARGET)
     target = get_target(name)
     return target, options.ir or ("cuda" if target.is_gpu else "llvm")
 
@@ -218,8 +222,8 @@ def main(options: argparse.Namespace) -> int:
         text = json.dumps(Program(captured, target, options.schedule).report(), indent=2) + "\n"
     else:
         module, decisions = lower(captured, source, target, stage, options)
-        whole = stage == "cuda" and options.stop_after in (None, "lower-to-cuda")
-        text = cuda_source(module) if whole else f"{module!s}\n"
+        whole = options.stop_after in (None, "lower-to-cuda", "convert-to-llvm")
+        text = text_of(stage, module) if whole else f"{module!s}\n"
         if options.dump_dir:
             _dump_kernels(module, stage, options.dump_dir)
         if options.verbose:
@@ -254,7 +258,7 @@ def _dump_kernels(module: ModuleOp, stage: str, directory: Path) -> None:
     texts: dict[str, str] = {}
     if stage == "cuda":
         texts = {f"{name}.cu": text for name, text in kernel_texts(module).items()}
-    elif stage == "llvm":
+    elif stage in ("llvm", "asm"):
         texts = {f"{name}.ll": text for name, text in llvm_sources(module).items()}
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8")

@@ -11,10 +11,19 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from ..errors import DeploError, UsageError
-from . import bench_command, cache_command, compile_command, explain_command, run_command
+from ..errors import DeploError, MismatchError, UsageError
+from . import (
+    bench_command,
+    cache_command,
+    compile_command,
+    doctor_command,
+    explain_command,
+    reduce_command,
+    repro_command,
+    run_command,
+)
 from .console import run_console
-from .reproducer import write_directory
+from .reproducer import Reproducer, of_mismatch, write_directory
 
 EXAMPLES = """\
 examples:
@@ -77,11 +86,10 @@ def make_parser() -> argparse.ArgumentParser:
         )
         module.add_options(command)
         command.set_defaults(handler=_with_program(module.main))
-    command = commands.add_parser(
-        cache_command.NAME, help=cache_command.HELP, description=cache_command.HELP
-    )
-    cache_command.add_options(command)
-    command.set_defaults(handler=cache_command.main, verbose=0)
+    for module in (cache_command, doctor_command, repro_command, reduce_command):
+        command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP)
+        module.add_options(command)
+        command.set_defaults(handler=module.main, verbose=0)
     return parser
 
 
@@ -103,6 +111,8 @@ def run(arguments: Sequence[str]) -> int:
         return options.handler(options)
     except DeploError as error:
         sys.stderr.write(f"error: {error}\n")
+        if isinstance(error, MismatchError) and error.program:
+            sys.stderr.write(f"  a reproducer is in {write_directory(of_mismatch(error), error)}\n")
         if options.verbose > 1:
             traceback.print_exc()
         return error.exit_code
@@ -117,12 +127,12 @@ def _internal_error(error: Exception, verbose: int) -> int:
     """Write a reproducer for a failure that is deplo's own, and say where it is."""
     program = getattr(error, "deplo_program", "")
     pipeline = getattr(error, "deplo_pipeline", "")
-    directory = write_directory(program, pipeline, error)
+    directory = write_directory(Reproducer(program, pipeline), error)
     what = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
     where = f" in pass '{pipeline.split(',')[0]}'" if pipeline else ""
     sys.stderr.write(
         f"error: internal error{where}: {what}\n"
-        f"  This is a defect of deplo. A reproducer was written to {directory}\n"
+        f"  This is a defect of deplo. A reproducer is in {directory}; see deplo repro, deplo reduce\n"
     )
     if verbose > 1:
         traceback.print_exc()

@@ -23,7 +23,7 @@ from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from ..analysis.verify import verify_module
-from ..errors import DeploError, UsageError
+from ..errors import DeploError, MismatchError, UsageError
 from ..passes.decisions import Decision, recording
 from ..passes.pipelines import expand
 from ..universe import DEPLO
@@ -43,7 +43,7 @@ from .instrumentation import (
 )
 from .located_parser import LocatedParser
 from .pipeline_text import parse_passes, pipeline_text
-from .reproducer import INPUT_NAME, pipeline_of, reproducer_text, write_directory
+from .reproducer import Reproducer, file_of, of_mismatch, read_reproducer, write_directory
 
 if TYPE_CHECKING:
     from .check_each_pass import PassChecker
@@ -114,12 +114,14 @@ class DeploOptMain(xDSLOptMain):
 
     def _read_input(self) -> tuple[str, str]:
         path: str | None = self.args.input_file
-        if self.args.run_reproducer and path is not None and Path(path).is_dir():
-            path = str(Path(path) / INPUT_NAME)
+        if self.args.run_reproducer and path is not None:
+            path = str(file_of(Path(path)))
         text = read_text(path)
         name = path if path not in (None, "-") else "<stdin>"
         if self.args.run_reproducer:
-            self.args.passes = pipeline_of(text, name)
+            reproducer = read_reproducer(text, name)
+            self.args.passes = reproducer.pipeline
+            self.args.check_each_pass |= reproducer.check
         return name, text
 
     def _process(self, chunks: Sequence[Chunk], name: str) -> tuple[int, list[str]]:
@@ -212,6 +214,8 @@ class DeploOptMain(xDSLOptMain):
         if expected and not (failure is not None and failure.invalid):
             prefix = f"{failure.failed.name}: " if failure is not None else ""
             self.diagnostics.emit(describe(cause, prefix))
+            if isinstance(cause, MismatchError) and cause.program:
+                self._leave(of_mismatch(cause), cause)
             return cause.exit_code if isinstance(cause, DeploError) else EXIT_ERROR
         self._report_internal(cause, failure, chunk)
         return EXIT_ERROR
@@ -226,18 +230,20 @@ class DeploOptMain(xDSLOptMain):
         else:
             what += f"{type(error).__name__}: "
         self.diagnostics.emit(describe(error, what))
+        self._leave(Reproducer(chunk.text.lstrip("\n"), pipeline_text(self.passes)), error)
+
+    def _leave(self, reproducer: Reproducer, error: BaseException) -> None:
+        """Write a reproducer, unless this is one, and say where it is."""
         if self.args.run_reproducer:
             return
-        text = chunk.text.lstrip("\n")
-        directory = write_directory(text, pipeline_text(self.passes), error)
+        directory = write_directory(reproducer, error)
         sys.stderr.write(
-            f"note: a reproducer is in {directory}; run it with "
-            f"deplo-opt --run-reproducer {directory}\n"
+            f"note: a reproducer is in {directory}; run it with deplo repro {directory}\n"
         )
 
     def _write_crash_reproducer(self, program: str, failure: PassFailedError) -> None:
         path: Path = self.args.crash_reproducer
-        path.write_text(reproducer_text(program, pipeline_text(failure.remaining)))
+        path.write_text(Reproducer(program, pipeline_text(failure.remaining)).text)
         sys.stderr.write(f"note: a reproducer for '{failure.failed.name}' is in {path}\n")
 
     def _check_diagnostics(self, text: str, name: str) -> int:

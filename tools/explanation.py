@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.coalescing import AccessCost, access_costs
 from ..analysis.cost import hints_of, traffic, work
+from ..analysis.locations import line_of
 from ..analysis.occupancy import Occupancy, occupancy
 from ..analysis.targets import Target
 from ..dialects.loop import KernelOp
@@ -103,7 +103,7 @@ def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
         explained.append(
             KernelExplanation(
                 name=name,
-                location=_location(final.get(name)),
+                location="" if (last := final.get(name)) is None else line_of(last),
                 launches=len(steps),
                 blocks=str(steps[0].blocks),
                 threads=steps[0].threads,
@@ -150,14 +150,6 @@ def _launch_of(kernel: KernelOp | None) -> LaunchOp | None:
     if kernel is None:
         return None
     return next((op for op in kernel.walk() if isinstance(op, LaunchOp)), None)
-
-
-def _location(kernel: Operation | None) -> str:
-    match None if kernel is None else kernel.location:
-        case FileLineColLoc(filename=file, line=line):
-            return f"{file.data}:{line.data}"
-        case _:
-            return ""
 
 
 def _history(name: str, decisions: Sequence[Decision]) -> set[str]:

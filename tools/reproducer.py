@@ -4,9 +4,9 @@ A *reproducer file* is a program whose first line holds the pipeline that fails 
 
     // configuration: --pass-pipeline='builtin.module(tileify,blockify-launch{target="sm_90a"})'
 
-`deplo-opt --run-reproducer FILE` runs it. For an internal error `write_directory` writes a
-directory `deplo-repro-<hash>/` with `input.mlir` (such a file), `env.json`, `cmd.txt` and
-`traceback.txt`.
+with ` --check-each-pass` behind it where a pass changes what the program computes. `deplo repro FILE` and
+`deplo-opt --run-reproducer FILE` run it. For an internal error `write_directory` writes a directory
+`deplo-repro-<hash>/` with `input.mlir` (such a file), `env.json`, `cmd.txt` and `traceback.txt`.
 """
 
 from __future__ import annotations
@@ -16,44 +16,77 @@ import json
 import platform
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 import traceback
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import MismatchError, UsageError
 
-_CONFIGURATION = re.compile(r"\A\s*// configuration: --pass-pipeline='([^'\n]*)'")
+CHECK = "--check-each-pass"
+_CONFIGURATION = re.compile(r"\A\s*// configuration: --pass-pipeline='([^'\n]*)'([^\n]*)\n?")
 _PACKAGES = ("deplo", "xdsl", "numpy", "llvmlite", "torch")
 INPUT_NAME = "input.mlir"
+ENVIRONMENT_NAME = "env.json"
 
 
-def reproducer_text(program: str, pipeline: str) -> str:
-    """A reproducer file: `program` under the line that names `pipeline`."""
-    return f"// configuration: --pass-pipeline='{pipeline}'\n{program.rstrip()}\n"
+@dataclass(frozen=True)
+class Reproducer:
+    """A program and the pipeline that fails on it."""
+
+    program: str
+    pipeline: str
+    check: bool = False
+    """Whether it fails by computing something else."""
+
+    @property
+    def text(self) -> str:
+        """The reproducer file."""
+        check = f" {CHECK}" if self.check else ""
+        return (
+            f"// configuration: --pass-pipeline='{self.pipeline}'{check}\n{self.program.rstrip()}\n"
+        )
 
 
-def pipeline_of(text: str, name: str) -> str:
-    """The pipeline that the reproducer `text`, read from `name`, asks for."""
+def read_reproducer(text: str, name: str) -> Reproducer:
+    """The reproducer that `text` says, read from `name`; UsageError if it is none."""
     if (match := _CONFIGURATION.match(text)) is None:
         raise UsageError(
             f"{name} is not a reproducer: its first line must be "
             "// configuration: --pass-pipeline='...'"
         )
-    return match[1]
+    return Reproducer(text[match.end() :], match[1], match[2].split() == [CHECK])
+
+
+def load_reproducer(path: Path) -> Reproducer:
+    """The reproducer in a file or directory. Raises UsageError if there is none."""
+    file = file_of(path)
+    try:
+        return read_reproducer(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}") from error
+
+
+def file_of(path: Path) -> Path:
+    """The reproducer file that `path` names, itself or in a directory."""
+    return path / INPUT_NAME if path.is_dir() else path
+
+
+def of_mismatch(error: MismatchError) -> Reproducer:
+    """What shows again that passes changed what a program computes."""
+    return Reproducer(error.program, f"builtin.module({','.join(error.passes)})", check=True)
 
 
 def write_directory(
-    program: str,
-    pipeline: str,
-    error: BaseException,
-    parent: Path | None = None,
+    reproducer: Reproducer, error: BaseException, parent: Path | None = None
 ) -> Path:
-    """Write a reproducer directory below `parent` (default: here, else a temporary place)."""
+    """Write a reproducer directory below `parent` (default: here, else a temporary place), all or nothing."""
     files = {
-        INPUT_NAME: reproducer_text(program, pipeline),
-        "env.json": json.dumps(environment(), indent=2) + "\n",
+        INPUT_NAME: reproducer.text,
+        ENVIRONMENT_NAME: json.dumps(environment(), indent=2) + "\n",
         "cmd.txt": shlex.join(sys.argv) + "\n",
         "traceback.txt": "".join(traceback.format_exception(error)),
     }
@@ -77,7 +110,14 @@ def environment() -> dict[str, str]:
 
 
 def _write(files: dict[str, str], directory: Path) -> Path:
-    directory.mkdir(exist_ok=True)
-    for name, text in files.items():
-        (directory / name).write_text(text, encoding="utf-8", errors="replace")
+    made = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    try:
+        for name, text in files.items():
+            (made / name).write_text(text, encoding="utf-8", errors="replace")
+        made.chmod(0o755)
+        if directory.exists():  # the same failure again
+            shutil.rmtree(directory)
+        made.rename(directory)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
     return directory

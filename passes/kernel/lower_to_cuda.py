@@ -21,7 +21,7 @@ becomes
       cuda.store %s, %y[%i] : f32, !cuda.ptr<f32>
     }
 
-Indices become flat offsets, in `int` where every address is proven below 2^31 and `long long` elsewhere.
+Indices become flat offsets, in `int` where `choose-index-width` says that they fit, else in `long long`.
 Symbols become C++ identifiers. The host function stays as it is.
 """
 
@@ -38,40 +38,28 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     IndexType,
-    IntegerAttr,
-    IntegerType,
     MemRefType,
     ModuleOp,
     SymbolRefAttr,
-    i32,
     i64,
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.index import (
-    UNKNOWN,
-    Range,
-    always_holds,
-    bounds,
-    known_extent,
-    operand_ranges,
-    simplify,
-)
+from ...analysis.index import known_extent, operand_ranges, simplify
 from ...analysis.sizes import symbols_used
 from ...analysis.stores import stored_arguments
 from ...dialects import cuda, kernel, loop
-from ...dialects.affine import binary
 from ...dialects.cuda_values import CALLS, IDENTIFIER, RESERVED
-from ...dialects.index import linearize
 from ...dialects.mbarriers import Index
-from ...dialects.sizes import extent_expr, shape_of, static_shape
+from ...dialects.sizes import static_shape
 from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
 from ..decisions import record
 from .cuda_copies import COPY_HANDLERS
+from .cuda_indices import flat_offset, nonnegative
 from .cuda_scalars import emit_scalar
 
 
@@ -83,74 +71,16 @@ def mangle(symbol: str) -> str:
     return f"k_{hashlib.blake2s(symbol.encode(), digest_size=8).hexdigest()}"
 
 
-def nonnegative(expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:
-    """`expr` with every dividend proven not negative, as C++ division needs.
-
-    A dividend whose smallest value is known is shifted up by a multiple of the divisor.
-    Raises DeploError if nothing bounds it.
-    """
-    if not isinstance(expr, AffineBinaryOpExpr):
-        return expr
-    lhs, rhs = nonnegative(expr.lhs, ranges), nonnegative(expr.rhs, ranges)
-    if expr.kind not in (AffineBinaryOpKind.FloorDiv, AffineBinaryOpKind.Mod):
-        return binary(expr.kind, lhs, rhs)
-    if always_holds(lhs, ranges):
-        return binary(expr.kind, lhs, rhs)
-    low, _ = bounds(lhs, ranges)
-    if not isinstance(rhs, AffineConstantExpr) or low <= UNKNOWN[0] // 2:
-        raise DeploError(f"lower-to-cuda: cannot bound the dividend of {expr} from below")
-    shift = -(low // rhs.value)
-    moved = binary(expr.kind, lhs + shift * rhs.value, rhs)
-    return moved if expr.kind is AffineBinaryOpKind.Mod else moved + -shift
-
-
-def magnitude(expr: AffineExpr, ranges: Sequence[Range]) -> int:
-    """No part of `expr` exceeds this in absolute value, in whatever order its sums are computed."""
-    match expr:
-        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
-            return magnitude(lhs, ranges) + magnitude(rhs, ranges)
-        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul, lhs=lhs, rhs=rhs):
-            return magnitude(lhs, ranges) * magnitude(rhs, ranges)
-        case AffineBinaryOpExpr(lhs=lhs, rhs=rhs):
-            return max(magnitude(lhs, ranges), magnitude(rhs, ranges))
-        case _:
-            low, high = bounds(expr, ranges)
-            return max(-low, high)
-
-
-def _index_width(function: kernel.FuncOp, largest: int) -> IntegerType:
-    """`i32` if every address and index of the kernel is proven below 2^31, else `i64`.
-
-    `largest` bounds its index expressions.
-    """
-    limit = 1 << 31
-    extents = [
-        prod(shape_of(v.type))
-        for op in (function, *function.walk())
-        for v in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
-        if isinstance(v.type, MemRefType)
-    ]
-    extents.append(function.blocks.data)
-    sizes = [bounds(extent_expr(extent), ())[1] for extent in extents]
-    numbers = [largest, function.threads.value.data]
-    for op in function.walk():
-        if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, IndexType):
-            assert isinstance(op.value, IntegerAttr)
-            numbers.append(abs(op.value.value.data))
-    return i32 if max([*sizes, *numbers]) < limit else i64
-
-
 @dataclass
 class _Lowering:
     """Translates one kernel.
 
-    `values` maps its SSA values to those of the C++ function, `largest` bounds its index expressions, and
-    `places` says where its shared memory lies in what the launch asks for.
+    `values` maps its SSA values to those of the C++ function, `places` says where its shared memory lies in
+    what the launch asks for.
     """
 
     builder: Builder
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    largest: int = 0
     places: dict[Operation, int] = field(default_factory=dict[Operation, int])
 
     def block(self, block: Block, target: Block, assign: Sequence[SSAValue] = ()) -> None:
@@ -213,25 +143,17 @@ class _Lowering:
             result.name_hint = old.name_hint
             self.values[old] = result
 
-    def index(self, expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:
-        """An index expression as C++ computes it."""
-        expr = nonnegative(expr, ranges)
-        self.largest = max(self.largest, magnitude(expr, ranges))
-        return expr
-
     def address(
         self, memref: SSAValue, exprs: Sequence[AffineExpr], indices: Sequence[SSAValue]
     ) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
         """The pointer, flat offset and operands of an access."""
-        assert isinstance(memref.type, MemRefType)
-        ranges = operand_ranges(indices)
-        flat = simplify(linearize(exprs, shape_of(memref.type)), ranges)
-        return self.values[memref], self.index(flat, ranges), [self.values[v] for v in indices]
+        offset = flat_offset(memref, exprs, operand_ranges(indices))
+        return self.values[memref], offset, [self.values[v] for v in indices]
 
     def index_of(self, map: AffineMapAttr, indices: Sequence[SSAValue]) -> Index:
         """Index expressions as C++ computes them, and their operands."""
         ranges = operand_ranges(indices)
-        exprs = [self.index(simplify(e, ranges), ranges) for e in map.data.results]
+        exprs = [nonnegative(simplify(e, ranges), ranges) for e in map.data.results]
         return exprs, [self.values[v] for v in indices]
 
 
@@ -292,12 +214,12 @@ def _lower_store(state: _Lowering, op: loop.StoreOp) -> None:
 def _lower_index(state: _Lowering, op: loop.IndexOp) -> None:
     if not op.operands_ and all(isinstance(use.operation, scf.ForOp) for use in op.result.uses):
         return  # read by the loops it bounds
-    expr = state.index(op.map.data.results[0], operand_ranges(op.operands_))
+    expr = nonnegative(op.map.data.results[0], operand_ranges(op.operands_))
     state.simple(op, cuda.IndexOp(expr, [state.values[v] for v in op.operands_]))
 
 
 def _lower_test(state: _Lowering, op: loop.TestOp) -> None:
-    exprs = [state.index(e, operand_ranges(op.operands_)) for e in op.exprs]
+    exprs = [nonnegative(e, operand_ranges(op.operands_)) for e in op.exprs]
     state.simple(op, cuda.TestOp(exprs, [state.values[v] for v in op.operands_]))
 
 
@@ -378,7 +300,7 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
         Region(entry),
         function.blocks.data,
         function.threads.value.data,
-        _index_width(function, state.largest),
+        function.index_type or i64,
         symbols_used(function),
     )
     result.location = function.location

@@ -406,10 +406,12 @@ class BlockifyLaunchPass(ModulePass):
 
     def _vector(self, launch: LaunchOp, threads: int) -> int | str:
         """The neighbours that a thread takes at once, or why one."""
-        if self.vector == 1:
-            return "the option says so"
-        found = choose_vector(launch, 1 if self.vector else threads)
-        return min(found, self.vector or found) if isinstance(found, int) else found
+        said = None if launch.schedule is None else launch.schedule.get("vector")
+        asked = self.vector or said
+        if asked == 1:
+            return "the option says so" if self.vector else "the schedule says so"
+        found = choose_vector(launch, 1 if asked else threads)
+        return min(found, asked or found) if isinstance(found, int) else found
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         if launch.is_partitioned:

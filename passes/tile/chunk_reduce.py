@@ -34,7 +34,8 @@ from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.tile import MAX_THREADS, LaunchOp
 from ..decisions import record
-from .cooperative_reduce import RowShape, cooperate, covering, most_rows, obstacle, reduces_columns
+from .cooperative_reduce import cooperate, obstacle, reduces_columns
+from .row_shape import RowShape, covering, most_rows
 
 BUSY_THREADS = 512
 """Threads of a multiprocessor that hide what one waits for."""
@@ -83,7 +84,9 @@ class ChunkReducePass(ModulePass):
             reason = "no reduction over columns"
         last = covering(launch.axes.data[-1].extent.data) if launch.axes else 1
         columns = min(most_rows(launch), last, WARP)
-        chunks = reason or choose_chunks(launch, columns, target)
+        asked = None if launch.schedule is None else launch.schedule.get("lanes")
+        most = MAX_THREADS // max(columns, 1)
+        chunks = reason or (min(asked, most) if asked else choose_chunks(launch, columns, target))
         if isinstance(chunks, str):
             record(self.name, name, False, chunks, launch)
             return

@@ -17,9 +17,9 @@ and in vectors, where the elements lie in aligned ones,
 
 Thread t visits elements, or vectors, t, t + T, t + 2T, ... of every sweep, so neighbouring threads read
 neighbours. Short rows are shared by a part of a warp, and a block has several. `row_shape.py` has the model;
-the options `lanes`, `rows` and `vector` override it. The tail of a row and rows past the last one are
-masked: there a reduction contributes its identity. What stands between the sweeps every thread computes;
-what is stored there, one thread stores.
+`lanes` and `vector` of the schedule override it, as do the options `lanes`, `rows` and `vector`. The tail of
+a row and rows past the last one are masked: there a reduction contributes its identity. What stands between
+the sweeps every thread computes; what is stored there, one thread stores.
 
 Declined are CPU targets, kernels without a reduction, contractions (operands that depend on different
 axes of the launch want a register tile instead), reductions over columns (`chunk-reduce` has them), and short
@@ -30,26 +30,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, UnitAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
-from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride, vector_width
+from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride
 from ...dialects.affine import replace_dims
 from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import (
-    AssertOp,
-    CheckedIndexOp,
     ForOp,
     KernelOp,
     LoadOp,
@@ -57,7 +54,6 @@ from ...dialects.loop import (
     TestOp,
     YieldOp,
 )
-from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, StageOp
@@ -65,19 +61,23 @@ from ...errors import UsageError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
-from .blockify_launch import Split, partition, parts_of
+from .blockify_launch import partition, parts_of
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
-from .row_shape import Rows, choose_lanes, rows_per_block
+from .row_shape import (
+    RowShape,
+    between,
+    choose_shape,
+    most_rows,
+    split_rows,
+    sweeps_of,
+    widest_vector,
+)
 
 INDEX = IndexType()
 
 SHORTEST = 4
 """Elements of a row below which one thread takes it whole."""
-
-
-def _sweeps(launch: LaunchOp) -> list[ForOp]:
-    return [op for op in launch.body.block.ops if isinstance(op, ForOp)]
 
 
 def axes_read(load: LoadOp, launch: LaunchOp) -> frozenset[int]:
@@ -88,7 +88,7 @@ def axes_read(load: LoadOp, launch: LaunchOp) -> frozenset[int]:
 
 def is_contraction(launch: LaunchOp) -> bool:
     """Whether a reduction of the launch reads operands that depend on different axes."""
-    for sweep in _sweeps(launch):
+    for sweep in sweeps_of(launch):
         loads = [op for op in sweep.walk() if isinstance(op, LoadOp)]
         axes = {read for load in loads if (read := axes_read(load, launch))}
         if sweep.res and len(axes) > 1:
@@ -107,19 +107,9 @@ def reduces_columns(launch: LaunchOp) -> bool:
     if not launch.axes:
         return False
     last = launch.body.block.args[-1]
-    sweeps = [sweep for sweep in _sweeps(launch) if sweep.res]
+    sweeps = [sweep for sweep in sweeps_of(launch) if sweep.res]
     loads = [op for s in sweeps for op in accesses_along(last, s.body.block)]
     return any(is_unit_stride(op, last) for op in loads) and not any(map(is_row_sweep, sweeps))
-
-
-def _between(launch: LaunchOp) -> list[Operation]:
-    """What stands between the sweeps and is no store."""
-    return [op for op in launch.body.block.ops if not isinstance(op, ForOp | StoreOp)]
-
-
-def _checks(launch: LaunchOp) -> bool:
-    """Whether something between the sweeps must not run for rows past the last one."""
-    return any(isinstance(op, CheckedIndexOp | AssertOp | scf.IfOp) for op in _between(launch))
 
 
 def obstacle(launch: LaunchOp, target: Target) -> str | None:
@@ -128,13 +118,13 @@ def obstacle(launch: LaunchOp, target: Target) -> str | None:
         return "a block of a CPU has one thread"
     if launch.is_partitioned:
         return "the launch is partitioned already"
-    if launch.schedule is not None:
+    if launch.schedule is not None and launch.schedule.get("block_m") is not None:
         return "the schedule gives each thread a tile of its own"
     if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
         return "its threads already work together"
-    if not any(sweep.res for sweep in _sweeps(launch)):
+    if not any(sweep.res for sweep in sweeps_of(launch)):
         return "no reduce loop in the body"
-    if any(isinstance(inner, StoreOp) for op in _between(launch) for inner in op.walk()):
+    if any(isinstance(inner, StoreOp) for op in between(launch) for inner in op.walk()):
         return "it stores under a condition between the sweeps"
     if is_contraction(launch):
         return "a contraction: its operands depend on different axes of the launch"
@@ -146,7 +136,7 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     reason = obstacle(launch, target)
     if reason is not None:
         return reason
-    longest = max(_sweeps(launch), key=lambda sweep: trips(sweep.extent.data))
+    longest = max(sweeps_of(launch), key=lambda sweep: trips(sweep.extent.data))
     length = trips(longest.extent.data)
     if length < SHORTEST:
         return f"the longest sweep has {length} iterations, which one thread runs"
@@ -155,79 +145,6 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     if length < WARP and not is_row_sweep(longest):
         return f"the longest sweep has {length} iterations, which are not neighbours in memory"
     return None
-
-
-# --------------------------------------------------------------------------- the shape
-
-
-@dataclass(frozen=True)
-class RowShape:
-    """`lanes` threads share a row, a block has `rows`, a thread takes `vector` neighbours at once."""
-
-    lanes: int
-    rows: int = 1
-    vector: int = 1
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return self.lanes * self.rows
-
-
-def covering(extent: Extent) -> int:
-    """The least power of two that covers an extent, or its hint."""
-    return 1 << (max(trips(extent), 1) - 1).bit_length()
-
-
-def split_rows(extents: Sequence[Extent], rows: int) -> list[Split]:
-    """Share axes out so that a block has `rows` points, a power of two along each, innermost first."""
-    splits: list[Split] = []
-    for extent in reversed(extents):
-        size = min(covering(extent), rows)
-        rows //= size
-        splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
-    return splits[::-1]
-
-
-def widest_vector(launch: LaunchOp) -> int:
-    """The most neighbours that every sweep of a launch can access at once; a row has two vectors."""
-    widths: list[int] = []
-    for sweep in _sweeps(launch):
-        extent = sweep.extent.data
-        width = vector_width(sweep.induction_var, sweep.body.block)
-        if not isinstance(width, int) or not isinstance(extent, int):
-            return 1
-        while extent % width or extent <= width:
-            width //= 2
-        widths.append(width)
-    return min(widths)
-
-
-def most_rows(launch: LaunchOp) -> int:
-    """The most rows that a block can have, a power of two."""
-    return 1 if _checks(launch) else prod(covering(axis.extent.data) for axis in launch.axes)
-
-
-def choose_shape(launch: LaunchOp, target: Target) -> RowShape:
-    """What the model likes best."""
-    sweeps, vector = _sweeps(launch), widest_vector(launch)
-    loads = [op for sweep in sweeps for op in sweep.walk() if isinstance(op, LoadOp)]
-    lengths = [sweep.extent.data for sweep in sweeps]
-    room = most_rows(launch)
-    known = all(isinstance(length, int) for length in lengths)
-    least = max(WARP // room, 2) if known else WARP
-    while vector > 1 and max(map(trips, lengths)) < least * vector:
-        vector //= 2
-    rows = Rows(
-        count=prod(trips(axis.extent.data) for axis in launch.axes),
-        length=max(map(trips, lengths)),
-        sweeps=len(sweeps),
-        reductions=sum(len(sweep.res) for sweep in sweeps),
-        vector=vector,
-        element_bytes=max((storage_bytes(load.result.type) for load in loads), default=4),
-    )
-    lanes = choose_lanes(rows, target, least)
-    return RowShape(lanes, min(rows_per_block(rows.count, lanes, target), room), vector)
 
 
 # --------------------------------------------------------------------------- the rewriting
@@ -261,6 +178,9 @@ def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> La
     schedule = ScheduleAttr(threads=shape.threads)
     if shape.vector > 1:
         schedule = schedule.with_choices(vector=shape.vector)
+    for later in ("keep", "transport"):
+        if launch.schedule is not None and (word := launch.schedule.word(later)) is not None:
+            schedule = schedule.with_choices(**{later: word})
     splits = split_rows(launch.extents(Level.THREAD), shape.rows)
     new, ends, counters = partition(launch, splits, schedule)
     axes = list(new.axes)
@@ -379,19 +299,19 @@ class CooperativeReducePass(ModulePass):
                     self._apply(kernel.sym_name.data, launch, target)
 
     def _shape(self, launch: LaunchOp, target: Target) -> RowShape:
-        """The shape of the model with what the options say, as far as it can be done."""
-        best = choose_shape(launch, target)
-        lanes = self.lanes or best.lanes
+        """The shape of the model with what the options and the schedule say, as far as it can be done."""
+        best, schedule = choose_shape(launch, target), launch.schedule or ScheduleAttr()
+        lanes = self.lanes or schedule.get("lanes") or best.lanes
         rows = min(self.rows or best.rows, most_rows(launch), MAX_THREADS // lanes)
-        vector = min(self.vector or best.vector, widest_vector(launch))
-        return RowShape(lanes, rows, vector)
+        vector = self.vector or schedule.get("vector") or best.vector
+        return RowShape(lanes, rows, min(vector, widest_vector(launch)))
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         reason = decline_reason(launch, target)
         if reason is not None:
             record(self.name, name, False, reason, launch)
             return
-        longest = max((sweep.extent.data for sweep in _sweeps(launch)), key=trips)
+        longest = max((sweep.extent.data for sweep in sweeps_of(launch)), key=trips)
         shape = self._shape(launch, target)
         location = launch.location
         cooperate(launch, shape)

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from ...analysis.targets import BLOCK_RESERVE, Target, get_target
+from ...analysis.tilings import ASYNC_BUFFERS, BUFFERED_BLOCKS, SYNC_BUFFERS
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.mbarriers import BARRIER_BYTES
 from ...dialects.scalars import storage_bytes
@@ -30,12 +31,6 @@ from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import MAX_BUFFERS, LaunchOp, StageOp
 from ..decisions import record
-
-ASYNC_BUFFERS, SYNC_BUFFERS = 3, 2
-"""Buffers where the schedule says nothing."""
-
-BLOCKS = 2
-"""Blocks that are to run on a multiprocessor at a time, so that one computes while the other waits."""
 
 
 def slab_bytes(stage: StageOp) -> int:
@@ -68,7 +63,7 @@ def choose_buffers(
         return asked if asked > 1 else "the schedule says 1 buffer"
     is_async = any(stage.transport is not Transport.SYNC for stage in stages)
     most = ASYNC_BUFFERS if is_async else SYNC_BUFFERS
-    share = target.shared_bytes // BLOCKS - BLOCK_RESERVE
+    share = target.shared_bytes // BUFFERED_BLOCKS - BLOCK_RESERVE
     count = min(most, share // size, most if chunks is None else chunks)
     if count > 1:
         return count

@@ -8,8 +8,8 @@ becomes
     %s = ... loop.for %k = 0 to 8 reduce(add) -> f32 { ... %kept[%k] ... }
     loop.for %j = 0 to 8 { ... %kept[%j] ... }
 
-Registers have no addresses, so the loops around such a load are to be unrolled. `stage=true` copies the row
-to the scratchpad instead, if a block has one row.
+Registers have no addresses, so the loops around such a load are to be unrolled. Where the schedule says
+`keep = shared`, or with `stage=true`, the block copies the row to the scratchpad instead, if it has one row.
 
 Declined are CPU targets, launches whose threads do not share sweeps, elements that one sweep alone reads,
 rows that need more registers than a thread can spare, and with `stage` rows that the scratchpad cannot hold.
@@ -36,6 +36,7 @@ from ...dialects.affine import ZERO, product
 from ...dialects.kernel import MAX_STATIC_SHARED_BYTES
 from ...dialects.loop import ForOp, KernelOp, LoadOp, RegistersOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import Kept
 from ...dialects.sizes import shape_of, static_extent
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ..decisions import record
@@ -268,6 +269,12 @@ def stage(rows: Sequence[list[_Site]], launch: LaunchOp) -> str | int:
     return size
 
 
+def _keeps_in(launch: LaunchOp) -> Kept | None:
+    """Where the schedule wants rows kept, if it says so."""
+    word = None if launch.schedule is None else launch.schedule.word("keep")
+    return None if word is None else Kept(word)
+
+
 @dataclass(frozen=True)
 class KeepRowsPass(ModulePass):
     """Keep what several sweeps of a launch read in registers, or if asked in the scratchpad."""
@@ -281,21 +288,24 @@ class KeepRowsPass(ModulePass):
         gpu = get_target(self.target).is_gpu
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                reason = self._apply(launch) if gpu else "a CPU has its rows in its cache"
+                staged = self.stage or _keeps_in(launch) is Kept.SHARED
+                reason = self._apply(launch, staged) if gpu else "a CPU has its rows in its cache"
                 fired = isinstance(reason, int)
                 if fired:
-                    where = "bytes of the scratchpad" if self.stage else "registers"
+                    where = "bytes of the scratchpad" if staged else "registers"
                     reason = f"rows are kept in {reason} {where}"
                 record(self.name, kernel.sym_name.data, fired, str(reason), launch)
 
-    def _apply(self, launch: LaunchOp) -> str | int:
+    def _apply(self, launch: LaunchOp, staged: bool) -> str | int:
         """Keep the rows of a launch; gives in how many registers or bytes, or why not."""
         if launch.schedule is None or launch.schedule.get("threads") is None:
             return "its threads do not share sweeps"
+        if _keeps_in(launch) is Kept.NOWHERE:
+            return "the schedule keeps nothing"
         rows = find_rows(launch)
         if not rows:
             return "no element is read by more than one sweep"
-        if self.stage:
+        if staged:
             return stage(rows, launch)
         threads = static_extent(launch.num_threads)
         spare = min(MOST_KEPT, REGISTER_FILE // threads // 2)

@@ -28,8 +28,7 @@ from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 
 PADS = (0, 1, 2, 4, 8)
-"""Elements that a row may be longer."""
-
+"""Elements that a row may be longer, up to `PADDING` of the model."""
 
 COPY_TURNS = 4
 """Turns that one asynchronous copy of a warp counts as, with its address and its condition."""

@@ -8,12 +8,22 @@ machine at once runs in waves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log2
+from math import log2, prod
 
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+
+from ...analysis.cost import trips
 from ...analysis.targets import Target
+from ...analysis.vectors import vector_width
 from ...dialects.kernel import WARP
-from ...dialects.tile import MAX_THREADS
+from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp
+from ...dialects.scalars import storage_bytes
+from ...dialects.sizes import Extent
+from ...dialects.tile import MAX_THREADS, LaunchOp
+from .blockify_launch import Split, parts_of
 
 LATENCY = 600
 """Cycles until a load from global memory arrives."""
@@ -85,3 +95,91 @@ def rows_per_block(count: int, lanes: int, target: Target) -> int:
     while rows * 2 * lanes <= BLOCK and count >= rows * 2 * target.processors:
         rows *= 2
     return rows
+
+
+# --------------------------------------------------------------------------- launches
+
+
+def sweeps_of(launch: LaunchOp) -> list[ForOp]:
+    """The loops of a launch's body."""
+    return [op for op in launch.body.block.ops if isinstance(op, ForOp)]
+
+
+def between(launch: LaunchOp) -> list[Operation]:
+    """What stands between the sweeps and is no store."""
+    return [op for op in launch.body.block.ops if not isinstance(op, ForOp | StoreOp)]
+
+
+def checks(launch: LaunchOp) -> bool:
+    """Whether something between the sweeps must not run for rows past the last one."""
+    return any(isinstance(op, CheckedIndexOp | AssertOp | scf.IfOp) for op in between(launch))
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """`lanes` threads share a row, a block has `rows`, a thread takes `vector` neighbours at once."""
+
+    lanes: int
+    rows: int = 1
+    vector: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.lanes * self.rows
+
+
+def covering(extent: Extent) -> int:
+    """The least power of two that covers an extent, or its hint."""
+    return 1 << (max(trips(extent), 1) - 1).bit_length()
+
+
+def split_rows(extents: Sequence[Extent], rows: int) -> list[Split]:
+    """Share axes out so that a block has `rows` points, a power of two along each, innermost first."""
+    splits: list[Split] = []
+    for extent in reversed(extents):
+        size = min(covering(extent), rows)
+        rows //= size
+        splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
+    return splits[::-1]
+
+
+def widest_vector(launch: LaunchOp) -> int:
+    """The most neighbours that every sweep of a launch can access at once; a row has two vectors."""
+    widths: list[int] = []
+    for sweep in sweeps_of(launch):
+        extent = sweep.extent.data
+        width = vector_width(sweep.induction_var, sweep.body.block)
+        if not isinstance(width, int) or not isinstance(extent, int):
+            return 1
+        while extent % width or extent <= width:
+            width //= 2
+        widths.append(width)
+    return min(widths)
+
+
+def most_rows(launch: LaunchOp) -> int:
+    """The most rows that a block can have, a power of two."""
+    return 1 if checks(launch) else prod(covering(axis.extent.data) for axis in launch.axes)
+
+
+def choose_shape(launch: LaunchOp, target: Target) -> RowShape:
+    """What the model likes best."""
+    sweeps, vector = sweeps_of(launch), widest_vector(launch)
+    loads = [op for sweep in sweeps for op in sweep.walk() if isinstance(op, LoadOp)]
+    lengths = [sweep.extent.data for sweep in sweeps]
+    room = most_rows(launch)
+    known = all(isinstance(length, int) for length in lengths)
+    least = max(WARP // room, 2) if known else WARP
+    while vector > 1 and max(map(trips, lengths)) < least * vector:
+        vector //= 2
+    rows = Rows(
+        count=prod(trips(axis.extent.data) for axis in launch.axes),
+        length=max(map(trips, lengths)),
+        sweeps=len(sweeps),
+        reductions=sum(len(sweep.res) for sweep in sweeps),
+        vector=vector,
+        element_bytes=max((storage_bytes(load.result.type) for load in loads), default=4),
+    )
+    lanes = choose_lanes(rows, target, least)
+    return RowShape(lanes, min(rows_per_block(rows.count, lanes, target), room), vector)

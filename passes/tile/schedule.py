@@ -7,7 +7,7 @@ becomes
                                 thread_m = 4, thread_n = 8>) { ... }
 
 The passes after it carry the schedule out. What it leaves open they decide by themselves: a launch that is no
-contraction gets no schedule here, and neither does one on a CPU. `analysis/tilings.py` has the model that
+contraction gets only what is asked for, and one on a CPU nothing. `analysis/tilings.py` has the model that
 decides. Any choice may be asked for as an option: `schedule{target=sm_80 block_m=16}`. What a kernel cannot
 have as it is asked for, it does not get: the reason is recorded, and the model decides.
 """
@@ -25,7 +25,7 @@ from ...analysis.cost import hints_of
 from ...analysis.targets import Target, get_target
 from ...analysis.tilings import Problem, Tiling, choose, misfit, problem_of
 from ...dialects.loop import KernelOp
-from ...dialects.schedule import CHOICES, ScheduleAttr
+from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
 from ..decisions import record
@@ -67,14 +67,18 @@ class SchedulePass(ModulePass):
     split_k: int | None = None
     stages: int | None = None
     transport: str | None = None
+    lanes: int | None = None
+    vector: int | None = None
+    keep: str | None = None
 
     def __post_init__(self):
         for choice, value in self.asked.items():
-            if value < CHOICES[choice].least:
-                raise UsageError(f"schedule: {choice} is {CHOICES[choice].least} or more")
-        words = CHOICES["transport"].values
-        if self.transport not in (None, *words):
-            raise UsageError(f"schedule: transport is one of {', '.join(words)}")
+            if not CHOICES[choice].allows(value):
+                raise UsageError(f"schedule: {choice} is {CHOICES[choice].said}")
+        for choice, value in (("transport", self.transport), ("keep", self.keep)):
+            words = CHOICES[choice].values
+            if value not in (None, *words):
+                raise UsageError(f"schedule: {choice} is one of {', '.join(words)}")
         if (reason := misfit(self.asked)) is not None:
             raise UsageError(f"schedule: {reason}")
 
@@ -88,6 +92,14 @@ class SchedulePass(ModulePass):
     def copies(self) -> dict[str, int | str]:
         """The choices asked for that any tiling can have."""
         values = {"stages": self.stages, "transport": self.transport}
+        return {choice: value for choice, value in values.items() if value is not None}
+
+    @property
+    def rows(self) -> dict[str, int | str]:
+        """The choices asked for that kernels without a contraction have."""
+        values = {"lanes": self.lanes, "vector": self.vector, "keep": self.keep}
+        if self.keep == Kept.SHARED:
+            values["transport"] = self.transport
         return {choice: value for choice, value in values.items() if value is not None}
 
     @classmethod
@@ -123,6 +135,7 @@ class SchedulePass(ModulePass):
         with hints_of(op):
             for name, launch in _launches(op):
                 if (chosen := self._choose(name, launch)) is None:
+                    self._ask(name, launch)
                     continue
                 contraction, best = chosen
                 choices = {**best.choices, **self.copies}
@@ -135,6 +148,14 @@ class SchedulePass(ModulePass):
                     reason += f", K in {best.split_k} parts: {blocks} blocks instead of "
                     reason += f"{blocks // best.split_k} for {processors} multiprocessors"
                 record(self.name, name, True, reason, launch)
+
+    def _ask(self, name: str, launch: LaunchOp) -> None:
+        """Write what is asked of rows and single elements on a launch that is no contraction."""
+        open_ = launch.schedule is None and not launch.is_partitioned
+        if self.rows and open_ and get_target(self.target).is_gpu:
+            launch.schedule = ScheduleAttr(**self.rows)
+            asked = ", ".join(f"{choice} = {value}" for choice, value in self.rows.items())
+            record(self.name, name, True, f"{asked}, as asked", launch)
 
     def _choose(self, name: str, launch: LaunchOp) -> tuple[Contraction, Tiling] | None:
         """The model's choice with what is asked for; without, where this kernel cannot have it."""

@@ -119,8 +119,8 @@ def _replace_test(old: TestOp, new: TestOp) -> None:
 def fold_tests(root: Operation) -> None:
     """Replace the tests below `root` whose result is known, and what depends on them."""
     for test in [op for op in root.walk() if isinstance(op, TestOp)]:
-        if test.parent is None:  # it stood in a branch that is never taken
-            continue
+        if test.parent is None:
+            continue  # it stood in a branch that is not taken
         ranges = operand_ranges(test.operands_)
         left = [e for e in test.exprs if not always_holds(e, ranges)]
         never = any(never_holds(e, ranges) for e in left)

@@ -7,6 +7,18 @@ kernel.func @k() blocks(-1) threads(1) {
 
 // -----
 
+// expected-error@+1 {{indices are computed in i32 or i64, got i16}}
+kernel.func @k() blocks(1) threads(1) index(i16) {
+}
+
+// -----
+
+// expected-error@+1 {{index must be i32 or i64, got f32}}
+kernel.func @k() blocks(1) threads(1) index(f32) {
+}
+
+// -----
+
 // expected-error@+1 {{threads must be between 1 and 1024, got 0}}
 kernel.func @k() blocks(1) threads(0) {
 }

@@ -18,6 +18,10 @@ builtin.module {
     kernel.assert %ok, "a message"
     loop.store %s, %y[%row] : memref<32xf32>
   } attributes {note = "kept"}
+  kernel.func @k_narrow(%y: memref<32xf32>) blocks(32) threads(1) index(i32) {
+    %row = kernel.block_id
+    %lane = kernel.thread_id
+  }
   kernel.func @k_copy(%x: memref<32x256xf32>, %h: memref<8x64xf16>) blocks(32) threads(64) {
     %row = kernel.block_id
     %lane = kernel.thread_id

@@ -175,6 +175,19 @@ func.func @main(%x: tensor<24x37xf32>, %w: tensor<70x37xf32>) -> tensor<24x70xf3
   }
   func.return %y : tensor<24x70xf32>
 }""",
+    # What is left of a condition that no loop can be cut by.
+    "two_conditions": kernel(
+        "12xf32",
+        "12xf32",
+        "%b = 12 : block",
+        1,
+        """
+        %inside = loop.test[%b * 5 mod 12 >= 2, %b * 5 mod 12 < 9]
+        %v = loop.load %in[%b] : memref<12xf32>
+        %zero = arith.constant 0.0 : f32
+        %kept = arith.select %inside, %v, %zero : f32
+        loop.store %kept, %out[%b] : memref<12xf32>""",
+    ),
     # An index that a 32-bit integer cannot hold.
     "huge_index": kernel(
         "64xi64",

@@ -84,6 +84,13 @@ def test_each_stage_is_printed(run, stage):
     assert out.endswith("}\n")
 
 
+def test_machine_code_is_printed(run):
+    code, out, err = run("compile", "-c", RMS_NORM, "--ir", "asm")
+    assert (code, err) == (0, "")
+    assert "k_rms_norm" in out
+    assert "ret" in out
+
+
 def test_the_default_is_the_targets_last_stage(run):
     assert run("compile", "-c", EXP)[1] == run("compile", "-c", EXP, "--ir", "cuda")[1]
     cpu = run("compile", "-c", EXP, "--target", "cpu")[1]

@@ -9,6 +9,7 @@ A fenced block is checked by what it is:
     <!-- insert: PATH after LINE -->    it is inserted into a file of that copy
     <!-- scratch -->                    with ```sh: its commands succeed in that copy
     <!-- example: REASON -->            it is not checked, for REASON
+    <!-- operations: DIALECT -->        not a block: a table of the dialect's operations follows
     ```sh                               each `deplo` or `deplo-opt` command in it succeeds
     ```python with >>>                  a doctest
 
@@ -37,6 +38,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, script
 
+from deplo.dialects import get_all_dialects
 from deplo.passes import PASSES
 from deplo.passes.pipelines import _SEGMENTS as SEGMENTS
 from deplo.tools import deplo
@@ -163,7 +165,7 @@ def run(words: list[str], text: str, directory: Path) -> str:
 def test_every_listing_is_of_a_kind_that_is_checked():
     known = {"from", "fails", "file", "new", "insert", "scratch", "example", "sh", "python"}
     assert not [f"{each} is {each.kind!r}" for each in LISTINGS if each.kind not in known]
-    assert len(of_kind("example")) <= 3
+    assert len(of_kind("example")) <= 4
 
 
 @pytest.mark.parametrize("listing", of_kind("from"), ids=str)
@@ -262,6 +264,27 @@ def test_the_architecture_page_lists_every_pass_and_the_pipelines_it_runs_in():
     assert dict(rows) == segments
 
 
+PAGE_HAS_IT = "; see the dialect's example"
+OPERATIONS = re.compile(
+    r"<!-- operations: (\w+) -->\n(.*?)<!-- end of operations -->\n", re.DOTALL
+)
+
+
+def table_of(dialect: str) -> str:
+    """The operations of a dialect, each with the first sentence that its class says of it."""
+    rows = [
+        f"| `{op.name}` | {op.__doc__.partition(chr(10))[0].replace(PAGE_HAS_IT, '').strip()} |"
+        for op in get_all_dialects()[dialect]().operations
+    ]
+    return "\n".join(["", "| operation | |", "|---|---|", *rows, "", ""])
+
+
+@pytest.mark.parametrize("dialect", ["tensor_ir", "loop", "tile", "kernel", "cuda"])
+def test_the_page_of_a_language_lists_its_operations(dialect):
+    text = (ROOT / f"docs/ir-{dialect.replace('_', '-')}.md").read_text()
+    assert OPERATIONS.findall(text) == [(dialect, table_of(dialect))]
+
+
 @pytest.mark.parametrize(
     ("pattern", "lines", "expected"),
     [
@@ -280,7 +303,16 @@ def test_dots_stand_for_any_lines(pattern, lines, expected):
 
 
 def update() -> None:
-    """Rewrite the listings that are out of date."""
+    """Rewrite the listings and tables that are out of date."""
+    for page in PAGES:
+        text = page.read_text()
+        new = OPERATIONS.sub(
+            lambda m: f"<!-- operations: {m[1]} -->\n{table_of(m[1])}<!-- end of operations -->\n", text
+        )
+        if new != text:
+            page.write_text(new)
+            print(f"{page.name}: tables rewritten")
+            LISTINGS[:] = listings()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         for listing in of_kind("file"):

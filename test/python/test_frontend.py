@@ -390,3 +390,16 @@ def test_misspelt_architectures_and_settings(name, config, message):
     pytest.importorskip("transformers")
     with pytest.raises(UsageError, match=message):
         load_source(name, config=config, layer=0)
+
+
+def test_an_operator_that_a_library_defines_later_is_decomposed() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.deplo_test.twice(x)
+
+    assert capture(torch.neg, (torch.ones(2),)).arguments
+    library = torch.library.Library("deplo_test", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
+    text = str(capture(program, (torch.ones(2),)).module)
+    assert "torch.add" in text
+    assert "torch.call" not in text

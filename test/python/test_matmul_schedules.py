@@ -141,11 +141,12 @@ def test_the_neighbours_of_a_schedule_compute_the_same() -> None:
 def test_what_a_kernel_cannot_have_is_declined_and_what_it_gets_is_printed() -> None:
     module = parse(product(64, 64, 64, transposed=True))
     with recording() as decisions:
-        for each in make_pipeline("loop-to-tile", "sm_90a", "BK=512,BM=32,BN=32"):
+        for each in make_pipeline("loop-to-tile", "sm_90a", "BK=1024,BM=32,BN=32"):
             each.apply(make_context(), module)
     (declined,) = [str(d) for d in decisions if d.pass_name == "schedule" and not d.fired]
-    assert (
-        declined == "schedule: linear: declined: slabs of 131072 bytes exceed the 49152 of a block"
+    assert declined == (
+        "schedule: linear: declined: slabs of 262144 bytes, 264192 when padded, exceed the 232448 "
+        "that a block of sm_90a can have"
     )
     (launch,) = [op for op in module.walk() if isinstance(op, LaunchOp)]
     assert launch.schedule.get("block_k") == 16
@@ -159,6 +160,9 @@ def test_what_a_kernel_cannot_have_is_declined_and_what_it_gets_is_printed() -> 
         ("BM", "'BM' has no value; write BM=16"),
         ("BM=x", "block_m is a number from 1 on, of 9 digits at most, not 'x'"),
         ("FN=0", "thread_n is a number from 1 on, of 9 digits at most, not '0'"),
+        ("lanes=12", "lanes is a power of two, at most 1024, not '12'"),
+        ("vector=64", "vector is a power of two, at most 16, not '64'"),
+        ("keep=there", "keep is one of registers, shared, nowhere, not 'there'"),
         ("BM=8, block_m=8", "block_m is given twice"),
         ("BM=16,FM=3", "thread_m = 3 does not divide block_m = 16"),
         ("BM=64,BN=64,FM=1,FN=1", "blocks of 64 by 64 .* 4096 threads; a block has at most 1024"),

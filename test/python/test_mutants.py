@@ -139,6 +139,8 @@ REGISTER = ("register-tile", "tile.register_tile")
 COMPOSE = ("compose-index-maps", "tensor_ir.compose_index_maps")
 LAYOUT = ("decompose-torch", "torch.layout")
 ARENA = ("assign-arena", "kernel.assign_arena")
+CUDA_INDICES = ("lower-to-cuda", "kernel.cuda_indices")
+INDEX_WIDTH = ("choose-index-width", "kernel.choose_index_width")
 ACCESSES = ("convert-to-llvm", "llvm.accesses")
 
 ELIDE = ("elide-barriers", "kernel.elide_barriers")
@@ -213,16 +215,16 @@ MUTANTS = {
         *LOOPS, 'wide, limit, "ult"', 'wide, limit, "ugt"', ("embedding",)
     ),
     "strides swapped": Mutant(
-        *CUDA,
+        *CUDA_INDICES,
         "linearize(exprs, shape_of(memref.type))",
         "linearize(exprs, shape_of(memref.type)[::-1])",
         ("cat_transposed",),
     ),
     "a negative index is divided as C++ does": Mutant(
-        *CUDA, "shift = -(low // rhs.value)", "shift = 0", ("negative_dividend",)
+        *CUDA_INDICES, "shift = -(low // rhs.value)", "shift = 0", ("negative_dividend",)
     ),
     "32-bit indices where they do not fit": Mutant(
-        *CUDA, "*numbers]) < limit", "*numbers]) < limit * limit", ("huge_index",)
+        *INDEX_WIDTH, "if most >= LIMIT)", "if most >= LIMIT * LIMIT)", ("huge_index",)
     ),
     "sums of integers are not computed unsigned": Mutant(
         *SCALARS, "a.type.width.data < 32", "a.type.width.data <= 64", ("int32_wraps",)
@@ -429,9 +431,9 @@ MUTANTS = {
         ("cat_transposed",),
         "cpu",
     ),
-    "native: < for <=": Mutant(*ACCESSES, '"sge", zero', '"sgt", zero', ("pad",), "cpu"),
+    "native: < for <=": Mutant(*ACCESSES, '"sge", zero', '"sgt", zero', ("two_conditions",), "cpu"),
     "native: the second condition is forgotten": Mutant(
-        *ACCESSES, "for each in tests[1:]", "for each in tests[2:]", ("pad",), "cpu"
+        *ACCESSES, "for each in tests[1:]", "for each in tests[2:]", ("two_conditions",), "cpu"
     ),
     "native: a negative index is divided towards zero": Mutant(
         *ACCESSES,

@@ -61,10 +61,10 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *, CUtensorMapDataType, int, void *,
 """
 
 
-def source_of(code: str, target: str = "sm_90a") -> str:
+def source_of(code: str, target: str = "sm_90a", schedule: str = "") -> str:
     source = load_source(None, code=code, config="", layer=None, seq_len=8)
     captured = capture(source.program, source.args, source.kwargs)
-    return standalone_source(Program(captured, get_target(target)), source, code)
+    return standalone_source(Program(captured, get_target(target), schedule), source, code)
 
 
 def run_on_cpu(text: str, tmp_path) -> subprocess.CompletedProcess:
@@ -127,12 +127,28 @@ def test_the_name_of_a_program_stays_in_its_comment():
     assert "system(1)" not in "\n".join(text.splitlines()[1:])
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
-def test_nvcc_builds_a_source(target, tmp_path):
+GELU = "x=torch.randn(32,18944);0.5*x*(1+torch.tanh(0.797*(x+0.044*x*x*x)))"
+RMS_NORM = "torch.nn.RMSNorm(2048)(torch.randn(1,32,2048))"
+LINEAR = "torch.nn.Linear(3584,3584,bias=False)(torch.randn(512,3584))"
+TILES = "BM=16,BN=16,FM=2,FN=2,transport"
+
+
+@pytest.mark.parametrize(
+    ("code", "target", "schedule"),
+    [
+        (GELU, "sm_120", ""),
+        (RMS_NORM, "sm_120", "lanes=256,vector=1,keep=shared"),
+        (LINEAR, "sm_80", f"{TILES}=cp_async"),
+        (LINEAR, "sm_120", f"{TILES}=tma"),
+        ("nn.Linear(33,65)(torch.randn(7,33))", "sm_80", ""),
+    ],
+)
+def test_nvcc_builds_a_source(code, target, schedule, tmp_path):
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc")
-    (tmp_path / "k.cu").write_text(source_of("nn.Linear(33,65)(torch.randn(7,33))", target))
+    (tmp_path / "k.cu").write_text(source_of(code, target, schedule))
     command = ["nvcc", f"-arch={target}", "-o", "k", "k.cu"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr
+    assert (tmp_path / "k").stat().st_size > 0

@@ -93,3 +93,12 @@ func.func @found(%x: memref<32xf32>) -> memref<32xf32> {
   kernel.launch @h(%b, %c) blocks(1) threads(1) : memref<?xf32, #sym.extents<s0>>, memref<32xf32>
   func.return %c : memref<32xf32>
 }
+
+// -----
+
+// REMARK: remark: assign-arena: returned: declined: every buffer is returned, or what PyTorch is called with or says the size of
+func.func @returned(%x: memref<32xf32>) -> memref<32xf32> {
+  %a = kernel.alloc : memref<32xf32>
+  kernel.launch @f(%x, %a) blocks(1) threads(1) : memref<32xf32>, memref<32xf32>
+  func.return %a : memref<32xf32>
+}

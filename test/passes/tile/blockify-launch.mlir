@@ -228,7 +228,7 @@ func.func @main() -> tensor<500xi64> {
 // CPU:      tile.launch (%i_block = (s0 - 1) floordiv 8 + 1 : block)
 // CPU-NEXT:   loop.for %i_serial = 0 to 8 {
 // CPU-NEXT:     %[[in:.+]] = loop.test[%i_block * 8 + %i_serial < s0]
-// REMARK: remark: blockify-launch: rows: (s0 - 1) floordiv 8 + 1 blocks of 8 threads
+// REMARK: remark: blockify-launch: rows: (s0 - 1) floordiv 8 + 1 blocks of 8 threads; no vectors: the body has loops
 func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>>
     attributes {sym.sizes = [#sym.size<"batch", 1, 64, hint = 8>, #sym.size<"seq", 2, 4096, hint = 100>]} {
   %y = loop.kernel @rows(%x) : (tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #sym.extents<s0>> {
@@ -242,4 +242,59 @@ func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #s
     }
   }
   func.return %y : tensor<?x1xf32, #sym.extents<s0>>
+}
+
+// -----
+
+// REMARK: remark: blockify-launch: one: 1 blocks of 1 threads; no vectors: there is one element
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %y = loop.kernel @one(%x) : (tensor<f32>) -> tensor<f32> {
+  ^bb0(%in: memref<f32>, %out: memref<f32>):
+    tile.launch () {
+      %v = loop.load %in[] : memref<f32>
+      %n = arith.negf %v : f32
+      loop.store %n, %out[] : memref<f32>
+    }
+  }
+  func.return %y : tensor<f32>
+}
+
+// -----
+
+// A schedule says which rows and columns a block computes; K is chunked already.
+// CHECK-LABEL: loop.kernel @product
+// CHECK:         tile.launch (%i_block = 3 : block, %j_block = 2 : block, %i_thread = 16 : thread, %j_thread = 32 : thread)
+// REMARK: remark: blockify-launch: product: 6 blocks as the schedule says
+func.func @main(%x: tensor<40x32xf32>, %w: tensor<64x32xf32>) -> tensor<40x64xf32> {
+  %y = loop.kernel @product(%x, %w) : (tensor<40x32xf32>, tensor<64x32xf32>) -> tensor<40x64xf32> {
+  ^bb0(%x: memref<40x32xf32>, %w: memref<64x32xf32>, %out: memref<40x64xf32>):
+    tile.launch (%i = 40 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 32, thread_m = 1, thread_n = 1>) {
+      %s = loop.for %k = 0 to 32 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<40x32xf32>
+        %q = loop.load %w[%j, %k] : memref<64x32xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<40x64xf32>
+    }
+  }
+  func.return %y : tensor<40x64xf32>
+}
+
+// -----
+
+// The schedule asks for single elements, where the model would take vectors.
+// CHECK-LABEL: loop.kernel @single
+// CHECK:         tile.launch (%i_block = 4096 : block, %i_thread = 256 : thread) schedule(#tile.schedule<threads = 256>)
+// REMARK: remark: blockify-launch: single: 4096 blocks of 256 threads; no vectors: the schedule says so
+func.func @main(%x: tensor<1048576xf32>) -> tensor<1048576xf32> {
+  %y = loop.kernel @single(%x) : (tensor<1048576xf32>) -> tensor<1048576xf32> {
+  ^bb0(%in: memref<1048576xf32>, %out: memref<1048576xf32>):
+    tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<vector = 1>) {
+      %v = loop.load %in[%i] : memref<1048576xf32>
+      %n = arith.negf %v : f32
+      loop.store %n, %out[%i] : memref<1048576xf32>
+    }
+  }
+  func.return %y : tensor<1048576xf32>
 }

@@ -248,3 +248,21 @@ func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #s
   }
   func.return %y : tensor<?x1xf32, #sym.extents<s0>>
 }
+
+// -----
+
+// Declined: six elements, seven apart.
+// REMARK: remark: cooperative-reduce: strided: declined: the longest sweep has 6 iterations, which are not neighbours in memory
+func.func @main(%x: tensor<6x7xf32>) -> tensor<3xf32> {
+  %y = loop.kernel @strided(%x) : (tensor<6x7xf32>) -> tensor<3xf32> {
+  ^bb0(%in: memref<6x7xf32>, %out: memref<3xf32>):
+    tile.launch (%i = 3 : thread) {
+      %s = loop.for %k = 0 to 6 reduce(max) -> f32 {
+        %v = loop.load %in[%k, %i * 2] : memref<6x7xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i] : memref<3xf32>
+    }
+  }
+  func.return %y : tensor<3xf32>
+}

@@ -152,3 +152,67 @@ func.func @main(%x: tensor<2x16384xf32>) -> (tensor<2x32xf32>, tensor<2x16384xf3
   }
   func.return %0, %1, %2 : tensor<2x32xf32>, tensor<2x16384xf32>, tensor<2x4xf32>
 }
+
+// -----
+
+// STAGED: remark: keep-rows: prefix: declined: the length of a row is not known
+func.func @main(%x: tensor<2x?xf32, #sym.extents<s0>>) -> tensor<2x64xf32>
+    attributes {sym.sizes = [#sym.size<"seq", 64, 4096, hint = 100>]} {
+  %0 = loop.kernel @prefix(%x) : (tensor<2x?xf32, #sym.extents<s0>>) -> tensor<2x64xf32> {
+  ^bb0(%in: memref<2x?xf32, #sym.extents<s0>>, %out: memref<2x64xf32>):
+    tile.launch (%i = 2 : block, %lane = 32 : thread) schedule(#tile.schedule<threads = 32>) {
+      %p = loop.for %k = 0 to 2 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k * 32 + %lane] : memref<2x?xf32, #sym.extents<s0>>
+        loop.yield %v : f32
+      }
+      %s = tile.combine add %p over(%lane) : f32
+      loop.for %j = 0 to 2 {
+        %v = loop.load %in[%i, %j * 32 + %lane] : memref<2x?xf32, #sym.extents<s0>>
+        %n = arith.subf %v, %s : f32
+        loop.store %n, %out[%i, %j * 32 + %lane] : memref<2x64xf32>
+      }
+    }
+  }
+  func.return %0 : tensor<2x64xf32>
+}
+
+// -----
+
+// The schedule says where: in shared memory, or nowhere.
+// CHECK-LABEL: loop.kernel @shared
+// CHECK:         %x_smem = tile.stage %x[%i, 0]
+// REMARK: remark: keep-rows: shared: rows are kept in 256 bytes of the scratchpad
+// REMARK: remark: keep-rows: nowhere: declined: the schedule keeps nothing
+func.func @main(%x: tensor<2x64xf32>) -> (tensor<2x64xf32>, tensor<2x64xf32>) {
+  %0 = loop.kernel @shared(%x) : (tensor<2x64xf32>) -> tensor<2x64xf32> {
+  ^bb0(%x: memref<2x64xf32>, %out: memref<2x64xf32>):
+    tile.launch (%i = 2 : block, %lane = 32 : thread) schedule(#tile.schedule<threads = 32, keep = shared>) {
+      %p = loop.for %k = 0 to 2 reduce(add) -> f32 {
+        %v = loop.load %x[%i, %k * 32 + %lane] : memref<2x64xf32>
+        loop.yield %v : f32
+      }
+      %s = tile.combine add %p over(%lane) : f32
+      loop.for %j = 0 to 2 {
+        %v = loop.load %x[%i, %j * 32 + %lane] : memref<2x64xf32>
+        %n = arith.subf %v, %s : f32
+        loop.store %n, %out[%i, %j * 32 + %lane] : memref<2x64xf32>
+      }
+    }
+  }
+  %1 = loop.kernel @nowhere(%0) : (tensor<2x64xf32>) -> tensor<2x64xf32> {
+  ^bb0(%x: memref<2x64xf32>, %out: memref<2x64xf32>):
+    tile.launch (%i = 2 : block, %lane = 32 : thread) schedule(#tile.schedule<threads = 32, keep = nowhere>) {
+      %p = loop.for %k = 0 to 2 reduce(add) -> f32 {
+        %v = loop.load %x[%i, %k * 32 + %lane] : memref<2x64xf32>
+        loop.yield %v : f32
+      }
+      %s = tile.combine add %p over(%lane) : f32
+      loop.for %j = 0 to 2 {
+        %v = loop.load %x[%i, %j * 32 + %lane] : memref<2x64xf32>
+        %n = arith.subf %v, %s : f32
+        loop.store %n, %out[%i, %j * 32 + %lane] : memref<2x64xf32>
+      }
+    }
+  }
+  func.return %0, %1 : tensor<2x64xf32>, tensor<2x64xf32>
+}

@@ -1,5 +1,9 @@
 // RUN: deplo-opt %s -p schedule --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p 'schedule{block_m=16 block_n=16 thread_m=2 thread_n=2},schedule' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'schedule{thread_m=16 thread_n=16}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=LARGE
+// RUN: deplo-opt %s -p 'schedule{block_k=1024 block_m=64 block_n=64}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DEEP
+// RUN: not deplo-opt %s -p 'schedule{block_m=16 thread_m=3}' 2>&1 | FileCheck %s --check-prefix=THIRDS
+// RUN: not deplo-opt %s -p 'schedule{block_m=64 block_n=64 thread_m=1 thread_n=1}' 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: deplo-opt %s -p 'schedule{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 
 // x @ W^T: the model chooses, options override it, and what is decided stays.
@@ -8,6 +12,10 @@
 // CHECK-SAME:      block_m = 64, block_n = 128, block_k = 16, thread_m = 8, thread_n = 8>)
 // REMARK: remark: schedule: linear: blocks of 16 by 16, threads of 2 by 2
 // REMARK: remark: schedule: linear: declined: it has a schedule already
+// LARGE: remark: schedule: linear: declined: threads of 256 sums need about 440 registers; {{.*}} threads of sm_90a have {{.*}} each
+// DEEP: remark: schedule: linear: declined: slabs of 524288 bytes, 528384 when padded, exceed the 232448 that a block of sm_90a can have
+// THIRDS: error: {{.*}}schedule: thread_m = 3 does not divide block_m = 16
+// MANY: error: {{.*}}schedule: blocks of 64 by 64 with threads of 1 by 1 have 4096 threads; a block has at most 1024
 // CPU: remark: schedule: linear: declined: a CPU's schedule is decided by the passes that carry it out
 func.func @main(%x: tensor<512x3584xf32>, %w: tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
   %y = loop.kernel @linear(%x, %w) : (tensor<512x3584xf32>, tensor<3584x3584xf32>) -> tensor<512x3584xf32> {

@@ -200,3 +200,38 @@ func.func @main(%x: tensor<8xf32>, %d: tensor<?xf32, #sym.extents<s0>>) -> (tens
   }
   func.return %p, %q, %r, %s, %u, %t : tensor<8xf32>, tensor<1xf32>, tensor<?xf32, #sym.extents<s0>>, tensor<8xf32>, tensor<8xf32>, tensor<96xf32>
 }
+
+// -----
+
+// Six places to cut are too many.
+// REMARK: remark: split-loops: places: declined: j: it would become 7 loops
+func.func @main(%x: tensor<8xi64>) -> tensor<8xi64> {
+  %z = loop.kernel @places(%x) : (tensor<8xi64>) -> tensor<8xi64> {
+  ^bb0(%a: memref<8xi64>, %out: memref<8xi64>):
+    tile.launch () schedule(#tile.schedule<serial = 8>) {
+      loop.for %j = 0 to 8 {
+        %0 = loop.load %a[%j] : memref<8xi64>
+        %c1 = loop.test [%j < 1]
+        %c2 = loop.test [%j < 2]
+        %c3 = loop.test [%j < 3]
+        %c4 = loop.test [%j < 4]
+        %c5 = loop.test [%j < 5]
+        %c6 = loop.test [%j < 6]
+        %v1 = arith.extui %c1 : i1 to i64
+        %v2 = arith.extui %c2 : i1 to i64
+        %v3 = arith.extui %c3 : i1 to i64
+        %v4 = arith.extui %c4 : i1 to i64
+        %v5 = arith.extui %c5 : i1 to i64
+        %v6 = arith.extui %c6 : i1 to i64
+        %s1 = arith.addi %v1, %v2 : i64
+        %s2 = arith.addi %s1, %v3 : i64
+        %s3 = arith.addi %s2, %v4 : i64
+        %s4 = arith.addi %s3, %v5 : i64
+        %s5 = arith.addi %s4, %v6 : i64
+        %s = arith.addi %s5, %0 : i64
+        loop.store %s, %out[%j] : memref<8xi64>
+      }
+    }
+  }
+  func.return %z : tensor<8xi64>
+}

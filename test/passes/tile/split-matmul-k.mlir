@@ -138,3 +138,38 @@ func.func @main(%x: tensor<64x70xf32>, %w: tensor<64x70xf32>, %b: tensor<64xf32>
   }
   func.return %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// -----
+
+// What is not added atomically: a type that no instruction adds, and what is stored beside the sum.
+// REASON: remark: split-matmul-k: small: declined: i8 is not added atomically
+// REASON: remark: split-matmul-k: beside: declined: it stores what is no sum of the parts
+func.func @main(%x: tensor<64x64xi8>, %w: tensor<64x64xi8>, %f: tensor<64x64xf32>) -> (tensor<64x64xi8>, tensor<64x64xf32>, tensor<64x64xf32>) {
+  %y = loop.kernel @small(%x, %w) : (tensor<64x64xi8>, tensor<64x64xi8>) -> tensor<64x64xi8> {
+  ^bb0(%x: memref<64x64xi8>, %w: memref<64x64xi8>, %out: memref<64x64xi8>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 32, block_n = 32, block_k = 16, thread_m = 4, thread_n = 4, split_k = 2>) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> i8 {
+        %p = loop.load %x[%i, %k] : memref<64x64xi8>
+        %q = loop.load %w[%j, %k] : memref<64x64xi8>
+        %r = arith.muli %p, %q : i8
+        loop.yield %r : i8
+      }
+      loop.store %s, %out[%i, %j] : memref<64x64xi8>
+    }
+  }
+  %z:2 = loop.kernel @beside(%f) : (tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  ^bb0(%f: memref<64x64xf32>, %out: memref<64x64xf32>, %copy: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 32, block_n = 32, block_k = 16, thread_m = 4, thread_n = 4, split_k = 2>) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %f[%i, %k] : memref<64x64xf32>
+        %q = loop.load %f[%j, %k] : memref<64x64xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<64x64xf32>
+      %v = loop.load %f[%i, %j] : memref<64x64xf32>
+      loop.store %v, %copy[%i, %j] : memref<64x64xf32>
+    }
+  }
+  func.return %y, %z#0, %z#1 : tensor<64x64xi8>, tensor<64x64xf32>, tensor<64x64xf32>
+}

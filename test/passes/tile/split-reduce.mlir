@@ -161,3 +161,21 @@ func.func @empty(%x: tensor<40000x0xf32>) -> tensor<0xf32> {
   }
   func.return %y : tensor<0xf32>
 }
+
+// -----
+
+// REMARK: remark: split-reduce: dynamic: declined: an extent is not known
+func.func @dynamic(%x: tensor<?xf32, #sym.extents<s0>>) -> tensor<f32>
+    attributes {sym.sizes = [#sym.size<"seq", 2, 1000000, hint = 40000>]} {
+  %y = loop.kernel @dynamic(%x) : (tensor<?xf32, #sym.extents<s0>>) -> tensor<f32> {
+  ^bb0(%in: memref<?xf32, #sym.extents<s0>>, %out: memref<f32>):
+    tile.launch () {
+      %s = loop.for %k = 0 to s0 reduce(add) -> f32 {
+        %v = loop.load %in[%k] : memref<?xf32, #sym.extents<s0>>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[] : memref<f32>
+    }
+  }
+  func.return %y : tensor<f32>
+}

@@ -18,7 +18,7 @@
 // RUN: FileCheck %s --check-prefix=INTERNAL < %t/internal
 // INTERNAL: error: internal error in pass 'apply-individual-rewrite': ValueError:
 // INTERNAL-NOT: Traceback
-// INTERNAL: note: a reproducer is in {{.*}}deplo-repro-{{[0-9a-f]+}}; run it with deplo-opt --run-reproducer
+// INTERNAL: note: a reproducer is in {{.*}}deplo-repro-{{[0-9a-f]+}}; run it with deplo repro
 // RUN: cat %t/deplo-repro-*/input.mlir | FileCheck %s --check-prefix=DIRECTORY
 // DIRECTORY: // configuration: --pass-pipeline='builtin.module(cse,apply-individual-rewrite{
 // RUN: grep -q xdsl %t/deplo-repro-*/env.json

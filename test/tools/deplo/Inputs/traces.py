@@ -8,6 +8,11 @@ from deplo.tools.deplo import run
 PROGRAMS = {
     "gelu": ["x=torch.randn(32,18944);0.5*x*(1+torch.tanh(0.797*(x+0.044*x*x*x)))"],
     "rms_norm": ["torch.nn.RMSNorm(2048)(torch.randn(1,32,2048))"],
+    "rms_norm staged": [
+        "torch.nn.RMSNorm(2048)(torch.randn(1,32,2048))",
+        "--schedule",
+        "lanes=256,vector=1,keep=shared",
+    ],
     "linear": [
         "nn.Linear(3584,3584,bias=False)(torch.randn(512,3584))",
         "--schedule",
@@ -17,6 +22,13 @@ PROGRAMS = {
         "nn.Linear(3584,3584,bias=False)(torch.randn(512,3584))",
         "--schedule",
         "BM=16,BN=16,FM=2,FN=2,transport=tma",
+    ],
+    "linear for sm_80": [
+        "nn.Linear(3584,3584,bias=False)(torch.randn(512,3584))",
+        "--schedule",
+        "BM=16,BN=16,FM=2,FN=2,transport=tma",
+        "--target",
+        "sm_80",
     ],
     "few rows": ["nn.Linear(3584,512,bias=False)(torch.randn(32,3584))"],
     "swiglu": [
