@@ -73,6 +73,7 @@ from .loop_access import (
     StoreOp,
     TestOp,
 )
+from .loop_transpose import TransposeOp
 from .scalars import Combiner, CombinerAttr, verify_combiner, verify_element
 from .sizes import Extent, ExtentAttr, memref_of, parse_extent, print_extent, shape_of
 
@@ -342,6 +343,7 @@ Loop = Dialect(
         CheckedIndexOp,
         AssertOp,
         RegistersOp,
+        TransposeOp,
         YieldOp,
         ForOp,
         KernelOp,

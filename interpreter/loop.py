@@ -35,6 +35,7 @@ from ..dialects.loop import (
     TestOp,
     YieldOp,
 )
+from ..dialects.loop_transpose import TransposeOp
 from ..dialects.scalars import Combiner, identity
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
@@ -147,6 +148,8 @@ class LoopMachine:
                 self._combine(op)
             case RegistersOp():
                 self._registers(op)
+            case TransposeOp():
+                self._transpose(op)
             case _:
                 self.values[op.results[0]] = self._compute(op)
 
@@ -416,6 +419,24 @@ class LoopMachine:
         self.buffers[op.slab] = Buffer(
             np.where(inside, copied, np.zeros((), copied.dtype)), lanes=depth
         )
+
+    def _transpose(self, op: TransposeOp) -> None:
+        source = self.buffers[op.source].elements()
+        shape = (*self.shape, *op.shape)
+        self._require(shape)
+        dims = [self.get(v) for v in op.origin]
+        indices: list[Array] = []
+        for axis, expr in enumerate(op.map.data.results):
+            index = self._align(evaluate_index(expr, dims))[..., None, None]
+            if axis == op.dimension:
+                index = index + np.arange(op.shape[1])
+            elif axis == source.ndim - 1:
+                index = index + np.arange(op.shape[0])[:, None]
+            if np.any((index < 0) | (index >= source.shape[axis])):
+                raise ProgramError(f"{op.location}: 'loop.transpose' copies what is outside")
+            indices.append(index)
+        copied = np.asarray(source[tuple(indices)])
+        self.buffers[op.result] = Buffer(np.broadcast_to(copied, shape), lanes=len(self.shape))
 
     def _combine(self, op: CombineOp) -> None:
         values = self._full(self.get(op.value))

@@ -38,6 +38,7 @@ PASSES = {
     "keep-rows": ".tile.keep_rows:KeepRowsPass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "split-loops": ".tile.split_loops:SplitLoopsPass",
+    "transpose-tiles": ".tile.transpose_tiles:TransposeTilesPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
     "permute-register-tile": ".tile.permute_register_tile:PermuteRegisterTilePass",
     "tma-copy": ".tile.tma_copy:TmaCopyPass",

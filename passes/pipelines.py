@@ -61,6 +61,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "keep-rows{target=$target}",
         "blockify-launch{target=$target}",
         "split-loops{target=$target}",
+        "transpose-tiles{target=$target}",
         "stage-inputs{target=$target}",
         "permute-register-tile",
         "register-tile{target=$target}",

@@ -50,6 +50,14 @@ class Library(Protocol):
         """The address of the first element."""
         ...
 
+    def pointers(self, values: Sequence[Any]) -> list[int]:
+        """The addresses of several arrays."""
+        ...
+
+    def addresses(self, values: Sequence[Any], arguments: Sequence[Argument]) -> list[int] | None:
+        """The addresses of arrays that can be used as they are, or None if `check` is to look at each."""
+        ...
+
 
 def is_torch_tensor(value: object) -> bool:
     """Whether `value` is a torch tensor, told without importing torch."""
@@ -80,6 +88,14 @@ class NumpyLibrary:
         """See `Library.pointer`."""
         return value.ctypes.data
 
+    def pointers(self, values: Sequence[Any]) -> list[int]:
+        """See `Library.pointers`."""
+        return [value.ctypes.data for value in values]
+
+    def addresses(self, values: Sequence[Any], arguments: Sequence[Argument]) -> list[int] | None:
+        """See `Library.addresses`."""
+        return None
+
 
 class TorchLibrary:
     """Tensors of torch on one device, such as `cpu` or `cuda:0`."""
@@ -90,7 +106,8 @@ class TorchLibrary:
         import torch
 
         self._empty: Any = torch.empty
-        self._strided = torch.strided
+        self._strided, self._tensor = torch.strided, torch.Tensor
+        self._parameter = torch.nn.Parameter
         self._device = torch.device(device)
         self._is_cpu = device == "cpu"
         self._dtypes = {name: getattr(torch, dtype) for name, dtype in TORCH_DTYPES.items()}
@@ -98,7 +115,7 @@ class TorchLibrary:
     def check(self, value: Any, argument: Argument) -> Any:
         """See `Library.check`."""
         array = argument.array
-        if not is_torch_tensor(value):
+        if type(value) is not self._tensor and not is_torch_tensor(value):
             raise _mismatch(argument, "a torch tensor", type(value).__name__)
         if value.dtype is not (dtype := self._dtypes[array.dtype]):
             raise _mismatch(argument, f"dtype {dtype}", str(value.dtype))
@@ -108,11 +125,10 @@ class TorchLibrary:
             raise _mismatch(argument, f"device {self._device}", str(value.device))
         if value.layout is not self._strided:
             raise _mismatch(argument, "a dense tensor", str(value.layout))
-        if value.requires_grad:
-            value = value.detach()
         if value.is_neg() or value.is_conj():
-            value = value.resolve_conj().resolve_neg()
-        return value if value.is_contiguous() else value.contiguous()
+            value = value.detach().resolve_conj().resolve_neg()
+        # What reads it reads memory, or runs without gradients (`calls.py`).
+        return value if value.is_contiguous() else value.detach().contiguous()
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
@@ -121,6 +137,35 @@ class TorchLibrary:
     def pointer(self, value: Any) -> int:
         """See `Library.pointer`."""
         return value.data_ptr()
+
+    def pointers(self, values: Sequence[Any]) -> list[int]:
+        """See `Library.pointers`."""
+        return [value.data_ptr() for value in values]
+
+    def addresses(self, values: Sequence[Any], arguments: Sequence[Argument]) -> list[int] | None:
+        """See `Library.addresses`."""
+        dtypes, strided, tensor, parameter = (
+            self._dtypes,
+            self._strided,
+            self._tensor,
+            self._parameter,
+        )
+        found: list[int] = []
+        for value, argument in zip(values, arguments, strict=True):
+            array, kind = argument.array, type(value)
+            if (
+                (kind is not tensor and kind is not parameter)
+                or value.dtype is not dtypes[array.dtype]
+                or value.shape != array.shape
+                or not value.is_cpu
+                or value.layout is not strided
+                or not value.is_contiguous()
+                or value.is_neg()
+                or value.is_conj()
+            ):
+                return None
+            found.append(value.data_ptr())
+        return found
 
 
 @cache

@@ -26,7 +26,7 @@ from .calls import run_call
 from .plan import MAX_KNOWN, Array, CallStep, Plan, Ref
 from .sizes import static
 from .stages import check_found, find_sizes, stages_of
-from .threads import sharing
+from .threads import Sharing, sharing
 
 TIMED_CALLS = 4
 """Calls after which it is settled whether a launch of fixed sizes is worth other threads' help."""
@@ -40,6 +40,7 @@ class _Launch:
     """One launch, with numbers in the place of sizes; arrays by their position in `_Ready.arrays`."""
 
     kernel: _CpuKernel
+    driver: jit.Driver
     positions: tuple[int, ...]
     sizes: list[int]
     blocks: int
@@ -88,15 +89,16 @@ class CpuProgram:
         library = self._library(arguments)
         shapes = shapes_of(arguments) if self.plan.sizes else ()
         ready = self._at(self.plan.at(shapes) if self.plan.sizes else self.plan)
-        arrays: list[Any] = [
-            library.check(value, argument)
-            for value, argument in zip(arguments, ready.plan.arguments, strict=True)
-        ]
-        pointers = [library.pointer(value) for value in arrays]
+        arrays = list(arguments)
+        pointers = library.addresses(arguments, ready.plan.arguments)
+        if pointers is None:
+            arrays = list(map(library.check, arguments, ready.plan.arguments))
+            pointers = library.pointers(arrays)
         count = len(arrays)
         arrays += [None] * len(ready.buffers)
         pointers += [0] * len(ready.buffers)
-        arena = self._arena(ready.arena_bytes)
+        arena = self._arena(ready.arena_bytes) if ready.arena_bytes else 0
+        shared = sharing()
         calls: list[Sequence[Any]] = []
         found: dict[int, int] = {}
         for stage in self._stages:
@@ -108,22 +110,21 @@ class CpuProgram:
                 made = arrays[count + index] = library.empty(array)
                 pointers[count + index] = library.pointer(made)
             for step in ready.steps[stage.begin : stage.end]:
-                if isinstance(step, CallStep):
+                if isinstance(step, _Launch):
+                    step.kernel.run(step, [pointers[i] for i in step.positions], shared)
+                else:
                     again = given[len(calls)] if len(calls) < len(given) else None
                     named = _by_reference(ready.plan, arrays)
                     calls.append(run_call(step, named, "cpu", again))
                     for ref in step.results:
                         arrays[count + ref.index] = named[ref]
                         pointers[count + ref.index] = library.pointer(named[ref])
-                else:
-                    values = [pointers[i] for i in step.positions]
-                    step.kernel.run(values + step.sizes, step.blocks, again=bool(step.sizes))
             if stage.finds:
                 made = dict(enumerate(arrays[count:]))
                 found |= find_sizes(self.plan, stage, made, calls)
                 ready = self._at(self.plan.at(shapes, found))
                 check_found(ready.plan, stage, made)
-        return tuple(arguments[i] if i < count else arrays[i] for i in ready.results)
+        return tuple([arguments[i] if i < count else arrays[i] for i in ready.results])
 
     def _library(self, arguments: Sequence[object]) -> Library:
         uses_torch = any(map(is_torch_tensor, arguments))
@@ -156,7 +157,8 @@ class CpuProgram:
             positions = tuple(map(position, step.arguments))
             sizes = list(map(static, step.sizes))
             kernel = self._kernels[step.kernel]
-            steps.append(_Launch(kernel, positions, sizes, static(step.blocks)))
+            driver = jit.driver(len(positions) + len(sizes))
+            steps.append(_Launch(kernel, driver, positions, sizes, static(step.blocks)))
         buffers = tuple(
             (b.array, 0) if b.offset is None else (None, static(b.offset)) for b in plan.buffers
         )
@@ -165,8 +167,6 @@ class CpuProgram:
 
     def _arena(self, size: int) -> int:
         """The address of this thread's arena, which has at least `size` bytes."""
-        if not size:
-            return 0
         own = self._own
         if getattr(own, "arena_bytes", -1) < size:
             own.arena, own.arena_bytes = aligned_bytes(size), size
@@ -190,41 +190,42 @@ class _CpuKernel:
         self.seconds_per_block: float | None = None
         self.timed = 0
 
-    def run(self, values: Sequence[int], blocks: int, *, again: bool = False) -> None:
-        """Run all blocks, in this thread or shared with others; `values` are its buffers and sizes.
+    def run(self, launch: _Launch, values: list[int], shared: Sharing) -> None:
+        """Run all blocks, in this thread or shared with others; `values` are the addresses of its buffers.
 
-        The first calls are timed; with `again`, all of them are, as the sizes may have changed. Raises the
-        Python exception that a failed check stands for.
+        The first calls are timed; where sizes may change all of them are. Raises the Python exception that a
+        failed check stands for.
         """
-        shared = sharing()
+        blocks, first = launch.blocks, 0
+        values += launch.sizes
         if shared.threads == 1 or blocks < 2:
-            self._alone(values, range(blocks))
+            self._alone(launch.driver, values, range(blocks))
             return
-        first = 0
         if self.seconds_per_block is None:
             # The first call pays for cold pages and caches, so the second block tells the truth.
-            self._timed(values, range(1))
-            self._timed(values, range(1, 2))
+            self._timed(launch.driver, values, range(1))
+            self._timed(launch.driver, values, range(1, 2))
             first = 2
         left = blocks - first
         assert self.seconds_per_block is not None
         if self.seconds_per_block * left >= shared.worth_seconds:
             chunk = max(1, left // (shared.threads * CHUNKS_PER_THREAD))
-            self._check(shared.run(self.address, values, range(first, blocks), chunk))
-        elif again or self.timed < TIMED_CALLS:
-            self._timed(values, range(first, blocks))
+            self._check(
+                shared.run(launch.driver, self.address, values, range(first, blocks), chunk)
+            )
+        elif launch.sizes or self.timed < TIMED_CALLS:
+            self._timed(launch.driver, values, range(first, blocks))
         else:
-            self._alone(values, range(first, blocks))
+            self._alone(launch.driver, values, range(first, blocks))
 
-    def _alone(self, values: Sequence[int], blocks: range) -> None:
-        driver = jit.driver(len(values))
+    def _alone(self, driver: jit.Driver, values: Sequence[int], blocks: range) -> None:
         task = jit.make_task(self.address, values, blocks, max(len(blocks), 1))
         driver.function(task.buffer_info()[0])
         self._check(task[jit.STATUS])
 
-    def _timed(self, values: Sequence[int], blocks: range) -> None:
+    def _timed(self, driver: jit.Driver, values: Sequence[int], blocks: range) -> None:
         start = time.perf_counter()
-        self._alone(values, blocks)
+        self._alone(driver, values, blocks)
         self.timed += 1
         if blocks:
             self.seconds_per_block = (time.perf_counter() - start) / len(blocks)

@@ -143,7 +143,7 @@ class CudaProgram:
 
 def _aligned(value: Any) -> Any:
     """A tensor at an address that kernels may copy from, 16 bytes at a time; a view may begin anywhere."""
-    return value if value.data_ptr() % 16 == 0 else value.clone()
+    return value if value.data_ptr() % 16 == 0 else value.detach().clone()
 
 
 def _device(torch: Any, arguments: Sequence[Any]) -> Any:

@@ -58,9 +58,10 @@ class Sharing:
     team: _Team | None
     """The OpenMP team, or None if there is a pool."""
 
-    def run(self, kernel: int, arguments: Sequence[int], blocks: range, chunk: int) -> int:
+    def run(
+        self, driver: jit.Driver, kernel: int, arguments: Sequence[int], blocks: range, chunk: int
+    ) -> int:
         """Run a kernel's blocks on all threads, this one included; gives what it left in the status word."""
-        driver = jit.driver(len(arguments))
         team, threads = self.team, self.threads
         task = jit.make_task(
             kernel, arguments, blocks, chunk, threads, 0 if team is None else team.thread_number

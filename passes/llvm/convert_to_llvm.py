@@ -52,7 +52,8 @@ from ...analysis.index import Range
 from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE, SIZES_ATTRIBUTE
 from ...analysis.sizes import symbols_used
 from ...dialects.kernel import AssertOp
-from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
+from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp, TransposeOp
+from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...errors import DeploError
 from ..decisions import record
 from .accesses import (
@@ -66,6 +67,7 @@ from .accesses import (
 )
 from .nonnegative import NonNegative
 from .scalars import LOWERINGS
+from .transposes import transpose_squares
 from .vectors import VECTOR_LOWERINGS, declarations
 
 RANGE_ARGUMENTS = 3
@@ -125,10 +127,11 @@ class _KernelConversion:
     buffers: dict[SSAValue, MemRefType] = field(default_factory=dict[SSAValue, MemRefType])
     messages: list[str] = field(default_factory=list[str])
     sizes: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    body: Region = field(default_factory=Region)
 
     def run(self) -> llvm.FuncOp:
         symbols = symbols_used(self.function)
-        body = self.function.detach_region(self.function.body)
+        self.body = body = self.function.detach_region(self.function.body)
         self._note_ranges(body)
         for symbol in symbols:
             entry = body.blocks[0]
@@ -184,9 +187,24 @@ class _KernelConversion:
                 results = [self._emitter(builder, op.operands_).test(op.exprs)]
             case AssertOp():
                 self._convert_assert(builder, op)
+            case TransposeOp():
+                results = self._transpose(builder, op)
             case _:
                 results = _lower_scalar(builder, op)
         self._replace_results(op, results)
+
+    def _transpose(self, builder: Builder, op: TransposeOp) -> list[SSAValue]:
+        emitter = self._emitter(builder, op.origin)
+        source = self._buffer(op.source)
+        first = emitter.address(op.source, source, op.map.data.results)
+        distance: Extent = 1
+        for extent in shape_of(source)[op.dimension + 1 :]:
+            distance *= extent
+        pitch = emitter.emit(extent_expr(distance))
+        entry = self.body.blocks[0]
+        made = transpose_squares(builder, entry, first, pitch, source.element_type, op.shape)
+        self.buffers[made] = op.result.type
+        return [made]
 
     def _replace_results(self, op: Operation, results: list[SSAValue]) -> None:
         for old, new in zip(op.results, results, strict=True):
@@ -262,6 +280,8 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
             return tuple(op.indices)
         case IndexOp() | TestOp():
             return tuple(op.operands_)
+        case TransposeOp():
+            return tuple(op.origin)
         case _:
             return ()
 

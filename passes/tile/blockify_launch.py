@@ -37,6 +37,7 @@ from ...analysis.vectors import VECTOR, vector_width
 from ...dialects.affine import ZERO, product
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.loop_transpose import SQUARE
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, Size, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
@@ -129,9 +130,9 @@ def split_in_vectors(extents: Sequence[Extent], threads: int, vector: int) -> li
     return [*splits, replace(units, extent=inner, vector=vector)]
 
 
-TRANSPOSED_TILE = (16, 64)
-"""Rows and columns of a CPU block that reads a transposed operand: what one cache line brings of it is used
-by the next rows, and the lines of all columns fit the first-level cache."""
+TRANSPOSED_TILE = (32, 128)
+"""Rows and columns of a CPU block that reads a transposed operand: what a cache line brings of it is used by
+the next rows, and the lines of all columns fit the first-level cache."""
 
 
 def transposed_axis(launch: LaunchOp) -> int | None:
@@ -151,16 +152,40 @@ def split_transposed(extents: Sequence[Extent], axis: int) -> list[Split]:
     """Give each block a rectangle of `axis` and the innermost axis."""
     splits = [Split(extent, blocks=extent) for extent in extents]
     for position, most in zip((axis, len(extents) - 1), TRANSPOSED_TILE, strict=True):
-        splits[position] = _chunks(extents[position], most)
+        splits[position] = _squares(extents[position], most)
     return splits
 
 
-def _chunks(extent: Extent, most: int) -> Split:
-    """Share an axis out in chunks of at most `most`, which are of one size if that is known."""
+def _squares(extent: Extent, most: int) -> Split:
+    """Share an axis out in chunks of about `most` that are, as far as can be, whole squares.
+
+    Chunks that divide the axis need no condition, which would keep squares from being turned whole.
+    """
+    if isinstance(extent, Size) or extent <= most:
+        return _chunks(extent, most)
+    sizes = [size for size in range(max(most // 2, SQUARE), 2 * most + 1) if extent % size == 0]
+    if not sizes:
+        return _chunks(extent, most)
+    best = max(sizes, key=lambda size: (size // SQUARE * SQUARE / size, -abs(size - most)))
+    return Split(extent, blocks=extent // best, serial=best)
+
+
+def _chunks(extent: Extent, most: int, grain: int = 1) -> Split:
+    """Share an axis out in chunks of at most `most`, of one size up to a grain if the extent is known."""
     if isinstance(extent, Size):
         return Split(extent, blocks=parts_of(extent, most), serial=most)
     parts = -(-extent // most) or 1
-    return Split(extent, blocks=parts, serial=-(-extent // parts))
+    size = -(-extent // parts)
+    if size < extent:
+        size = -(-size // grain) * grain
+    return Split(extent, blocks=-(-extent // size), serial=size)
+
+
+GRAIN = 64
+"""A long part of the innermost axis is a multiple of so many elements, and so begins and ends with a line of
+the cache."""
+LONG = 256
+"""How long a part is to be for that."""
 
 
 def split_for_cpu(
@@ -181,7 +206,7 @@ def split_for_cpu(
             left //= max(trips(extent), 1)
         elif left > 1:
             size = min(_hinted(extent), left)
-            splits.append(_chunks(extent, size))
+            splits.append(_chunks(extent, size, 1 if splits or rows or size < LONG else GRAIN))
             left //= size
         else:
             splits.append(Split(extent, blocks=extent))

@@ -433,3 +433,29 @@ func.func @main(%x: tensor<4xf32>, %s: tensor<4xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%w: tensor<2x64x48xf32>) -> tensor<1xf32> {
+  %y = loop.kernel @k(%w) : (tensor<2x64x48xf32>) -> tensor<1xf32> {
+  ^bb0(%w: memref<2x64x48xf32>, %y: memref<1xf32>):
+    // expected-error@+1 {{rows count along a dimension before the last, not 2 of 3}}
+    %t = loop.transpose %w[0, 0, 0] along 2 : memref<2x64x48xf32> -> memref<16x16xf32>
+    %v = loop.load %t[0, 0] : memref<16x16xf32>
+    loop.store %v, %y[0] : memref<1xf32>
+  }
+  func.return %y : tensor<1xf32>
+}
+
+// -----
+
+func.func @main(%w: tensor<2x64x48xf32>) -> tensor<1xf32> {
+  %y = loop.kernel @k(%w) : (tensor<2x64x48xf32>) -> tensor<1xf32> {
+  ^bb0(%w: memref<2x64x48xf32>, %y: memref<1xf32>):
+    // expected-error@+1 {{the result is made of squares of 16, not (16, 17)}}
+    %t = loop.transpose %w[0, 0, 0] along 1 : memref<2x64x48xf32> -> memref<16x17xf32>
+    %v = loop.load %t[0, 0] : memref<16x17xf32>
+    loop.store %v, %y[0] : memref<1xf32>
+  }
+  func.return %y : tensor<1xf32>
+}

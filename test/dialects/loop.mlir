@@ -6,7 +6,7 @@
 // RUN: deplo-opt %t.generic > %t.back
 // RUN: diff %t.text %t.back
 builtin.module {
-  func.func @main(%x: tensor<4x8xf32>) -> tensor<4x1xf32> {
+  func.func @main(%x: tensor<4x8xf32>, %w: tensor<2x64x48xf32>) -> tensor<4x1xf32> {
     %y = loop.kernel @k_exp(%x) : (tensor<4x8xf32>) -> tensor<4x1xf32> {
     ^bb0(%x: memref<4x8xf32>, %y: memref<4x1xf32>):
       loop.for %i = 0 to 4 {
@@ -24,6 +24,16 @@ builtin.module {
         loop.store %e, %kept[%i] : memref<8xf32, "registers">
         loop.store %e, %y[%i, 0] : memref<4x1xf32>
       } attributes {note = "kept"}
+    }
+    %turned = loop.kernel @k_turn(%w) : (tensor<2x64x48xf32>) -> tensor<16x32xf32> {
+    ^bb0(%w: memref<2x64x48xf32>, %out: memref<16x32xf32>):
+      %t = loop.transpose %w[1, 32, 0] along 1 : memref<2x64x48xf32> -> memref<16x32xf32>
+      loop.for %i = 0 to 16 {
+        loop.for %j = 0 to 32 {
+          %v = loop.load %t[%i, %j] : memref<16x32xf32>
+          loop.store %v, %out[%i, %j] : memref<16x32xf32>
+        }
+      }
     }
     %z = loop.kernel @k_sum(%x, %y) : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x1xf32> {
     ^bb0(%x: memref<4x8xf32>, %start: memref<4x1xf32>, %z: memref<4x1xf32>):

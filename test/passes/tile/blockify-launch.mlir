@@ -30,9 +30,9 @@
 // CHECK-NEXT:        } attributes {vector}
 // A CPU block is about 4096 accesses: a fifth of the row, in a loop of its own.
 // CPU-LABEL:   loop.kernel @gelu
-// CPU:           tile.launch (%i = 32 : block, %j_block = 10 : block) schedule(#tile.schedule<serial = 1895>) {
-// CPU-NEXT:        loop.for %j_serial = 0 to 1895 {
-// CPU-NEXT:          %[[in:.+]] = loop.test[%j_block * 1895 + %j_serial < 18944]
+// CPU:           tile.launch (%i = 32 : block, %j_block = 10 : block) schedule(#tile.schedule<serial = 1920>) {
+// CPU-NEXT:        loop.for %j_serial = 0 to 1920 {
+// CPU-NEXT:          %[[in:.+]] = loop.test[%j_block * 1920 + %j_serial < 18944]
 // CPU-NEXT:          scf.if %[[in]] {
 // REMARK: remark: blockify-launch: gelu: 608 blocks of 256 threads, in vectors of 4
 // REMARK: remark: blockify-launch: gelu: declined: the launch is partitioned already
@@ -185,11 +185,11 @@ func.func @main(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 
 // -----
 
-// On a CPU, reading a transposed operand takes rectangles: 1024 = 64 * 16 rows, 16 * 64 columns.
+// On a CPU, reading a transposed operand takes rectangles: 1024 = 32 * 32 rows, 8 * 128 columns.
 // CPU-LABEL:   loop.kernel @transpose
-// CPU:           tile.launch (%i_block = 64 : block, %j_block = 16 : block) schedule(#tile.schedule<serial = 1024>) {
-// CPU-NEXT:        loop.for %i_serial = 0 to 16 {
-// CPU-NEXT:          loop.for %j_serial = 0 to 64 {
+// CPU:           tile.launch (%i_block = 32 : block, %j_block = 8 : block) schedule(#tile.schedule<serial = 4096>) {
+// CPU-NEXT:        loop.for %i_serial = 0 to 32 {
+// CPU-NEXT:          loop.for %j_serial = 0 to 128 {
 func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
   %y = loop.kernel @transpose(%x) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
   ^bb0(%in: memref<1024x1024xf32>, %out: memref<1024x1024xf32>):

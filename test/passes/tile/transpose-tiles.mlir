@@ -1,0 +1,80 @@
+// RUN: deplo-opt %s -p 'transpose-tiles{target=cpu}' --split-input-file --check-each-pass | FileCheck %s
+// RUN: deplo-opt %s -p 'transpose-tiles{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p transpose-tiles --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+
+// Two squares above each other, four of them side by side; two rows and six columns are left.
+// REMARK: remark: transpose-tiles: turn: 1 loads read squares of 16 by 16 elements
+// GPU: remark: transpose-tiles: turn: declined: a GPU has neighbouring threads for neighbouring columns
+// CHECK-LABEL: loop.kernel @turn
+// CHECK:       loop.for %i_tile = 0 to 1 {
+// CHECK-NEXT:    loop.for %j_tile = 0 to 1 {
+// CHECK-NEXT:      %in_t = loop.transpose %in[%b * 70, 0] along 0 : memref<140x34xf32> -> memref<32x64xf32>
+// CHECK-NEXT:      loop.for %i = 0 to 32 {
+// CHECK-NEXT:        loop.for %j = 0 to 64 {
+// CHECK-NEXT:          loop.load %other[%i, %b * 70 + %j]
+// CHECK-NEXT:          loop.load %in_t[%i, %j]
+// CHECK:               loop.store %{{.*}}, %out[%i, %b * 70 + %j]
+// CHECK:       loop.for %i_1 = 0 to 32 {
+// CHECK-NEXT:    loop.for %j_1 = 0 to 6 {
+// CHECK:           loop.load %in[%b * 70 + %j_1 + 64, %i_1]
+// CHECK:       loop.for %i_2 = 0 to 2 {
+// CHECK-NEXT:    loop.for %j_2 = 0 to 70 {
+// CHECK:           loop.load %in[%b * 70 + %j_2, %i_2 + 32]
+func.func @main(%x: tensor<140x34xf32>, %y: tensor<34x140xf32>) -> tensor<34x140xf32> {
+  %z = loop.kernel @turn(%x, %y) : (tensor<140x34xf32>, tensor<34x140xf32>) -> tensor<34x140xf32> {
+  ^bb0(%in: memref<140x34xf32>, %other: memref<34x140xf32>, %out: memref<34x140xf32>):
+    tile.launch (%b = 2 : block) schedule(#tile.schedule<serial = 2380>) {
+      loop.for %i = 0 to 34 {
+        loop.for %j = 0 to 70 {
+          %v = loop.load %other[%i, %b * 70 + %j] : memref<34x140xf32>
+          %w = loop.load %in[%b * 70 + %j, %i] : memref<140x34xf32>
+          %s = arith.addf %v, %w : f32
+          loop.store %s, %out[%i, %b * 70 + %j] : memref<34x140xf32>
+        }
+      }
+    }
+  }
+  func.return %z : tensor<34x140xf32>
+}
+
+// -----
+
+// REMARK: remark: transpose-tiles: rows: declined: no two loops read an array down its columns
+// REMARK: remark: transpose-tiles: wide: declined: elements are not of 4 bytes
+// REMARK: remark: transpose-tiles: small: declined: a block of 64 by 32 is smaller than 16 by 64
+func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf64>, %s: tensor<32x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf64>, tensor<64x32xf32>) {
+  %a = loop.kernel @rows(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%in: memref<64x64xf32>, %out: memref<64x64xf32>):
+    tile.launch () schedule(#tile.schedule<serial = 4096>) {
+      loop.for %i = 0 to 64 {
+        loop.for %j = 0 to 64 {
+          %v = loop.load %in[%i, %j] : memref<64x64xf32>
+          loop.store %v, %out[%i, %j] : memref<64x64xf32>
+        }
+      }
+    }
+  }
+  %b = loop.kernel @wide(%w) : (tensor<64x64xf64>) -> tensor<64x64xf64> {
+  ^bb0(%in: memref<64x64xf64>, %out: memref<64x64xf64>):
+    tile.launch () schedule(#tile.schedule<serial = 4096>) {
+      loop.for %i = 0 to 64 {
+        loop.for %j = 0 to 64 {
+          %v = loop.load %in[%j, %i] : memref<64x64xf64>
+          loop.store %v, %out[%i, %j] : memref<64x64xf64>
+        }
+      }
+    }
+  }
+  %c = loop.kernel @small(%s) : (tensor<32x64xf32>) -> tensor<64x32xf32> {
+  ^bb0(%in: memref<32x64xf32>, %out: memref<64x32xf32>):
+    tile.launch () schedule(#tile.schedule<serial = 2048>) {
+      loop.for %i = 0 to 64 {
+        loop.for %j = 0 to 32 {
+          %v = loop.load %in[%j, %i] : memref<32x64xf32>
+          loop.store %v, %out[%i, %j] : memref<64x32xf32>
+        }
+      }
+    }
+  }
+  func.return %a, %b, %c : tensor<64x64xf32>, tensor<64x64xf64>, tensor<64x32xf32>
+}

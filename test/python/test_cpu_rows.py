@@ -1,0 +1,118 @@
+"""Rows and layout changes on the CPU: edges, odd sizes, types, and the same bits every time."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import deplo
+
+INF, NAN = float("inf"), float("nan")
+
+
+def run(function, *args):
+    with torch.no_grad():
+        return deplo.compile(function, args, target="cpu")(*args), function(*args)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        *[((m, n), torch.float32) for m, n in ((64, 64), (80, 200), (1, 70), (0, 5), (250, 129))],
+        ((128, 96), torch.int32),
+        ((128, 96), torch.float16),
+    ],
+    ids=str,
+)
+def test_a_transposed_operand(shape, dtype):
+    x = torch.arange(shape[0] * shape[1]).reshape(shape).to(dtype)
+    y = torch.ones(shape[::-1], dtype=dtype)
+    ours, eager = run(lambda x, y: x.T + y, x, y)
+    assert torch.equal(ours, eager)
+
+
+def test_dimensions_that_lie_apart_change_places():
+    x = torch.randn(3, 96, 2, 64)
+    ours, eager = run(lambda x: x.permute(0, 3, 2, 1).contiguous() * 2, x)
+    assert torch.equal(ours, eager)
+    ours, eager = run(lambda x: x.permute(3, 0, 2, 1).contiguous() * 2, x[:, ::2])
+    assert torch.equal(ours, eager)
+
+
+@pytest.mark.parametrize("widths", [(1, 1), (5, 3), (16, 1, 300), (0, 7), (512, 512)], ids=str)
+def test_concatenated_columns(widths):
+    parts = [torch.randn(9, width) for width in widths]
+    ours, eager = run(lambda *parts: torch.cat(parts, 1).neg(), *parts)
+    assert torch.equal(ours, eager)
+
+
+def test_a_long_row_of_two_parts_is_cut_where_they_meet_and_by_blocks():
+    for one, other in ((5000, 9001), (4096, 8192)):
+        ours, eager = run(lambda a, b: torch.cat([a, b]) * 2, torch.randn(one), torch.randn(other))
+        assert torch.equal(ours, eager)
+
+
+@pytest.mark.parametrize("pad", [(1, 2, 3, 0), (0, 0, 1, 1), (-1, 2, 0, -2)], ids=str)
+def test_padding(pad):
+    ours, eager = run(lambda x: F.pad(x, pad).exp(), torch.randn(2, 30, 41))
+    torch.testing.assert_close(ours, eager)
+
+
+def test_a_rotated_half():
+    def rotary(x, cos, sin):
+        a, b = x.chunk(2, -1)
+        return x * cos + torch.cat((-b, a), -1) * sin
+
+    ours, eager = run(rotary, torch.randn(2, 3, 5, 34), torch.randn(5, 34), torch.randn(5, 34))
+    torch.testing.assert_close(ours, eager)
+
+
+@pytest.mark.parametrize(
+    ("width", "dtype"),
+    [(1, torch.float32), (17, torch.float32), (65, torch.float32), (17, torch.bfloat16)],
+    ids=str,
+)
+def test_softmax_where_values_are_special(width, dtype):
+    special = [0.0, -0.0, 1e-40, 88.0, -104.0, 3e38, -3e38, INF, -INF, NAN]
+    rows = torch.randn(len(special) + 2, width)
+    for row, value in enumerate(special):
+        rows[row, (3 * row) % width] = value
+    rows[-1] = -INF
+    for function in (F.softmax, F.log_softmax, torch.amax):
+        ours, eager = run(lambda x, f=function: f(x, -1), rows.to(dtype))
+        torch.testing.assert_close(ours, eager, equal_nan=True)
+
+
+def test_a_half_output_holds_no_exponentials_but_is_right():
+    ours, eager = run(lambda x: F.softmax(x.float(), -1).half(), torch.randn(4, 40))
+    torch.testing.assert_close(ours, eager)
+
+
+def test_the_bits_do_not_depend_on_the_number_of_threads():
+    code = """
+import sys, torch, deplo, hashlib
+import torch.nn.functional as F
+torch.manual_seed(0)
+x = torch.randn(64, 3001)
+def f(x):
+    return F.softmax(x, -1), F.layer_norm(x, (3001,)), x.sum(0), x.T + 1
+program = deplo.compile(f, (x,), target="cpu")
+def digest():
+    return hashlib.sha256(b"".join(r.contiguous().numpy().tobytes() for r in program(x))).hexdigest()
+print(*{digest() for _ in range(3)})
+"""
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "DEPLO_NUM_THREADS": str(threads)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in (1, 3)
+    }
+    (digests,) = outputs
+    assert len(digests.split()) == 1
