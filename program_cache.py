@@ -1,7 +1,7 @@
 """What compiling a program gave, kept on disk: the plan, and what was decided on the way.
 
-An entry is named by the program's Torch IR, the target and the schedule asked for, and by the source of all
-passes: when deplo changes, its old entries are not found any more.
+An entry is named by the program's Torch IR, the target and the schedule asked for, the CPU where that is the
+target, and by the source of all passes: when deplo changes, its old entries are not found any more.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from .analysis.targets import Target
 from .passes.decisions import Decision
+from .passes.llvm.host_cpu import host_cpu
 from .runtime.cache import cache_key, open_cache
 
 ROOT = Path(__file__).resolve().parent
@@ -40,8 +41,9 @@ def is_used() -> bool:
 
 
 def program_key(module: ModuleOp, target: Target, schedule: str) -> str:
-    """The name of the entry for a program in Torch IR."""
-    return cache_key(str(module), target.name, schedule, compiler_digest())
+    """The name of the entry for a program in Torch IR; what is scheduled for this CPU holds for this CPU."""
+    machine = "" if target.is_gpu else str(host_cpu())
+    return cache_key(str(module), target.name, schedule, machine, compiler_digest())
 
 
 @cache

@@ -164,6 +164,9 @@ def test_a_program_is_compiled_once(directory, monkeypatch):
     with monkeypatch.context() as other:
         other.setattr(program_cache, "compiler_digest", lambda: "another compiler")
         assert "fuse-loops" in steps(compiled())
+    with monkeypatch.context() as other:
+        other.setattr(program_cache, "host_cpu", lambda: "another CPU")
+        assert "fuse-loops" in steps(compiled())
 
 
 def test_machine_code_is_compiled_once(directory, monkeypatch):
