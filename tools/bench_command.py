@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-import warnings
 from typing import Any
 
 import torch
 
 from ..analysis.cost import longest_reduction
 from ..analysis.targets import TARGETS
-from ..errors import FallbackWarning, MismatchError, UsageError
+from ..errors import MismatchError, UsageError
 from ..frontend.sources import Program as Source
-from ..frontend.sources import load_source
-from ..program import Program, compile
+from ..program import Program
 from ..runtime.calls import is_random
 from ..runtime.threads import thread_count
+from .compiling import compile_source, load
 from .console import write_output
-from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
-from .fallback_option import FALLBACK_OPTION, tell_fallbacks
+from .dynamic_option import DYNAMIC_OPTION
+from .fallback_option import FALLBACK_OPTION
 from .judge import float64_reference, judge, same_random_numbers
 from .measuring import (
     Call,
@@ -67,28 +65,8 @@ def main(options: argparse.Namespace) -> int:
     """Compile, compare, time, report."""
     if options.rounds < 1:
         raise UsageError(f"--rounds is at least 1, got {options.rounds}")
-    source = load_source(
-        options.source,
-        code=options.code,
-        config=options.config,
-        layer=options.layer,
-        seq_len=options.seq_len,
-    )
-    start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FallbackWarning)  # told below, in our own words
-        program = compile(
-            source.program,
-            source.args,
-            source.kwargs,
-            target=options.target,
-            fallback=options.fallback,
-            dynamic_shapes=dynamic_shapes(options.dynamic, source),
-            schedule=options.schedule,
-        )
-    tell_fallbacks(program.fallbacks)
-    program.executable  # noqa: B018 (compiles the kernels)
-    compile_seconds = time.perf_counter() - start
+    source = load(options)
+    program, compile_seconds = compile_source(options, source)
     report = measure(
         program,
         source,

@@ -7,7 +7,7 @@ import difflib
 import json
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TextIO
 
@@ -18,15 +18,15 @@ from ..analysis.fallbacks import Fallback, fallbacks
 from ..analysis.targets import TARGETS, Target, get_target
 from ..dialects.cuda_printer import kernel_texts
 from ..errors import DeploError, UsageError
-from ..frontend.capture import Captured, capture
+from ..frontend.capture import Captured
 from ..frontend.sources import Program as Source
-from ..frontend.sources import load_source
 from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, asked_schedule, make_context, passes_to, text_of
+from .compiling import capture_source, load, progress
 from .console import write_output
-from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
+from .dynamic_option import DYNAMIC_OPTION
 from .executors import make_checker
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
@@ -199,20 +199,8 @@ def main(options: argparse.Namespace) -> int:
     if options.dump_dir:
         with _writing(options.dump_dir):
             options.dump_dir.mkdir(parents=True, exist_ok=True)
-    source = load_source(
-        options.source,
-        code=options.code,
-        config=options.config,
-        layer=options.layer,
-        seq_len=options.seq_len,
-    )
-    captured = capture(
-        source.program,
-        source.args,
-        source.kwargs,
-        dynamic_shapes(options.dynamic, source),
-        options.fallback,
-    )
+    source = load(options)
+    captured = capture_source(options, source)
     if options.fallback == "eager":
         tell_fallbacks(_fallbacks(captured, target))
     if options.standalone:
@@ -221,7 +209,10 @@ def main(options: argparse.Namespace) -> int:
     elif options.json:
         text = json.dumps(Program(captured, target, options.schedule).report(), indent=2) + "\n"
     else:
-        module, decisions = lower(captured, source, target, stage, options)
+        # -v and the like write to stderr themselves.
+        alone = not (options.verbose or options.timing or options.check_each_pass)
+        with progress(f"compiling {source.title}") if alone else nullcontext():
+            module, decisions = lower(captured, source, target, stage, options)
         whole = options.stop_after in (None, "lower-to-cuda", "convert-to-llvm")
         text = text_of(stage, module) if whole else f"{module!s}\n"
         if options.dump_dir:

@@ -8,12 +8,11 @@ import sys
 
 from ..analysis.targets import TARGETS, get_target
 from ..errors import UsageError
-from ..frontend.capture import capture
-from ..frontend.sources import load_source
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, passes_to, stages_of
+from .compiling import capture_source, load
 from .console import write_output
-from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
+from .dynamic_option import DYNAMIC_OPTION
 from .explanation import Cost, KernelExplanation, explain, peak, why_not
 from .fallback_option import FALLBACK_OPTION
 from .schedule_option import SCHEDULE_OPTION
@@ -41,20 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Compile and explain."""
     target = get_target(options.target or DEFAULT_CUDA_TARGET)
-    source = load_source(
-        options.source,
-        code=options.code,
-        config=options.config,
-        layer=options.layer,
-        seq_len=options.seq_len,
-    )
-    captured = capture(
-        source.program,
-        source.args,
-        source.kwargs,
-        dynamic_shapes(options.dynamic, source),
-        options.fallback,
-    )
+    source = load(options)
+    captured = capture_source(options, source)
     program = Program(captured, target, options.schedule)
     if options.why_not is not None:
         write_output(_why_not(program, options.why_not))

@@ -7,7 +7,6 @@ import json
 import statistics
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,17 +14,17 @@ import torch
 
 from ..analysis.cost import longest_reduction
 from ..analysis.targets import TARGETS
-from ..errors import FallbackWarning, MismatchError
+from ..errors import MismatchError
 from ..frontend.sources import Program as Source
-from ..frontend.sources import load_source
-from ..program import Program, compile, make_context, passes_to
+from ..program import Program, make_context, passes_to
 from ..runtime.calls import is_random
 from . import bench_command
 from .check_each_pass import PassChecker
+from .compiling import compile_source, load
 from .console import write_output
-from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
+from .dynamic_option import DYNAMIC_OPTION
 from .executors import make_checker
-from .fallback_option import FALLBACK_OPTION, tell_fallbacks
+from .fallback_option import FALLBACK_OPTION
 from .instrumentation import timing_table
 from .judge import Verdict, float64_reference, judge, same_random_numbers
 from .schedule_option import SCHEDULE_OPTION
@@ -60,28 +59,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Run, compare, report."""
-    source = load_source(
-        options.source,
-        code=options.code,
-        config=options.config,
-        layer=options.layer,
-        seq_len=options.seq_len,
-    )
-    start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FallbackWarning)  # told below, in our own words
-        program = compile(
-            source.program,
-            source.args,
-            source.kwargs,
-            target=options.target,
-            fallback=options.fallback,
-            dynamic_shapes=dynamic_shapes(options.dynamic, source),
-            schedule=options.schedule,
-        )
-    tell_fallbacks(program.fallbacks)
-    program.executable  # noqa: B018 (compiles the kernels)
-    compile_seconds = time.perf_counter() - start
+    source = load(options)
+    program, compile_seconds = compile_source(options, source)
     checker = check_each_pass(program, source) if options.check_each_pass else None
     with torch.no_grad():
         with same_random_numbers():

@@ -3,16 +3,18 @@
 Commands run in this process, which has PyTorch already; `test/tools/deplo` runs a few as processes.
 """
 
+import io
 import json
 import re
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 import torch
 
 from deplo import compile
-from deplo.tools import deplo
+from deplo.tools import compiling, deplo
 
 EXP = "torch.exp(torch.randn(3))"
 RMS_NORM = "nn.RMSNorm(64)(torch.randn(1, 4, 64))"
@@ -82,6 +84,32 @@ def test_each_stage_is_printed(run, stage):
     assert (code, err) == (0, "")
     assert MARKS[stage] in out
     assert out.endswith("}\n")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_is_told_what_takes_long(monkeypatch):
+    stderr = Terminal()
+    monkeypatch.setattr("sys.stderr", stderr)
+    monkeypatch.setattr(compiling, "PATIENCE", 0.01)
+    with compiling.progress("waiting"):
+        while "\r" not in stderr.getvalue():
+            time.sleep(0.001)
+    told = stderr.getvalue()
+    assert told.startswith("\rdeplo: waiting, 0 s")
+    assert told.endswith(f"\r{' ' * len('deplo: waiting, 0 s')}\r")
+
+
+def test_nothing_is_told_to_a_file(monkeypatch):
+    stderr = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stderr)
+    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
+    with compiling.progress("waiting"):
+        pass
+    assert stderr.getvalue() == ""
 
 
 def test_machine_code_is_printed(run):

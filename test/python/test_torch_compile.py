@@ -271,6 +271,21 @@ def test_the_second_size_makes_a_graph_for_all() -> None:
     assert len(graphs) == 2
 
 
+def test_the_second_length_of_a_model_makes_a_graph_for_all() -> None:
+    pytest.importorskip("transformers")
+    from whole_models import build, tokens
+
+    model = build("llama").module
+    graphs, backend = count_graphs()
+    compiled = torch.compile(copy.deepcopy(model), backend=backend)
+    with torch.no_grad():
+        for length in (5, 7, 9, 12):
+            ids = tokens(2, length)
+            expected = model(input_ids=ids).logits
+            torch.testing.assert_close(compiled(input_ids=ids).logits, expected)
+    assert len(graphs) == 2
+
+
 def test_a_size_among_the_results() -> None:
     compiled = torch.compile(lambda x: (x + 1, x.shape[0] * 2), backend="deplo", dynamic=True)
     for rows in (3, 8):

@@ -1,0 +1,90 @@
+"""What commands share: loading, capturing and compiling a program, and telling that it takes long."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from ..errors import FallbackWarning
+from ..frontend.capture import Captured, capture
+from ..frontend.sources import Program as Source
+from ..frontend.sources import load_source
+from ..program import Program, compile
+from .dynamic_option import dynamic_shapes
+from .fallback_option import tell_fallbacks
+
+PATIENCE = 1.0
+"""Seconds after which a terminal is told what is being done, and how often after that."""
+
+
+@contextmanager
+def progress(what: str) -> Generator[None]:
+    """Say on a terminal what is done and for how long, if it takes long; nothing of it stays."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    start = time.monotonic()
+
+    def tell() -> None:
+        width = 0
+        while not over.wait(PATIENCE):
+            line = f"deplo: {what}, {time.monotonic() - start:.0f} s"
+            width = max(width, len(line))
+            sys.stderr.write(f"\r{line}")
+            sys.stderr.flush()
+        if width:
+            sys.stderr.write(f"\r{' ' * width}\r")
+            sys.stderr.flush()
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def load(options: argparse.Namespace) -> Source:
+    """The program that the options name."""
+    with progress("loading"):
+        return load_source(
+            options.source,
+            code=options.code,
+            config=options.config,
+            layer=options.layer,
+            seq_len=options.seq_len,
+        )
+
+
+def capture_source(options: argparse.Namespace, source: Source) -> Captured:
+    """The program as Torch IR, with the sizes and the fallback that the options ask for."""
+    shapes = dynamic_shapes(options.dynamic, source)
+    with progress(f"capturing {source.title}"):
+        return capture(source.program, source.args, source.kwargs, shapes, options.fallback)
+
+
+def compile_source(options: argparse.Namespace, source: Source) -> tuple[Program, float]:
+    """The program compiled, its machine code included, and how many seconds that took."""
+    start = time.perf_counter()
+    with progress(f"compiling {source.title}"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)  # told below, in our own words
+        program = compile(
+            source.program,
+            source.args,
+            source.kwargs,
+            target=options.target,
+            fallback=options.fallback,
+            dynamic_shapes=dynamic_shapes(options.dynamic, source),
+            schedule=options.schedule,
+        )
+        assert program.executable is not None
+    seconds = time.perf_counter() - start
+    tell_fallbacks(program.fallbacks)
+    return program, seconds
