@@ -5,7 +5,8 @@ position of the reduced axis; its sums, the vectors of columns and one element m
 those that do, the one is taken whose tiles cover the result in the fewest cycles, what stands over included,
 and of equals the one that fetches the fewest bytes. The rows of a block, its columns and its sums fill a
 quarter of the L2 cache each; the larger a block, the rarer an element is packed. Blocks are as large as that
-allows while there are enough of them for all cores.
+allows while there are enough of them for all cores. If then all of K fits half of the cache, it is one
+chunk.
 """
 
 from __future__ import annotations
@@ -120,4 +121,8 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
             block_n = _even(problem.n, block_n // 2, thread_n)
         else:
             break
+    whole = _even(problem.k, problem.k, lanes)
+    operands = problem.rows * block_m + problem.columns * block_n
+    if operands * whole * problem.element_bytes <= cpu.l2_bytes // 2:
+        block_k = whole
     return CpuTiling(block_m, block_n, block_k, thread_m, thread_n)

@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.affine import replace_dims
 from ..dialects.alignment import verify_aligned
+from ..dialects.index import linearize
 from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ..dialects.loop import LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
@@ -53,17 +54,11 @@ def _is_unit_stride(exprs: Sequence[AffineExpr], op: Access, counter: SSAValue, 
 
 
 def walks_along(op: Access, counter: SSAValue) -> bool:
-    """Whether neighbouring points of a counter access neighbouring elements, in whatever axis.
-
-    Axes of one element behind it are none.
-    """
+    """Whether neighbouring points of a counter access neighbouring elements, be it in different rows."""
     memref = op.memref.type
     assert isinstance(memref, MemRefType)
-    exprs = list(op.map.data.results)
-    extents = shape_of(memref)
-    while exprs and extents[len(exprs) - 1] == 1:
-        exprs.pop()
-    return _is_unit_stride(exprs, op, counter, 2)
+    offset = linearize(op.map.data.results, shape_of(memref))
+    return _is_unit_stride([offset], op, counter, 2)
 
 
 def lies_along(body: Block, counter: SSAValue) -> bool:

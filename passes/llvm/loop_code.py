@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, scf, vector
+from xdsl.dialects import arith, llvm, scf, vector
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, MemRefType, VectorType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
@@ -43,6 +43,15 @@ class LoopCode:
                 return operands[position]
             case _:
                 return self.insert(IndexOp(expr, operands))
+
+    def opaque(self, value: SSAValue) -> SSAValue:
+        """An index of which LLVM does not know that it is constant.
+
+        It would unroll a loop up to a small constant, and vectorise the loop around it, by gathers.
+        """
+        number = self.insert(arith.IndexCastOp(value, i64))
+        hidden = llvm.InlineAsmOp("", "=r,0", [number], [i64], asm_dialect=0)
+        return self.insert(arith.IndexCastOp(self.insert(hidden), INDEX))
 
     def smaller(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """The smaller of two indices."""

@@ -242,6 +242,7 @@ class PackedBlock:
     ) -> None:
         """What is done with the sums of the points of some rows."""
         code, (first, end) = self.code, rows
+        columns = code.opaque(columns)
         with (
             code.loop(end, self.m.name_hint or "i", first) as i,
             code.loop(columns, self.n.name_hint or "j") as j,

@@ -99,6 +99,10 @@ def _dealloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     return []
 
 
+def _copy(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    return builder.insert(op.clone()).results
+
+
 VECTOR_LOWERINGS: dict[type[Operation], Callable[[Builder, Operation], Sequence[SSAValue]]] = {
     vector.LoadOp: _load,
     vector.StoreOp: _store,
@@ -107,6 +111,7 @@ VECTOR_LOWERINGS: dict[type[Operation], Callable[[Builder, Operation], Sequence[
     vector.FMAOp: _fma,
     memref.AllocOp: _alloc,
     memref.DeallocOp: _dealloc,
+    llvm.InlineAsmOp: _copy,
 }
 """Operation class -> how it is lowered; operands already have `llvm` types."""
 

@@ -29,7 +29,15 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    UnitAttr,
+    i64,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -213,20 +221,16 @@ class _Packing:
         target.add_op(scf.YieldOp(element) if inside else PackYieldOp(element))
         if inside:
             self._mask(body, target, inside, space, factor)
+        made = PackOp(MemRefType(factor.type, [rows, length], memory_space=SHARED), Region(body))
         for op in copies:
             for inner in list(op.walk()):
                 rewrite_index(inner, counters, space)
-        panels = None
         if axis == self.product.n:
-            panels = self.size("thread_n")
+            made.panels = IntegerAttr(self.size("thread_n"), i64)
         elif not lies_along(body, position):
-            panels = self.size("thread_m")
-        made = PackOp(
-            MemRefType(factor.type, [rows, length], memory_space=SHARED),
-            Region(body),
-            panels=panels,
-            pad=PAD if panels is None else None,
-        )
+            made.panels = IntegerAttr(self.size("thread_m"), i64)
+        else:
+            made.pad = IntegerAttr(PAD, i64)
         made.location = self.product.sweeps[0].location
         made.packed.name_hint = f"{factor.name_hint or 'factor'}_packed"
         return made

@@ -30,6 +30,7 @@
 // SCF:         vector.shuffle
 // SCF:         scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
 // SCF-COUNT-4:   vector.fma
+// SCF:         llvm.inline_asm
 // SCF:         scf.for %{{.+}} =
 // SCF-NEXT:      scf.for %{{.+}} =
 // SCF:             loop.store
