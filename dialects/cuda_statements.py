@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from . import cuda
 from .mbarriers import BarrierNumberOp, BarrierWaitOp
+from .scalars import storage_bytes
 
 
 class Names(Protocol):
@@ -127,21 +128,58 @@ def _vector(names: Names, op: cuda.VectorLoadOp | cuda.VectorStoreOp) -> tuple[s
     """The type and the address of a vector."""
     element = names.type(op.values.types[0])
     vector = f"{_VECTORS.get(element, element)}{len(op.values)}"
+    if packed := _in_a_word(op):
+        vector = f"uint{len(op.values) // packed}"
     return vector, f"&{names.element(op.memref, op.map, op.indices)}"
+
+
+def _in_a_word(op: cuda.VectorLoadOp | cuda.VectorStoreOp) -> int:
+    """How many elements each word of a vector has that C++ has no vector type for; else 0."""
+    if len(op.values) <= len("xyzw"):
+        return 0
+    return WORD_BYTES // storage_bytes(op.values.types[0])
+
+
+WORD_BYTES = 4
 
 
 def _vector_load(names: Names, op: cuda.VectorLoadOp) -> str:
     vector, address = _vector(names, op)
     whole = names.fresh(f"{op.values[0].name_hint or 'v'}_vector")
     lines = [f"const {vector} {whole} = *reinterpret_cast<const {vector}*>({address});"]
-    for value, component in zip(op.values, "xyzw", strict=False):
-        lines.append(f"const {names.type(value.type)} {names.name(value)} = {whole}.{component};")
+    packed = _in_a_word(op) or 1
+    for number, value in enumerate(op.values):
+        type = names.type(value.type)
+        part = f"{whole}.{'xyzw'[number // packed]}"
+        if packed > 1:
+            part = _unpacked(part, number % packed, type, 8 * WORD_BYTES // packed)
+        lines.append(f"const {type} {names.name(value)} = {part};")
     return "\n".join(lines)
+
+
+def _unpacked(word: str, number: int, type: str, bits: int) -> str:
+    """An element of a word, by its number."""
+    if type == "bool":
+        return f"({word} >> {number * bits} & {(1 << bits) - 1}) != 0"
+    return f"({type})({word} >> {number * bits})" if number else f"({type}){word}"
+
+
+def _packed(name: str, number: int, type: str, bits: int) -> str:
+    """The bits of an element in the word that has it with this number."""
+    same = type == "unsigned short"
+    plain = "" if same else "(unsigned short)" if bits == 16 else "(unsigned char)"
+    word = f"(unsigned){plain}{name}"
+    return f"{word} << {number * bits}" if number else word
 
 
 def _vector_store(names: Names, op: cuda.VectorStoreOp) -> str:
     vector, address = _vector(names, op)
-    values = ", ".join(map(names.name, op.values))
+    listed = [names.name(value) for value in op.values]
+    if packed := _in_a_word(op):
+        type, bits = names.type(op.values.types[0]), 8 * WORD_BYTES // packed
+        parts = [_packed(name, i % packed, type, bits) for i, name in enumerate(listed)]
+        listed = [" | ".join(parts[i : i + packed]) for i in range(0, len(parts), packed)]
+    values = ", ".join(listed)
     return f"*reinterpret_cast<{vector}*>({address}) = {vector}{{{values}}};"
 
 

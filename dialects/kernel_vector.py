@@ -33,7 +33,9 @@ from .mbarriers import Index, index_properties
 from .scalars import storage_bytes
 from .tile import SHARED
 
-WIDTHS = (2, 4)
+WIDTHS = (2, 4, 8)
+"""Elements that one thread accesses at once, of types that are small enough."""
+
 MAX_VECTOR_BYTES = 16
 """Bytes that one thread accesses at once (CUDA C++ Programming Guide, "Device Memory Accesses")."""
 
@@ -41,7 +43,7 @@ MAX_VECTOR_BYTES = 16
 def verify_vector(types: Sequence[Attribute], element: Attribute) -> int:
     """Raise unless values of `types` are a vector of `element`; gives its bytes."""
     if len(types) not in WIDTHS:
-        raise VerifyException(f"a vector has 2 or 4 elements, not {len(types)}")
+        raise VerifyException(f"a vector has 2, 4 or 8 elements, not {len(types)}")
     if any(type != element for type in types):
         raise VerifyException(f"the elements are {element}, got {', '.join(map(str, types))}")
     size = len(types) * storage_bytes(element)
@@ -110,7 +112,7 @@ def _verify_in_memref(op: VectorLoadOp | VectorStoreOp) -> None:
 class VectorLoadOp(VectorLoadBase):
     """Read neighbours: `%a, %b = kernel.vector_load %x[%t * 2] : memref<64xf32> -> f32, f32`.
 
-    2 or 4 elements, 16 bytes at most; the index is a multiple of their number.
+    2, 4 or 8 elements, 16 bytes at most; the index is a multiple of their number.
     """
 
     name = "kernel.vector_load"

@@ -398,7 +398,7 @@ class BlockifyLaunchPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
         if self.vector not in (None, 1, *WIDTHS):
-            raise UsageError(f"vector is 1, 2 or 4, got {self.vector}")
+            raise UsageError(f"vector is 1, 2, 4 or 8, got {self.vector}")
         with hints_of(op):
             for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
                 for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:

@@ -292,7 +292,7 @@ class CooperativeReducePass(ModulePass):
                 limit = f"a power of two, at most {MAX_THREADS}"
                 raise UsageError(f"{option} is {limit}, got {value}")
         if self.vector is not None and self.vector not in (1, *WIDTHS):
-            raise UsageError(f"vector is 1, 2 or 4, got {self.vector}")
+            raise UsageError(f"vector is 1, 2, 4 or 8, got {self.vector}")
         with hints_of(op):
             for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
                 for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:

@@ -30,10 +30,9 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.targets import get_target
+from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR
 from ...dialects.affine import ZERO, product
-from ...dialects.kernel import MAX_STATIC_SHARED_BYTES
 from ...dialects.loop import ForOp, KernelOp, LoadOp, RegistersOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Kept
@@ -50,6 +49,9 @@ MOST_KEPT = 64
 """Registers of a thread that may hold rows, of its 255."""
 
 REGISTER_BYTES = 4
+
+SPARE_BYTES = 1024
+"""What is left of a block's shared memory for the parts of its sums."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ def _row_axes(site: _Site, launch: LaunchOp) -> str | list[AffineExpr]:
     return [*outer, ZERO]
 
 
-def stage(rows: Sequence[list[_Site]], launch: LaunchOp) -> str | int:
+def stage(rows: Sequence[list[_Site]], launch: LaunchOp, target: Target) -> str | int:
     """Let the block copy each row to its scratchpad; gives the bytes, or why not."""
     origins: list[list[AffineExpr]] = []
     size = 0
@@ -248,8 +250,9 @@ def stage(rows: Sequence[list[_Site]], launch: LaunchOp) -> str | int:
         memref = sites[0].load.memref.type
         assert isinstance(memref, MemRefType)
         size += static_extent(shape_of(memref)[-1]) * storage_bytes(memref.element_type)
-    if size > MAX_STATIC_SHARED_BYTES:
-        return f"rows of {size} bytes exceed the {MAX_STATIC_SHARED_BYTES} of a block's scratchpad"
+    most = target.block_shared_bytes - SPARE_BYTES
+    if size > most:
+        return f"rows of {size} bytes exceed the {most} of a block's scratchpad"
     copies: dict[Hashable, StageOp] = {}
     for sites, origin in zip(rows, origins, strict=True):
         load = sites[0].load
@@ -285,19 +288,21 @@ class KeepRowsPass(ModulePass):
     stage: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
+        target = get_target(self.target)
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
                 staged = self.stage or _keeps_in(launch) is Kept.SHARED
-                reason = self._apply(launch, staged) if gpu else "a CPU has its rows in its cache"
+                reason = self._apply(launch, staged, target)
                 fired = isinstance(reason, int)
                 if fired:
                     where = "bytes of the scratchpad" if staged else "registers"
                     reason = f"rows are kept in {reason} {where}"
                 record(self.name, kernel.sym_name.data, fired, str(reason), launch)
 
-    def _apply(self, launch: LaunchOp, staged: bool) -> str | int:
+    def _apply(self, launch: LaunchOp, staged: bool, target: Target) -> str | int:
         """Keep the rows of a launch; gives in how many registers or bytes, or why not."""
+        if not target.is_gpu:
+            return "a CPU has its rows in its cache"
         if launch.schedule is None or launch.schedule.get("threads") is None:
             return "its threads do not share sweeps"
         if _keeps_in(launch) is Kept.NOWHERE:
@@ -306,7 +311,7 @@ class KeepRowsPass(ModulePass):
         if not rows:
             return "no element is read by more than one sweep"
         if staged:
-            return stage(rows, launch)
+            return stage(rows, launch, target)
         threads = static_extent(launch.num_threads)
         spare = min(MOST_KEPT, REGISTER_FILE // threads // 2)
         needed = sum(sites[0].registers for sites in rows)

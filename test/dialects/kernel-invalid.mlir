@@ -592,7 +592,7 @@ func.func @main(%x: memref<4x?xf32, #sym.extents<s0>>) {
 kernel.func @k(%x: memref<4x64xf32>, %d: memref<64xf64>) blocks(4) threads(16) {
   %t = kernel.thread_id
   %s = kernel.shared align 8 : memref<64xf32, "shared">
-  // expected-error@+1 {{a vector has 2 or 4 elements, not 3}}
+  // expected-error@+1 {{a vector has 2, 4 or 8 elements, not 3}}
   %v0, %v1, %v2 = kernel.vector_load %x[0, 0] : memref<4x64xf32> -> f32, f32, f32
 }
 

@@ -32,7 +32,7 @@ SCHEDULES = {
     ),
     "engine": (
         "sm_120",
-        "BM=8,BN=32,BK=16,FM=1,FN=4,SK=1,stages=2,transport=tma,vector=2,lanes=64,keep=nowhere",
+        "BM=8,BN=32,BK=16,FM=1,FN=4,SK=1,stages=2,transport=tma,vector=8,lanes=64,keep=nowhere",
     ),
     "threads": (
         "sm_90a",

@@ -37,3 +37,15 @@ def test_a_layer_agrees_with_eager_at_every_stage(
     assert verdict.problem is None
     assert_stages_agree(ours, source, capsys)
     assert_stages_agree(Program(ours.captured, get_target("sm_90a")), source, capsys)
+
+
+def test_a_layer_is_the_same_at_every_stage_with_its_products_tiled(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = load_source("hf:llama", config=CONFIGS["llama"], layer=0, seq_len=7)
+    schedule = "BM=8,BN=16,BK=8,FM=1,FN=2,stages=3,lanes=32"
+    ours = deplo.compile(
+        source.program, source.args, source.kwargs, target="sm_80", schedule=schedule
+    )
+    assert_stages_agree(ours, source, capsys)
+    assert "via cp_async" in ours.ir("tile")

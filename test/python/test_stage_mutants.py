@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from deplo.errors import DeploError
-from deplo.interpreter import ProgramError
+from deplo.interpreter import ProgramError, access_rows
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.schedule import SchedulePass
 
@@ -195,3 +195,25 @@ def test_the_boxes_are_swizzled() -> None:
     assert "swizzle 64" in str(scheduled("boxes"))
     assert "swizzle 128" in str(scheduled("two boxes"))
     assert np.prod(PROGRAMS["boxes"].sizes) >= 1 << 15
+
+
+def shared_turns(materialize: ModulePass | None = None) -> dict[str, float]:
+    """Slab -> turns that a warp takes for a load of it, beyond those it needs."""
+    module = scheduled("by threads").clone()
+    (materialize or make_pipeline("tile-to-kernel", "sm_90a")[0]).apply(make_context(), module)
+    m, n, k = PROGRAMS["by threads"].sizes
+    inputs = [np.ones((m, k), np.float32), np.ones((n, k), np.float32)]
+    rows = access_rows(module, inputs)
+    loads = [row for row in rows if row.space == "shared" and row.operation == "loop.load"]
+    return {row.memory: row.cost - row.least for row in loads}
+
+
+def test_padding_that_is_dropped_is_seen_in_the_turns_of_a_warp() -> None:
+    """The result is the same without it, so the machine counts who meets in a bank."""
+    dropped = copies(
+        "shape, align = [*outer, row + stage.padding], None", "shape, align = [*outer, row], None"
+    )
+    padded, bare = shared_turns(), shared_turns(mutated_pass(dropped))
+    assert set(padded) == set(bare)
+    assert max(padded.values()) == 0
+    assert max(bare.values()) >= 1

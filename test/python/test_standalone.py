@@ -23,6 +23,8 @@ RUNTIME = """
 #define __launch_bounds__(...)
 struct dim3 { unsigned x; explicit dim3(unsigned n) : x(n) {} };
 static dim3 blockIdx(0), threadIdx(0);
+struct uint2 { unsigned x, y; };
+struct uint4 { unsigned x, y, z, w; };
 typedef int cudaError_t;
 enum { cudaSuccess, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
 typedef int cudaEvent_t;
@@ -94,6 +96,22 @@ def test_the_host_program_finds_that_a_kernel_is_right(code, tmp_path):
     assert done.stdout.splitlines()[-1] == "agrees", done.stdout
     assert ": 1.00 us" in done.stdout
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        ("x=(torch.arange(64)*5).to(torch.int8); x*3", "uint2"),
+        ("x=(torch.arange(64)*777).to(torch.int16); x*3", "uint4"),
+        ("x=torch.arange(64)%3==1; ~x", "uint2"),
+    ],
+)
+def test_eight_neighbours_are_taken_from_words_and_put_into_them(code, word, tmp_path):
+    text = source_of(code, schedule="vector=8")
+    assert text.count(f"reinterpret_cast<const {word}*>") == 1
+    assert text.count(f"reinterpret_cast<{word}*>") == 1
+    done = run_on_cpu(text, tmp_path)
+    assert done.stdout.splitlines()[-1] == "agrees", done.stdout
 
 
 def test_the_host_program_finds_that_a_kernel_is_wrong(tmp_path):

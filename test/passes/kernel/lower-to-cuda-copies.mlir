@@ -242,3 +242,30 @@ func.func @main(%x: memref<32xf32>) -> memref<32xf32> {
   kernel.launch @large(%x, %y) blocks(1) threads(32) : memref<32xf32>, memref<32xf32>
   func.return %y : memref<32xf32>
 }
+
+// -----
+
+// Eight neighbours: words, as C++ has no vectors of more than four; two halves or four bytes in each.
+// CPP-LABEL:   __global__ void __launch_bounds__(16) eight(
+// CPP:         const uint4 a_vector = *reinterpret_cast<const uint4*>(&h[t * 8]);
+// CPP-NEXT:    const unsigned short a = (unsigned short)a_vector.x;
+// CPP-NEXT:    const unsigned short b = (unsigned short)(a_vector.x >> 16);
+// CPP:         const unsigned short hh = (unsigned short)(a_vector.w >> 16);
+// CPP-NEXT:    *reinterpret_cast<uint4*>(&g[t * 8]) = uint4{(unsigned)hh | (unsigned)a << 16, (unsigned)b | (unsigned)c << 16,
+// CPP-NEXT:    const uint2 i_vector = *reinterpret_cast<const uint2*>(&x[t * 8]);
+// CPP-NEXT:    const bool i = (i_vector.x >> 0 & 255) != 0;
+// CPP-NEXT:    const bool j = (i_vector.x >> 8 & 255) != 0;
+// CPP:         *reinterpret_cast<uint2*>(&y[t * 8]) = uint2{(unsigned)(unsigned char)j | (unsigned)(unsigned char)i << 8 |
+kernel.func @eight(%h: memref<128xf16>, %x: memref<128xi1>, %g: memref<128xf16>, %y: memref<128xi1>) blocks(1) threads(16) {
+  %t = kernel.thread_id
+  %a, %b, %c, %d, %e, %f, %gg, %hh = kernel.vector_load %h[%t * 8] : memref<128xf16> -> f16, f16, f16, f16, f16, f16, f16, f16
+  kernel.vector_store %hh, %a, %b, %c, %d, %e, %f, %gg to %g[%t * 8] : f16, f16, f16, f16, f16, f16, f16, f16 to memref<128xf16>
+  %i, %j, %k, %l, %m, %n, %o, %p = kernel.vector_load %x[%t * 8] : memref<128xi1> -> i1, i1, i1, i1, i1, i1, i1, i1
+  kernel.vector_store %j, %i, %l, %k, %n, %m, %p, %o to %y[%t * 8] : i1, i1, i1, i1, i1, i1, i1, i1 to memref<128xi1>
+}
+func.func @main(%h: memref<128xf16>, %x: memref<128xi1>) -> (memref<128xf16>, memref<128xi1>) {
+  %g = kernel.alloc : memref<128xf16>
+  %y = kernel.alloc : memref<128xi1>
+  kernel.launch @eight(%h, %x, %g, %y) blocks(1) threads(16) : memref<128xf16>, memref<128xi1>, memref<128xf16>, memref<128xi1>
+  func.return %g, %y : memref<128xf16>, memref<128xi1>
+}

@@ -9,7 +9,7 @@
 // RUN: deplo-opt %s -p blockify-launch{vector=1} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ONE-REMARK
 // RUN: deplo-opt %s -p 'blockify-launch{vector=4 threads=32},materialize-tile,vectorize-accesses,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
 // RUN: not deplo-opt %s -p blockify-launch{vector=3} --split-input-file 2>&1 | FileCheck %s --check-prefix=THREE
-// THREE: error: blockify-launch: vector is 1, 2 or 4, got 3
+// THREE: error: blockify-launch: vector is 1, 2, 4 or 8, got 3
 
 // ONE-REMARK: remark: blockify-launch: gelu: 2368 blocks of 256 threads; no vectors: the option says so
 

@@ -5,9 +5,9 @@
 // RUN: deplo-opt %s -p 'cooperative-reduce{lanes=64 vector=1 rows=1}' --split-input-file | FileCheck %s --check-prefix=ONE
 // RUN: deplo-opt %s -p 'cooperative-reduce{lanes=8 rows=16 vector=2},blockify-launch,materialize-tile,vectorize-accesses,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
 // RUN: not deplo-opt %s -p 'cooperative-reduce{lanes=12}' --split-input-file 2>&1 | FileCheck %s --check-prefix=TWELVE
-// RUN: not deplo-opt %s -p 'cooperative-reduce{vector=8}' --split-input-file 2>&1 | FileCheck %s --check-prefix=EIGHT
+// RUN: not deplo-opt %s -p 'cooperative-reduce{vector=6}' --split-input-file 2>&1 | FileCheck %s --check-prefix=SIX
 // TWELVE: error: cooperative-reduce: lanes is a power of two, at most 1024, got 12
-// EIGHT: error: cooperative-reduce: vector is 1, 2 or 4, got 8
+// SIX: error: cooperative-reduce: vector is 1, 2, 4 or 8, got 6
 
 // A norm: both sweeps are shared by 64 threads, the sum is combined, the tail of 4 is masked.
 // ONE-LABEL:   loop.kernel @norm
