@@ -10,7 +10,7 @@ JOBS   ?= 2
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-ops test-gpu lit pytest kernels-diff kernels-accept check clean
+.PHONY: run test test-ops test-gpu test-schedules lit pytest kernels-diff kernels-accept check clean
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
@@ -31,12 +31,17 @@ test-gpu: $(STAMP)
 	$(BIN)/python -m pytest test/gpu
 	! command -v compute-sanitizer || compute-sanitizer --error-exitcode 9 $(BIN)/python -m pytest test/gpu -k "not corpus"
 
-# Which kernels of the corpus have another CUDA text than the committed digest says; accept takes the new ones.
+# Which kernels of the corpus and of the layers have another CUDA text than the committed digest says; accept takes the new ones.
 kernels-diff: $(STAMP)
-	$(BIN)/python -m pytest -q test/python/test_cuda_corpus.py -k committed
+	$(BIN)/python -m pytest -q test/python/test_cuda_corpus.py test/schedules/test_layers.py -k committed
 
 kernels-accept: $(STAMP)
-	DEPLO_UPDATE_CORPUS=1 $(BIN)/python -m pytest -q test/python/test_cuda_corpus.py -k committed
+	DEPLO_UPDATE_CORPUS=1 $(BIN)/python -m pytest -q test/python/test_cuda_corpus.py test/schedules/test_layers.py -k committed
+
+# Programs under several schedules on the machine that finds races, and every kernel of the corpus and of
+# layers of published models compiled for three architectures. About half an hour.
+test-schedules: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal test/schedules
 
 # All of PyTorch's operator database; docs/coverage.md is written from what this finds. About an hour.
 test-ops: $(STAMP)

@@ -25,6 +25,7 @@ from ..dialects.loop import ForOp, KernelOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import DEFAULT_HINT, Extent, shape_of
 from ..dialects.tile import LaunchOp
+from ..dialects.tile_pack import PackOp
 from .index import value_range
 from .sizes import sizes_of
 
@@ -89,6 +90,8 @@ def executions(op: Operation) -> int:
                 count *= trips(parent.extent.data)
             case LaunchOp():
                 count *= prod(trips(axis.extent.data) for axis in parent.axes)
+            case PackOp():
+                count *= prod(parent.shape)
             case _:
                 pass
         parent = parent.parent_op()
@@ -100,6 +103,7 @@ def points(block: Block) -> int:
     most = 1
     for op in block.ops:
         extent = trips(op.extent.data) if isinstance(op, ForOp) else 1
+        extent = prod(op.shape) if isinstance(op, PackOp) else extent
         inner = (points(b) for region in op.regions for b in region.blocks)
         most = max(most, extent * max(inner, default=1))
     return most

@@ -18,6 +18,7 @@ from ..dialects.index_simplify import always_holds, never_holds, simplify, subst
 from ..dialects.loop import CheckedIndexOp, ForOp, IndexOp
 from ..dialects.sizes import Extent, Size, extent_of
 from ..dialects.tile import LaunchOp
+from ..dialects.tile_pack import PackOp
 
 __all__ = [
     "UNKNOWN",
@@ -54,6 +55,8 @@ def value_range(value: SSAValue) -> Range:
             return _scf_range(parent)
         if isinstance(parent, LaunchOp) and (axis := parent.axis_of(value)) is not None:
             return extent_range(axis.extent.data)
+        if isinstance(parent, PackOp):
+            return extent_range(parent.shape[value.index])
         return UNKNOWN
     match value.owner:
         case CheckedIndexOp(extent=extent):

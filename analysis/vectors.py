@@ -21,6 +21,7 @@ from ..dialects.alignment import verify_aligned
 from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ..dialects.loop import LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
+from ..dialects.sizes import shape_of
 from .index import Range, operand_ranges, simplify
 
 Access = LoadOp | StoreOp
@@ -37,7 +38,10 @@ def accesses_along(counter: SSAValue, block: Block) -> list[Access]:
 
 def is_unit_stride(op: Access, counter: SSAValue, width: int = 2) -> bool:
     """Whether `width` points of a counter, from a multiple of it on, access neighbours in one row."""
-    exprs = op.map.data.results
+    return _is_unit_stride(op.map.data.results, op, counter, width)
+
+
+def _is_unit_stride(exprs: Sequence[AffineExpr], op: Access, counter: SSAValue, width: int) -> bool:
     if not exprs:
         return False
     ranges = [*operand_ranges(op.indices), (0, width - 1)]
@@ -46,6 +50,25 @@ def is_unit_stride(op: Access, counter: SSAValue, width: int = 2) -> bool:
     moved = _at(exprs, op.indices, counter, width, step, ranges)
     *outer, inner = zip(first, moved, strict=True)
     return all(a == b for a, b in outer) and simplify(inner[0] + step, ranges) == inner[1]
+
+
+def walks_along(op: Access, counter: SSAValue) -> bool:
+    """Whether neighbouring points of a counter access neighbouring elements, in whatever axis.
+
+    Axes of one element behind it are none.
+    """
+    memref = op.memref.type
+    assert isinstance(memref, MemRefType)
+    exprs = list(op.map.data.results)
+    extents = shape_of(memref)
+    while exprs and extents[len(exprs) - 1] == 1:
+        exprs.pop()
+    return _is_unit_stride(exprs, op, counter, 2)
+
+
+def lies_along(body: Block, counter: SSAValue) -> bool:
+    """Whether neighbouring points of a counter read neighbouring elements of some input."""
+    return any(walks_along(op, counter) for op in accesses_along(counter, body))
 
 
 def _at(

@@ -101,7 +101,15 @@ from .cuda_values import (
     UnaryOp,
 )
 from .cuda_vector import AtomicAddOp, VectorLoadOp, VectorStoreOp
-from .kernel import parse_geometry, parse_index_type, print_geometry, verify_geometry
+from .kernel import (
+    parse_geometry,
+    parse_index_type,
+    parse_resident,
+    print_geometry,
+    print_resident,
+    verify_geometry,
+    verify_resident,
+)
 from .sizes import Extent, ExtentAttr, Size, parse_extent, print_extent
 from .tensor_map import TensorMapType
 
@@ -112,7 +120,8 @@ from .tensor_map import TensorMapType
 class FuncOp(IRDLOperation):
     """A `__global__` function with its launch bounds; see the dialect's example.
 
-    `sizes(s0, s2)` after the index type are dynamic sizes it uses: arguments behind the pointers.
+    `resident(2)` after the threads is the second launch bound: blocks that a multiprocessor must have room
+    for. `sizes(s0, s2)` after the index type are dynamic sizes it uses: arguments behind the pointers.
     """
 
     name = "cuda.func"
@@ -121,6 +130,7 @@ class FuncOp(IRDLOperation):
     function_type = prop_def(FunctionType)
     blocks = prop_def(ExtentAttr)
     threads = prop_def(IntegerAttr.constr(i64))
+    resident = opt_prop_def(IntegerAttr.constr(i64))
     index_type = prop_def(IntegerType)
     sizes = opt_prop_def(ArrayAttr[IntAttr])
     body = region_def("single_block")
@@ -175,6 +185,7 @@ class FuncOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_geometry(self.blocks.data, self.threads.value.data)
+        verify_resident(self.resident)
         if self.index_type not in (i32, i64):
             raise VerifyException(f"index arithmetic is in i32 or i64, got {self.index_type}")
         if not IDENTIFIER.fullmatch(self.sym_name.data):
@@ -197,6 +208,7 @@ class FuncOp(IRDLOperation):
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
         print_geometry(printer, self.blocks.data, self.threads.value.data)
+        print_resident(printer, self.resident)
         printer.print_string(f" index({self.index_type}) ")
         if self.size_arguments:
             printer.print_string(f"sizes({', '.join(f's{i}' for i in self.size_arguments)}) ")
@@ -208,6 +220,7 @@ class FuncOp(IRDLOperation):
         sym_name = parser.parse_symbol_name()
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
         blocks, threads = parse_geometry(parser)
+        resident = parse_resident(parser)
         parser.parse_keyword("index")
         index_type = parse_index_type(parser)
         sizes: list[int] = []
@@ -218,6 +231,7 @@ class FuncOp(IRDLOperation):
         body = parser.parse_region(arguments)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         op = cls(sym_name.data, body, blocks, threads, index_type, sizes)
+        op.resident = resident
         if attributes is not None:
             op.attributes |= attributes.data
         return op

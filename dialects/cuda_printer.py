@@ -204,7 +204,8 @@ class CudaPrinter(BasePrinter):
         if any(isinstance(a.type, TensorMapType) for a in op.body.block.args):
             self.print_string(_TENSOR_MAP)
         self.line(f"// <<<{self.extent(op.blocks.data)}, {threads}>>>")
-        self.line(f'extern "C" __global__ void __launch_bounds__({threads}) {op.sym_name.data}(')
+        bounds = f"{threads}" if op.resident is None else f"{threads}, {op.resident.value.data}"
+        self.line(f'extern "C" __global__ void __launch_bounds__({bounds}) {op.sym_name.data}(')
         self.line(f"    {arguments})")
         self.line("{")
         if op.parts:

@@ -53,8 +53,11 @@ from .kernel_host import (
     LaunchOp,
     parse_geometry,
     parse_index_type,
+    parse_resident,
     print_geometry,
+    print_resident,
     verify_geometry,
+    verify_resident,
 )
 from .kernel_vector import VectorLoadOp, VectorStoreOp
 from .mbarriers import MbarriersType
@@ -122,6 +125,9 @@ __all__ = [
     "VectorStoreOp",
     "parse_geometry",
     "parse_index_type",
+    "parse_resident",
     "print_geometry",
+    "print_resident",
     "verify_geometry",
+    "verify_resident",
 ]

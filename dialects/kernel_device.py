@@ -48,7 +48,15 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from .kernel_host import parse_geometry, parse_index_type, print_geometry, verify_geometry
+from .kernel_host import (
+    parse_geometry,
+    parse_index_type,
+    parse_resident,
+    print_geometry,
+    print_resident,
+    verify_geometry,
+    verify_resident,
+)
 from .mbarriers import BarriersOp
 from .scalars import storage_bytes, verify_element
 from .sizes import Extent, ExtentAttr, static_shape
@@ -74,7 +82,9 @@ INDEX = IndexType()
 class FuncOp(IRDLOperation):
     """A kernel and its launch geometry; see the dialect's example.
 
-    `index(i32)` says that all its indices are computed in 32 bits, without it that is not decided.
+    `resident(2)` says that a multiprocessor must have room for two blocks, so that a thread has so many
+    registers and no fewer; without it, that is the compiler's choice. `index(i32)` says that all its indices
+    are computed in 32 bits, without it that is not decided.
     """
 
     name = "kernel.func"
@@ -83,6 +93,7 @@ class FuncOp(IRDLOperation):
     function_type = prop_def(FunctionType)
     blocks = prop_def(ExtentAttr)
     threads = prop_def(IntegerAttr.constr(i64))
+    resident = opt_prop_def(IntegerAttr.constr(i64))
     index_type = opt_prop_def(IntegerType)
     body = region_def("single_block")
 
@@ -112,6 +123,7 @@ class FuncOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_geometry(self.blocks.data, self.threads.value.data)
+        verify_resident(self.resident)
         if self.index_type not in (None, i32, i64):
             raise VerifyException(f"indices are computed in i32 or i64, got {self.index_type}")
         if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
@@ -135,6 +147,7 @@ class FuncOp(IRDLOperation):
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
         print_geometry(printer, self.blocks.data, self.threads.value.data)
+        print_resident(printer, self.resident)
         printer.print_string(" " if self.index_type is None else f" index({self.index_type}) ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes, print_keyword=True)
@@ -144,11 +157,12 @@ class FuncOp(IRDLOperation):
         sym_name = parser.parse_symbol_name()
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
         blocks, threads = parse_geometry(parser)
+        resident = parse_resident(parser)
         index_type = parse_index_type(parser) if parser.parse_optional_keyword("index") else None
         body = parser.parse_region(arguments)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         op = cls(sym_name.data, body, blocks, threads)
-        op.index_type = index_type
+        op.resident, op.index_type = resident, index_type
         if attributes is not None:
             op.attributes |= attributes.data
         return op

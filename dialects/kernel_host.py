@@ -39,6 +39,26 @@ from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 from .tile import MAX_THREADS
 
 
+def parse_resident(parser: Parser) -> IntegerAttr | None:
+    """Parse how many blocks a multiprocessor must have room for, ` resident(2)`, if it is said."""
+    if not parser.parse_optional_keyword("resident"):
+        return None
+    with parser.in_parens():
+        return IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+
+
+def print_resident(printer: Printer, resident: IntegerAttr | None) -> None:
+    """Print what `parse_resident` parses."""
+    if resident is not None:
+        printer.print_string(f" resident({resident.value.data})")
+
+
+def verify_resident(resident: IntegerAttr | None) -> None:
+    """Raise VerifyException for a number of blocks that is none."""
+    if resident is not None and resident.value.data < 1:
+        raise VerifyException(f"resident must be 1 or more, got {resident.value.data}")
+
+
 def parse_index_type(parser: Parser) -> IntegerType:
     """Parse the type of a kernel's indices, `(i32)` or `(i64)`."""
     with parser.in_parens():

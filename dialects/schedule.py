@@ -99,6 +99,12 @@ CHOICES = {
         Choice("strip_n", "neighbouring columns among those of one thread", derived=True),
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
         Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
+        Choice(
+            "vectors",
+            "whose vectors a CPU's register tile is made of",
+            values=("avx512", "avx2", "neon", "sse2"),
+            derived=True,
+        ),
         Choice("transport", "who fills the slabs, and when", values=tuple(Transport)),
         Choice("vector", "neighbours that one thread accesses at once", numbers=POWERS[:5]),
         Choice("lanes", "threads that share a row", numbers=POWERS),
@@ -133,6 +139,11 @@ class ScheduleAttr(ParametrizedAttribute):
         value = self.choices.data.get(choice)
         assert value is None or isinstance(value, StringAttr)
         return None if value is None else value.data
+
+    @property
+    def sums(self) -> int:
+        """Elements of a contraction's result that one thread computes."""
+        return (self.get("thread_m") or 1) * (self.get("thread_n") or 1)
 
     @property
     def leaves_threads_open(self) -> bool:

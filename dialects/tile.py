@@ -27,7 +27,6 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     MemRefType,
-    StringAttr,
     i64,
 )
 from xdsl.dialects.utils import EnumAttribute
@@ -74,9 +73,7 @@ from .loop import ForOp
 from .scalars import Combiner, CombinerAttr, verify_combiner
 from .schedule import SWIZZLE_BYTES, ScheduleAttr, Transport, TransportAttr
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
-
-SHARED = StringAttr("shared")
-"""The memory space of a block's scratchpad."""
+from .tile_pack import SHARED, PackOp, PackYieldOp
 
 MAX_THREADS = 1024
 """Threads a block may have on every GPU that CUDA supports (CUDA C++ Programming Guide, table
@@ -399,5 +396,7 @@ def enclosing_launch(op: Operation) -> LaunchOp:
 
 
 Tile = Dialect(
-    "tile", [LaunchOp, StageOp, CombineOp], [AxisAttr, LevelAttr, ScheduleAttr, TransportAttr]
+    "tile",
+    [LaunchOp, StageOp, PackOp, PackYieldOp, CombineOp],
+    [AxisAttr, LevelAttr, ScheduleAttr, TransportAttr],
 )

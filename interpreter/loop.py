@@ -2,7 +2,8 @@
 
 A value defined under n open loops is an array of n axes (of extent 1 where it does not vary). A free loop
 or a launch axis opens an axis; a reduce loop folds its axis away; `tile.combine` folds a launch axis and
-keeps it; `tile.stage` copies. Every element of every output must be stored exactly once.
+keeps it; `tile.stage` copies, and `tile.pack` opens an axis for each of its counters. Every element of every
+output must be stored exactly once.
 
 A kernel is first evaluated as a whole, where what is read by linear indices is a view and a sum of
 products is a product of matrices. If that needs an array of more than `MAX_LANES` elements, the kernel is
@@ -38,6 +39,7 @@ from ..dialects.loop_transpose import TransposeOp
 from ..dialects.scalars import Combiner, identity
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
+from ..dialects.tile_pack import PackOp, PackYieldOp
 from .memory import Buffer, Output
 from .numpy_types import Array, numpy_dtype
 from .poison import poisoned
@@ -118,7 +120,7 @@ class LoopMachine:
     def run(self, block: Block) -> Sequence[SSAValue]:
         """Execute the operations of a block; gives what its terminator yields."""
         for op in block.ops:
-            if isinstance(op, YieldOp | scf.YieldOp):
+            if isinstance(op, YieldOp | scf.YieldOp | PackYieldOp):
                 return op.operands
             self.execute(op)
         return ()
@@ -140,6 +142,8 @@ class LoopMachine:
                 self._check(op)
             case StageOp():
                 self._stage(op)
+            case PackOp():
+                self._pack(op)
             case CombineOp():
                 self._combine(op)
             case RegistersOp():
@@ -374,6 +378,19 @@ class LoopMachine:
         if np.any(wrong):
             raise ProgramError(f"index out of range: not below {extent}")
         self.values[op.result] = np.clip(value.astype(np.int64), 0, max(extent - 1, 0))
+
+    def _pack(self, op: PackOp) -> None:
+        depth = len(self.counters)
+        for extent, counter in zip(op.shape, op.body.block.args, strict=True):
+            self._open(np.arange(extent), counter)
+        outer_mask, self.mask = self.mask, self._align(self.mask)
+        (element,) = self.run(op.body.block)
+        array = self.get(element)
+        shape = (*array.shape[:depth], *op.shape)
+        self._require(shape)
+        self.buffers[op.packed] = Buffer(np.broadcast_to(array, shape), lanes=depth)
+        self.mask = outer_mask
+        del self.counters[depth:]
 
     def _stage(self, op: StageOp) -> None:
         source = self.buffers[op.source].elements()

@@ -49,6 +49,8 @@ class Device:
     threads: int
     tensor_maps: tuple[tuple[int, TensorMapType], ...] = ()
     """What the function gets in front of the kernel's buffers: maps of those with these numbers."""
+    dropped: tuple[int, ...] = ()
+    """The numbers of buffers that the function does not get, as it reads them by their maps only."""
 
 
 BuildDevice = Callable[[KernelOp, LaunchOp, str], Device]
@@ -166,7 +168,8 @@ def _launch_kernel(op: KernelOp, devices: _Devices, host: func.FuncOp) -> None:
         describe.result.name_hint = f"{arguments[number].name_hint or 'buffer'}_map"
         block.insert_op_before(describe, op)
         maps.append(describe.result)
-    launch = HostLaunchOp(name, [*maps, *arguments], device.blocks, device.threads)
+    passed = [v for number, v in enumerate(arguments) if number not in device.dropped]
+    launch = HostLaunchOp(name, [*maps, *passed], device.blocks, device.threads)
     launch.location = op.location
     block.insert_op_before(launch, op)
     op.detach()

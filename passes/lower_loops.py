@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i64
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType, i64
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineSymExpr
@@ -34,7 +34,7 @@ from ..dialects.kernel import AssertOp, AtomicAddOp
 from ..dialects.loop import AccumulateOp, CheckedIndexOp, ForOp, IndexOp, LoadOp
 from ..dialects.loop import AssertOp as LoopAssertOp
 from ..dialects.scalars import Combiner, identity, is_bool
-from ..dialects.sizes import Extent, Size
+from ..dialects.sizes import Extent, Size, shape_of
 from ..dialects.syntax import scalar_attr
 
 INDEX = IndexType()
@@ -93,14 +93,18 @@ class IndexConstants:
         """The SSA value of the index `value`."""
         if value not in self._known:
             constant = _index_value(value)
-            if self._last is None:
-                point = InsertPoint.at_start(self._entry)
-            else:
-                point = InsertPoint.after(self._last)
-            Builder(point).insert(constant)
-            self._last = constant
+            self.insert(constant)
             self._known[value] = constant.result
         return self._known[value]
+
+    def insert(self, op: Operation) -> None:
+        """Insert an operation after those made before."""
+        if self._last is None:
+            point = InsertPoint.at_start(self._entry)
+        else:
+            point = InsertPoint.after(self._last)
+        Builder(point).insert(op)
+        self._last = op
 
 
 def _index_value(value: Extent) -> arith.ConstantOp | IndexOp:
@@ -167,7 +171,11 @@ def _walks_contiguously(op: ForOp) -> bool:
     for load in op.walk():
         if isinstance(load, LoadOp) and op.induction_var in load.indices:
             dim = list(load.indices).index(op.induction_var)
-            if any(dim in expr.used_dims() for expr in load.map.data.results[:-1]):
+            assert isinstance(load.memref.type, MemRefType)
+            extents = shape_of(load.memref.type)
+            # An axis of one element does not keep those of the axis before it apart.
+            last = max((i for i, extent in enumerate(extents) if extent != 1), default=0)
+            if any(dim in expr.used_dims() for expr in load.map.data.results[:last]):
                 return False
     return True
 

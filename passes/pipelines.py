@@ -48,6 +48,10 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "loop-to-tile": (
         "tileify",
         "schedule{target=$target$choices}",
+        "deepen-launch{target=$target}",
+        "collapse-rows{target=$target}",
+        "schedule-cpu{target=$target}",
+        "pack-operands",
         "split-matmul-k{target=$target}",
         "chunk-matmul-k",
         "register-tile{target=$target}",

@@ -304,6 +304,7 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
         symbols_used(function),
     )
     result.location = function.location
+    result.resident = function.resident
     return result
 
 

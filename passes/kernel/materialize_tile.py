@@ -20,13 +20,14 @@ by row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, f32, f64, i32, i64
+from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, ModuleOp, f32, f64, i32, i64
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -56,6 +57,9 @@ from .stage_copies import lower_stages
 
 D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
 SHUFFLED = (f32, f64, i32, i64)
+
+MANY_SUMS = 16
+"""Sums of a thread from which on ptxas is told not to spill some of them for the sake of another block."""
 
 
 # --------------------------------------------------------------------------- combine
@@ -168,6 +172,8 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         raise DeploError(f"@{name}: {blocks} blocks exceed the {limit} a grid can have")
     entry = Block(arg_types=kernel.body.block.arg_types)
     function = FuncOp(name, Region(entry), blocks, threads)
+    if launch.schedule is not None and launch.schedule.sums >= MANY_SUMS:
+        function.resident = IntegerAttr(1, i64)
     for old, new in zip(kernel.body.block.args, entry.args, strict=True):
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
@@ -200,7 +206,19 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
         _number_axes(after, number, launch.extents(level), by_level[level])
     lower_loops(entry)
-    return Device(function, blocks, threads, tuple(maps))
+    dropped = _drop_mapped(function, maps)
+    return Device(function, blocks, threads, tuple(maps), dropped)
+
+
+def _drop_mapped(function: FuncOp, maps: Sequence[tuple[int, TensorMapType]]) -> tuple[int, ...]:
+    """Take arguments from a function that are read by their maps only; gives their numbers."""
+    entry = function.body.block
+    buffers = list(entry.args)[len(maps) :]
+    dropped = sorted({number for number, _ in maps if not buffers[number].uses})
+    for number in dropped:
+        entry.erase_arg(buffers[number])
+    function.function_type = FunctionType.from_lists(list(entry.arg_types), [])
+    return tuple(dropped)
 
 
 @dataclass(frozen=True)

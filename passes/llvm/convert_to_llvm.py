@@ -33,7 +33,7 @@ from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import func, llvm
+from xdsl.dialects import func, llvm, memref
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -59,6 +59,7 @@ from ..decisions import record
 from .accesses import (
     POINTER,
     IndexEmitter,
+    compare,
     constant,
     convert_type,
     emit_load,
@@ -67,6 +68,7 @@ from .accesses import (
 from .nonnegative import NonNegative
 from .scalars import LOWERINGS
 from .transposes import transpose_squares
+from .vectors import VECTOR_LOWERINGS, declarations
 
 RANGE_ARGUMENTS = 3
 """The last arguments of each kernel: the first block, the block after the last, and the status word."""
@@ -80,6 +82,10 @@ class ConvertToLlvmPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every kernel and every external function that kernels call."""
+        if any(isinstance(each, memref.AllocOp) for each in op.walk()):
+            first = op.body.block.first_op
+            assert first is not None
+            op.body.block.insert_ops_before(declarations(), first)
         for function in list(op.ops):
             if not isinstance(function, func.FuncOp):
                 continue
@@ -162,6 +168,8 @@ class _KernelConversion:
         builder = Builder(InsertPoint.before(op))
         results: list[SSAValue] = []
         match op:
+            case memref.AllocOp():
+                results = self._allocate(builder, op)
             case LoadOp():
                 emitter = self._emitter(builder, op.indices)
                 buffer = self._buffer(op.memref)
@@ -217,9 +225,20 @@ class _KernelConversion:
             raise DeploError("reads or writes memory that is not an argument of the kernel")
         return self.buffers[value]
 
+    def _allocate(self, builder: Builder, op: memref.AllocOp) -> list[SSAValue]:
+        """Allocate a scratch buffer; the program stops if there is no memory."""
+        (pointer,) = VECTOR_LOWERINGS[type(op)](builder, op)
+        address = builder.insert(llvm.PtrToIntOp(pointer)).output
+        has = compare(builder, address, "ne", constant(builder, 0))
+        self._check(builder, op, has, "out of memory: no room for a scratch buffer")
+        self.buffers[pointer] = op.memref.type
+        return [pointer]
+
     def _convert_assert(self, builder: Builder, op: AssertOp) -> None:
-        """Split the block after the check, and leave through a block that stores the number."""
-        message = op.message.data
+        self._check(builder, op, op.condition, op.message.data)
+
+    def _check(self, builder: Builder, op: Operation, condition: SSAValue, message: str) -> None:
+        """Split the block after `op`, and leave through a block that stores the message's number."""
         if message not in self.messages:
             self.messages.append(message)
         here = op.parent
@@ -235,7 +254,7 @@ class _KernelConversion:
         number = constant(at_end, 1 + self.messages.index(message))
         at_end.insert(llvm.StoreOp(number, region.blocks[0].args[-1]))
         at_end.insert(llvm.ReturnOp())
-        builder.insert(llvm.CondBrOp(op.condition, passed, [], failed, []))
+        builder.insert(llvm.CondBrOp(condition, passed, [], failed, []))
 
     def _wrap(self, body: Region) -> llvm.FuncOp:
         inputs = list(body.blocks[0].arg_types)
@@ -268,7 +287,7 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def _lower_scalar(builder: Builder, op: Operation) -> list[SSAValue]:
-    lowering = LOWERINGS.get(type(op))
+    lowering = LOWERINGS.get(type(op)) or VECTOR_LOWERINGS.get(type(op))
     if lowering is not None:
         return list(lowering(builder, op))
     if op.regions:

@@ -48,6 +48,7 @@ from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, lower_host
 from ..lower_loops import IndexConstants, lower_loops
+from .packed_blocks import PackedBlock, is_packed
 
 INDEX = IndexType()
 
@@ -84,14 +85,18 @@ def _build(reassociate: bool, kernel: KernelOp, launch: LaunchOp, name: str) -> 
     constants = IndexConstants(entry)
     body = Block(arg_types=[INDEX])
     values = _block_indices(launch, body, constants)
-    innermost = _thread_loops(launch, body, values, constants)
-    _move_body(launch, innermost, values)
     loop = scf.ForOp(begin, end, constants.get(1), [], body)
     loop.location = launch.location
     entry.insert_op_before(loop, launch)
+    entry.add_op(func.ReturnOp())
+    if is_packed(launch):
+        packed = PackedBlock(launch, entry, constants)
+        _replace_counters(launch, values)
+        packed.lower(body)
+    else:
+        _move_body(launch, _thread_loops(launch, body, values, constants), values)
     launch.detach()
     launch.erase()
-    entry.add_op(func.ReturnOp())
     lower_loops(entry, constants, reassociate=reassociate)
     function = func.FuncOp(name, FunctionType.from_lists(list(entry.arg_types), []), region)
     function.attributes[KERNEL_ATTRIBUTE] = UnitAttr()
@@ -172,10 +177,14 @@ def _thread_loops(
     return body
 
 
+def _replace_counters(launch: LaunchOp, values: dict[int, SSAValue]) -> None:
+    for position, value in values.items():
+        launch.body.block.args[position].replace_all_uses_with(value)
+
+
 def _move_body(launch: LaunchOp, target: Block, values: dict[int, SSAValue]) -> None:
     source = launch.body.block
-    for position, value in values.items():
-        source.args[position].replace_all_uses_with(value)
+    _replace_counters(launch, values)
     for op in list(source.ops):
         op.detach()
         target.add_op(op)

@@ -34,8 +34,10 @@ MIN_PRODUCT = 1 << 15
 """Multiply-adds below which nothing is worth staging."""
 
 
-def find_problem(launch: LaunchOp, target: Target) -> str | tuple[Contraction, Problem]:
-    """Why nothing is decided for a launch, or the contraction that it is."""
+def find_problem(
+    launch: LaunchOp, target: Target, least: int = MIN_PRODUCT
+) -> str | tuple[Contraction, Problem]:
+    """Why nothing is decided for a launch, or the contraction that it is, of `least` multiply-adds."""
     if not target.is_gpu:
         return "a CPU's schedule is decided by the passes that carry it out"
     if launch.schedule is not None or launch.is_partitioned:
@@ -44,7 +46,7 @@ def find_problem(launch: LaunchOp, target: Target) -> str | tuple[Contraction, P
     if isinstance(found, str):
         return found
     problem = problem_of(found, launch)
-    if problem.work < MIN_PRODUCT:
+    if problem.work < least:
         return f"{problem.work} multiply-adds are too few to share operands for"
     return found, problem
 
@@ -89,6 +91,12 @@ class SchedulePass(ModulePass):
         return {choice: value for choice, value in values.items() if isinstance(value, int)}
 
     @property
+    def tiles(self) -> dict[str, int]:
+        """The choices of a contraction that are asked for."""
+        rows = ("lanes", "vector")
+        return {choice: value for choice, value in self.asked.items() if choice not in rows}
+
+    @property
     def copies(self) -> dict[str, int | str]:
         """The choices asked for that any tiling can have."""
         values = {"stages": self.stages, "transport": self.transport}
@@ -131,7 +139,7 @@ class SchedulePass(ModulePass):
         return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        processors = get_target(self.target).processors
+        target = get_target(self.target)
         with hints_of(op):
             for name, launch in _launches(op):
                 if (chosen := self._choose(name, launch)) is None:
@@ -141,12 +149,7 @@ class SchedulePass(ModulePass):
                 choices = {**best.choices, **self.copies}
                 schedule = ScheduleAttr(m=contraction.m, n=contraction.n, **choices)
                 launch.schedule = schedule if best.split_k > 1 else schedule.without("split_k")
-                reason = f"blocks of {best.block_m} by {best.block_n}"
-                reason += f", threads of {best.thread_m} by {best.thread_n}"
-                if best.split_k > 1:
-                    blocks = problem_of(contraction, launch).blocks(best)
-                    reason += f", K in {best.split_k} parts: {blocks} blocks instead of "
-                    reason += f"{blocks // best.split_k} for {processors} multiprocessors"
+                reason = _reason(problem_of(contraction, launch), best, target)
                 record(self.name, name, True, reason, launch)
 
     def _ask(self, name: str, launch: LaunchOp) -> None:
@@ -160,12 +163,12 @@ class SchedulePass(ModulePass):
     def _choose(self, name: str, launch: LaunchOp) -> tuple[Contraction, Tiling] | None:
         """The model's choice with what is asked for; without, where this kernel cannot have it."""
         target = get_target(self.target)
-        found = find_problem(launch, target)
+        found = find_problem(launch, target, 0 if self.tiles else MIN_PRODUCT)
         if isinstance(found, str):
             record(self.name, name, False, found, launch)
             return None
         contraction, problem = found
-        for asked in (self.asked, {}) if self.asked else ({},):
+        for asked in (self.tiles, {}) if self.tiles else ({},):
             best = choose(problem, asked, target)
             if isinstance(best, Tiling):
                 if _are_boxes(contraction, launch, best):
@@ -173,6 +176,23 @@ class SchedulePass(ModulePass):
                 best = "an operand is not read position by position"
             record(self.name, name, False, best, launch)
         return None
+
+
+def _reason(problem: Problem, chosen: Tiling, target: Target) -> str:
+    """What is chosen, and what the model says of it."""
+    said = f"blocks of {chosen.block_m} by {chosen.block_n}"
+    said += f", threads of {chosen.thread_m} by {chosen.thread_n}"
+    blocks = problem.blocks(chosen)
+    if chosen.split_k > 1:
+        said += (
+            f", K in {chosen.split_k} parts: {blocks} blocks instead of {blocks // chosen.split_k}"
+        )
+    else:
+        said += f": {blocks} blocks"
+    said += f" for {target.processors} multiprocessors"
+    resident = problem.resident_blocks(chosen, target)
+    cycles = problem.cycles(chosen, target)
+    return f"{said}, each with room for {resident}; about {cycles / 1000:.1f} kcycles"
 
 
 def _launches(module: ModuleOp) -> list[tuple[str, LaunchOp]]:

@@ -37,6 +37,7 @@ from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp, StageOp
+from ...dialects.tile_pack import PackOp
 from ..decisions import record
 
 
@@ -108,7 +109,7 @@ def find_staging(launch: LaunchOp) -> _Staging | str:
     """The chunked contraction of a launch, or why there is nothing to stage."""
     if launch.schedule is None or launch.schedule.get("block_k") is None:
         return "the schedule stages nothing"
-    if any(isinstance(op, StageOp) for op in launch.walk()):
+    if any(isinstance(op, StageOp | PackOp) for op in launch.walk()):
         return "its operands are staged already"
     guard = None
     block: Block = launch.body.block

@@ -7,6 +7,12 @@ kernel.func @k() blocks(-1) threads(1) {
 
 // -----
 
+// expected-error@+1 {{resident must be 1 or more, got 0}}
+kernel.func @k() blocks(1) threads(1) resident(0) {
+}
+
+// -----
+
 // expected-error@+1 {{indices are computed in i32 or i64, got i16}}
 kernel.func @k() blocks(1) threads(1) index(i16) {
 }

@@ -18,7 +18,7 @@ builtin.module {
     kernel.assert %ok, "a message"
     loop.store %s, %y[%row] : memref<32xf32>
   } attributes {note = "kept"}
-  kernel.func @k_narrow(%y: memref<32xf32>) blocks(32) threads(1) index(i32) {
+  kernel.func @k_narrow(%y: memref<32xf32>) blocks(32) threads(1) resident(2) index(i32) {
     %row = kernel.block_id
     %lane = kernel.thread_id
   }

@@ -370,3 +370,146 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{must be rows by positions in memory space "shared"}}
+      %p = tile.pack (%i = 8, %k = 8) : memref<8x8xf32> {
+        %v = loop.load %x[%r, %i] : memref<4x8xf32>
+      tile.yield %v : f32
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{pad must be positive, got 0}}
+      %p = tile.pack (%i = 8, %k = 8) pad 0 : memref<8x8xf32, "shared"> {
+        %v = loop.load %x[%r, %i] : memref<4x8xf32>
+      tile.yield %v : f32
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{panels of 3 do not make up 8 rows unpadded}}
+      %p = tile.pack (%i = 8, %k = 8) panels 3 : memref<8x8xf32, "shared"> {
+        %v = loop.load %x[%r, %i] : memref<4x8xf32>
+      tile.yield %v : f32
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{panels of 4 do not make up 8 rows unpadded}}
+      %p = tile.pack (%i = 8, %k = 8) panels 4 pad 1 : memref<8x8xf32, "shared"> {
+        %v = loop.load %x[%r, %i] : memref<4x8xf32>
+      tile.yield %v : f32
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{expected a memref of the counters' extents}}
+      %p = tile.pack (%i = 8, %k = 8) : memref<8x4xf32, "shared"> {
+        %v = loop.load %x[%r, %i] : memref<4x8xf32>
+      tile.yield %v : f32
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{the body must yield one f32}}
+      %p = tile.pack (%i = 8, %k = 8) : memref<8x8xf32, "shared"> {
+        %v = arith.constant 1 : i32
+      tile.yield %v : i32
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{the body takes two counters and ends with tile.yield}}
+      %p = tile.pack (%i = 8, %k = 8) : memref<8x8xf32, "shared"> {
+        llvm.unreachable
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{stands in no tile.launch}}
+    %p = tile.pack (%i = 4, %k = 8) : memref<4x8xf32, "shared"> {
+      %v = loop.load %x[%i, %k] : memref<4x8xf32>
+      tile.yield %v : f32
+    }
+    loop.for %r = 0 to 4 {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}

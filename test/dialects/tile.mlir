@@ -55,4 +55,25 @@ builtin.module {
     }
     func.return %y : tensor<4x8xf32>
   }
+  func.func @packed(%x: tensor<4x64xf32>) -> tensor<4x8xf32> {
+    %y = loop.kernel @packed(%x) : (tensor<4x64xf32>) -> tensor<4x8xf32> {
+    ^bb0(%x: memref<4x64xf32>, %y: memref<4x8xf32>):
+      tile.launch (%r = 4 : block, %t = 8 : thread) {
+        %xs = tile.pack (%i = 8, %k = 8) panels 4 : memref<8x8xf32, "shared"> {
+          %v = loop.load %x[%r, %i * 8 + %k] : memref<4x64xf32>
+          tile.yield %v : f32
+        }
+        %ys = tile.pack (%j = 8, %l = 8) pad 16 : memref<8x8xf32, "shared"> {
+          %w = loop.load %x[%r, %j * 8 + %l] : memref<4x64xf32>
+          tile.yield %w : f32
+        }
+        %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+          %u = loop.load %xs[%t, %m] : memref<8x8xf32, "shared">
+          loop.yield %u : f32
+        }
+        loop.store %s, %y[%r, %t] : memref<4x8xf32>
+      }
+    }
+    func.return %y : tensor<4x8xf32>
+  }
 }

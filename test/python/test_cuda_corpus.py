@@ -1,11 +1,11 @@
 """The CUDA text of the corpus: it compiles without spills, and a committed file shows what changed."""
 
-import hashlib
-import os
 from functools import cache
 from pathlib import Path
 
 import pytest
+from digests import assert_committed
+from layers import assert_kernels_fit, layer
 from programs import CORPUS, compiled
 
 from deplo.errors import MissingEnvironmentError
@@ -13,13 +13,9 @@ from deplo.program import Program
 from deplo.runtime.nvrtc import compile_cuda
 
 DIGESTS = Path(__file__).with_name("cuda_corpus.txt")
-UPDATE = "DEPLO_UPDATE_CORPUS"
-HEADER = f"""\
-# Program, kernel and the first digits of the SHA-256 of the kernel's CUDA text for sm_90a.
-# After an intended change: {UPDATE}=1 pytest test/python/test_cuda_corpus.py, then read the diff.
-"""
+WHAT = "Program, kernel"
 SHARES = {"sm_90a": 1, "sm_80": 3, "sm_120": 3}
-"""Architecture -> it compiles every n-th kernel: the texts differ by architecture in nothing yet."""
+"""Architecture -> it compiles every n-th kernel of sm_90a; `make test-schedules` each architecture's own."""
 
 
 @cache
@@ -32,34 +28,8 @@ def sources() -> dict[tuple[str, str], str]:
     }
 
 
-def digests() -> dict[tuple[str, str], str]:
-    return {key: hashlib.sha256(text.encode()).hexdigest()[:12] for key, text in sources().items()}
-
-
-def committed() -> dict[tuple[str, str], str]:
-    lines = DIGESTS.read_text().splitlines() if DIGESTS.exists() else []
-    rows = [line.split() for line in lines if line and not line.startswith("#")]
-    return {(program, kernel): digest for program, kernel, digest in rows}
-
-
 def test_the_text_of_every_kernel_is_the_committed_one() -> None:
-    now = digests()
-    if os.environ.get(UPDATE) == "1":
-        rows = [f"{program} {kernel} {digest}\n" for (program, kernel), digest in now.items()]
-        DIGESTS.write_text(HEADER + "".join(rows))
-    before = committed()
-    changed = [
-        f"{program}: {kernel}: "
-        + ("new" if key not in before else "gone" if key not in now else "altered")
-        for key in sorted(now.keys() | before.keys())
-        if now.get(key) != before.get(key)
-        for program, kernel in [key]
-    ]
-    assert not changed, (
-        "the change alters the CUDA text of these kernels:\n  "
-        + "\n  ".join(changed)
-        + f"\nIf that is intended, run with {UPDATE}=1 and commit {DIGESTS.name}."
-    )
+    assert_committed(sources(), DIGESTS, WHAT, "test/python/test_cuda_corpus.py")
 
 
 def test_equal_programs_have_equal_text() -> None:
@@ -81,3 +51,8 @@ def test_every_kernel_compiles_without_spills(architecture: str) -> None:
         for usage in cubin.usage.values():
             spilled = usage.spill_stores + usage.spill_loads
             assert spilled == 0, f"{program}: {kernel} spills {spilled} bytes on {architecture}"
+
+
+def test_the_kernels_of_a_layer_do_not_spill() -> None:
+    pytest.importorskip("transformers")
+    assert_kernels_fit(layer("tinyllama-1.1b", 32, "sm_90a"))

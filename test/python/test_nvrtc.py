@@ -1,5 +1,6 @@
 """CUDA C++ to machine code, which needs no GPU, and the words with which a GPU is missed."""
 
+import re
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ from deplo.runtime import nvrtc
 from deplo.runtime.cuda import CudaProgram
 from deplo.runtime.nvrtc import Usage, compile_cuda, parse_usage
 from deplo.runtime.plan import Kernel, Plan, Step
+from deplo.tools.deplo import run
 
 SOURCE = """
 extern "C" __global__ void __launch_bounds__(256) scale(const float* __restrict__ x, float* __restrict__ y) {
@@ -83,3 +85,14 @@ def test_without_a_gpu_a_program_compiles_and_refuses_to_run() -> None:
     assert program.usage["scale"].registers > 0
     with pytest.raises(MissingEnvironmentError, match="no GPU"):
         program()
+
+
+def test_explain_tells_what_the_compiler_needed_and_what_fits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("torch")
+    code = "nn.Linear(256,256)(torch.randn(64,256))"
+    assert run(["explain", "-c", code, "--target", "sm_80"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"resources  \d+ registers, 0 bytes spilled, \d+ bytes shared", told)
+    assert re.search(r"occupancy  \d+ blocks on a multiprocessor, limited by \w+", told)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from kernel_programs import cubin
 from stages import assert_stages_agree
 from xdsl.dialects.builtin import ModuleOp
 
@@ -84,6 +85,9 @@ def test_parts_are_added_atomically_where_the_epilogue_is_linear(program, capsys
     assert any(isinstance(op, AtomicAddOp) for op in module.walk())
     assert checker.checked > 20
     assert "not executed" not in capsys.readouterr().err
+    for architecture in ("sm_80", "sm_90a", "sm_120"):
+        for usage in cubin(module, architecture).usage.values():
+            assert usage.spill_stores + usage.spill_loads == 0
 
 
 def test_parts_are_not_added_atomically_where_that_is_another_result() -> None:

@@ -20,7 +20,7 @@ RUNTIME = """
 #include <cstdlib>
 #include <cstring>
 #define __global__
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 struct dim3 { unsigned x; explicit dim3(unsigned n) : x(n) {} };
 static dim3 blockIdx(0), threadIdx(0);
 typedef int cudaError_t;

@@ -77,12 +77,13 @@ func.func @main(%x: memref<2xf32>) -> memref<2xf32> {
 
 // -----
 
-// Addresses past 2^31 are computed in long long.
+// Addresses past 2^31 are computed in long long; what the launch bounds say stays.
 // CHECK-LABEL: cuda.func @big
-// CHECK-SAME:    index(i64)
+// CHECK-SAME:    blocks(65536) threads(1) resident(2) index(i64)
+// CPP:       __launch_bounds__(1, 2) big(
 // CPP:         const long long i = blockIdx.x;
 // REMARK: remark: lower-to-cuda: big: indices are i64
-kernel.func @big(%in: memref<65536x65536xi8>, %out: memref<65536xi8>) blocks(65536) threads(1) {
+kernel.func @big(%in: memref<65536x65536xi8>, %out: memref<65536xi8>) blocks(65536) threads(1) resident(2) {
   %i = kernel.block_id
   %v = loop.load %in[%i, 65535] : memref<65536x65536xi8>
   loop.store %v, %out[%i] : memref<65536xi8>

@@ -223,3 +223,26 @@ func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #s
   }
   func.return %y : tensor<?x1xf32, #sym.extents<s0>>
 }
+
+// -----
+
+// A thread with 16 sums is to keep them in registers, whatever the number of blocks.
+// CHECK: kernel.func @k_tiled(%x: memref<4xf32>, %y: memref<4xf32>) blocks(1) threads(4) resident(1) {
+// CHECK: kernel.func @k_small(%x: memref<4xf32>, %z: memref<4xf32>) blocks(1) threads(4) {
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %y = loop.kernel @k_tiled(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
+    tile.launch (%i = 4 : thread) schedule(#tile.schedule<thread_m = 8, thread_n = 2, threads = 4>) {
+      %v = loop.load %x[%i] : memref<4xf32>
+      loop.store %v, %y[%i] : memref<4xf32>
+    }
+  }
+  %z = loop.kernel @k_small(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %z: memref<4xf32>):
+    tile.launch (%i = 4 : thread) schedule(#tile.schedule<thread_m = 4, thread_n = 2, threads = 4>) {
+      %v = loop.load %x[%i] : memref<4xf32>
+      loop.store %v, %z[%i] : memref<4xf32>
+    }
+  }
+  func.return %y, %z : tensor<4xf32>, tensor<4xf32>
+}

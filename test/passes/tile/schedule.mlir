@@ -1,5 +1,6 @@
 // RUN: deplo-opt %s -p schedule --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p 'schedule{block_m=16 block_n=16 thread_m=2 thread_n=2},schedule' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p schedule --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MODEL
 // RUN: deplo-opt %s -p 'schedule{thread_m=16 thread_n=16}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=LARGE
 // RUN: deplo-opt %s -p 'schedule{block_k=1024 block_m=64 block_n=64}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DEEP
 // RUN: not deplo-opt %s -p 'schedule{block_m=16 thread_m=3}' 2>&1 | FileCheck %s --check-prefix=THIRDS
@@ -12,6 +13,7 @@
 // CHECK-SAME:      block_m = 64, block_n = 128, block_k = 16, thread_m = 8, thread_n = 8>)
 // REMARK: remark: schedule: linear: blocks of 16 by 16, threads of 2 by 2
 // REMARK: remark: schedule: linear: declined: it has a schedule already
+// MODEL: remark: schedule: linear: blocks of 64 by 128, threads of 8 by 8: 224 blocks for 132 multiprocessors, each with room for {{[0-9]+}}; about {{[0-9.]+}} kcycles
 // LARGE: remark: schedule: linear: declined: threads of 256 sums need about 440 registers; {{.*}} threads of sm_90a have {{.*}} each
 // DEEP: remark: schedule: linear: declined: slabs of 524288 bytes, 528384 when padded, exceed the 232448 that a block of sm_90a can have
 // THIRDS: error: {{.*}}schedule: thread_m = 3 does not divide block_m = 16
@@ -110,7 +112,7 @@ func.func @main(%x: tensor<8x64xf32>) -> tensor<8xf32> {
 // -----
 
 // Too little work, an operand read at every second position, and a condition in the sweep.
-// REMARK: remark: schedule: small: declined: 4096 multiply-adds are too few to share operands for
+// MODEL: remark: schedule: small: declined: 4096 multiply-adds are too few to share operands for
 // REMARK: remark: schedule: strided: declined: an operand is not read position by position
 // REMARK: remark: schedule: padded: declined: the sweep has loops or conditions of its own
 func.func @main(%x: tensor<16x16xf32>, %w: tensor<256x256xf32>) -> (tensor<16x16xf32>, tensor<128x128xf32>, tensor<64x64xf32>) {

@@ -5,7 +5,7 @@
 
 // One thread starts the copies, all wait for the phase of their buffer; thread 0 begins the phases first.
 // CHECK:       tile.stage %in[%b * 32, %k * 8] via tma :
-// KERNEL-LABEL: kernel.func @ring(%in_map: !kernel.tensor_map<32x8xf32>, %in: memref<64x64xf32>, %out: memref<2x32xf32>)
+// KERNEL-LABEL: kernel.func @ring(%in_map: !kernel.tensor_map<32x8xf32>, %out: memref<2x32xf32>)
 // KERNEL:        %s_smem = kernel.shared align 128 : memref<3x32x8xf32, "shared">
 // KERNEL:        %full = kernel.mbarriers 3
 // KERNEL-NEXT:   %[[one:.+]] = loop.test[%t < 1]
@@ -31,7 +31,7 @@
 // KERNEL-NOT:    kernel.barrier
 // KERNEL:        loop.store
 // KERNEL:        %x_map = kernel.tensor_map %x : memref<64x64xf32> to !kernel.tensor_map<32x8xf32>
-// KERNEL:        kernel.launch @ring(%x_map, %x, %y)
+// KERNEL:        kernel.launch @ring(%x_map, %y)
 // REMARK:      remark: tma-copy: ring: s_smem: one copy for the block
 // REMARK:      remark: tma-copy: ring: declined: s_smem: goes by tma already
 // SM80:        remark: tma-copy: ring: declined: sm_80 has no copy engine

@@ -1,0 +1,159 @@
+"""Finds sums of products whose factors can be packed: contractions as a CPU runs them.
+
+    tile.launch (%b = 8 : thread, %i = 512 : thread, %j = 2048 : thread) {
+      %s = loop.for %k = 0 to 2048 reduce(add) -> f32 {
+        ... loop.yield %p : f32                        // %p = arith.mulf %left, %right
+      }
+
+A factor may be computed in any way, from loads under conditions and from what stands in front of the sweep,
+as long as it depends on the rows or on the columns, not on both. Sweeps may be nested, as in a convolution.
+N is the innermost axis that some factor does not depend on; M the innermost of those that such a factor
+depends on and the others do not. All other axes are a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+
+from xdsl.dialects import arith
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ..dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp
+from ..dialects.scalars import Combiner
+from ..dialects.sizes import Extent
+from ..dialects.tile import CombineOp, LaunchOp, StageOp
+from ..dialects.tile_pack import PackOp
+
+
+@dataclass(frozen=True)
+class Product:
+    """The sweeps of a contraction, from the outside in, and what it multiplies.
+
+    `rows` and `columns` have the factors of each result that depend on M and on N.
+    """
+
+    sweeps: tuple[ForOp, ...]
+    m: int
+    n: int
+    rows: tuple[SSAValue, ...]
+    columns: tuple[SSAValue, ...]
+
+    @property
+    def extent(self) -> Extent:
+        """The number of positions that are summed over."""
+        return prod(sweep.extent.data for sweep in self.sweeps)
+
+    @property
+    def results(self) -> Sequence[SSAValue]:
+        """The sums."""
+        return self.sweeps[0].res
+
+
+def find_product(launch: LaunchOp) -> Product | str:
+    """The contraction that a launch is, or why it is none whose factors can be packed."""
+    loops = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
+    if not any(loop.res for loop in loops):
+        return "no reduce loop in the body"
+    if len(loops) > 1:
+        return f"{len(loops)} loops in the body; a contraction has one"
+    if any(isinstance(op, StageOp | PackOp | CombineOp) for op in launch.walk()):
+        return "its threads work together already"
+    if any(isinstance(op, CheckedIndexOp | AssertOp | AccumulateOp) for op in launch.walk()):
+        return "it checks indices from data or accumulates in memory"
+    sweeps = _nest(loops[0])
+    if isinstance(sweeps, str):
+        return sweeps
+    factors = [_factors(value) for value in sweeps[-1].yielded]
+    pairs = [pair for pair in factors if pair is not None]
+    if len(pairs) < len(factors):
+        return "it sums what is no product"
+    return _orient(launch, sweeps, pairs)
+
+
+def _nest(loop: ForOp) -> tuple[ForOp, ...] | str:
+    """The sweeps of which each only folds the next one, from the outside in."""
+    nest = [loop]
+    while inner := [op for op in nest[-1].body.ops if isinstance(op, ForOp)]:
+        if len(inner) > 1 or list(nest[-1].yielded) != list(inner[0].res):
+            return "the sweep has loops of its own"
+        nest.append(inner[0])
+    if any(c.data is not Combiner.ADD for sweep in nest for c in sweep.combiners):
+        return "it folds other than by addition"
+    if any(isinstance(op, ForOp) for sweep in nest[-1:] for op in sweep.body.walk()):
+        return "the sweep has loops of its own"
+    if any(not isinstance(sweep.extent.data, int) for sweep in nest[1:]):
+        return "an inner sweep has a dynamic extent"
+    return tuple(nest)
+
+
+def _factors(value: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    op = value.owner
+    return (op.lhs, op.rhs) if isinstance(op, arith.MulfOp | arith.MuliOp) else None
+
+
+def _orient(
+    launch: LaunchOp, sweeps: tuple[ForOp, ...], pairs: list[tuple[SSAValue, SSAValue]]
+) -> Product | str:
+    """Which factors are rows and which columns."""
+    known: dict[SSAValue, frozenset[int]] = {}
+    axes = [[axes_of(value, launch, known) for value in pair] for pair in pairs]
+    read = [each for pair in axes for each in pair]
+    shared = reduce(frozenset.intersection, read)
+    free = reduce(frozenset.union, read) - shared
+    if not free:
+        return "no product of factors that depend on different axes"
+    n = max(free)
+    rows: list[SSAValue] = []
+    columns: list[SSAValue] = []
+    candidates: list[frozenset[int]] = []
+    for pair, (left, right) in zip(pairs, axes, strict=True):
+        if (n in left) == (n in right):
+            return "a factor depends on rows and columns"
+        rows.append(pair[n in left])
+        columns.append(pair[n not in left])
+        candidates.append(right - left if n in left else left - right)
+    common = reduce(frozenset.intersection, candidates)
+    if not common:
+        return "no factor depends on other axes than the columns do"
+    return Product(sweeps, max(common), n, tuple(rows), tuple(columns))
+
+
+def axes_of(
+    value: SSAValue, launch: LaunchOp, known: dict[SSAValue, frozenset[int]]
+) -> frozenset[int]:
+    """The axes of the launch that a value depends on; `known` has those of values looked at before."""
+    if value not in known:
+        found: frozenset[int] = frozenset()
+        if launch.axis_of(value) is not None:
+            assert isinstance(value, BlockArgument)
+            found = frozenset({value.index})
+        elif isinstance(value.owner, Operation):
+            for operand in operands_of(value.owner):
+                found |= axes_of(operand, launch, known)
+        known[value] = found
+    return known[value]
+
+
+def operands_of(op: Operation) -> list[SSAValue]:
+    """What an operation and the regions in it read that is computed outside of it."""
+    inside = {result for inner in op.walk() for result in inner.results}
+    inside |= {
+        arg for inner in op.walk() for r in inner.regions for b in r.blocks for arg in b.args
+    }
+    return [value for inner in op.walk() for value in inner.operands if value not in inside]
+
+
+def slice_of(value: SSAValue, launch: LaunchOp) -> list[Operation]:
+    """The operations of a launch that compute a value, in order, those in its loops among them."""
+    found: set[Operation] = set()
+    todo = [value]
+    while todo:
+        op = todo.pop().owner
+        if isinstance(op, Operation) and op not in found and launch.is_ancestor(op):
+            found.add(op)
+            todo += operands_of(op)
+    nested = {inner for op in found for inner in op.walk() if inner is not op}
+    return [op for op in launch.walk() if op in found and op not in nested]

@@ -1,0 +1,58 @@
+"""Which of the CPUs that `analysis/cpus.py` knows deplo runs on, and how large its caches are."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from ...analysis.cpus import CPUS, KIB, MIB, Cpu, get_cpu
+
+
+def find_cpu(name: str) -> Cpu:
+    """The CPU with the vectors called `name`, `host` for the one that deplo runs on.
+
+    Raises UsageError for a name that is none.
+    """
+    return host_cpu() if name == "host" else get_cpu(name)
+
+
+@cache
+def host_cpu() -> Cpu:
+    """The CPU that deplo runs on; where the system does not say, a typical one."""
+    cpu = CPUS[_host_vectors()]
+    caches = Path("/sys/devices/system/cpu/cpu0/cache")
+    l1 = _cache_bytes(caches / "index0/size") or cpu.l1_bytes
+    l2 = _cache_bytes(caches / "index2/size") or cpu.l2_bytes
+    return replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1)
+
+
+def _host_vectors() -> str:
+    if platform.machine().lower() in ("arm64", "aarch64"):
+        return "neon"
+    flags = _host_flags()
+    if {"avx512f", "avx512vl", "avx512dq"} <= flags:
+        return "avx512"
+    return "avx2" if {"avx2", "fma"} <= flags else "sse2"
+
+
+def _host_flags() -> set[str]:
+    """The features that LLVM sees, whose code runs here; none if it is not installed."""
+    try:
+        from llvmlite import binding
+    except ImportError:
+        return set()
+    return {name for name, has in binding.get_host_cpu_features().items() if has}
+
+
+def _cache_bytes(file: Path) -> int | None:
+    """The size that a file of the system says, such as `32K`."""
+    try:
+        text = file.read_text().strip()
+    except OSError:
+        return None
+    unit = {"K": KIB, "M": MIB}.get(text[-1:])
+    number = text[:-1] if unit else text
+    return int(number) * (unit or 1) if number.isdecimal() else None

@@ -1,0 +1,126 @@
+"""Writing loops over flat buffers in `scf`, `arith` and `vector`: shared by the lowerings of CPU blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, MemRefType, VectorType, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ...dialects.loop import IndexOp, LoadOp, StoreOp
+from ..lower_loops import IndexConstants
+
+INDEX = IndexType()
+
+Place = tuple[AffineExpr, Sequence[SSAValue]]
+"""A position in a flat buffer: an expression over values."""
+
+
+class LoopCode:
+    """Inserts code at a point that moves into the loops as they are opened."""
+
+    def __init__(self, block: Block, constants: IndexConstants):
+        self.builder = Builder(InsertPoint.at_end(block))
+        self.constants = constants
+
+    def insert(self, op: Operation, hint: str | None = None) -> SSAValue:
+        """Insert an operation; gives its first result, under a name."""
+        self.builder.insert(op)
+        op.results[0].name_hint = hint
+        return op.results[0]
+
+    def index(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> SSAValue:
+        """The value of an index expression."""
+        match expr:
+            case AffineConstantExpr(value=value):
+                return self.constants.get(value)
+            case AffineDimExpr(position=position):
+                return operands[position]
+            case _:
+                return self.insert(IndexOp(expr, operands))
+
+    def smaller(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The smaller of two indices."""
+        return self.insert(arith.MinSIOp(a, b))
+
+    @contextmanager
+    def loop(self, end: SSAValue, hint: str, start: SSAValue | None = None) -> Generator[SSAValue]:
+        """Open a loop that counts to `end`; gives the counter."""
+        body = Block(arg_types=[INDEX])
+        body.args[0].name_hint = hint
+        first = self.constants.get(0) if start is None else start
+        self.builder.insert(scf.ForOp(first, end, self.constants.get(1), [], body))
+        outer, self.builder = self.builder, Builder(InsertPoint.at_end(body))
+        yield body.args[0]
+        self.builder.insert(scf.YieldOp())
+        self.builder = outer
+
+    @contextmanager
+    def when(self, condition: SSAValue) -> Generator[None]:
+        """Open a branch that runs if a condition holds."""
+        body = Block()
+        self.builder.insert(scf.IfOp(condition, [], Region(body)))
+        outer, self.builder = self.builder, Builder(InsertPoint.at_end(body))
+        yield
+        self.builder.insert(scf.YieldOp())
+        self.builder = outer
+
+    def sweep(self, end: SSAValue, hint: str, start: Sequence[SSAValue]) -> tuple[Block, scf.ForOp]:
+        """A loop that carries values; gives its body, empty as yet, and itself."""
+        body = Block(arg_types=[INDEX, *(value.type for value in start)])
+        body.args[0].name_hint = hint
+        loop = scf.ForOp(self.constants.get(0), end, self.constants.get(1), start, body)
+        self.builder.insert(loop)
+        return body, loop
+
+    def select(
+        self, condition: SSAValue, then: Block, otherwise: Block, type: Attribute
+    ) -> SSAValue:
+        """The value of one of two blocks."""
+        return self.insert(scf.IfOp(condition, [type], Region(then), Region(otherwise)))
+
+    def load(self, buffer: SSAValue, place: Place) -> SSAValue:
+        """An element of a flat buffer."""
+        return self.insert(LoadOp(buffer, [place[0]], place[1]))
+
+    def store(self, value: SSAValue, buffer: SSAValue, place: Place) -> None:
+        """Write an element of a flat buffer."""
+        self.builder.insert(StoreOp(value, buffer, [place[0]], place[1]))
+
+    def load_vector(self, buffer: SSAValue, place: Place, lanes: int) -> SSAValue:
+        """Neighbours in a flat buffer, from a multiple of their number on."""
+        type = VectorType(element_of(buffer), [lanes])
+        return self.insert(vector.LoadOp(buffer, [self.index(*place)], type))
+
+    def store_vector(self, value: SSAValue, buffer: SSAValue, place: Place) -> None:
+        """Write neighbours in a flat buffer, from a multiple of their number on."""
+        self.builder.insert(vector.StoreOp(value, buffer, [self.index(*place)]))
+
+    def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
+        """A vector whose elements are all `value`."""
+        return self.insert(vector.BroadcastOp(value, VectorType(value.type, [lanes])))
+
+    def shuffle(self, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
+        """The elements of two vectors, one after the other, that `mask` numbers."""
+        kind = DenseArrayBase.from_list(i64, mask)
+        return self.insert(vector.ShuffleOp(a, b, kind, result_type=a.type))  # pyright: ignore[reportArgumentType]
+
+    def clone(
+        self, ops: Sequence[Operation], values: Mapping[SSAValue, SSAValue]
+    ) -> dict[SSAValue, SSAValue]:
+        """Copy operations here, with some of what they read replaced; gives what became of each value."""
+        mapped = dict(values)
+        for op in ops:
+            self.builder.insert(op.clone(value_mapper=mapped))
+        return mapped
+
+
+def element_of(buffer: SSAValue) -> Attribute:
+    """The type of a buffer's elements."""
+    assert isinstance(buffer.type, MemRefType)
+    return buffer.type.element_type  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -1,0 +1,253 @@
+"""Loops that fill what a `tile.pack` holds, a flat buffer, in the order in which a register tile reads it.
+
+    for %k = 0 to 512 {                         // rows are neighbours in memory: so are they in a panel
+      for %r = 0 to 32 { %ws[%panel * 16384 + %k * 32 + %r] = ... }
+    }
+
+Where positions are neighbours in memory, but rows are to be, squares as wide as a vector are read row by row
+into a small buffer and turned there by shuffles. Rows past the end are 0, positions past it are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.index import operand_ranges, simplify
+from ...analysis.vectors import lies_along
+from ...dialects.affine import ZERO, replace_dims
+from ...dialects.index import normalize_operands
+from ...dialects.loop import TestOp
+from ...dialects.syntax import scalar_attr
+from ...dialects.tile_pack import PackOp, PackYieldOp
+from ..loop.scalar_code import emit_constant
+from .loop_code import LoopCode
+
+D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a counter stays below: an expression over values."""
+
+    expr: AffineExpr
+    operands: tuple[SSAValue, ...]
+
+    @staticmethod
+    def of(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue) -> Bound | None:
+        """What a counter is below where `expr` is at least zero, if it says that and no more."""
+        if counter not in operands:
+            return None
+        dims = [ZERO if v is counter else AffineExpr.dimension(i) for i, v in enumerate(operands)]
+        here = AffineExpr.dimension(list(operands).index(counter))
+        ranges = operand_ranges(operands)
+        rest = simplify(replace_dims(expr, dims), ranges)
+        if simplify(expr + here, ranges) != rest:
+            return None
+        exprs, used = normalize_operands([rest + 1], operands)
+        return Bound(exprs[0], tuple(used))
+
+
+@dataclass(frozen=True)
+class PackBody:
+    """What computes an element of a pack, apart from the conditions that its loops can see to.
+
+    `rows` and `positions` are those conditions: past them an element is 0.
+    """
+
+    ops: tuple[Operation, ...]
+    element: SSAValue
+    rows: tuple[Bound, ...] = ()
+    positions: tuple[Bound, ...] = ()
+
+    @staticmethod
+    def of(pack: PackOp) -> PackBody:
+        """The body of a pack; a condition around all of it that only bounds its counters goes."""
+        block = pack.body.block
+        ops = tuple(op for op in block.ops if not isinstance(op, PackYieldOp))
+        whole = PackBody(ops, pack.element)
+        guard = pack.element.owner
+        if not isinstance(guard, scf.IfOp) or guard.parent is not block:
+            return whole
+        test = guard.cond.owner
+        if not isinstance(test, TestOp) or not _gives_zero(guard.false_region.block):
+            return whole
+        row, position = block.args
+        rows: list[Bound] = []
+        positions: list[Bound] = []
+        for expr in test.exprs:
+            in_row = Bound.of(expr, test.operands_, row)
+            along = Bound.of(expr, test.operands_, position)
+            if in_row is not None and position not in in_row.operands:
+                rows.append(in_row)
+            elif along is not None and row not in along.operands:
+                positions.append(along)
+            else:
+                return whole
+        inner = guard.true_region.block
+        end = inner.last_op
+        assert isinstance(end, scf.YieldOp)
+        kept = [op for op in ops if op not in (guard, test)] + [
+            op for op in inner.ops if op is not end
+        ]
+        return PackBody(tuple(kept), end.operands[0], tuple(rows), tuple(positions))
+
+
+def _gives_zero(block: Block) -> bool:
+    end = block.last_op
+    assert isinstance(end, scf.YieldOp)
+    constant = end.operands[0].owner
+    return isinstance(constant, arith.ConstantOp) and constant.value in (
+        scalar_attr(0, end.operands[0].type),
+    )
+
+
+def lies_along_rows(pack: PackOp) -> bool:
+    """Whether neighbouring positions are neighbours in memory, and neighbouring rows are not."""
+    row, position = pack.body.block.args
+    return lies_along(pack.body.block, position) and not lies_along(pack.body.block, row)
+
+
+def turned(code: LoopCode, lines: Sequence[SSAValue], lanes: int) -> list[SSAValue]:
+    """The columns of a square of vectors: merging line n with line n + lanes / 2, again and again.
+
+    After each step, the elements of one column are half as far apart.
+    """
+    low = [i // 2 + lanes * (i % 2) for i in range(lanes)]
+    high = [i + lanes // 2 for i in low]
+    square = list(lines)
+    half = lanes // 2
+    for _ in range(lanes.bit_length() - 1):
+        pairs = zip(square[:half], square[half:], strict=True)
+        square = [code.shuffle(a, b, mask) for a, b in pairs for mask in (low, high)]
+    return square
+
+
+@dataclass(frozen=True)
+class PackLoops:
+    """Emits the loops of one pack.
+
+    `rows` says how many rows have elements, `total` how many there are: the others are 0. `length` is the
+    number of positions.
+    """
+
+    code: LoopCode
+    pack: PackOp
+    body: PackBody
+    buffer: SSAValue
+    lanes: int
+    rows: SSAValue
+    total: SSAValue
+    length: SSAValue
+    square: SSAValue
+    """A buffer for lanes by lanes elements."""
+
+    def emit(self) -> None:
+        """Fill the buffer."""
+        if self.pack.panel_rows is None:
+            self._fill_rows()
+        else:
+            self._fill_panels(self.pack.panel_rows)
+
+    def _fill_rows(self) -> None:
+        code, stride = self.code, self.pack.row_stride
+        with code.loop(self.rows, "r") as row, code.loop(self.length, "k") as position:
+            element = self._element(row, position)
+            code.store(element, self.buffer, (D0 * stride + D1, [row, position]))
+        if self.rows is self.total:
+            return
+        with code.loop(self.total, "r", self.rows) as row:
+            zero = emit_constant(code.builder, 0, self.pack.element.type)
+            with code.loop(self.length, "k") as position:
+                code.store(zero, self.buffer, (D0 * stride + D1, [row, position]))
+
+    def _fill_panels(self, height: int) -> None:
+        code = self.code
+        full = code.index(D0 // height, [self.rows])
+        with code.loop(full, "panel") as panel:
+            if lies_along_rows(self.pack) and height % self.lanes == 0:
+                self._turn(panel, height)
+            else:
+                with code.loop(self.length, "k") as position:
+                    self._fill_column(panel, position, height)
+        if self.rows is self.total:
+            return
+        panels = code.index(D0 // height, [self.total])
+        with (
+            code.loop(panels, "panel", full) as panel,
+            code.loop(self.length, "k") as position,
+            code.loop(code.constants.get(height), "r") as row,
+        ):
+            line = code.index(D0 * height + D1, [panel, row])
+            inside = code.insert(arith.CmpiOp(line, self.rows, "slt"))
+            element = self._element_if(inside, line, position)
+            code.store(element, self.buffer, self._place(panel, position, row, height))
+
+    def _place(
+        self, panel: SSAValue, position: SSAValue, row: SSAValue, height: int
+    ) -> tuple[AffineExpr, Sequence[SSAValue]]:
+        length = self.pack.shape[1]
+        return D0 * (height * length) + D1 * height + D2, [panel, position, row]
+
+    def _fill_column(self, panel: SSAValue, position: SSAValue, height: int) -> None:
+        code = self.code
+        with code.loop(code.constants.get(height), "r") as row:
+            line = code.index(D0 * height + D1, [panel, row])
+            element = self._element(line, position)
+            code.store(element, self.buffer, self._place(panel, position, row, height))
+
+    # ------------------------------------------------------------------ squares
+
+    def _turn(self, panel: SSAValue, height: int) -> None:
+        """Fill a panel whose elements are neighbours along positions, in squares."""
+        code, lanes = self.code, self.lanes
+        squares = code.index(D0 // lanes, [self.length])
+        with (
+            code.loop(code.constants.get(height // lanes), "strip") as strip,
+            code.loop(squares, "square") as square,
+        ):
+            self._turn_square(panel, strip, square, height)
+        rest = code.index(D0 // lanes * lanes, [self.length])
+        with code.loop(self.length, "k", rest) as position:
+            self._fill_column(panel, position, height)
+
+    def _turn_square(self, panel: SSAValue, strip: SSAValue, square: SSAValue, height: int) -> None:
+        code, lanes = self.code, self.lanes
+        edge = code.constants.get(lanes)
+        with code.loop(edge, "r") as row, code.loop(edge, "k") as column:
+            line = code.index(D0 * height + D1 * lanes + D2, [panel, strip, row])
+            position = code.index(D0 * lanes + D1, [square, column])
+            code.store(self._element(line, position), self.square, (D0 * lanes + D1, [row, column]))
+        lines = [
+            code.load_vector(self.square, (AffineExpr.constant(number * lanes), []), lanes)
+            for number in range(lanes)
+        ]
+        for number, line in enumerate(turned(code, lines, lanes)):
+            first = (D1 * lanes + number) * height + D2 * lanes
+            first = D0 * (height * self.pack.shape[1]) + first
+            code.store_vector(line, self.buffer, (first, [panel, square, strip]))
+
+    # ------------------------------------------------------------------ elements
+
+    def _element(self, row: SSAValue, position: SSAValue) -> SSAValue:
+        body = PackBody.of(self.pack)
+        counters: dict[SSAValue, SSAValue] = dict(
+            zip(self.pack.body.block.args, (row, position), strict=True)
+        )
+        return self.code.clone(body.ops, counters)[body.element]
+
+    def _element_if(self, inside: SSAValue, row: SSAValue, position: SSAValue) -> SSAValue:
+        """An element, or 0 where it is not inside."""
+        code, then, otherwise = self.code, Block(), Block()
+        outer, code.builder = code.builder, Builder(InsertPoint.at_end(then))
+        code.builder.insert(scf.YieldOp(self._element(row, position)))
+        code.builder = at_zero = Builder(InsertPoint.at_end(otherwise))
+        at_zero.insert(scf.YieldOp(emit_constant(at_zero, 0, self.pack.element.type)))
+        code.builder = outer
+        return code.select(inside, then, otherwise, self.pack.element.type)

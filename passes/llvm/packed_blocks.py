@@ -1,0 +1,357 @@
+"""A CPU block of a packed contraction: loops that pack, multiply in registers, and finish the result.
+
+    tile.launch (..., %i = 128 : thread, %j = 128 : thread) {
+      %s = loop.for %k_block = 0 to 4 reduce(add) -> f32 {
+        %xs = tile.pack ...     %ws = tile.pack ...
+        %c = loop.for %k = 0 to 512 reduce(add) -> f32 { ... %xs[%i, %k] * %ws[%j, %k] ... }
+        loop.yield %c : f32
+      }
+      loop.store %s, %y[...]
+    }
+
+becomes
+
+    scf.for %k_block = 0 to 4 {
+      fill %xs, fill %ws                             // pack_loops.py
+      scf.for %tile_n, scf.for %tile_m {             // register tiles of 8 by 32
+        %0, ..., %15 = scf.for %k iter_args(...) -> (vector<16xf32>, ...) { vector.fma ... }
+        vector.store %0, %sums[...]
+      }
+    }
+    scf.for %i, scf.for %j { %s = loop.load %sums[%i * 128 + %j]    loop.store %s, %y[...] }
+
+One thread runs all points of a block. Sums stay in registers for a chunk of K and lie in the scratchpad in
+between; each is folded in the order of K, so that no choice of blocks changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.cpus import CPUS
+from ...dialects.affine import ZERO
+from ...dialects.loop import ForOp, LoadOp, TestOp
+from ...dialects.scalars import is_integer, storage_bytes
+from ...dialects.tile import LaunchOp
+from ...dialects.tile_pack import PackOp, PackYieldOp
+from ...errors import DeploError
+from ..loop.scalar_code import emit_constant
+from ..lower_loops import IndexConstants
+from .loop_code import LoopCode
+from .pack_loops import Bound, PackBody, PackLoops
+
+ALIGNMENT = 64
+"""Bytes that every scratch buffer begins at a multiple of: a line of the cache."""
+
+D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
+
+
+def is_packed(launch: LaunchOp) -> bool:
+    """Whether a block computes from packed operands."""
+    return any(isinstance(op, PackOp) for op in launch.walk())
+
+
+@dataclass(frozen=True)
+class _Term:
+    """One sum of products: a result of the sweep, and the packs that it multiplies."""
+
+    rows: PackOp
+    columns: PackOp
+
+
+class PackedBlock:
+    """Lowers the body of a launch into a block whose counters have values already."""
+
+    def __init__(self, launch: LaunchOp, entry: Block, constants: IndexConstants):
+        self.launch = launch
+        self.entry = entry
+        self.constants = constants
+        schedule = launch.schedule
+        name = None if schedule is None else schedule.word("vectors")
+        if schedule is None or name is None:
+            raise DeploError("packs operands, but its schedule does not say for which `vectors`")
+        positions = schedule.get("m"), schedule.get("n")
+        tile = schedule.get("thread_m"), schedule.get("thread_n")
+        if None in positions or None in tile:
+            raise DeploError("packs operands; its schedule must have m, n, thread_m and thread_n")
+        self.m, self.n = (launch.body.block.args[p] for p in positions if p is not None)
+        self.tile_m, self.tile_n = (size for size in tile if size is not None)
+        self.outer, self.inner = _sweeps(launch)
+        self.packs = [op for op in self.outer.body.ops if isinstance(op, PackOp)]
+        self.terms = [self._term(value) for value in self.inner.yielded]
+        self.element = self.outer.res[0].type
+        self.lanes = CPUS[name].lanes(storage_bytes(self.element))
+        self.size_m, self.size_n = (self._extent(counter) for counter in (self.m, self.n))
+        if self.size_m % self.tile_m or self.size_n % self.tile_n or self.tile_n % self.lanes:
+            raise DeploError(
+                f"blocks of {self.size_m} by {self.size_n} are not made of register tiles of "
+                f"{self.tile_m} by {self.tile_n} in vectors of {self.lanes}"
+            )
+
+    def _extent(self, counter: SSAValue) -> int:
+        axis = self.launch.axis_of(counter)
+        assert axis is not None
+        extent = axis.extent.data
+        if not isinstance(extent, int):
+            raise DeploError("the points of a packed block must be constant in number")
+        return extent
+
+    def _term(self, value: SSAValue) -> _Term:
+        op = value.owner
+        if isinstance(op, arith.MulfOp | arith.MuliOp):
+            loads = [side.owner for side in (op.lhs, op.rhs)]
+            found = {
+                load.indices[0]: load.memref.owner
+                for load in loads
+                if isinstance(load, LoadOp) and load.indices[1:] == (self.inner.induction_var,)
+            }
+            rows, columns = found.get(self.m), found.get(self.n)
+            if isinstance(rows, PackOp) and isinstance(columns, PackOp):
+                return _Term(rows, columns)
+        raise DeploError("a packed contraction sums products of a packed row and a packed column")
+
+    # ------------------------------------------------------------------ the block
+
+    def lower(self, block: Block) -> None:
+        """Write the block's code; the launch's body is taken apart."""
+        self.code = code = LoopCode(block, self.constants)
+        buffers = {pack: self._scratch(pack.element.type, _elements(pack)) for pack in self.packs}
+        self.single = self.outer.extent.data == 1
+        # Sums that are complete after one chunk are done with, strip by strip.
+        rows = self.tile_m if self.single else self.size_m
+        sums = [self._scratch(self.element, rows * self.size_n) for _ in self.terms]
+        square = self._scratch(self.element, self.lanes * self.lanes)
+        rest, tests = self._after()
+        limits: dict[SSAValue, SSAValue] = {
+            counter: self._limit(counter, size, tests)
+            for counter, size in ((self.m, self.size_m), (self.n, self.size_n))
+        }
+        if not self.single:
+            self._clear(sums, limits)
+        chunks = self.constants.get(self.outer.extent.data)
+        with code.loop(chunks, self.outer.induction_var.name_hint or "chunk") as chunk:
+            self.outer.induction_var.replace_all_uses_with(chunk)
+            length = self._fill(buffers, limits, square)
+            with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
+                with code.loop(self._tiles(limits[self.n], self.tile_n), "tile_n") as tile_n:
+                    self._multiply(buffers, sums, (tile_m, tile_n), length)
+                first = code.index(D0 * self.tile_m, [tile_m])
+                end = code.smaller(code.index(D0 + self.tile_m, [first]), limits[self.m])
+                following = code.index(D0 + 1, [chunk])
+                last = code.insert(arith.CmpiOp(following, chunks, "eq"))
+                with nullcontext() if self.single else code.when(last):
+                    self._finish(rest, sums, (first, end), limits[self.n])
+        code.builder.insert(scf.YieldOp())
+
+    def _scratch(self, element: object, count: int) -> SSAValue:
+        """A buffer for the time that the function runs."""
+        type = MemRefType(element, [count])  # pyright: ignore[reportArgumentType]
+        alloc = memref.AllocOp([], [], type, IntegerAttr(ALIGNMENT, i64))
+        self.constants.insert(alloc)
+        assert self.entry.last_op is not None
+        self.entry.insert_op_before(memref.DeallocOp.get(alloc.memref), self.entry.last_op)
+        return alloc.memref
+
+    def _after(self) -> tuple[list[Operation], list[TestOp]]:
+        """What is done for each point once its sums are complete, and the conditions around it."""
+        ops = [op for op in self.launch.body.block.ops if op is not self.outer]
+        last = ops[-1]
+        if not isinstance(last, scf.IfOp) or last.output or last.false_region.blocks:
+            return ops, []
+        test = last.cond.owner
+        if not isinstance(test, TestOp):
+            return ops, []
+        counters = (self.m, self.n)
+        if not all(any(self._bound(e, test, c) for c in counters) for e in test.exprs):
+            return ops, []
+        inner = [op for op in last.true_region.block.ops if not isinstance(op, scf.YieldOp)]
+        return [op for op in ops if op not in (last, test)] + inner, [test]
+
+    def _bound(self, expr: AffineExpr, test: TestOp, counter: SSAValue) -> Bound | None:
+        """What a condition says of one of the counters, if it says nothing of the other."""
+        bound = Bound.of(expr, test.operands_, counter)
+        other = self.n if counter is self.m else self.m
+        return None if bound is None or other in bound.operands else bound
+
+    def _limit(self, counter: SSAValue, size: int, tests: Sequence[TestOp]) -> SSAValue:
+        """How many points of a counter are inside of the result."""
+        said = [self._bound(expr, test, counter) for test in tests for expr in test.exprs]
+        return self._least(self.constants.get(size), [b for b in said if b is not None])
+
+    def _least(self, limit: SSAValue, bounds: Sequence[Bound]) -> SSAValue:
+        for bound in bounds:
+            limit = self.code.smaller(limit, self.code.index(bound.expr, bound.operands))
+        return limit
+
+    def _tiles(self, limit: SSAValue, size: int) -> SSAValue:
+        """How many register tiles cover so many points."""
+        return self.code.index((D0 + (size - 1)) // size, [limit])
+
+    def _fill(
+        self, buffers: dict[PackOp, SSAValue], limits: dict[SSAValue, SSAValue], square: SSAValue
+    ) -> SSAValue:
+        """Fill all packs; gives the number of positions that the chunk has."""
+        size = self.inner.extent.data
+        assert isinstance(size, int)
+        bodies = {pack: PackBody.of(pack) for pack in self.packs}
+        # Past what all packs end at, all products are of two zeros.
+        common = set.intersection(*(set(body.positions) for body in bodies.values()))
+        for pack, body in bodies.items():
+            if set(body.positions) - common:
+                whole = [op for op in pack.body.block.ops if not isinstance(op, PackYieldOp)]
+                bodies[pack] = PackBody(tuple(whole), pack.element)
+        length = self._least(self.constants.get(size), sorted(common, key=str))
+        for pack, body in bodies.items():
+            is_row = any(term.rows is pack for term in self.terms)
+            counter, tile = (self.m, self.tile_m) if is_row else (self.n, self.tile_n)
+            total = self.code.index((D0 + (tile - 1)) // tile * tile, [limits[counter]])
+            rows = self._least(total, body.rows)
+            loops = PackLoops(
+                self.code, pack, body, buffers[pack], self.lanes, rows, total, length, square
+            )
+            loops.emit()
+        return length
+
+    def _clear(self, sums: Sequence[SSAValue], limits: dict[SSAValue, SSAValue]) -> None:
+        code = self.code
+        zero = code.broadcast(emit_constant(code.builder, 0, self.element), self.lanes)
+        rows = code.index((D0 + (self.tile_m - 1)) // self.tile_m * self.tile_m, [limits[self.m]])
+        with (
+            code.loop(rows, "r") as row,
+            code.loop(self._tiles(limits[self.n], self.lanes), "c") as column,
+        ):
+            for buffer in sums:
+                place = (D0 * self.size_n + D1 * self.lanes, [row, column])
+                code.store_vector(zero, buffer, place)
+
+    def _finish(
+        self,
+        rest: Sequence[Operation],
+        sums: Sequence[SSAValue],
+        rows: tuple[SSAValue, SSAValue],
+        columns: SSAValue,
+    ) -> None:
+        """What is done with the sums of the points of some rows."""
+        code, (first, end) = self.code, rows
+        with (
+            code.loop(end, self.m.name_hint or "i", first) as i,
+            code.loop(columns, self.n.name_hint or "j") as j,
+        ):
+            row = D0 - D2 if self.single else D0
+            place = row * self.size_n + D1
+            loaded = [code.load(buffer, (place, [i, j, first])) for buffer in sums]
+            for result, value in zip(self.outer.res, loaded, strict=True):
+                value.name_hint = result.name_hint
+            values: dict[SSAValue, SSAValue] = {self.m: i, self.n: j}
+            values.update(zip(self.outer.res, loaded, strict=True))
+            code.clone(rest, values)
+
+    # ------------------------------------------------------------------ the register tiles
+
+    def _multiply(
+        self,
+        buffers: dict[PackOp, SSAValue],
+        sums: Sequence[SSAValue],
+        tile: tuple[SSAValue, SSAValue],
+        length: SSAValue,
+    ) -> None:
+        """A register tile of sums over one chunk."""
+        code = self.code
+        places = self._places(*tile)
+        if self.single:
+            zero = code.broadcast(emit_constant(code.builder, 0, self.element), self.lanes)
+            start = [zero] * (len(sums) * len(places))
+        else:
+            start = [
+                code.load_vector(buffer, place, self.lanes) for buffer in sums for place in places
+            ]
+        body, loop = code.sweep(length, self.inner.induction_var.name_hint or "k", start)
+        outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
+        next_sums = self._step(buffers, tile, body.args[0], body.args[1:])
+        code.builder.insert(scf.YieldOp(*next_sums))
+        code.builder = outer
+        for number, value in enumerate(loop.results):
+            buffer, place = sums[number // len(places)], places[number % len(places)]
+            code.store_vector(value, buffer, place)
+
+    def _places(
+        self, tile_m: SSAValue, tile_n: SSAValue
+    ) -> list[tuple[AffineExpr, list[SSAValue]]]:
+        """Where the vectors of a register tile lie among the sums."""
+        above = ZERO if self.single else D0 * (self.tile_m * self.size_n)
+        first = above + D1 * self.tile_n
+        return [
+            (first + (row * self.size_n + column), [tile_m, tile_n])
+            for row in range(self.tile_m)
+            for column in range(0, self.tile_n, self.lanes)
+        ]
+
+    def _step(
+        self,
+        buffers: dict[PackOp, SSAValue],
+        tile: tuple[SSAValue, SSAValue],
+        position: SSAValue,
+        sums: Sequence[SSAValue],
+    ) -> list[SSAValue]:
+        """The sums after one more position of K."""
+        code, lanes = self.code, self.lanes
+        vectors: dict[PackOp, list[SSAValue]] = {}
+        for pack in {term.columns: None for term in self.terms}:
+            first = D0 * (self.tile_n * pack.shape[1]) + D1 * self.tile_n
+            vectors[pack] = [
+                code.load_vector(buffers[pack], (first + column, [tile[1], position]), lanes)
+                for column in range(0, self.tile_n, lanes)
+            ]
+        made: dict[int, SSAValue] = {}
+        width = self.tile_n // lanes
+        for row in range(self.tile_m):
+            spread: dict[PackOp, SSAValue] = {}
+            for pack in {term.rows: None for term in self.terms}:
+                place = _row_place(pack, row, self.tile_m)
+                element = code.load(buffers[pack], (place, [tile[0], position]))
+                spread[pack] = code.broadcast(element, lanes)
+            for number, term in enumerate(self.terms):
+                for column in range(width):
+                    at = (number * self.tile_m + row) * width + column
+                    made[at] = self._add(spread[term.rows], vectors[term.columns][column], sums[at])
+        return [made[at] for at in range(len(sums))]
+
+    def _add(self, row: SSAValue, column: SSAValue, so_far: SSAValue) -> SSAValue:
+        if is_integer(self.element):
+            return self.code.insert(
+                arith.AddiOp(so_far, self.code.insert(arith.MuliOp(row, column)))
+            )
+        return self.code.insert(vector.FMAOp(row, column, so_far))
+
+
+def _row_place(pack: PackOp, row: int, tile: int) -> AffineExpr:
+    """Where an element of a row of a tile lies: a function of the tile and the position."""
+    if pack.panel_rows is None:
+        return D0 * (tile * pack.row_stride) + (row * pack.row_stride) + D1
+    if pack.panel_rows != tile:
+        raise DeploError(f"panels of {pack.panel_rows} rows do not fit register tiles of {tile}")
+    return D0 * (tile * pack.shape[1]) + D1 * tile + row
+
+
+def _elements(pack: PackOp) -> int:
+    rows, length = pack.shape
+    return rows * (pack.row_stride if pack.panel_rows is None else length)
+
+
+def _sweeps(launch: LaunchOp) -> tuple[ForOp, ForOp]:
+    """The loop over chunks and the chunk."""
+    outer = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
+    if len(outer) == 1 and outer[0].res:
+        inner = [op for op in outer[0].body.ops if isinstance(op, ForOp)]
+        if len(inner) == 1 and list(outer[0].yielded) == list(inner[0].res):
+            return outer[0], inner[0]
+    raise DeploError("a packed contraction has one loop over chunks of K, with one loop in it")

@@ -1,0 +1,121 @@
+"""Vectors and scratch buffers as `llvm` operations: what the register tiles of contractions are made of.
+
+    %v = vector.load %b[%i] : memref<4096xf32>, vector<16xf32>      a `getelementptr` and a `load`
+    %w = vector.broadcast %x : f32 to vector<16xf32>                an `insertelement` and a `shufflevector`
+    %s = vector.fma %v, %w, %t : vector<16xf32>                     `llvm.intr.fma`
+    %b = memref.alloc() {alignment = 64} : memref<4096xf32>         a call of `aligned_alloc`
+
+Buffers have one axis, and vectors begin at multiples of their length, so that every access is aligned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import llvm, memref, vector
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, VectorType, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.scalars import storage_bytes
+from ...dialects.sizes import static_shape
+from .accesses import POINTER, constant, memory_type
+
+ALLOCATE, RELEASE = "aligned_alloc", "free"
+"""Functions of the C library."""
+
+
+def _address(builder: Builder, base: SSAValue, index: SSAValue, element: Attribute) -> SSAValue:
+    gep = llvm.GEPOp(base, [llvm.GEP_USE_SSA_VAL], memory_type(element), [index], inbounds=True)
+    return builder.insert(gep).result
+
+
+def _element_of(value: SSAValue) -> Attribute:
+    assert isinstance(value.type, VectorType)
+    return value.type.element_type  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _load(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, vector.LoadOp)
+    element = _element_of(op.result)
+    address = _address(builder, op.base, op.indices[0], element)
+    return [builder.insert(llvm.LoadOp(address, op.result.type)).dereferenced_value]
+
+
+def _store(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, vector.StoreOp)
+    address = _address(builder, op.base, op.indices[0], _element_of(op.vector))
+    builder.insert(llvm.StoreOp(op.vector, address))
+    return []
+
+
+def _broadcast(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, vector.BroadcastOp)
+    type = op.vector.type
+    undefined = builder.insert(llvm.UndefOp(type)).res
+    first = constant(builder, 0, i32)
+    one = builder.insert(llvm.InsertElementOp(undefined, op.source, first)).res
+    return [_shuffled(builder, one, undefined, [0] * type.get_shape()[0])]
+
+
+def _shuffle(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, vector.ShuffleOp)
+    return [_shuffled(builder, op.v1, op.v2, op.mask.get_values())]
+
+
+def _shuffled(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
+    order = DenseArrayBase.from_list(i32, mask)
+    made = llvm.ShuffleVectorOp.create(
+        operands=[a, b],
+        result_types=[VectorType(_element_of(a), [len(mask)])],
+        properties={"mask": order},
+    )
+    return builder.insert(made).results[0]
+
+
+def _fma(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, vector.FMAOp)
+    return [builder.insert(llvm.FMAOp(op.lhs, op.rhs, op.acc)).res]
+
+
+def _alloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, memref.AllocOp)
+    type = op.memref.type
+    assert isinstance(type, MemRefType)
+    alignment = 1 if op.alignment is None else op.alignment.value.data
+    size = storage_bytes(type.element_type) * static_shape(type)[0]
+    arguments = [
+        constant(builder, alignment),
+        # The C library wants a multiple of the alignment.
+        constant(builder, -(-size // alignment) * alignment),
+    ]
+    call = llvm.CallOp(ALLOCATE, *arguments, return_type=POINTER)
+    return builder.insert(call).results
+
+
+def _dealloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, memref.DeallocOp)
+    builder.insert(llvm.CallOp(RELEASE, op.memref))
+    return []
+
+
+VECTOR_LOWERINGS: dict[type[Operation], Callable[[Builder, Operation], Sequence[SSAValue]]] = {
+    vector.LoadOp: _load,
+    vector.StoreOp: _store,
+    vector.BroadcastOp: _broadcast,
+    vector.ShuffleOp: _shuffle,
+    vector.FMAOp: _fma,
+    memref.AllocOp: _alloc,
+    memref.DeallocOp: _dealloc,
+}
+"""Operation class -> how it is lowered; operands already have `llvm` types."""
+
+
+def declarations() -> list[llvm.FuncOp]:
+    """What the scratch buffers need of the C library."""
+    types = {
+        ALLOCATE: llvm.LLVMFunctionType([i64, i64], POINTER),
+        RELEASE: llvm.LLVMFunctionType([POINTER], llvm.LLVMVoidType()),
+    }
+    external = llvm.LinkageAttr("external")
+    return [llvm.FuncOp(name, type, linkage=external) for name, type in types.items()]

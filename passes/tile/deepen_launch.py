@@ -1,0 +1,97 @@
+"""`deepen-launch`: a contraction whose rows need something first becomes a launch over its columns, too.
+
+    tile.launch (%i = 256 : thread) {
+      %m = loop.load %max[%i]
+      loop.for %j = 0 to 64 {
+        %s = loop.for %k = 0 to 256 reduce(add) -> f32 { ... }
+        loop.store %s, %y[%i, %j]
+      }
+    }
+becomes
+    tile.launch (%i = 256 : thread, %j = 64 : thread) {
+      %m = loop.load %max[%i]
+      %s = loop.for %k = 0 to 256 reduce(add) -> f32 { ... }
+      loop.store %s, %y[%i, %j]
+    }
+
+What stands in front of the loop is then computed for each column; packing moves it to where it is needed.
+So only a launch that becomes a contraction whose factors can be packed is deepened, and only for a CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
+from xdsl.passes import ModulePass
+
+from ...analysis.products import find_product
+from ...analysis.targets import get_target
+from ...dialects.loop import ForOp, KernelOp, YieldOp
+from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ..decisions import record
+
+
+def find_loop(launch: LaunchOp) -> ForOp | str:
+    """The loop that can become an axis, or why there is none."""
+    if launch.schedule is not None or launch.is_partitioned:
+        return "it has a schedule already"
+    ops = list(launch.body.block.ops)
+    loops = [op for op in ops if op.regions]
+    loop = ops[-1] if ops else None
+    if loops != [loop] or not isinstance(loop, ForOp) or loop.res:
+        return "its body does not end with its one free loop"
+    return loop
+
+
+def deepen(launch: LaunchOp, loop: ForOp) -> None:
+    """Make a free loop at the end of a launch its innermost axis."""
+    body = launch.body.block
+    counter = body.insert_arg(IndexType(), len(body.args))
+    counter.name_hint = loop.induction_var.name_hint
+    launch.axes = ArrayAttr([*launch.axes, AxisAttr(loop.extent.data, Level.THREAD)])
+    loop.induction_var.replace_all_uses_with(counter)
+    for op in list(loop.body.block.ops):
+        op.detach()
+        if isinstance(op, YieldOp):
+            op.erase()
+        else:
+            body.add_op(op)
+    loop.detach()
+    loop.erase()
+
+
+@dataclass(frozen=True)
+class DeepenLaunchPass(ModulePass):
+    """Make contractions out of launches over rows that compute something in front of the columns."""
+
+    name = "deepen-launch"
+
+    target: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = get_target(self.target).is_gpu
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                reason = "the target is a GPU" if gpu else self._apply(launch)
+                fired, name = reason is None, kernel.sym_name.data
+                record(self.name, name, fired, reason or "its columns are an axis", kernel)
+
+    def _apply(self, launch: LaunchOp) -> str | None:
+        """Deepen a launch; gives why not."""
+        loop = find_loop(launch)
+        if isinstance(loop, str):
+            return loop
+        trial = launch.clone()
+        while isinstance(inner := find_loop(trial), ForOp):
+            deepen(trial, inner)
+        product = find_product(trial)
+        if isinstance(product, str):
+            return product
+        assert launch.parent is not None
+        trial.location = launch.location
+        launch.parent.insert_op_before(trial, launch)
+        launch.detach()
+        launch.erase()
+        return None

@@ -1,0 +1,101 @@
+"""`schedule-cpu`: decides how a CPU runs each contraction, and writes it on its launch.
+
+    tile.launch (%i = 512 : thread, %j = 2048 : thread) { ... a matrix product ... }
+becomes, for a CPU with AVX-512,
+    tile.launch (%i = 512 : thread, %j = 2048 : thread)
+        schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 512,
+                                thread_m = 8, thread_n = 32, vectors = avx512>) { ... }
+
+`pack-operands` and `lower-tile-to-scf` carry it out. `analysis/cpu_tilings.py` has the model that decides,
+for the CPU that deplo runs on, or the one that `vectors` names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...analysis.cost import hints_of, trips
+from ...analysis.cpu_tilings import CpuProblem, choose_cpu_tiling
+from ...analysis.products import Product, find_product
+from ...analysis.targets import get_target
+from ...dialects.loop import KernelOp
+from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import ScheduleAttr
+from ...dialects.tile import LaunchOp
+from ..decisions import record
+from ..llvm.host_cpu import find_cpu
+
+MIN_PRODUCT = 1 << 15
+"""Multiply-adds below which nothing is worth packing for."""
+
+MIN_ROWS = 4
+"""Rows that must share a packed element, else packing costs more than it saves."""
+
+
+def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
+    """What the model needs to know of a contraction."""
+    extents = [trips(axis.extent.data) for axis in launch.axes]
+    m, n = extents[product.m], extents[product.n]
+    others = (e for i, e in enumerate(extents) if i not in (product.m, product.n))
+    return CpuProblem(
+        batch=prod(others),
+        m=m,
+        n=n,
+        k=trips(product.extent),
+        results=len(product.results),
+        rows=len(set(product.rows)),
+        columns=len(set(product.columns)),
+        element_bytes=max(storage_bytes(result.type) for result in product.results),
+    )
+
+
+def find_problem(launch: LaunchOp) -> str | tuple[Product, CpuProblem]:
+    """Why nothing is decided for a launch, or the contraction that it is."""
+    if launch.schedule is not None or launch.is_partitioned:
+        return "it has a schedule already"
+    found = find_product(launch)
+    if isinstance(found, str):
+        return found
+    if len({result.type for result in found.results}) > 1:
+        return "its sums have different types"
+    problem = problem_of(found, launch)
+    if (work := problem.batch * problem.m * problem.n * problem.k) < MIN_PRODUCT:
+        return f"{work} multiply-adds are too few to pack operands for"
+    if problem.m < MIN_ROWS:
+        return f"{problem.m} rows are too few to pack columns for"
+    return found, problem
+
+
+@dataclass(frozen=True)
+class ScheduleCpuPass(ModulePass):
+    """Write a schedule on each launch of a contraction; `vectors` says for which CPU."""
+
+    name = "schedule-cpu"
+
+    target: str = "cpu"
+    vectors: str = "host"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = get_target(self.target).is_gpu
+        with hints_of(op):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                    found = "the target is a GPU" if gpu else find_problem(launch)
+                    self._apply(kernel.sym_name.data, launch, found)
+
+    def _apply(self, name: str, launch: LaunchOp, found: str | tuple[Product, CpuProblem]) -> None:
+        if isinstance(found, str):
+            record(self.name, name, False, found, launch)
+            return
+        product, problem = found
+        cpu = find_cpu(self.vectors)
+        best = choose_cpu_tiling(problem, cpu)
+        launch.schedule = ScheduleAttr(m=product.m, n=product.n, **best.choices, vectors=cpu.name)
+        reason = f"blocks of {best.block_m} by {best.block_n}, register tiles of "
+        reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}"
+        record(self.name, name, True, reason, launch)

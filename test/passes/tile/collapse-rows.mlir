@@ -1,0 +1,70 @@
+// RUN: deplo-opt %s -p collapse-rows | FileCheck %s
+// RUN: deplo-opt %s -p collapse-rows --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p collapse-rows --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p collapse-rows{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+
+// CHECK-LABEL: loop.kernel @batch
+// CHECK:         tile.launch (%i = 24 : thread, %j = 16 : thread) {
+// CHECK:           loop.load %x[%i floordiv 12, %i floordiv 4 mod 3, %i mod 4, %k]
+// CHECK:           loop.store %s, %out[%i floordiv 12, %i floordiv 4 mod 3, %i mod 4, %j]
+// CHECK-LABEL: loop.kernel @heads
+// CHECK:         tile.launch (%h = 3 : thread, %i = 4 : thread, %j = 16 : thread) {
+// REMARK: collapse-rows: batch: 3 axes are one
+// REMARK: collapse-rows: heads: declined: there is no other axis in front of the rows that the columns do not depend on
+// REMARK: collapse-rows: copy: declined: no reduce loop in the body
+// REMARK: collapse-rows: again: declined: it has a schedule already
+// REMARK: collapse-rows: dynamic: declined: the extent of the rows is dynamic
+// GPU: collapse-rows: batch: declined: the target is a GPU
+func.func @main(%x: tensor<2x3x4x8xf32>, %w: tensor<16x8xf32>, %u: tensor<3x16x8xf32>, %z: tensor<2x?x8xf32, #sym.extents<s0>>) -> (tensor<2x3x4x16xf32>, tensor<3x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<2x?x16xf32, #sym.extents<s0>>) attributes {sym.sizes = [#sym.size<"rows", 2, none>]} {
+  %y = loop.kernel @batch(%x, %w) : (tensor<2x3x4x8xf32>, tensor<16x8xf32>) -> tensor<2x3x4x16xf32> {
+  ^bb0(%x: memref<2x3x4x8xf32>, %w: memref<16x8xf32>, %out: memref<2x3x4x16xf32>):
+    tile.launch (%a = 2 : thread, %b = 3 : thread, %i = 4 : thread, %j = 16 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%a, %b, %i, %k] : memref<2x3x4x8xf32>
+        %q = loop.load %w[%j, %k] : memref<16x8xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%a, %b, %i, %j] : memref<2x3x4x16xf32>
+    }
+  }
+  %v = loop.kernel @heads(%x, %u) : (tensor<2x3x4x8xf32>, tensor<3x16x8xf32>) -> tensor<3x4x16xf32> {
+  ^bb0(%x: memref<2x3x4x8xf32>, %w: memref<3x16x8xf32>, %out: memref<3x4x16xf32>):
+    tile.launch (%h = 3 : thread, %i = 4 : thread, %j = 16 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[0, %h, %i, %k] : memref<2x3x4x8xf32>
+        %q = loop.load %w[%h, %j, %k] : memref<3x16x8xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%h, %i, %j] : memref<3x4x16xf32>
+    }
+  }
+  %c = loop.kernel @copy(%w) : (tensor<16x8xf32>) -> tensor<16x8xf32> {
+  ^bb0(%w: memref<16x8xf32>, %out: memref<16x8xf32>):
+    tile.launch (%i = 16 : thread, %j = 8 : thread) {
+      %p = loop.load %w[%i, %j] : memref<16x8xf32>
+      loop.store %p, %out[%i, %j] : memref<16x8xf32>
+    }
+  }
+  %d = loop.kernel @again(%w) : (tensor<16x8xf32>) -> tensor<16x8xf32> {
+  ^bb0(%w: memref<16x8xf32>, %out: memref<16x8xf32>):
+    tile.launch (%i = 16 : block, %j = 8 : thread) {
+      %p = loop.load %w[%i, %j] : memref<16x8xf32>
+      loop.store %p, %out[%i, %j] : memref<16x8xf32>
+    }
+  }
+  %e = loop.kernel @dynamic(%z, %w) : (tensor<2x?x8xf32, #sym.extents<s0>>, tensor<16x8xf32>) -> tensor<2x?x16xf32, #sym.extents<s0>> {
+  ^bb0(%x: memref<2x?x8xf32, #sym.extents<s0>>, %w: memref<16x8xf32>, %out: memref<2x?x16xf32, #sym.extents<s0>>):
+    tile.launch (%a = 2 : thread, %i = s0 : thread, %j = 16 : thread) {
+      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%a, %i, %k] : memref<2x?x8xf32, #sym.extents<s0>>
+        %q = loop.load %w[%j, %k] : memref<16x8xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%a, %i, %j] : memref<2x?x16xf32, #sym.extents<s0>>
+    }
+  }
+  func.return %y, %v, %c, %d, %e : tensor<2x3x4x16xf32>, tensor<3x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<2x?x16xf32, #sym.extents<s0>>
+}

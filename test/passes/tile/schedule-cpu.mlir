@@ -1,0 +1,165 @@
+// RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx512} --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx512},schedule-cpu{vectors=avx2} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx2} --split-input-file | FileCheck %s --check-prefix=AVX2
+// RUN: deplo-opt %s -p tileify,schedule-cpu{target=sm_80} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: not deplo-opt %s -p tileify,schedule-cpu{vectors=mmx} --split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// UNKNOWN: unknown vectors 'mmx'; there are host, avx512, avx2, neon, sse2
+// GPU: remark: schedule-cpu: linear: declined: the target is a GPU
+// CHECK-LABEL: loop.kernel @linear
+// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 256, thread_m = 8, thread_n = 32, vectors = avx512>)
+// AVX2-LABEL: loop.kernel @linear
+// AVX2: thread_n = {{8|16|24}}, vectors = avx2>
+// REMARK: remark: schedule-cpu: linear: blocks of {{.*}} for avx512
+// REMARK: remark: schedule-cpu: linear: declined: it has a schedule already
+func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
+  %y = loop.kernel @linear(%x, %w) : (tensor<128x1024xf32>, tensor<512x1024xf32>) -> tensor<128x512xf32> {
+  ^bb0(%x: memref<128x1024xf32>, %w: memref<512x1024xf32>, %out: memref<128x512xf32>):
+    loop.for %i = 0 to 128 {
+      loop.for %j = 0 to 512 {
+        %s = loop.for %k = 0 to 1024 reduce(add) -> f32 {
+          %p = loop.load %x[%i, %k] : memref<128x1024xf32>
+          %q = loop.load %w[%j, %k] : memref<512x1024xf32>
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<128x512xf32>
+      }
+    }
+  }
+  func.return %y : tensor<128x512xf32>
+}
+
+// -----
+
+// REMARK: schedule-cpu: few: declined: 8192 multiply-adds are too few to pack operands for
+func.func @main(%x: tensor<8x64xf32>, %w: tensor<16x64xf32>) -> tensor<8x16xf32> {
+  %y = loop.kernel @few(%x, %w) : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32> {
+  ^bb0(%x: memref<8x64xf32>, %w: memref<16x64xf32>, %out: memref<8x16xf32>):
+    loop.for %i = 0 to 8 {
+      loop.for %j = 0 to 16 {
+        %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+          %p = loop.load %x[%i, %k] : memref<8x64xf32>
+          %q = loop.load %w[%j, %k] : memref<16x64xf32>
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<8x16xf32>
+      }
+    }
+  }
+  func.return %y : tensor<8x16xf32>
+}
+
+// -----
+
+// REMARK: schedule-cpu: one_row: declined: 1 rows are too few to pack columns for
+func.func @main(%x: tensor<1x512xf32>, %w: tensor<512x512xf32>) -> tensor<1x512xf32> {
+  %y = loop.kernel @one_row(%x, %w) : (tensor<1x512xf32>, tensor<512x512xf32>) -> tensor<1x512xf32> {
+  ^bb0(%x: memref<1x512xf32>, %w: memref<512x512xf32>, %out: memref<1x512xf32>):
+    loop.for %i = 0 to 1 {
+      loop.for %j = 0 to 512 {
+        %s = loop.for %k = 0 to 512 reduce(add) -> f32 {
+          %p = loop.load %x[%i, %k] : memref<1x512xf32>
+          %q = loop.load %w[%j, %k] : memref<512x512xf32>
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<1x512xf32>
+      }
+    }
+  }
+  func.return %y : tensor<1x512xf32>
+}
+
+// -----
+
+// REMARK: schedule-cpu: distance: declined: it sums what is no product
+func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %y = loop.kernel @distance(%x, %w) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x64xf32>, %w: memref<64x64xf32>, %out: memref<64x64xf32>):
+    loop.for %i = 0 to 64 {
+      loop.for %j = 0 to 64 {
+        %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+          %p = loop.load %x[%i, %k] : memref<64x64xf32>
+          %q = loop.load %w[%j, %k] : memref<64x64xf32>
+          %r = arith.subf %p, %q : f32
+          loop.yield %r : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<64x64xf32>
+      }
+    }
+  }
+  func.return %y : tensor<64x64xf32>
+}
+
+// -----
+
+// REMARK: schedule-cpu: squares: declined: no factor depends on other axes than the columns do
+// REMARK: schedule-cpu: distances: declined: no product of factors that depend on different axes
+// REMARK: schedule-cpu: both: declined: a factor depends on rows and columns
+func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
+  %y = loop.kernel @squares(%x, %w) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x64xf32>, %w: memref<64x64xf32>, %out: memref<64x64xf32>):
+    loop.for %i = 0 to 64 {
+      loop.for %j = 0 to 64 {
+        %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+          %p = loop.load %x[%i, %k] : memref<64x64xf32>
+          %q = loop.load %w[%j, %k] : memref<64x64xf32>
+          %d = arith.subf %p, %q : f32
+          %r = arith.mulf %d, %q : f32
+          loop.yield %r : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<64x64xf32>
+      }
+    }
+  }
+  %z = loop.kernel @distances(%x, %w) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x64xf32>, %w: memref<64x64xf32>, %out: memref<64x64xf32>):
+    loop.for %i = 0 to 64 {
+      loop.for %j = 0 to 64 {
+        %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+          %p = loop.load %x[%i, %k] : memref<64x64xf32>
+          %q = loop.load %w[%j, %k] : memref<64x64xf32>
+          %d = arith.subf %p, %q : f32
+          %r = arith.mulf %d, %d : f32
+          loop.yield %r : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<64x64xf32>
+      }
+    }
+  }
+  %u = loop.kernel @both(%x, %w) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x64xf32>, %w: memref<64x64xf32>, %out: memref<64x64xf32>):
+    loop.for %i = 0 to 64 {
+      loop.for %j = 0 to 64 {
+        %s, %t = loop.for %k = 0 to 64 reduce(add, add) -> f32, f32 {
+          %p = loop.load %x[%i, %k] : memref<64x64xf32>
+          %q = loop.load %w[%j, %k] : memref<64x64xf32>
+          %d = arith.subf %p, %q : f32
+          %r = arith.mulf %d, %d : f32
+          %o = arith.mulf %p, %q : f32
+          loop.yield %r, %o : f32, f32
+        }
+        %st = arith.addf %s, %t : f32
+        loop.store %st, %out[%i, %j] : memref<64x64xf32>
+      }
+    }
+  }
+  func.return %y, %z, %u : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+}
+
+// -----
+
+// REMARK: schedule-cpu: exp: declined: no reduce loop in the body
+func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %y = loop.kernel @exp(%x) : (tensor<64xf32>) -> tensor<64xf32> {
+  ^bb0(%x: memref<64xf32>, %out: memref<64xf32>):
+    loop.for %i = 0 to 64 {
+      %p = loop.load %x[%i] : memref<64xf32>
+      %r = math.exp %p : f32
+      loop.store %r, %out[%i] : memref<64xf32>
+    }
+  }
+  func.return %y : tensor<64xf32>
+}

@@ -1,0 +1,154 @@
+"""Contractions on the CPU: packed operands and register tiles give what numpy and PyTorch give."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from cpu_programs import lower
+from torch import nn
+
+import deplo
+from deplo.analysis.plan import build_plan
+from deplo.passes.llvm.translate import llvm_sources
+from deplo.runtime.cpu import CpuProgram
+from deplo.runtime.plan import Plan
+
+SIZES = (1, 7, 31, 64, 100, 129, 257)
+ORDERS = {"nn": ("%i, %k", "%k, %j"), "nt": ("%i, %k", "%j, %k"), "tn": ("%k, %i", "%k, %j")}
+TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64}
+LANES = {"avx512": 64, "avx2": 32, "neon": 16, "sse2": 16}
+
+
+def _program(m, n, k, order, element, vectors, block_k) -> CpuProgram:
+    """y = a @ b for a schedule whose blocks are larger than some results and smaller than others."""
+    shapes = {"%i, %k": (m, k), "%k, %i": (k, m), "%k, %j": (k, n), "%j, %k": (n, k)}
+    indices = ORDERS[order]
+    a, b = ("x".join(map(str, shapes[index])) + "x" + element for index in indices)
+    y, kind = f"{m}x{n}x{element}", "i" if element[0] == "i" else "f"
+    tile_n = 2 * LANES[vectors] // np.dtype(TYPES[element]).itemsize
+    schedule = (
+        f"m = 0, n = 1, block_m = 30, block_n = {2 * tile_n}, block_k = {block_k}, "
+        f"thread_m = 6, thread_n = {tile_n}, vectors = {vectors}"
+    )
+    module = lower(
+        f"""
+func.func @main(%a: tensor<{a}>, %b: tensor<{b}>) -> tensor<{y}> {{
+  %y = loop.kernel @k(%a, %b) : (tensor<{a}>, tensor<{b}>) -> tensor<{y}> {{
+  ^bb0(%av: memref<{a}>, %bv: memref<{b}>, %out: memref<{y}>):
+    tile.launch (%i = {m} : thread, %j = {n} : thread) schedule(#tile.schedule<{schedule}>) {{
+      %s = loop.for %k = 0 to {k} reduce(add) -> {element} {{
+        %p = loop.load %av[{indices[0]}] : memref<{a}>
+        %q = loop.load %bv[{indices[1]}] : memref<{b}>
+        %r = arith.mul{kind} %p, %q : {element}
+        loop.yield %r : {element}
+      }}
+      loop.store %s, %out[%i, %j] : memref<{y}>
+    }}
+  }}
+  func.return %y : tensor<{y}>
+}}""",
+        "pack-operands,tile-to-llvm",
+    )
+    return CpuProgram(Plan.from_data(build_plan(module, "cpu", llvm_sources(module))))
+
+
+def _cases():
+    """Every pair of sizes in some case, with each order, type and kind of vector in turn."""
+    orders, types = itertools.cycle(ORDERS), itertools.cycle(["f32", "f32", "i32", "f64", "i64"])
+    vectors, chunks = itertools.cycle(LANES), itertools.cycle([32, 64, 96])
+    for number, (m, n) in enumerate(itertools.product(SIZES, SIZES)):
+        if (number + number // 7) % 2 == 0:
+            k = SIZES[(number * 3 + number // 7) % 7]
+            yield m, n, k, next(orders), next(types), next(vectors), next(chunks)
+
+
+@pytest.mark.parametrize("case", list(_cases()), ids=lambda c: "-".join(map(str, c)))
+def test_packed_products_are_numpys(case) -> None:
+    m, n, k, order, element, vectors, block_k = case
+    rng = np.random.default_rng(m * n + k)
+    a, b = (rng.integers(-9, 9, shape).astype(TYPES[element]) for shape in ((m, k), (k, n)))
+    operands = [a.T.copy() if order == "tn" else a, b.T.copy() if order == "nt" else b]
+    program = _program(m, n, k, order, element, vectors, block_k)
+    (first,), (second,) = program(*operands), program(*operands)
+    np.testing.assert_array_equal(first, a @ b)  # of small integers, so exact in every type
+    np.testing.assert_array_equal(first, second)
+
+
+def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
+    a, b = np.ones((31, 40), np.float32), np.ones((40, 50), np.float32)
+    a[30, 39], b[0, 49] = np.nan, np.inf
+    (y,) = _program(31, 50, 40, "nn", "f32", "avx512", 32)(a, b)
+    np.testing.assert_array_equal(y, a @ b)
+
+
+class GatedMlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up = (nn.Linear(40, 72, bias=False) for _ in range(2))
+        self.down = nn.Linear(72, 40)
+
+    def forward(self, x):
+        return self.down(nn.functional.silu(self.gate(x)) * self.up(x)) + x
+
+
+def _attend(q, k, v):
+    return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+PROGRAMS = {
+    "epilogue": (nn.Sequential(nn.Linear(64, 100), nn.GELU()), [torch.randn(2, 33, 64)]),
+    "gated": (GatedMlp(), [torch.randn(50, 40)]),
+    "batched": (torch.matmul, [torch.randn(3, 31, 40), torch.randn(3, 40, 70)]),
+    "broadcast": (torch.matmul, [torch.randn(2, 3, 31, 40), torch.randn(3, 40, 70)]),
+    "transposed": (lambda x, w: (x.mT @ w).mT, [torch.randn(40, 90), torch.randn(40, 70)]),
+    "bf16": (nn.Linear(80, 90).bfloat16(), [torch.randn(40, 80).bfloat16()]),
+    "f16": (torch.matmul, [torch.randn(40, 80).half(), torch.randn(80, 90).half()]),
+    "attention": (_attend, [torch.randn(1, 2, 70, 64) for _ in range(3)]),
+    "convolution": (nn.Conv2d(12, 20, 3, padding=1), [torch.randn(2, 12, 13, 17)]),
+    "strided": (nn.Conv2d(12, 20, 3, stride=2, dilation=2), [torch.randn(1, 12, 33, 37)]),
+    "prologue": (
+        lambda x, s, w: (x * s) @ w,
+        [torch.randn(50, 60), torch.randn(60), torch.randn(60, 70)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_contractions_of_programs_are_packed_and_right(name) -> None:
+    function, inputs = PROGRAMS[name]
+    with torch.no_grad():
+        program = deplo.compile(function, tuple(inputs), target="cpu")
+        assert any(
+            each["pass"] == "pack-operands" and each["fired"]
+            for each in program.report()["decisions"]
+        )
+        actual, expected = program(*inputs), function(*inputs)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_the_extents_of_a_contraction_may_be_known_at_the_call_only() -> None:
+    layer = nn.Linear(48, 80)
+    with torch.no_grad():
+        x = torch.randn(40, 48)
+        dims = {"input": {0: torch.export.Dim("rows", min=2, max=400)}}
+        program = deplo.compile(layer, (x,), target="cpu", dynamic_shapes=dims)
+        for rows in (2, 7, 40, 61, 300):
+            x = torch.randn(rows, 48)
+            torch.testing.assert_close(program(x), layer(x))
+
+
+def test_results_do_not_depend_on_how_many_blocks_there_are(monkeypatch) -> None:
+    from deplo.analysis import cpu_tilings
+    from deplo.passes.tile import schedule_cpu
+
+    a, b = torch.randn(100, 300), torch.randn(300, 200)
+    results = []
+    for block in ((100, 224, 304), (24, 32, 64)):
+        tiling = cpu_tilings.CpuTiling(*block, thread_m=4, thread_n=32)
+        monkeypatch.setattr(schedule_cpu, "choose_cpu_tiling", lambda *_, t=tiling: t)
+        monkeypatch.setattr(
+            schedule_cpu, "find_cpu", lambda _: cpu_tilings.Cpu("avx512", 64, 32, 1, 1)
+        )
+        results.append(deplo.compile(torch.matmul, (a, b), target="cpu")(a, b))
+    assert torch.equal(*results)
