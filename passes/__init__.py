@@ -57,6 +57,7 @@ PASSES = {
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",
     "lower-tile-to-scf": ".llvm.lower_tile_to_scf:LowerTileToScfPass",
     "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
+    "unroll-windows": ".llvm.unroll_windows:UnrollWindowsPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",
     "convert-to-llvm": ".llvm.convert_to_llvm:ConvertToLlvmPass",
 }

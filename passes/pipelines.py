@@ -85,6 +85,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "tile-to-llvm": (
         "lower-tile-to-scf",
         "keep-in-output",
+        "unroll-windows",
         "inline-calls",
         "assign-arena",
         "expand-math",

@@ -5,7 +5,8 @@ operators. Its threads are still awake from the operator before, so handing work
 no second pool competes with them for the cores. Elsewhere they are a pool of Python threads, which takes
 about 50 us. So they are in a forked child: there OpenMP would wait for threads that the fork left behind.
 
-`DEPLO_NUM_THREADS` sets their number; the default is one per core.
+`DEPLO_NUM_THREADS` sets their number; else `OMP_NUM_THREADS` does, as it does for PyTorch; else there is one
+per core.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def thread_count() -> int:
     """The number of threads that run blocks."""
     text = os.environ.get("DEPLO_NUM_THREADS")
     if text is None:
-        return os.cpu_count() or 1
+        theirs = os.environ.get("OMP_NUM_THREADS", "")
+        usable = theirs.isdecimal() and int(theirs) > 0
+        return int(theirs) if usable else os.cpu_count() or 1
     if not text.isdecimal() or int(text) < 1:
         raise UsageError(f"DEPLO_NUM_THREADS must be a positive integer, got {text!r}")
     return int(text)

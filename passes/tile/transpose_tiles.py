@@ -16,7 +16,7 @@ becomes
 A line of the cache holds 16 elements of a row of `%x`; it is read once, as a vector. What rows and columns
 have beyond whole squares stays as it was, in loops of its own.
 
-Declined are GPU targets, elements that are not of 4 bytes, and blocks of few rows or columns.
+Declined are GPU targets, elements that are not of 4 bytes, and blocks with no square.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ ELEMENT_BYTES = 4
 MOST_ROWS = 32
 MOST_COLUMNS = 128
 """Rows and columns of the result that squares are turned for at once; they lie on the stack."""
-LEAST_COLUMNS = 64
-"""Of fewer columns LLVM would unroll the loop, and then make vectors of what lies apart in memory."""
+
 
 D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
 
@@ -111,8 +110,8 @@ def _reason(nest: _Nest) -> str | None:
     if any(storage_bytes(load.result.type) != ELEMENT_BYTES for load in loads):
         return f"elements are not of {ELEMENT_BYTES} bytes"
     rows, columns = nest.extents
-    if rows < SQUARE or columns < LEAST_COLUMNS:
-        return f"a block of {rows} by {columns} is smaller than {SQUARE} by {LEAST_COLUMNS}"
+    if min(rows, columns) < SQUARE:
+        return f"a block of {rows} by {columns} has no square of {SQUARE}"
     return None
 
 

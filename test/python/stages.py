@@ -9,6 +9,7 @@ from deplo.tools.run_command import check_each_pass
 INSIDE_NATIVE = (
     "lower-tile-to-scf",
     "keep-in-output",
+    "unroll-windows",
     "inline-calls",
     "assign-arena",
     "expand-math",

@@ -1,5 +1,6 @@
 """The CPU runtime: results, checks of its arguments, threads, and errors from inside kernels."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -201,6 +202,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_launch_that_fails_in_any_thread_raises(
     gather: CpuProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pool = ThreadPoolExecutor(1)
+    monkeypatch.setattr(threads, "_pool", lambda: pool)
     monkeypatch.setattr(cpu, "sharing", lambda: threads.Sharing(2, 0.0, None))
     x, ids = arrays()
     for _ in range(3):
@@ -227,6 +230,23 @@ def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -
         UsageError, match="DEPLO_NUM_THREADS must be a positive integer, got 'none'"
     ):
         threads.thread_count()
+    monkeypatch.undo()
+    threads.thread_count.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "expected"),
+    [("3", "1", 3), (None, "1", 1), (None, "5", 5), (None, "2,3", None), (None, None, None)],
+)
+def test_the_number_of_threads(
+    own: str | None, theirs: str | None, expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("DEPLO_NUM_THREADS", own), ("OMP_NUM_THREADS", theirs)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    threads.thread_count.cache_clear()
+    assert threads.thread_count() == (expected or os.cpu_count())
     monkeypatch.undo()
     threads.thread_count.cache_clear()
 

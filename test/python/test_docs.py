@@ -14,8 +14,8 @@ A fenced block is checked by what it is:
     ```python with >>>                  a doctest
 
 COMMAND is a pipe of `deplo`, `deplo-opt` and `python`, or `make run`; no shell is involved. Numbers that
-differ between machines compare equal to any number: those before s, us, % or registers, and all of the
-lines in which `deplo run` gives times and errors.
+differ between machines compare equal to any number: those before s, us, %, x, GB/s, GFLOP/s or registers, and
+all of the lines in which `deplo run` gives times and errors.
 
     python test/python/test_docs.py     # brings all listings without `...` up to date, names the others
 """
@@ -49,7 +49,7 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 NUMBER = r"\d+(?:\.\d+)?(?:e[+-]\d+)?"
-VOLATILE = re.compile(rf"{NUMBER}(?= (?:s|us|%|registers)\b)|{NUMBER}(?= %)")
+VOLATILE = re.compile(rf"{NUMBER}(?= (?:s|us|%|x|GB/s|GFLOP/s|registers)\b)|{NUMBER}(?= %)")
 MEASURED = re.compile(r"^(?:compiled|latency|error|result) ")
 
 

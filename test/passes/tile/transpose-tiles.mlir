@@ -41,8 +41,8 @@ func.func @main(%x: tensor<140x34xf32>, %y: tensor<34x140xf32>) -> tensor<34x140
 
 // REMARK: remark: transpose-tiles: rows: declined: no two loops read an array down its columns
 // REMARK: remark: transpose-tiles: wide: declined: elements are not of 4 bytes
-// REMARK: remark: transpose-tiles: small: declined: a block of 64 by 32 is smaller than 16 by 64
-func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf64>, %s: tensor<32x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf64>, tensor<64x32xf32>) {
+// REMARK: remark: transpose-tiles: small: declined: a block of 64 by 8 has no square of 16
+func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf64>, %s: tensor<8x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf64>, tensor<64x8xf32>) {
   %a = loop.kernel @rows(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
   ^bb0(%in: memref<64x64xf32>, %out: memref<64x64xf32>):
     tile.launch () schedule(#tile.schedule<serial = 4096>) {
@@ -65,16 +65,16 @@ func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf64>, %s: tensor<32x64xf
       }
     }
   }
-  %c = loop.kernel @small(%s) : (tensor<32x64xf32>) -> tensor<64x32xf32> {
-  ^bb0(%in: memref<32x64xf32>, %out: memref<64x32xf32>):
-    tile.launch () schedule(#tile.schedule<serial = 2048>) {
+  %c = loop.kernel @small(%s) : (tensor<8x64xf32>) -> tensor<64x8xf32> {
+  ^bb0(%in: memref<8x64xf32>, %out: memref<64x8xf32>):
+    tile.launch () schedule(#tile.schedule<serial = 512>) {
       loop.for %i = 0 to 64 {
-        loop.for %j = 0 to 32 {
-          %v = loop.load %in[%j, %i] : memref<32x64xf32>
-          loop.store %v, %out[%i, %j] : memref<64x32xf32>
+        loop.for %j = 0 to 8 {
+          %v = loop.load %in[%j, %i] : memref<8x64xf32>
+          loop.store %v, %out[%i, %j] : memref<64x8xf32>
         }
       }
     }
   }
-  func.return %a, %b, %c : tensor<64x64xf32>, tensor<64x64xf64>, tensor<64x32xf32>
+  func.return %a, %b, %c : tensor<64x64xf32>, tensor<64x64xf64>, tensor<64x8xf32>
 }

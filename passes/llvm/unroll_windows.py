@@ -1,0 +1,106 @@
+"""`unroll-windows`: a reduction of a few steps becomes so many copies of its body.
+
+    %s = scf.for %w = %c0 to %c3 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %x[%i, %j + %w]
+      %next = arith.addf %so_far, %v
+      scf.yield %next
+    }
+becomes
+    %v_0 = loop.load %x[%i, %j + %c0]      %next_0 = arith.addf %zero, %v_0
+    %v_1 = loop.load %x[%i, %j + %c1]      %next_1 = arith.addf %next_0, %v_1
+    ...
+
+So the loop around it, over the results of a window, is an innermost one that LLVM makes vectors of. By itself
+it does not unroll, as it would unroll short rows too, and not make vectors of those.
+
+Declined are loops that reduce nothing or have many steps, those in no loop, and what would be too much code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.plan import KERNEL_ATTRIBUTE
+from ..decisions import record
+
+MOST_STEPS = 8
+MOST_OPERATIONS = 300
+"""Operations of all copies."""
+
+
+def _constant(value: SSAValue) -> int | None:
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return op.value.value.data
+    return None
+
+
+def _reason(loop: scf.ForOp) -> str | None:
+    """Why a reduction stays a loop."""
+    steps = _constant(loop.ub)
+    if steps is None or (_constant(loop.lb), _constant(loop.step)) != (0, 1):
+        return "the number of steps is not known"
+    if steps > MOST_STEPS:
+        return f"{steps} steps are more than {MOST_STEPS}"
+    if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
+        return "a loop is left inside"
+    operations = sum(1 for _ in loop.body.walk()) * steps
+    if operations > MOST_OPERATIONS:
+        return f"{steps} copies are {operations} operations"
+    if not isinstance(loop.parent_op(), scf.ForOp):
+        return "it is in no loop"
+    return None
+
+
+def unroll(loop: scf.ForOp) -> None:
+    """Replace a loop from 0 to a constant by copies of its body."""
+    steps = _constant(loop.ub)
+    assert steps is not None
+    before = Builder(InsertPoint.before(loop))
+    values: list[SSAValue] = list(loop.iter_args)
+    counter, *accumulators = loop.body.block.args
+    for step in range(steps):
+        number = before.insert(arith.ConstantOp(IntegerAttr(step, IndexType()))).result
+        mapping: dict[SSAValue, SSAValue] = {counter: number}
+        mapping |= dict(zip(accumulators, values, strict=True))
+        for op in loop.body.block.ops:
+            if isinstance(op, scf.YieldOp):
+                values = [mapping.get(v, v) for v in op.operands]
+            else:
+                before.insert(op.clone(mapping))
+    for old, new in zip(loop.res, values, strict=True):
+        old.replace_all_uses_with(new)
+    loop.detach()
+    loop.erase()
+
+
+@dataclass(frozen=True)
+class UnrollWindowsPass(ModulePass):
+    """Needs kernels as `scf` functions; leaves no short reductions inside of loops."""
+
+    name = "unroll-windows"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Unroll the short reductions of every kernel, inner ones first."""
+        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
+            if KERNEL_ATTRIBUTE not in function.attributes:
+                continue
+            count, reasons = 0, dict[str, None]()
+            for loop in reversed([o for o in function.walk() if isinstance(o, scf.ForOp)]):
+                if not loop.res:
+                    continue
+                if (reason := _reason(loop)) is None:
+                    unroll(loop)
+                    count += 1
+                else:
+                    reasons[reason] = None
+            said = f"{count} loops" if count else "; ".join(reasons) or "nothing is reduced"
+            record(self.name, function.sym_name.data, count > 0, said, function)
