@@ -21,7 +21,6 @@ import argparse
 import gc
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -191,31 +190,15 @@ def median_run(results: list[dict[str, Any]]) -> dict[str, Any]:
 def machine() -> dict[str, Any]:
     """What the numbers hold for."""
     import llvmlite
-    import torch
     import transformers
 
-    models = [
-        line.partition(":")[2].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    ]
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    from deplo.tools import measuring
+
     return {
-        "cpu": models[0] if models else platform.processor(),
-        "cores": os.cpu_count(),
+        **measuring.machine(),
         "load_before": os.getloadavg()[0],
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
         "transformers": transformers.__version__,
         "llvmlite": llvmlite.__version__,
-        "commit": commit.stdout.strip() or "unknown",
     }
 
 

@@ -18,10 +18,8 @@ from ..frontend.sources import Program as Source
 from ..program import Program
 from ..runtime.calls import is_random
 from ..runtime.threads import thread_count
-from .compiling import compile_source, load
+from .compiling import add_compile_options, compile_source, load
 from .console import write_output
-from .dynamic_option import DYNAMIC_OPTION
-from .fallback_option import FALLBACK_OPTION
 from .judge import float64_reference, judge, same_random_numbers
 from .measuring import (
     Call,
@@ -34,7 +32,6 @@ from .measuring import (
     summary,
     work_of,
 )
-from .schedule_option import SCHEDULE_OPTION
 
 NAME = "bench"
 HELP = "time a program against eager PyTorch and torch.compile"
@@ -55,9 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"turns of each contender ({ROUNDS})",
     )
     parser.add_argument("--no-inductor", action="store_true", help="leave torch.compile out")
-    parser.add_argument("--fallback", **FALLBACK_OPTION)
-    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
-    parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    add_compile_options(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 

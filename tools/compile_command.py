@@ -24,14 +24,12 @@ from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, asked_schedule, make_context, passes_to, text_of
-from .compiling import capture_source, load, progress
+from .compiling import add_compile_options, capture_source, load, progress
 from .console import write_output
-from .dynamic_option import DYNAMIC_OPTION
 from .executors import make_checker
-from .fallback_option import FALLBACK_OPTION, tell_fallbacks
+from .fallback_option import tell_fallbacks
 from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
 from .pipeline_text import pipeline_text
-from .schedule_option import SCHEDULE_OPTION
 from .standalone import standalone_source
 
 NAME = "compile"
@@ -56,9 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stop-after", metavar="PASS", help="print the program as this pass leaves it"
     )
-    parser.add_argument("--fallback", **FALLBACK_OPTION)
-    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
-    parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    add_compile_options(parser)
     parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
     parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"

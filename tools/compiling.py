@@ -15,8 +15,9 @@ from ..frontend.capture import Captured, capture
 from ..frontend.sources import Program as Source
 from ..frontend.sources import load_source
 from ..program import Program, compile
-from .dynamic_option import dynamic_shapes
-from .fallback_option import tell_fallbacks
+from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
+from .fallback_option import FALLBACK_OPTION, tell_fallbacks
+from .schedule_option import SCHEDULE_OPTION
 
 PATIENCE = 1.0
 """Seconds after which a terminal is told what is being done, and how often after that."""
@@ -49,6 +50,13 @@ def progress(what: str) -> Generator[None]:
     finally:
         over.set()
         teller.join()
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """What may be asked of any program that is compiled."""
+    parser.add_argument("--fallback", **FALLBACK_OPTION)
+    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
+    parser.add_argument("--schedule", **SCHEDULE_OPTION)
 
 
 def load(options: argparse.Namespace) -> Source:

@@ -10,12 +10,9 @@ from ..analysis.targets import TARGETS, get_target
 from ..errors import UsageError
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, passes_to, stages_of
-from .compiling import capture_source, load
+from .compiling import add_compile_options, capture_source, load
 from .console import write_output
-from .dynamic_option import DYNAMIC_OPTION
 from .explanation import Cost, KernelExplanation, explain, peak, why_not
-from .fallback_option import FALLBACK_OPTION
-from .schedule_option import SCHEDULE_OPTION
 
 NAME = "explain"
 HELP = "say of each kernel what was fused, how it is scheduled, why, and what limits it"
@@ -26,9 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", choices=list(TARGETS), help=f"machine to compile for ({DEFAULT_CUDA_TARGET})"
     )
-    parser.add_argument("--fallback", **FALLBACK_OPTION)
-    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
-    parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    add_compile_options(parser)
     parser.add_argument(
         "--why-not",
         metavar="PASS",

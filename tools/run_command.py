@@ -20,14 +20,11 @@ from ..program import Program, make_context, passes_to
 from ..runtime.calls import is_random
 from . import bench_command
 from .check_each_pass import PassChecker
-from .compiling import compile_source, load
+from .compiling import add_compile_options, compile_source, load
 from .console import write_output
-from .dynamic_option import DYNAMIC_OPTION
 from .executors import make_checker
-from .fallback_option import FALLBACK_OPTION
 from .instrumentation import timing_table
 from .judge import Verdict, float64_reference, judge, same_random_numbers
-from .schedule_option import SCHEDULE_OPTION
 
 NAME = "run"
 HELP = "run a program and compare it with eager PyTorch"
@@ -46,9 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="execute the program before and after each pass and compare",
     )
-    parser.add_argument("--fallback", **FALLBACK_OPTION)
-    parser.add_argument("--dynamic", **DYNAMIC_OPTION)
-    parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    add_compile_options(parser)
     parser.add_argument(
         "--bench",
         action="store_true",

@@ -125,7 +125,8 @@ def check(
 MATERIALIZE = ("materialize-tile", "kernel.materialize_tile")
 STAGES = ("materialize-tile", "kernel.stage_copies")
 LOOPS = ("materialize-tile", "lower_loops")
-CUDA = ("lower-to-cuda", "kernel.lower_to_cuda")
+CUDA = ("lower-to-cuda", "kernel.cuda_indices")
+WIDTH = ("choose-index-width", "kernel.choose_index_width")
 SCALARS = ("lower-to-cuda", "kernel.cuda_scalars")
 LIFT = ("lift-to-loops", "loop.lift_to_loops")
 SCALAR_CODE = ("lift-to-loops", "loop.scalar_code")
@@ -140,7 +141,6 @@ COMPOSE = ("compose-index-maps", "tensor_ir.compose_index_maps")
 LAYOUT = ("decompose-torch", "torch.layout")
 ARENA = ("assign-arena", "kernel.assign_arena")
 CUDA_INDICES = ("lower-to-cuda", "kernel.cuda_indices")
-INDEX_WIDTH = ("choose-index-width", "kernel.choose_index_width")
 ACCESSES = ("convert-to-llvm", "llvm.accesses")
 
 ELIDE = ("elide-barriers", "kernel.elide_barriers")
@@ -224,7 +224,7 @@ MUTANTS = {
         *CUDA_INDICES, "shift = -(low // rhs.value)", "shift = 0", ("negative_dividend",)
     ),
     "32-bit indices where they do not fit": Mutant(
-        *INDEX_WIDTH, "if most >= LIMIT)", "if most >= LIMIT * LIMIT)", ("huge_index",)
+        *WIDTH, "if most >= LIMIT)", "if most >= LIMIT * LIMIT)", ("huge_index",)
     ),
     "sums of integers are not computed unsigned": Mutant(
         *SCALARS, "a.type.width.data < 32", "a.type.width.data <= 64", ("int32_wraps",)
