@@ -35,7 +35,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from .sizes import static_shape
+from .sizes import shape_of, static_shape
 
 SHARED = StringAttr("shared")
 """The memory space of a block's scratchpad."""
@@ -169,7 +169,7 @@ class PackOp(IRDLOperation):
         parser.parse_punctuation(":")
         type = parser.parse_type()
         shape = [extent for _, extent in pairs]
-        if not isinstance(type, MemRefType) or list(type.get_shape()) != shape:
+        if not isinstance(type, MemRefType) or list(shape_of(type)) != shape:
             parser.raise_error(f"expected a memref of the counters' extents, got {type}", pos)
         body = parser.parse_region([counter for counter, _ in pairs])
         attributes = parser.parse_optional_attr_dict_with_keyword()

@@ -55,7 +55,8 @@ def _broadcast(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     undefined = builder.insert(llvm.UndefOp(type)).res
     first = constant(builder, 0, i32)
     one = builder.insert(llvm.InsertElementOp(undefined, op.source, first)).res
-    return [_shuffled(builder, one, undefined, [0] * type.get_shape()[0])]
+    (lanes,) = type.shape
+    return [_shuffled(builder, one, undefined, [0] * lanes.data)]
 
 
 def _shuffle(builder: Builder, op: Operation) -> Sequence[SSAValue]:

@@ -167,7 +167,8 @@ def test_a_kernel_gets_its_tensor_map_by_value(data: dict[str, Any], launched: l
 
 def test_a_view_that_is_not_aligned_is_copied() -> None:
     def tensor(address: int) -> SimpleNamespace:
-        return SimpleNamespace(data_ptr=lambda: address, clone=lambda: "a copy")
+        copied = SimpleNamespace(clone=lambda: "a copy")
+        return SimpleNamespace(data_ptr=lambda: address, detach=lambda: copied)
 
     aligned = tensor(4096)
     assert cuda._aligned(aligned) is aligned

@@ -10,7 +10,7 @@
 // CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 256, thread_m = 8, thread_n = 32, vectors = avx512>)
 // AVX2-LABEL: loop.kernel @linear
 // AVX2: thread_n = {{8|16|24}}, vectors = avx2>
-// REMARK: remark: schedule-cpu: linear: blocks of {{.*}} for avx512
+// REMARK: remark: schedule-cpu: linear: blocks of 128 by 128, register tiles of 8 by 32 for avx512
 // REMARK: remark: schedule-cpu: linear: declined: it has a schedule already
 func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
   %y = loop.kernel @linear(%x, %w) : (tensor<128x1024xf32>, tensor<512x1024xf32>) -> tensor<128x512xf32> {
@@ -162,4 +162,30 @@ func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
     }
   }
   func.return %y : tensor<64xf32>
+}
+
+// -----
+
+// A product in two precisions.
+// REMARK: schedule-cpu: mixed: declined: its sums have different types
+func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> (tensor<32x64xf32>, tensor<32x64xf64>) {
+  %y, %z = loop.kernel @mixed(%x, %w) : (tensor<32x64xf32>, tensor<64x64xf32>) -> (tensor<32x64xf32>, tensor<32x64xf64>) {
+  ^bb0(%x: memref<32x64xf32>, %w: memref<64x64xf32>, %out: memref<32x64xf32>, %wide: memref<32x64xf64>):
+    loop.for %i = 0 to 32 {
+      loop.for %j = 0 to 64 {
+        %s, %t = loop.for %k = 0 to 64 reduce(add, add) -> f32, f64 {
+          %p = loop.load %x[%i, %k] : memref<32x64xf32>
+          %q = loop.load %w[%j, %k] : memref<64x64xf32>
+          %r = arith.mulf %p, %q : f32
+          %p64 = arith.extf %p : f32 to f64
+          %q64 = arith.extf %q : f32 to f64
+          %r64 = arith.mulf %p64, %q64 : f64
+          loop.yield %r, %r64 : f32, f64
+        }
+        loop.store %s, %out[%i, %j] : memref<32x64xf32>
+        loop.store %t, %wide[%i, %j] : memref<32x64xf64>
+      }
+    }
+  }
+  func.return %y, %z : tensor<32x64xf32>, tensor<32x64xf64>
 }
