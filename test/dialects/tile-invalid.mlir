@@ -513,3 +513,22 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{the body counts rows and positions with an index each}}
+      %p = "tile.pack"() ({
+      ^bb0(%i: i64, %k: i64):
+        %v = loop.load %x[%r, 0] : memref<4x8xf32>
+        tile.yield %v : f32
+      }) : () -> memref<8x8xf32, "shared">
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
