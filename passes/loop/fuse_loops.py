@@ -14,7 +14,8 @@ is then done more than once (`analysis/cost.py`). A producer that does not pay s
 numbers as the reason. Merged are producers of one output whose loops form one chain. A producer that
 checks indices is merged only where each of its elements is read, so that no check is lost; reductions that
 all rows share, and many rows with reductions that one thread would have to fold, stay in a kernel of their
-own.
+own. A sum that several places read is computed once, in its own kernel unless one scope serves them all:
+each place would round it in its own order, and a softmax that subtracts one from the other shows that.
 """
 
 from __future__ import annotations
@@ -22,12 +23,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects.builtin import AnyFloat, MemRefType, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 
-from ...analysis.cost import WORK_PER_BYTE, elements, executions, hints_of, size_bytes, work
+from ...analysis.cost import (
+    WORK_PER_BYTE,
+    elements,
+    executions,
+    hints_of,
+    size_bytes,
+    trips,
+    work,
+)
 from ...dialects.index import ZERO
 from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.sizes import shape_of
@@ -113,7 +122,8 @@ def _decline_reason(
             return f"one thread would do what {_si(serial)}FLOP of independent rows do at once"
     count = elements(producer.output_args[0].type)
     per_element = work(producer) / max(count, 1)
-    runs = _runs(loads)
+    places = _places(loads)
+    runs = sum(executions(place) for place in places)
     # Each reader pays for itself; the first run of each element replaces the producer's own.
     others = len(readers) - 1
     extra = per_element * max(runs + others * count - count, 0)
@@ -125,7 +135,22 @@ def _decline_reason(
             f"{_si(saved)}B of traffic ({extra / max(saved, 1):.1f} per byte, "
             f"{WORK_PER_BYTE:g} pays)"
         )
+    copies = len(places) + others
+    if copies > 1 and any(_rounds(o) for ops in chain.levels for o in ops):
+        return f"{copies} places would compute its sum, each rounding it in an order of its own"
     return None
+
+
+def _rounds(op: Operation) -> bool:
+    """Whether the order in which a loop folds its contributions changes the result."""
+    return (
+        isinstance(op, ForOp)
+        and any(
+            combiner.data in ("add", "mul") and isinstance(result.type, AnyFloat)
+            for combiner, result in zip(op.combiners, op.res, strict=True)
+        )
+        and trips(op.extent.data) > 1
+    )
 
 
 def _reads_all(load: LoadOp) -> bool:
@@ -152,16 +177,16 @@ def _reads_all(load: LoadOp) -> bool:
     return isinstance(parent, KernelOp)
 
 
-def _runs(loads: list[LoadOp]) -> int:
-    """How often the producer's innermost statements would run if they replaced `loads`.
+def _places(loads: list[LoadOp]) -> list[Operation]:
+    """Where the producer's innermost statements would stand if they replaced `loads`.
 
     Loads of one element that move to one scope become one, so they count once.
     """
-    seen: dict[object, int] = {}
+    seen: dict[object, Operation] = {}
     for load in loads:
         place = shallowest(load, set(load.indices))
-        seen[(place.parent, load.map, tuple(load.indices))] = executions(place)
-    return sum(seen.values())
+        seen[(place.parent, load.map, tuple(load.indices))] = place
+    return list(seen.values())
 
 
 def _si(number: float) -> str:

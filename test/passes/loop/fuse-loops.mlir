@@ -189,3 +189,35 @@ func.func @main(%x: tensor<512x512xf32>) -> tensor<1x1xf32> {
   %t = tensor_ir.reduce max(%q) over [0] : tensor<512x1xf32> -> tensor<1x1xf32>
   func.return %t : tensor<1x1xf32>
 }
+
+// -----
+
+// Declined: the sum would be computed for the maximum and again for the difference, in two orders of rounding.
+// CHECK-LABEL: func.func @main(%x: tensor<8x4xf32>)
+// CHECK:         loop.kernel @k_s
+// CHECK:           reduce(add)
+// CHECK:         loop.kernel @k_d
+// CHECK-NOT:       reduce(add)
+// REMARK: remark: fuse-loops: k_s: declined: not merged into k_d: 2 places would compute its sum, each rounding it in an order of its own
+func.func @main(%x: tensor<8x4xf32>) -> tensor<8x1xf32> {
+  %s = tensor_ir.reduce add(%x) over [1] : tensor<8x4xf32> -> tensor<8x1xf32>
+  %m = tensor_ir.reduce max(%s) over [0] : tensor<8x1xf32> -> tensor<1x1xf32>
+  %b = tensor_ir.index_map (i, j) -> %m[0, j] : (tensor<1x1xf32>) -> tensor<8x1xf32>
+  %d = tensor_ir.elementwise sub(%s, %b) : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x1xf32>
+  func.return %d : tensor<8x1xf32>
+}
+
+// -----
+
+// Merged: a sum of integers does not round.
+// CHECK-LABEL: func.func @main(%x: tensor<8x4xi64>)
+// CHECK:         loop.kernel @k_m
+// CHECK:         loop.kernel @k_d
+// CHECK:           reduce(add)
+func.func @main(%x: tensor<8x4xi64>) -> tensor<8x1xi64> {
+  %s = tensor_ir.reduce add(%x) over [1] : tensor<8x4xi64> -> tensor<8x1xi64>
+  %m = tensor_ir.reduce max(%s) over [0] : tensor<8x1xi64> -> tensor<1x1xi64>
+  %b = tensor_ir.index_map (i, j) -> %m[0, j] : (tensor<1x1xi64>) -> tensor<8x1xi64>
+  %d = tensor_ir.elementwise sub(%s, %b) : (tensor<8x1xi64>, tensor<8x1xi64>) -> tensor<8x1xi64>
+  func.return %d : tensor<8x1xi64>
+}
