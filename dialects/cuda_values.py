@@ -87,8 +87,17 @@ CALLS: dict[str, int] = {
     )
     for name in names.split()
     for suffix in ("f", "")
-}
-"""C++ math functions that may be called, with the number of arguments; an `f` suffix is float's."""
+} | {"__fsub_rn": 2, "__dsub_rn": 2}
+"""C++ math functions that may be called, with the number of arguments; an `f` suffix is float's.
+
+`__fsub_rn(a, b)` is `a - b` of floats, `__dsub_rn` of doubles, that no compiler fuses with a product.
+"""
+
+
+def is_float_call(callee: str) -> bool:
+    """Whether a function of `CALLS` takes and gives float, not double."""
+    return callee == "__fsub_rn" or (callee.endswith("f") and callee != "erf")
+
 
 PTX: dict[str, tuple[tuple[Attribute, ...], Attribute]] = {
     "max.NaN.f32": ((f32, f32), f32),
@@ -379,7 +388,7 @@ class CallOp(IRDLOperation):
             raise VerifyException(f"{callee!r} is not a C++ math function deplo calls")
         if len(self.arguments) != CALLS[callee]:
             raise VerifyException(f"{callee} takes {CALLS[callee]} arguments")
-        expected = f32 if callee.endswith("f") and callee != "erf" else f64
+        expected = f32 if is_float_call(callee) else f64
         if any(t != expected for t in (*self.arguments.types, self.result.type)):
             raise VerifyException(f"{callee} takes and gives {expected}")
 

@@ -68,6 +68,11 @@ MAX_REGISTERS = 128
 """Elements of such an array at most; a thread has 255 registers in all."""
 
 
+def in_registers(array: SSAValue) -> bool:
+    """Whether a memref is an array of the thread's own."""
+    return isinstance(array.type, MemRefType) and array.type.memory_space == REGISTERS
+
+
 def _access(
     exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
 ) -> tuple[AffineMapAttr, list[SSAValue]]:

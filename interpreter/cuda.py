@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from ..dialects import cuda, loop
+from ..dialects.cuda_values import is_float_call
 from ..dialects.sizes import static_extent
 from .device_memory import Memory, fault
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype
@@ -73,6 +74,8 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "fmod": np.fmod,
     "copysign": np.copysign,
     "fma": lambda a, b, c: a * b + c,
+    "__fsub_rn": np.subtract,
+    "__dsub_rn": np.subtract,
 }
 
 _PTX: dict[str, Callable[..., Array]] = {
@@ -222,8 +225,7 @@ class CudaMachine(SimtMachine):
 
     def _call(self, op: cuda.CallOp) -> Array:
         name = op.callee.data
-        single = op.result.type == f32
-        function = _FUNCTIONS[name.removesuffix("f") if single and name != "erf" else name]
+        function = _FUNCTIONS[name.removesuffix("f") if is_float_call(name) else name]
         args = [self.values[v] for v in op.arguments]
         return np.asarray(function(*args)).astype(_dtype(op.result.type))
 

@@ -2,7 +2,8 @@
 
 Integer arithmetic wraps, so 32- and 64-bit sums and products are computed unsigned: C++ leaves signed
 overflow undefined. Float to integer gives the smallest integer where the value does not fit. max and min
-give NaN if either operand is NaN.
+give NaN if either operand is NaN. A compiler may fuse a product with what is added to it, but not with what
+is subtracted: `x * s - max(x * s)` is 0 for the largest `x`, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
@@ -27,12 +28,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.cuda import BinaryOp, CallOp, CastOp, LiteralOp, PtxOp, SelectOp, UnaryOp
+from ...dialects.loop_access import LoadOp, StoreOp, in_registers
 from ...dialects.scalars import is_bool
 from ...errors import DeploError
 
 _BINARY: dict[type[Operation], str] = {
     arith.AddfOp: "+",
-    arith.SubfOp: "-",
     arith.MulfOp: "*",
     arith.DivfOp: "/",
     arith.DivSIOp: "/",
@@ -118,6 +119,34 @@ def _wrapping(builder: Builder, operator: str, a: SSAValue, b: SSAValue) -> SSAV
     return cast(builder, result, a.type)
 
 
+def _may_be_product(value: SSAValue, seen: set[SSAValue]) -> bool:
+    """Whether a compiler may find that `value` is what a multiplication has just given."""
+    sources: Sequence[SSAValue] = ()
+    match value.owner:
+        case arith.MulfOp():
+            return True
+        case arith.SelectOp() as op:
+            sources = op.operands[1:]
+        case scf.IfOp() as op:
+            ends = (region.block.last_op for region in op.regions)
+            position = op.results.index(value)
+            sources = [end.operands[position] for end in ends if end is not None]
+        case LoadOp(memref=array) if in_registers(array):
+            sources = [u.operation.value for u in array.uses if isinstance(u.operation, StoreOp)]
+        case _:
+            return False
+    new = [source for source in sources if source not in seen]
+    seen.update(new)
+    return any(_may_be_product(source, seen) for source in new)
+
+
+def _subtract(builder: Builder, op: Operation, a: SSAValue, b: SSAValue) -> SSAValue:
+    if not any(_may_be_product(value, set()) for value in op.operands):
+        return binary(builder, "-", a, b)
+    function = "__fsub_rn" if isinstance(a.type, Float32Type) else "__dsub_rn"
+    return _insert(builder, CallOp(function, [a, b]))
+
+
 def _float_extreme(builder: Builder, op: Operation, a: SSAValue, b: SSAValue) -> SSAValue:
     maximum = isinstance(op, arith.MaximumfOp)
     if isinstance(a.type, Float32Type):
@@ -200,6 +229,7 @@ def _truncate(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:
 _Arguments = Sequence[SSAValue]
 
 _FORMS: dict[type[Operation], Callable[[Builder, Any, _Arguments], SSAValue]] = {
+    arith.SubfOp: lambda b, op, args: _subtract(b, op, *args),
     arith.NegfOp: lambda b, op, args: _insert(b, UnaryOp("-", args[0])),
     arith.MaximumfOp: lambda b, op, args: _float_extreme(b, op, *args),
     arith.MinimumfOp: lambda b, op, args: _float_extreme(b, op, *args),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
@@ -33,7 +33,7 @@ from ...dialects.kernel import (
     VectorStoreOp,
 )
 from ...dialects.loop import LoadOp, RegistersOp, StoreOp
-from ...dialects.loop_access import REGISTERS
+from ...dialects.loop_access import in_registers
 from ..decisions import record
 
 
@@ -75,18 +75,14 @@ def touched(op: Operation) -> Touched:
     """What an operation touches itself, regions left out."""
     match op:
         case LoadOp() | VectorLoadOp():
-            return NOTHING if _is_own(op.memref) else Touched(reads=frozenset([op.memref]))
+            return NOTHING if in_registers(op.memref) else Touched(reads=frozenset([op.memref]))
         case StoreOp() | VectorStoreOp():
-            return NOTHING if _is_own(op.memref) else Touched(writes=frozenset([op.memref]))
+            return NOTHING if in_registers(op.memref) else Touched(writes=frozenset([op.memref]))
         case BarrierOp():
             return NOTHING
         case _:
             free = op.regions or isinstance(op, _HARMLESS) or is_side_effect_free(op)
             return NOTHING if free else Touched(everything=True)
-
-
-def _is_own(memref: SSAValue) -> bool:
-    return isinstance(memref.type, MemRefType) and memref.type.memory_space == REGISTERS
 
 
 @dataclass

@@ -17,8 +17,8 @@ becomes
       %w = llvm.fadd %v, %v {fastmathFlags = #llvm.fastmath<contract>} : f32
       llvm.br ^bb1(%next : i64)
 
-An addition and a multiplication may fuse to one operation (`contract`); nothing else about floats
-is relaxed. A `kernel.assert` that fails stores its number, counted from 1, to `%status` and
+An addition and a multiplication may fuse to one operation (`contract`), a subtraction may not; nothing
+else about floats is relaxed. A `kernel.assert` that fails stores its number, counted from 1, to `%status` and
 returns; the messages stay as the function's attribute `deplo.messages`. No pointer of a kernel
 aliases another: a plan never gives a launch an output that shares memory with its other arguments.
 

@@ -46,11 +46,13 @@ _INTEGER_BINARY: dict[type[Operation], type[Operation]] = {
 
 _FLOAT_BINARY: dict[type[Operation], tuple[type[llvm.AbstractFloatArithOp], bool]] = {
     arith.AddfOp: (llvm.FAddOp, True),
-    arith.SubfOp: (llvm.FSubOp, True),
+    arith.SubfOp: (llvm.FSubOp, False),
     arith.MulfOp: (llvm.FMulOp, True),
     arith.DivfOp: (llvm.FDivOp, False),
 }
-"""The `llvm` op, and whether it may be contracted with its neighbour to one fused operation."""
+"""The `llvm` op, and whether it may be contracted with its neighbour to one fused operation.
+
+A subtraction may not: `x * s - max(x * s)` is 0 for the largest `x`, as in PyTorch."""
 
 _INTRINSICS: dict[type[Operation], str] = {
     arith.MaximumfOp: "maximum",

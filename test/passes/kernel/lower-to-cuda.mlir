@@ -243,3 +243,45 @@ kernel.func @rows(%in: memref<?x?xf32, #sym.extents<s0, s1>>, %out: memref<?x1xf
     loop.store %s, %out[%i_block * 8 + %i_thread, 0] : memref<?x1xf32, #sym.extents<s0>>
   }
 }
+
+// -----
+
+// What may be a product is subtracted by a function that no compiler fuses with it: the difference of a product
+// and its rounding is 0, whether the product comes from a branch, a choice or registers.
+// CPP-LABEL: products(
+// CPP:         const float m = v * v;
+// CPP-NEXT:    const float fused = m + v;
+// CPP-NEXT:    const float plain = fused - v;
+// CPP-NEXT:    const float product = __fsub_rn(v, m);
+// CPP:         const float branch = __fsub_rn(either, plain);
+// CPP:         const float choice = __fsub_rn(chosen, branch);
+// CPP:         const float register_1 = __fsub_rn(kept, choice);
+// CPP:         const double wide = __dsub_rn(e, w);
+kernel.func @products(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf64>) blocks(1) threads(4) {
+  %t = kernel.thread_id
+  %v = loop.load %x[%t] : memref<4xf32>
+  %m = arith.mulf %v, %v : f32
+  %fused = arith.addf %m, %v : f32
+  %plain = arith.subf %fused, %v : f32
+  %product = arith.subf %v, %m : f32
+  %c = loop.test[%t >= 2]
+  %either = scf.if %c -> (f32) {
+    scf.yield %v : f32
+  } else {
+    %n = arith.mulf %product, %v : f32
+    scf.yield %n : f32
+  }
+  %branch = arith.subf %either, %plain : f32
+  %chosen = arith.select %c, %v, %m : f32
+  %choice = arith.subf %chosen, %branch : f32
+  %registers = loop.registers : memref<2xf32, "registers">
+  loop.store %v, %registers[0] : memref<2xf32, "registers">
+  loop.store %m, %registers[1] : memref<2xf32, "registers">
+  %kept = loop.load %registers[1] : memref<2xf32, "registers">
+  %register = arith.subf %kept, %choice : f32
+  %w = arith.extf %register : f32 to f64
+  %e = arith.mulf %w, %w : f64
+  %wide = arith.subf %e, %w : f64
+  loop.store %register, %y[%t] : memref<4xf32>
+  loop.store %wide, %z[%t] : memref<4xf64>
+}

@@ -3,7 +3,7 @@
 // RUN: deplo-opt %s --split-input-file -p convert-to-llvm | FileCheck %s
 // RUN: deplo-opt %s --split-input-file -p convert-to-llvm --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
-// A counter is never negative, so its remainder is unsigned; a bool is one byte.
+// A counter is never negative, so its remainder is unsigned; a bool is one byte; a subtraction is not fused.
 // REMARK: remark: convert-to-llvm: k: converted
 // CHECK-LABEL: llvm.func @k(%x: !llvm.ptr {llvm.noalias}, %m: !llvm.ptr {llvm.noalias}, %block_begin: i64,
 // CHECK-SAME:    %block_end: i64, %status: !llvm.ptr {llvm.noalias}) attributes {deplo.kernel} {
@@ -20,7 +20,8 @@
 // CHECK:         %[[AT:.*]] = llvm.getelementptr inbounds %x[%[[OFFSET]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
 // CHECK-NEXT:    %v = llvm.load %[[AT]] : !llvm.ptr -> f32
 // CHECK-NEXT:    %w = llvm.fmul %v, %v {fastmathFlags = #llvm.fastmath<contract>} : f32
-// CHECK-NEXT:    %d = llvm.fdiv %w, %v : f32
+// CHECK-NEXT:    %r = llvm.fsub %w, %v : f32
+// CHECK-NEXT:    %d = llvm.fdiv %r, %v : f32
 // CHECK:         %[[INSIDE:.*]] = llvm.icmp "sge" %{{.*}}, %{{.*}} : i64
 // CHECK:         %[[POSITIVE:.*]] = llvm.fcmp "ogt" %d, %v : f32
 // CHECK:         %both = llvm.and %[[INSIDE]], %[[POSITIVE]] : i1
@@ -39,7 +40,8 @@ func.func @k(%x: memref<3x4xf32>, %m: memref<12xi1>, %block_begin: index, %block
 ^body:
   %v = loop.load %x[%i mod 3, %i floordiv 3] : memref<3x4xf32>
   %w = arith.mulf %v, %v : f32
-  %d = arith.divf %w, %v : f32
+  %r = arith.subf %w, %v : f32
+  %d = arith.divf %r, %v : f32
   %inside = loop.test [%i < 8]
   %positive = arith.cmpf ogt, %d, %v : f32
   %both = arith.andi %inside, %positive : i1
