@@ -48,3 +48,8 @@ class MissingEnvironmentError(DeploError):
     """The machine lacks what the request needs: a GPU, NVRTC, an optional package."""
 
     exit_code = 4
+
+
+def counted(number: int, noun: str) -> str:
+    """How many there are of what: `1 kernel`, `2 kernels`."""
+    return f"{number} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"

@@ -27,7 +27,7 @@ from torch._guards import CompileContext
 from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
 
 from .analysis.fallbacks import summary
-from .errors import FallbackWarning, UnsupportedOpError, UsageError
+from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.aten_graph import capture_graph
 from .frontend.decompositions import decompositions
 from .frontend.gradients import training_decompositions
@@ -107,7 +107,9 @@ def _compile(
     except UnsupportedOpError as error:
         if fallback == "error":
             raise
-        _warn(f"deplo: a graph of {len(graph.graph.nodes)} operators runs in PyTorch: {error}")
+        nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
+        operators = counted(len(nodes), "operator")
+        _warn(f"deplo: a graph of {operators} runs in PyTorch: {error}")
         return make_boxed_func(graph.forward)
     program = Program(captured, choose_target("auto", captured))
     if (told := summary(program.fallbacks)) is not None:
@@ -117,7 +119,8 @@ def _compile(
         kernels, calls = len(program.kernels), len(program.plan.calls)
         print(
             f"deplo: graph {CompileContext.current_compile_id()}: "
-            f"{len(graph.graph.nodes)} nodes, {kernels} kernels, {calls} calls of PyTorch, {seconds:.2f} s",
+            f"{counted(len(graph.graph.nodes), 'node')}, {counted(kernels, 'kernel')}, "
+            f"{counted(calls, 'call')} of PyTorch, {seconds:.2f} s",
             file=sys.stderr,
         )
 

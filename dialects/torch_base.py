@@ -43,6 +43,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ..errors import counted
 from .scalars import is_element, verify_element
 from .sizes import (
     Extent,
@@ -339,7 +340,7 @@ class TorchOp(IRDLOperation):
         count = len(definition.results)
         variadic = any(isinstance(result, VarResultDef) for _, result in definition.results)
         if not variadic and len(results) != count:
-            expected = f"{count} result{'' if count == 1 else 's'}"
+            expected = counted(count, "result")
             parser.raise_error(f"{cls.name} has {expected}, got {len(results)} types", pos)
         op = cls.build_op(tensors, properties, results)
         op.attributes |= attributes

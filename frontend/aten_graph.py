@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import torch
@@ -38,18 +39,19 @@ def _limits(graph: torch.fx.Graph) -> Limits:
     return {}
 
 
-def capture_graph(graph: torch.fx.GraphModule, fallback: Fallback = "error") -> Captured:
-    """`graph` as Torch IR; its placeholders become the arguments and what it returns the results.
+def capture_graph(module: torch.fx.GraphModule, fallback: Fallback = "error") -> Captured:
+    """A graph as Torch IR; its placeholders become the arguments and what it returns the results.
 
     With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. Raises
-    UnsupportedOpError, which lists everything that is not supported. Leaves the graph able to run.
+    UnsupportedOpError, which lists everything that is not supported. Leaves the graph module as it is.
     """
-    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    graph = copy.deepcopy(module.graph)
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     tensors = _tensors(placeholders)
-    limits = _limits(graph.graph)
+    limits = _limits(graph)
     if fallback == "eager":
-        items_as_sizes(graph.graph, limits)
-    sizes = input_sizes(tensors, (), limits).and_found(graph.graph, limits)
+        items_as_sizes(graph, limits)
+    sizes = input_sizes(tensors, (), limits).and_found(graph, limits)
     importer = Importer(fallback, sizes)
     arguments: list[Argument] = []
     for tensor in tensors:
@@ -62,15 +64,15 @@ def capture_graph(graph: torch.fx.GraphModule, fallback: Fallback = "error") -> 
             )
         )
     positions = {argument.name: i for i, argument in enumerate(arguments)}
-    outputs = outputs_of(graph.graph, positions)
-    graph.graph.eliminate_dead_code()
-    for node in graph.graph.nodes:
+    outputs = outputs_of(graph, positions)
+    graph.eliminate_dead_code()
+    for node in graph.nodes:
         if node.op == "call_function":
             importer.add_call(node)
         elif node.op == "get_attr":
             importer.unsupported.add(node, "a sub-graph or constant")
     return Captured(
-        module=importer.finish(results_of(graph.graph)),
+        module=importer.finish(results_of(graph)),
         arguments=tuple(arguments),
         tensors={},
         constants={},

@@ -118,17 +118,22 @@ def _convolution_backward(
     """The gradients of the input, the weight and the bias, each a convolution or a sum.
 
     The weight's is the convolution of the input, batch as channels, with the output's gradient, stride
-    and dilation exchanged.
+    and dilation exchanged; where the convolution is transposed, input and output change places.
     """
     rank = input.dim() - 2
-    if transposed or rank < 1:
+    if rank < 1:
         return NotImplemented
     spatial = range(rank)
     stride, padding, dilation = (
         list(v) * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation)
     )
     for_input = for_weight = for_bias = None
-    if output_mask[0]:
+    if output_mask[0] and transposed:
+        no_padding = [0] * rank
+        for_input = aten.convolution(
+            grad_output, weight, None, stride, padding, dilation, False, no_padding, groups
+        )
+    elif output_mask[0]:
         reached = [
             (grad_output.shape[2 + d] - 1) * stride[d]
             - 2 * padding[d]
@@ -141,7 +146,8 @@ def _convolution_backward(
             grad_output, weight, None, stride, padding, dilation, True, left, groups
         )
     if output_mask[1]:
-        for_weight = _weight_gradient(grad_output, input, weight, stride, padding, dilation, groups)
+        small, large = (input, grad_output) if transposed else (grad_output, input)
+        for_weight = _weight_gradient(small, large, weight, stride, padding, dilation, groups)
     if output_mask[2]:
         for_bias = grad_output.sum([0, *range(2, 2 + rank)])
     return for_input, for_weight, for_bias

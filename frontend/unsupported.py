@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr, UnknownLoc
 
-from ..errors import UnsupportedOpError
+from ..errors import UnsupportedOpError, counted
 from .recurrent import ATEN_NAMES
 
 OpOverload: Any = type(torch.ops.aten.add.Tensor)
@@ -104,10 +104,10 @@ class Unsupported:
         if not self.found:
             return
         lines = [
-            f"deplo does not support {_count(len(self.found), 'thing')} that this program uses:"
+            f"deplo does not support {counted(len(self.found), 'thing')} that this program uses:"
         ]
         for what, where in self.found.items():
-            lines.append(f"  {what}, {_count(len(where), 'time')}")
+            lines.append(f"  {what}, {counted(len(where), 'time')}")
             lines += [f"    {line}" for line in dict.fromkeys(where) if line is not None]
         lines.append(
             "Rewrite these lines, leave them out of the function that is compiled, or let PyTorch run "
@@ -116,7 +116,3 @@ class Unsupported:
             else "Rewrite these lines, or leave them out of the function that is compiled."
         )
         raise UnsupportedOpError("\n".join(lines))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,7 +13,7 @@ import torch
 
 from ..analysis.cost import longest_reduction
 from ..analysis.targets import TARGETS
-from ..errors import MismatchError, UsageError
+from ..errors import MismatchError, UsageError, counted
 from ..frontend.sources import Program as Source
 from ..program import Program
 from ..runtime.calls import is_random
@@ -144,8 +144,8 @@ def table(report: dict[str, Any]) -> str:
     return "\n".join(
         [
             f"program    {report['program']}",
-            f"target     {report['target']}{threads}, {report['kernels']} kernels, "
-            f"{report['launches']} launches",
+            f"target     {report['target']}{threads}, {counted(report['kernels'], 'kernel')}, "
+            f"{counted(report['launches'], 'launch')}",
             f"compiled   in {report['compile_seconds']:.2f} s",
             contenders(report),
         ]

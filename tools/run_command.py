@@ -14,7 +14,7 @@ import torch
 
 from ..analysis.cost import longest_reduction
 from ..analysis.targets import TARGETS
-from ..errors import MismatchError
+from ..errors import MismatchError, counted
 from ..frontend.sources import Program as Source
 from ..program import Program, make_context, passes_to
 from ..runtime.calls import is_random
@@ -149,7 +149,8 @@ def _table(report: dict[str, Any]) -> str:
     shown = ", ".join(kernels[:4]) + (f" and {len(kernels) - 4} more" if len(kernels) > 4 else "")
     lines = [
         f"program    {report['program']}",
-        f"target     {report['target']}, {len(kernels)} kernels, {launches} launches: {shown}",
+        f"target     {report['target']}, {counted(len(kernels), 'kernel')}, "
+        f"{counted(launches, 'launch')}: {shown}",
         f"compiled   in {report['compile_seconds']:.2f} s",
     ]
     if report["calls"]:

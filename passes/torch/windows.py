@@ -53,25 +53,23 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     value, weight = e.cast(op.input, e.element), e.cast(op.weight, e.element)
     source, groups, slides = shape_of(value), op.integer("groups"), op.slides()
     rank, transposed = len(e.shape), op.flag("transposed")
-    per_group_in = static_extent(source[1]) // groups
-    per_group_out = static_extent(e.shape[1]) // groups
-    wide = (*e.shape, per_group_in, *shape_of(weight)[2:])
-    axes = dims(len(wide))
-    batch, channel, places = axes[0], axes[1], axes[2:rank]
-    within, kernel = axes[rank], axes[rank + 1 :]
-    group: AffineExpr = AffineExpr.constant(0) if groups == 1 else channel // per_group_out
-    in_channel = within if groups == 1 else group * per_group_in + within
+    kernel_shape = shape_of(weight)[2:]
+    batch, channel, *places = dims(rank)
+    within, *kernel = dims(rank + 1 + len(kernel_shape))[rank:]
+    per_group_in, in_channel, out_channel = source[1], within, channel
+    if groups > 1:
+        per_group_in = static_extent(source[1]) // groups
+        per_group_out = static_extent(e.shape[1]) // groups
+        in_channel = channel // per_group_out * per_group_in + within
+        out_channel = channel % per_group_out
+    wide = (*e.shape, per_group_in, *kernel_shape)
     index, guards = [batch, in_channel], list[AffineExpr]()
     read = _read_transposed if transposed else _read
     for slide, place, k, extent in zip(slides, places, kernel, source[2:], strict=True):
         position, inside = read(slide, place, k, extent)
         index.append(position)
         guards += inside
-    if transposed:
-        out_channel = channel if groups == 1 else channel % per_group_out
-        weight_index = [in_channel, out_channel, *kernel]
-    else:
-        weight_index = [channel, within, *kernel]
+    weight_index = [in_channel, out_channel, *kernel] if transposed else [channel, within, *kernel]
     left = _guarded(e, value, index, guards, wide, fill=0)
     right = e.index_map([weight], [weight_index], wide, suffix="rhs")
     folded = list(range(rank, len(wide)))

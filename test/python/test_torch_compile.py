@@ -73,20 +73,26 @@ def test_three_steps_of_training() -> None:
 CONVOLUTIONS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "padded": (nn.Conv2d(3, 4, 3, padding=1), (2, 3, 7, 6)),
     "strided, rows left over": (nn.Conv2d(3, 4, 3, stride=2), (2, 3, 8, 7)),
-    "dilated": (nn.Conv2d(3, 4, 2, dilation=3, padding=2), (1, 3, 9, 8)),
+    "dilated": (nn.Conv2d(3, 4, 2, dilation=3, padding=2), (3, 3, 9, 8)),
     "depthwise": (nn.Conv2d(4, 4, 3, groups=4, bias=False), (2, 4, 5, 6)),
     "grouped, strided and dilated": (nn.Conv1d(4, 6, 3, 2, 2, 2, 2), (2, 4, 13)),
-    "three dimensions": (nn.Conv3d(2, 3, 2, stride=(1, 2, 1)), (1, 2, 4, 5, 3)),
+    "three dimensions": (nn.Conv3d(2, 3, 2, stride=(1, 2, 1)), (2, 2, 4, 5, 3)),
+    "transposed": (nn.ConvTranspose2d(4, 8, 3, 2), (2, 4, 5, 6)),
+    "transposed, grouped": (nn.ConvTranspose1d(4, 6, 3, 3, 2, 1, 2, dilation=2), (2, 4, 7)),
 }
 
 
+@pytest.mark.parametrize("batch", ["static", "dynamic"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_gradients_of_convolutions(name: str) -> None:
+def test_gradients_of_convolutions(name: str, batch: str) -> None:
     module, shape = CONVOLUTIONS[name]
     x = torch.randn(shape, requires_grad=True)
     inputs = [x, *module.parameters()]
-    ours = torch.compile(module, backend="deplo", fullgraph=True)(x)
-    theirs = module(x)
+    if batch == "dynamic":
+        torch._dynamo.mark_dynamic(x, 0)
+    options = {"fallback": "error"}
+    compiled = torch.compile(module, backend="deplo", fullgraph=True, options=options)
+    ours, theirs = compiled(x), module(x)
     upstream = torch.randn_like(theirs)
     torch.testing.assert_close(ours, theirs)
     for mine, other in zip(
@@ -200,6 +206,18 @@ def test_a_graph_that_deplo_cannot_express_runs_in_pytorch() -> None:
         torch.testing.assert_close(compiled(x), program(x))
 
 
+def test_gradients_of_a_graph_that_runs_in_pytorch() -> None:
+    """The factor of a running variance, n / (n - 1), is no whole number of any size."""
+    model = nn.BatchNorm2d(4)
+    compiled = torch.compile(model, backend="deplo", dynamic=True)
+    x = torch.randn(3, 4, 5, 5)  # its own gradient is not asked for
+    with pytest.warns(deplo.FallbackWarning, match="no whole number"):
+        (compiled(x) ** 3).sum().backward()
+    wanted = torch.autograd.grad((model(x) ** 3).sum(), list(model.parameters()))
+    for ours, eager in zip(model.parameters(), wanted, strict=True):
+        torch.testing.assert_close(ours.grad, eager)
+
+
 def test_logs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("DEPLO_LOGS", "graphs, recompiles")
     compiled = torch.compile(lambda x: x.exp() + 1, backend="deplo")
@@ -209,7 +227,7 @@ def test_logs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     finally:
         torch._logging.set_logs()
     told = capfd.readouterr().err
-    assert told.count("1 kernels, 0 calls of PyTorch") == 2
+    assert told.count("1 kernel, 0 calls of PyTorch") == 2
     assert "size mismatch at index 0. expected 3, actual 4" in told
     monkeypatch.setenv("DEPLO_LOGS", "graphs,kernel")
     with pytest.raises(UsageError, match="names kernel; topics are graphs, recompiles"):
