@@ -118,7 +118,8 @@ def _run(
             machine = SimtMachine(part, threads, only)
         machine.memories.update(memories)
         machine.accesses = accesses
-        machine.run(function.body.block)
+        with np.errstate(all="ignore"):
+            machine.run(function.body.block)
         machine.finish()
 
 

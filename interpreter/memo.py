@@ -1,9 +1,10 @@
 """What kernels computed, so that none of them runs a second time on the same arrays.
 
-A kernel is recognised by its text but for names, an array by where it comes from: an argument of the program,
-the result of a kernel that is known, or else by its bytes. So a kernel runs again only after a pass that
-changed it or what it reads. Where a changed kernel computes what one of the stage before did from the same
-arrays, but for rounding, its results are taken to be that one's: what reads them has not changed.
+A kernel is recognised by its text, but for names and what changes no result; an array by where it comes from:
+an argument of the program, the result of a kernel that is known, or else by its bytes. So a kernel runs again
+only after a pass that changed it or what it reads. Where a changed kernel computes what one of the stage
+before did from the same arrays, but for rounding, its results are taken to be that one's: what reads them has
+not changed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,17 @@ from .compare import compare
 from .numpy_types import Array
 from .product import Product, Value, as_array
 from .views import MAX_ELEMENTS
+
+UNREAD = {
+    "loop.kernel": ("sym_name",),
+    "tile.launch": ("schedule",),
+    "tile.stage": ("pad", "buffers", "via", "swizzle"),
+    "tile.pack": ("pad", "panels"),
+    "kernel.func": ("sym_name", "index_type", "resident"),
+    "cuda.func": ("sym_name",),
+}
+"""What an operation says of how it is carried out, which no interpreter reads. Nor does one read discardable
+attributes."""
 
 Tag: TypeAlias = tuple[str, Hashable]
 """What is known of an array: two with one tag hold the same."""
@@ -118,7 +130,7 @@ class Memo:
         return tag
 
     def _key(self, kernel: Operation) -> Hashable:
-        """A kernel's text but for names and locations, as numbers."""
+        """What a kernel does, as numbers: its text but for names, locations, and what is `UNREAD`."""
         numbers: dict[SSAValue, int] = {}
         text: list[int] = []
 
@@ -132,13 +144,11 @@ class Memo:
                 text.append(number_of(value.type))
 
         def visit(op: Operation) -> None:
-            attributes = {**op.attributes, **op.properties}
-            if op is kernel:
-                del attributes["sym_name"]
+            unread = UNREAD.get(op.name, ())
+            said = sorted(name for name in op.properties if name not in unread)
             text.append(number_of(op.name))
-            text.append(len(attributes))
-            for name in sorted(attributes):
-                text.append(number_of((name, attributes[name])))
+            text.append(len(said))
+            text.extend(number_of((name, op.properties[name])) for name in said)
             declare(op.results)
             text.append(len(op.regions))
             for region in op.regions:
