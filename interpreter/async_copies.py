@@ -57,7 +57,7 @@ class ThreadCopies:
         memory.write(op, target.numbers[:, None], target.where)
         lanes.note(op, source, origin)
         self.flights.check(op, source, origin, "copies from")
-        source.read(op, origin.numbers[:, None], origin.where)
+        source.read(op, origin.numbers[:, None], origin.flat(source))
         values = np.zeros(target.where[-1].shape, memory.data.dtype)
         values[present] = source.data[origin.where]
         source_where = tuple(np.zeros_like(target.where[-1]) for _ in origin.where)

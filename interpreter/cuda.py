@@ -162,8 +162,7 @@ class CudaMachine(SimtMachine):
 
     def _set(self, compute: Callable[..., Array]) -> Callable[[Operation], None]:
         def handler(op: Operation) -> None:
-            with np.errstate(all="ignore"):
-                self.values[op.results[0]] = compute(op)
+            self.values[op.results[0]] = compute(op)
 
         return handler
 

@@ -59,19 +59,26 @@ class Memory:
             if touched is not None:
                 touched[blocks] = NOBODY
 
-    def read(self, op: Operation, numbers: Array, where: tuple[Array, ...]) -> None:
-        """Threads `numbers` read elements; raises MachineFault if they must not."""
+    def read(self, op: Operation, numbers: Array, flat: Array) -> None:
+        """Threads `numbers` read elements, given by their place in all of the data.
+
+        Raises MachineFault if they must not.
+        """
         if self.writer is None or self.reader is None:
             return
-        if np.any(_other(self.writer[where], numbers)):
+        if np.any(_other(self.writer.reshape(-1)[flat], numbers)):
             raise fault(op, f"races: reads an element of {self.name} another thread wrote")
-        if self.initialised is not None and not np.all(self.initialised[where]):
+        if self.initialised is not None and not np.all(self.initialised.reshape(-1)[flat]):
             raise fault(op, f"reads an element of {self.name} that nobody has initialised")
-        before = self.reader[where]
-        numbers = np.broadcast_to(numbers, before.shape)
-        self.reader[where] = numbers  # of several readers now, one stays and the others see it
-        several = ((before != NOBODY) & (before != numbers)) | (self.reader[where] != numbers)
-        self.reader[tuple(w[several] for w in where)] = SEVERAL
+        reader = self.reader.reshape(-1)
+        before = reader[flat]
+        new = (before != numbers) & (before != SEVERAL)
+        if not np.any(new):
+            return
+        flat, before, numbers = flat[new], before[new], np.broadcast_to(numbers, new.shape)[new]
+        reader[flat] = numbers  # of several readers now, one stays and the others see it
+        several = (before != NOBODY) | (reader[flat] != numbers)
+        reader[flat[several]] = SEVERAL
 
     def write(self, op: Operation, numbers: Array, where: tuple[Array, ...]) -> None:
         """Threads `numbers` write elements; raises MachineFault if they must not."""
@@ -129,3 +136,8 @@ class Touched:
     threads: Array
     numbers: Array
     where: tuple[Array, ...]
+
+    def flat(self, memory: Memory) -> Array:
+        """The same elements by their place in all of the memory's data."""
+        *outer, inner = self.where
+        return outer[0] * memory.data.shape[-1] + inner if outer else inner

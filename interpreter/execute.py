@@ -71,6 +71,7 @@ def execute(
         fixed = sizes.instantiate()
         # Kernels store through their arguments, so the caller's arrays are not handed out.
         arguments = [np.array(value) for value in inputs]
+        history.memo.name_arguments(arguments)
         try:
             results = _run(fixed, main_function(fixed), arguments, history, sizes.call)
         except _Found:
@@ -198,7 +199,12 @@ def _evaluate(op: Operation, operands: Sequence[Value], history: History) -> Seq
     try:
         match op:
             case KernelOp():
-                outputs = evaluate_kernel(op, operands)
+                outputs = history.memo.run(
+                    op,
+                    operands,
+                    lambda: evaluate_kernel(op, operands),
+                    [cast("MemRefType", argument.type).element_type for argument in op.output_args],
+                )
                 history.add(outputs)
                 return outputs
             case AllocOp():
@@ -206,7 +212,9 @@ def _evaluate(op: Operation, operands: Sequence[Value], history: History) -> Seq
                 assert isinstance(memref, MemRefType)
                 shape = static_shape(memref)
                 require(shape, MAX_ELEMENTS)
-                return [poisoned(memref.element_type, shape)]
+                buffer = poisoned(memref.element_type, shape)
+                history.memo.tag(buffer, ("poison", ()))
+                return [buffer]
             case _:
                 results = evaluate_tensor_op(op, operands)
                 if results is None:

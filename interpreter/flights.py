@@ -74,9 +74,9 @@ class Flights:
 
     def check(self, op: Operation, memory: Memory, lanes: Touched, verb: str) -> None:
         """Raise MachineFault if an element is on its way, or is written while it is being read."""
-        if memory.arriving is not None:
+        if self.flights and memory.arriving is not None:
             self._check(op, memory, memory.arriving, lanes, verb, "fill")
-        if memory.leaving is not None and verb == "writes":
+        if self.flights and memory.leaving is not None and verb == "writes":
             self._check(op, memory, memory.leaving, lanes, verb, "read")
         for watch in self.watchers:
             watch(op, memory, lanes, verb)
@@ -90,7 +90,7 @@ class Flights:
         verb: str,
         still: str,
     ) -> None:
-        found = marks[lanes.where].reshape(-1)
+        found = marks.reshape(-1)[lanes.flat(memory)].reshape(-1)
         flying = np.flatnonzero(found != NOBODY)
         if not flying.size:
             return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .accesses import Accesses
+from .memo import Memo
 from .product import Value
 from .scalar_ops import NotExecutable
 from .tensor_ir import ProgramError
@@ -25,6 +26,7 @@ class History:
     """What the execution after that passed over."""
     accesses: Accesses | None = None
     """Collects how kernels access memory, if it is there."""
+    memo: Memo = field(default_factory=Memo)
     _new: list[Sequence[Value]] = field(default_factory=list[Sequence[Value]])
     _launches: int = 0
     _sampled: bool = False
@@ -32,6 +34,7 @@ class History:
     def begin(self) -> None:
         """An execution begins."""
         self._new, self._launches, self._sampled, self.remarks = [], 0, False, []
+        self.memo.begin()
 
     def end(self, failure: ProgramError | None = None) -> None:
         """It has ended; raises NotExecutable if its launches turn out not to be the kernels known."""
@@ -39,6 +42,8 @@ class History:
             self.kernels, self.failure = self._new, failure
         elif self._sampled and failure is None and self._launches != len(self.kernels):
             raise NotExecutable(f"{self._launches} launches of {len(self.kernels)} kernels")
+        if failure is None:
+            self.memo.end()
 
     def add(self, outputs: Sequence[Value]) -> None:
         """A loop kernel was executed."""

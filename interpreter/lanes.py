@@ -28,6 +28,15 @@ class Lanes:
         self.values: dict[SSAValue, Array] = {}
         self.memories: dict[SSAValue, Memory] = {}
         self.accesses: Accesses | None = None
+        count = len(blocks) * threads
+        self._slots = np.repeat(np.arange(len(blocks), dtype=np.int64), threads)
+        self._threads = np.tile(np.arange(threads, dtype=np.int64), len(blocks))
+        self._numbers = (self.block_id * threads + self.thread_id).reshape(count)
+
+    @property
+    def all_active(self) -> bool:
+        """Whether the mask leaves out no thread, and needs no look at each to say so."""
+        return self.mask.size == 1 and bool(self.mask.flat[0])
 
     def full(self, value: Array) -> Array:
         """A value with one element per thread of the grid."""
@@ -88,10 +97,13 @@ class Lanes:
 
     def touched(self, memory: Memory, flat: Array) -> Touched:
         """The elements at flat offsets, one per active thread."""
-        active = self.full(self.mask)
-        numbers = (self.block_id * self.shape[1] + self.thread_id)[active]
-        slots, threads = np.nonzero(active)
-        where = self.full(flat + self.thread_id * memory.own)[active]
+        flat = flat + self.thread_id * memory.own if memory.own else flat
+        slots, threads, numbers = self._slots, self._threads, self._numbers
+        where = self.full(flat).reshape(-1)
+        if not self.all_active:
+            active = self.full(self.mask).reshape(-1)
+            slots, threads, numbers = slots[active], threads[active], numbers[active]
+            where = where[active]
         return Touched(slots, threads, numbers, (slots, where) if memory.shared else (where,))
 
     def rows(self, op: Operation, memory: Memory, flat: Array, width: int) -> Touched:

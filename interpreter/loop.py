@@ -43,7 +43,7 @@ from ..dialects.tile_pack import PackOp, PackYieldOp
 from .memory import Buffer, Output
 from .numpy_types import Array, numpy_dtype
 from .poison import poisoned
-from .product import Product, Value, as_array, multiply
+from .product import MAX_FACTOR, Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
 from .tensor_ir import ProgramError, evaluate_index
 from .views import MAX_ELEMENTS, Place, TooWide, linear_terms, require
@@ -92,6 +92,11 @@ class LoopMachine:
     def _limit(self) -> int:
         """Most elements of an array; slices are small enough by themselves."""
         return MAX_ELEMENTS if self.sliced else MAX_LANES
+
+    @property
+    def _factor_limit(self) -> int:
+        """Most elements of what is loaded, which may become a factor of a product of matrices."""
+        return MAX_ELEMENTS if self.sliced else MAX_FACTOR
 
     def _require(self, shape: Sequence[int]) -> None:
         require(shape, self._limit)
@@ -232,15 +237,23 @@ class LoopMachine:
         condition = self._align(self.get(op.cond))
         outer = self._align(self.mask)
         self._require(np.broadcast_shapes(outer.shape, condition.shape))
-        results: list[list[Array]] = []
+        results: list[list[Value]] = []
         for region, taken in ((op.true_region, condition), (op.false_region, ~condition)):
             self.mask = outer & taken
             yielded = self.run(region.block) if region.blocks else ()
-            results.append([self.get(value) for value in yielded])
+            results.append([self._unsummed(value) for value in yielded])
         self.mask = outer
         for result, yes, no in zip(op.output, *results, strict=True):
-            self._require(np.broadcast_shapes(condition.shape, yes.shape, no.shape))
-            self.values[result] = np.where(condition, yes, no)
+            self.values[result] = self._choose(condition, yes, no)
+
+    def _choose(self, condition: Array, yes: Value, no: Value) -> Value:
+        """One value where a condition holds, the other where it does not."""
+        if isinstance(yes, Product) and isinstance(no, np.ndarray) and not np.any(no):
+            if (masked := yes.masked(condition)) is not None:
+                return masked
+        yes, no = as_array(yes, self._limit), as_array(no, self._limit)
+        self._require(np.broadcast_shapes(condition.shape, yes.shape, no.shape))
+        return np.where(condition, yes, no)
 
     # ------------------------------------------------------------------ memory
 
@@ -268,12 +281,14 @@ class LoopMachine:
         self, op: LoadOp | StoreOp | AccumulateOp, shape: Sequence[int]
     ) -> tuple[Array, ...]:
         """Index arrays of one access, checked against the extents of memory where the mask is set."""
-        dims = self._get_all(op.indices)
+        dims = [self.get(value) for value in op.indices]
         indices: list[Array] = []
         for axis, (expr, extent) in enumerate(zip(op.map.data.results, shape, strict=True)):
+            used = [dims[position].shape for position in expr.used_dims()]
+            self._require(np.broadcast_shapes(*used))
             index = self._align(evaluate_index(expr, dims))
-            wrong = ((index < 0) | (index >= extent)) & self._align(self.mask)
-            if np.any(wrong):
+            outside = (index < 0) | (index >= extent)
+            if np.any(outside) and np.any(wrong := self._active(outside)):
                 bad = np.broadcast_to(index, wrong.shape)[wrong]
                 raise ProgramError(
                     f"{op.location}: '{op.name}' out of bounds: index {bad.min()}..{bad.max()} of "
@@ -281,6 +296,12 @@ class LoopMachine:
                 )
             indices.append(np.clip(index, 0, max(extent - 1, 0)))
         return tuple(indices)
+
+    def _active(self, lanes: Array) -> Array:
+        """Those of some lanes where the mask is set."""
+        mask = self._align(self.mask)
+        self._require(np.broadcast_shapes(mask.shape, lanes.shape))
+        return lanes & mask
 
     def _lane_indices(self, buffer: Buffer) -> tuple[Array, ...]:
         """Positions along a scratchpad's leading axes for each lane."""
@@ -301,7 +322,9 @@ class LoopMachine:
             memref = op.memref.type
             assert isinstance(memref, MemRefType)
             return np.zeros((1,) * len(self.counters), numpy_dtype(memref.element_type))
-        result = buffer.elements()[(*self._lane_indices(buffer), *indices)]
+        where = (*self._lane_indices(buffer), *indices)
+        require(np.broadcast_shapes(*(index.shape for index in where)), self._factor_limit)
+        result = buffer.elements()[where]
         return self._align(np.asarray(result))
 
     def _registers(self, op: RegistersOp) -> None:
@@ -396,8 +419,9 @@ class LoopMachine:
         source = self.buffers[op.source].elements()
         slab = op.slab.type
         assert isinstance(slab, MemRefType)
-        self._require((*self.shape, *static_shape(slab)))
         dims = [self.get(v) for v in op.origin]
+        lanes = np.broadcast_shapes(*(d.shape for d in dims))
+        require((*lanes, *static_shape(slab)), self._factor_limit)
         depth, rank = len(self.counters), slab.get_num_dims()
         indices: list[Array] = []
         inside = np.ones((), np.bool_)

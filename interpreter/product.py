@@ -50,6 +50,20 @@ class Product:
         assert not self.summed
         return Product(self.lhs.transpose(axes), self.rhs.transpose(axes))
 
+    def masked(self, condition: Array) -> Product | None:
+        """The same with 0 where a condition on its axes does not hold, before any is summed.
+
+        None where the condition and a factor together vary over more than a factor may have elements.
+        """
+        assert not self.summed
+        factors = (self.lhs, self.rhs)
+        shapes = [np.broadcast_shapes(factor.shape, condition.shape) for factor in factors]
+        if max(prod(shape) for shape in shapes) > MAX_FACTOR:
+            return None
+        # Both become 0: 0 times an infinity would be no 0.
+        lhs, rhs = (np.where(condition, f, np.zeros((), f.dtype)) for f in factors)
+        return Product(lhs, rhs)
+
     def sum_last(self, extent: int) -> Product:
         """The sum over the last axis that is not summed yet, which has `extent` positions."""
         axis = self.lhs.ndim - self.summed - 1

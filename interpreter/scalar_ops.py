@@ -178,34 +178,37 @@ def constant_value(op: arith.ConstantOp) -> Array:
 def evaluate(op: Operation, args: list[Array]) -> Array | None:
     """The result of a scalar operation on arrays, or None if `op` is not one of them."""
     with np.errstate(all="ignore"):
-        if (unary := _UNARY.get(type(op))) is not None:
-            return unary(args[0])
-        if (binary := _BINARY.get(type(op))) is not None:
-            return binary(args[0], args[1])
-        match op:
-            case arith.ConstantOp():
-                return constant_value(op)
-            case arith.SelectOp():
-                return np.where(args[0], args[1], args[2])
-            case arith.CmpiOp():
-                return _compare_integers(op.predicate.value.data, args[0], args[1])
-            case arith.CmpfOp():
-                return _compare_floats(op.predicate.value.data, args[0], args[1])
-            case arith.UIToFPOp() | arith.ExtUIOp():
-                return convert(_unsigned(args[0]), op.results[0].type)
-            case math.FmaOp():
-                wide = [a.astype(np.float64) for a in args]
-                return (wide[0] * wide[1] + wide[2]).astype(args[0].dtype)
-            case arith.TruncIOp() if numpy_dtype(op.results[0].type) == np.bool_:
-                return (args[0] & 1).astype(np.bool_)
-            case arith.SIToFPOp() | arith.ExtSIOp() if args[0].dtype == np.bool_:
-                return convert(
-                    -args[0].astype(np.int8), op.results[0].type
-                )  # an i1 that is set is -1
-            case _ if isinstance(op, _CASTS):
-                return convert(args[0], op.results[0].type)
-            case _:
-                return None
+        return evaluate_silently(op, args)
+
+
+def evaluate_silently(op: Operation, args: list[Array]) -> Array | None:
+    """The same where numpy is told to ignore overflows and the like, which takes time to tell."""
+    if (unary := _UNARY.get(type(op))) is not None:
+        return unary(args[0])
+    if (binary := _BINARY.get(type(op))) is not None:
+        return binary(args[0], args[1])
+    match op:
+        case arith.ConstantOp():
+            return constant_value(op)
+        case arith.SelectOp():
+            return np.where(args[0], args[1], args[2])
+        case arith.CmpiOp():
+            return _compare_integers(op.predicate.value.data, args[0], args[1])
+        case arith.CmpfOp():
+            return _compare_floats(op.predicate.value.data, args[0], args[1])
+        case arith.UIToFPOp() | arith.ExtUIOp():
+            return convert(_unsigned(args[0]), op.results[0].type)
+        case math.FmaOp():
+            wide = [a.astype(np.float64) for a in args]
+            return (wide[0] * wide[1] + wide[2]).astype(args[0].dtype)
+        case arith.TruncIOp() if numpy_dtype(op.results[0].type) == np.bool_:
+            return (args[0] & 1).astype(np.bool_)
+        case arith.SIToFPOp() | arith.ExtSIOp() if args[0].dtype == np.bool_:
+            return convert(-args[0].astype(np.int8), op.results[0].type)  # an i1 that is set is -1
+        case _ if isinstance(op, _CASTS):
+            return convert(args[0], op.results[0].type)
+        case _:
+            return None
 
 
 def _unsigned(a: Array) -> Array:

@@ -38,7 +38,7 @@ from .flights import Flights
 from .lanes import Lanes
 from .numpy_types import Array
 from .poison import poisoned
-from .scalar_ops import NotExecutable, evaluate
+from .scalar_ops import NotExecutable, evaluate_silently
 from .tensor_ir import ProgramError, evaluate_index
 
 
@@ -94,7 +94,7 @@ class SimtMachine(Lanes):
         if (handler := self.handlers.get(type(op))) is not None:
             handler(op)
             return
-        result = evaluate(op, [self.values[v] for v in op.operands])
+        result = evaluate_silently(op, [self.values[v] for v in op.operands])
         if result is None:
             raise NotExecutable(f"'{op.name}'")
         self.values[op.results[0]] = result
@@ -186,13 +186,17 @@ class SimtMachine(Lanes):
         if memory.writer is None and self.accesses is None:
             return memory.data[flat] if memory.data.size else np.zeros((1, 1), memory.data.dtype)
         lanes = self.touched(memory, flat)
-        result = np.zeros(self.shape, memory.data.dtype)
         if not lanes.numbers.size:
-            return result
+            return np.zeros(self.shape, memory.data.dtype)
         self.note(op, memory, lanes)
         self.flights.check(op, memory, lanes, "reads")
-        memory.read(op, lanes.numbers, lanes.where)
-        result[self.full(self.mask)] = memory.data[lanes.where]
+        flat = lanes.flat(memory)
+        memory.read(op, lanes.numbers, flat)
+        values = memory.data.reshape(-1)[flat]
+        if self.all_active:
+            return values.reshape(self.shape)
+        result = np.zeros(self.shape, memory.data.dtype)
+        result[self.full(self.mask)] = values
         return result
 
     def store(self, op: Operation, memory: Memory, flat: Array, value: SSAValue) -> None:
@@ -212,7 +216,7 @@ class SimtMachine(Lanes):
         lanes = self.rows(op, memory, flat, width)
         self.note(op, memory, lanes)
         self.flights.check(op, memory, lanes, "reads")
-        memory.read(op, lanes.numbers[:, None], lanes.where)
+        memory.read(op, lanes.numbers[:, None], lanes.flat(memory))
         active = self.full(self.mask)
         for value, component in zip(op.values, memory.data[lanes.where].T, strict=True):
             self.values[value] = np.zeros(self.shape, memory.data.dtype)

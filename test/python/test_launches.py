@@ -201,7 +201,6 @@ def test_the_passes_themselves_are_not_accused_by_a_sample() -> None:
     sizes = [re.search(r"kernel k: (\d+) of (\d+) blocks executed \(seed 0\)$", t) for t in told]
     assert [t.split(": ")[1] for t in told] == [
         "after materialize-tile",
-        "after choose-index-width",
         "after lower-to-cuda",
     ]
     for size in sizes:

@@ -46,6 +46,27 @@ def test_a_product_has_the_values_of_the_sum_of_products(case) -> None:
     np.testing.assert_array_equal(as_array(aligned, LIMIT).reshape(actual.shape), actual)
 
 
+@given(factors(), st.randoms())
+def test_a_masked_product_is_0_where_the_condition_does_not_hold(case, random) -> None:
+    lhs, rhs, _ = case
+    shape = tuple(
+        n if random.random() < 0.5 else 1 for n in np.broadcast_shapes(lhs.shape, rhs.shape)
+    )
+    condition = np.array([random.random() < 0.5 for _ in range(prod(shape))], bool).reshape(shape)
+    masked = Product(lhs, rhs).masked(condition)
+    assert masked is not None
+    with np.errstate(all="ignore"):
+        expected = np.where(condition, lhs * rhs, np.float32(0))
+    actual = np.broadcast_to(as_array(masked, LIMIT), expected.shape)
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_a_product_is_not_masked_where_a_factor_becomes_too_large() -> None:
+    row = np.broadcast_to(np.float32(1), (1, 1 << 14))
+    condition = np.broadcast_to(np.True_, (1 << 13, 1 << 14))
+    assert Product(row, np.ones((3, 1, 1), np.float32)).masked(condition) is None
+
+
 def test_an_axis_that_neither_factor_has_is_summed_as_often_as_it_is_long() -> None:
     x, y = np.float32([[2.0], [3.0]]), np.float32([[5.0], [7.0]])
     assert Product(x, y).sum_last(4).array().tolist() == [40.0, 84.0]
