@@ -210,7 +210,10 @@ class Program:
     def run_flat(self, flat: Sequence[Any]) -> Any:
         """Run the program on flattened inputs that are known to be organized as when compiled."""
         arguments = self._arguments(flat)
-        return self.captured.unflatten_outputs(self._run(arguments), arguments)
+        results = self._run(arguments)
+        if self._only_result is not None:
+            return results[self._only_result]
+        return self.captured.unflatten_outputs(results, arguments)
 
     def _run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]] = ()) -> Sequence[Any]:
         """The results of `@main`; `given` is what its first calls of PyTorch gave."""
@@ -232,10 +235,28 @@ class Program:
 
     def _arguments(self, flat: Sequence[Any]) -> list[Any]:
         """The tensors of all arguments of `@main`."""
+        if self._takes_inputs:
+            return list(flat)
         return [
             self.captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index]
             for a in self.captured.arguments
         ]
+
+    @cached_property
+    def _takes_inputs(self) -> bool:
+        """Whether the arguments of `@main` are the flattened inputs, all of them and in order."""
+        found = [argument.flat_index for argument in self.captured.arguments]
+        return found == list(range(self.captured.in_spec.num_leaves))
+
+    @cached_property
+    def _only_result(self) -> int | None:
+        """The result of `@main` that is what the program returns, if it is one as it is."""
+        outputs, spec = self.captured.outputs, self.captured.out_spec
+        if len(outputs) != 1 or not spec.is_leaf() or spec.type is torch.Size:
+            return None
+        (output,) = outputs
+        whole = output.source == "result" and output.view is None and output.axes is None
+        return output.index if whole else None
 
     def graphed(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Record a call as a CUDA graph; gives a function that replays it on inputs of the same shapes.

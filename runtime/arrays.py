@@ -5,8 +5,10 @@ A numpy bfloat16 array is an array of its bits, `uint16`. Torch is imported only
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from math import prod
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,6 +60,17 @@ class Library(Protocol):
         """The addresses of arrays that can be used as they are, or None if `check` is to look at each."""
         ...
 
+    def guard(self, values: Sequence[Any]) -> Callable[..., bool] | None:
+        """What says at once whether so many arrays are like these, or None if nothing does.
+
+        Alike are those of the same types, dtypes, devices, shapes, strides and bits, such as conjugation.
+        """
+        ...
+
+    def maker(self, array: Array) -> Callable[[], Any]:
+        """What makes arrays like `empty` does."""
+        ...
+
 
 def is_torch_tensor(value: object) -> bool:
     """Whether `value` is a torch tensor, told without importing torch."""
@@ -96,6 +109,14 @@ class NumpyLibrary:
         """See `Library.addresses`."""
         return None
 
+    def guard(self, values: Sequence[Any]) -> Callable[..., bool] | None:
+        """See `Library.guard`."""
+        return None
+
+    def maker(self, array: Array) -> Callable[[], Any]:
+        """See `Library.maker`."""
+        return partial(self.empty, array)
+
 
 class TorchLibrary:
     """Tensors of torch on one device, such as `cpu` or `cuda:0`."""
@@ -110,6 +131,9 @@ class TorchLibrary:
         self._parameter = torch.nn.Parameter
         self._device = torch.device(device)
         self._is_cpu = device == "cpu"
+        guards: Any = attrgetter("_C._dynamo.guards")(torch)
+        self._guards = getattr(guards, "TensorGuards", None)
+        self._empty_strided = getattr(guards, "_empty_strided_cpu", None) if self._is_cpu else None
         self._dtypes = {name: getattr(torch, dtype) for name, dtype in TORCH_DTYPES.items()}
 
     def check(self, value: Any, argument: Argument) -> Any:
@@ -166,6 +190,22 @@ class TorchLibrary:
                 return None
             found.append(value.data_ptr())
         return found
+
+    def guard(self, values: Sequence[Any]) -> Callable[..., bool] | None:
+        """See `Library.guard`; it is the one that Dynamo puts in front of compiled functions."""
+        if self._guards is None or not values:
+            return None
+        sizes, strides = [list(v.shape) for v in values], [list(v.stride()) for v in values]
+        guards = self._guards(*values, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+        return guards.check
+
+    def maker(self, array: Array) -> Callable[[], Any]:
+        """See `Library.maker`; without PyTorch's dispatcher, as Inductor does it."""
+        if self._empty_strided is None:
+            return partial(self.empty, array)
+        shape = tuple(map(static, array.shape))
+        strides = tuple(prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape)))
+        return partial(self._empty_strided, shape, strides, self._dtypes[array.dtype])
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,16 @@ from .arrays import (
 )
 from .calls import run_call
 from .plan import MAX_KNOWN, Array, CallStep, Plan, Ref
+from .prepared import NativeLaunch, PreparedCall, prepare
 from .sizes import static
 from .stages import check_found, find_sizes, stages_of
 from .threads import Sharing, sharing
 
 TIMED_CALLS = 4
 """Calls after which it is settled whether a launch of fixed sizes is worth other threads' help."""
+
+MAX_PREPARED = 4
+"""Calls that a program has prepared at most; the oldest makes room."""
 
 CHUNKS_PER_THREAD = 8
 """A thread takes its blocks in this many chunks, so that those who finish early can help it."""
@@ -45,8 +49,21 @@ class _Launch:
     sizes: list[int]
     blocks: int
 
+    def native(self, threads: int, places: Mapping[int, int]) -> NativeLaunch:
+        """The launch, run by so many threads; `places` says where its arrays are that moved."""
+        return NativeLaunch(
+            self.driver.address,
+            self.kernel.address,
+            self.blocks,
+            chunk_size(self.blocks, threads),
+            threads,
+            tuple(places.get(i, i) for i in self.positions),
+            tuple(self.sizes),
+            self.kernel.messages,
+        )
 
-@dataclass(frozen=True)
+
+@dataclass
 class _Ready:
     """A plan whose sizes are known, as calls need it; its arrays are the arguments, then the buffers."""
 
@@ -56,6 +73,8 @@ class _Ready:
     """Each buffer's array, or None and its place in the arena if it lies there."""
     steps: tuple[_Launch | CallStep, ...]
     results: tuple[int, ...]
+    calls: int = 0
+    """How often it ran."""
 
 
 class CpuProgram:
@@ -78,6 +97,7 @@ class CpuProgram:
         self._stages = stages_of(plan)
         self._own = threading.local()
         self._ready: dict[int, _Ready] = {}
+        self._prepared: tuple[PreparedCall, ...] = ()
 
     def __call__(self, *arguments: Any, given: Sequence[Sequence[Any]] = ()) -> tuple[Any, ...]:
         """Run the plan; raises UsageError if an argument does not fit it.
@@ -85,12 +105,34 @@ class CpuProgram:
         `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
         a size is found to be 0.
         """
+        shared = sharing()
+        count = len(arguments)
+        for prepared in self._prepared:
+            if (
+                prepared.shared is shared  # in a forked child it is not
+                and prepared.count == count
+                and prepared.fits(*arguments)
+            ):
+                return self._run_prepared(prepared, arguments)
+        return self._run(arguments, given, shared)
+
+    def _run_prepared(self, prepared: PreparedCall, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        arena = self._arena(prepared.arena_bytes) if prepared.arena_bytes else 0
+        results, failed = prepared.run(arguments, arena)
+        if failed is not None:
+            raise _failure(failed)
+        return results
+
+    def _run(
+        self, arguments: Sequence[Any], given: Sequence[Sequence[Any]], shared: Sharing
+    ) -> tuple[Any, ...]:
         check_count(self.plan.arguments, arguments)
         library = self._library(arguments)
         shapes = shapes_of(arguments) if self.plan.sizes else ()
         ready = self._at(self.plan.at(shapes) if self.plan.sizes else self.plan)
         arrays = list(arguments)
         pointers = library.addresses(arguments, ready.plan.arguments)
+        as_they_are = pointers is not None
         if pointers is None:
             arrays = list(map(library.check, arguments, ready.plan.arguments))
             pointers = library.pointers(arrays)
@@ -98,7 +140,6 @@ class CpuProgram:
         arrays += [None] * len(ready.buffers)
         pointers += [0] * len(ready.buffers)
         arena = self._arena(ready.arena_bytes) if ready.arena_bytes else 0
-        shared = sharing()
         calls: list[Sequence[Any]] = []
         found: dict[int, int] = {}
         for stage in self._stages:
@@ -124,7 +165,37 @@ class CpuProgram:
                 found |= find_sizes(self.plan, stage, made, calls)
                 ready = self._at(self.plan.at(shapes, found))
                 check_found(ready.plan, stage, made)
+        ready.calls += 1
+        if as_they_are and ready.calls >= TIMED_CALLS:
+            self._prepare(ready, arguments, library, shared)
         return tuple([arguments[i] if i < count else arrays[i] for i in ready.results])
+
+    def _prepare(
+        self, ready: _Ready, arguments: Sequence[Any], library: Library, shared: Sharing
+    ) -> None:
+        """Prepare calls with such arguments, if one native call can do all: no calls of PyTorch, no pool."""
+        launches = [step for step in ready.steps if isinstance(step, _Launch)]
+        threads = [step.kernel.threads_for(step.blocks, shared) for step in launches]
+        team = shared.team
+        if len(launches) < len(ready.steps) or (team is None and max(threads, default=1) > 1):
+            return
+        if (fits := library.guard(arguments)) is None:
+            return
+        made = [i for i, (array, _) in enumerate(ready.buffers) if array is not None]
+        placed = [i for i, (array, _) in enumerate(ready.buffers) if array is None]
+        count = len(arguments)
+        places = {count + i: count + n for n, i in enumerate([*made, *placed])}
+        prepared = prepare(
+            shared,
+            count,
+            fits,
+            [library.maker(array) for array, _ in ready.buffers if array is not None],
+            ready.arena_bytes,
+            [ready.buffers[i][1] for i in placed],
+            [step.native(n, places) for step, n in zip(launches, threads, strict=True)],
+            [places.get(i, i) for i in ready.results],
+        )
+        self._prepared = (*self._prepared[1 - MAX_PREPARED :], prepared)
 
     def _library(self, arguments: Sequence[object]) -> Library:
         uses_torch = any(map(is_torch_tensor, arguments))
@@ -206,17 +277,21 @@ class _CpuKernel:
             self._timed(launch.driver, values, range(1))
             self._timed(launch.driver, values, range(1, 2))
             first = 2
-        left = blocks - first
-        assert self.seconds_per_block is not None
-        if self.seconds_per_block * left >= shared.worth_seconds:
-            chunk = max(1, left // (shared.threads * CHUNKS_PER_THREAD))
-            self._check(
-                shared.run(launch.driver, self.address, values, range(first, blocks), chunk)
-            )
+        left = range(first, blocks)
+        threads = self.threads_for(len(left), shared)
+        if threads > 1:
+            chunk = chunk_size(len(left), threads)
+            self._check(shared.run(launch.driver, self.address, values, left, chunk))
         elif launch.sizes or self.timed < TIMED_CALLS:
-            self._timed(launch.driver, values, range(first, blocks))
+            self._timed(launch.driver, values, left)
         else:
-            self._alone(launch.driver, values, range(first, blocks))
+            self._alone(launch.driver, values, left)
+
+    def threads_for(self, blocks: int, shared: Sharing) -> int:
+        """How many threads are to run so many blocks: one where others would come too late."""
+        if blocks < 2 or self.seconds_per_block is None:
+            return 1
+        return shared.threads if self.seconds_per_block * blocks >= shared.worth_seconds else 1
 
     def _alone(self, driver: jit.Driver, values: Sequence[int], blocks: range) -> None:
         task = jit.make_task(self.address, values, blocks, max(len(blocks), 1))
@@ -233,6 +308,11 @@ class _CpuKernel:
     def _check(self, failed: int) -> None:
         if failed:
             raise _failure(self.messages[failed - 1])
+
+
+def chunk_size(blocks: int, threads: int) -> int:
+    """How many blocks a thread takes at once."""
+    return max(1, blocks // (threads * CHUNKS_PER_THREAD) if threads > 1 else blocks)
 
 
 def _failure(message: str) -> Exception:

@@ -48,6 +48,8 @@ class _Team:
     """GNU OpenMP's entry points: `GOMP_parallel(function, data, threads, flags)`, `omp_get_thread_num()`."""
 
     run: Callable[[int, int, int, int], None]
+    address: int
+    """That of `run`."""
     thread_number: int
 
 
@@ -110,9 +112,11 @@ def _find_team() -> _Team | None:
     run: Any = library.GOMP_parallel
     run.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
     run.restype = None
+    address = ctypes.cast(run, ctypes.c_void_p).value
     number = ctypes.cast(library.omp_get_thread_num, ctypes.c_void_p).value
+    assert address is not None
     assert number is not None
-    return _Team(run, number)
+    return _Team(run, address, number)
 
 
 _is_forked = False

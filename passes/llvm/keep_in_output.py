@@ -21,7 +21,7 @@ Values of another type than the output's elements are computed again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -31,7 +31,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
-from ...dialects.loop import IndexOp, LoadOp, StoreOp
+from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from ..decisions import record
 
 _CHEAP = (math.AbsFOp, math.FmaOp, math.CopySignOp, math.FloorOp, math.CeilOp, math.TruncOp)
@@ -51,19 +51,43 @@ class _Names:
         block = self.loop.body.block
         self.of[block.args[0]] = "counter"
         for op in block.ops:
-            nameable = isinstance(op, LoadOp | IndexOp) or op.dialect_name() in ("arith", "math")
-            if not nameable or any(_is_in(v, block) and v not in self.of for v in op.operands):
+            if len(op.results) != 1 or (name := self._name(op, self.of)) is None:
                 continue
             result = op.results[0]
-            given = tuple(self.of.get(v, v) for v in op.operands)
-            self.of[result] = (op.name, result.type, tuple(op.properties.items()), given)
+            self.of[result] = (name, result.type)
             own = op.dialect_name() == "math" and not isinstance(op, _CHEAP)
             if own or any(v in self.costly for v in op.operands):
                 self.costly.append(result)
 
+    def _name(self, op: Operation, known: Mapping[SSAValue, Hashable]) -> Hashable | None:
+        """The name of an operation, from those of what it reads; None if it may do more than compute."""
+        nameable = isinstance(op, LoadOp | IndexOp | TestOp | scf.IfOp | scf.YieldOp)
+        if not nameable and op.dialect_name() not in ("arith", "math"):
+            return None
+        if any(_is_in(v, self.loop.body.block) and v not in known for v in op.operands):
+            return None
+        given = tuple(known.get(v, v) for v in op.operands)
+        inside: list[Hashable] = []
+        for block in (block for region in op.regions for block in region.blocks):
+            local = dict(known)
+            for inner in block.ops:
+                if (name := self._name(inner, local)) is None:
+                    return None
+                local.update((result, (name, n)) for n, result in enumerate(inner.results))
+                inside.append(name)
+            inside.append("end")
+        return (op.name, tuple(op.properties.items()), given, tuple(inside))
+
     def find(self, name: Hashable) -> SSAValue | None:
         """The value of that name."""
         return next((value for value, own in self.of.items() if own == name), None)
+
+    def erase_unused(self) -> None:
+        """Erase what has a name and is not read."""
+        for value in reversed(self.of):
+            if value.first_use is None and isinstance(op := value.owner, Operation):
+                op.detach()
+                op.erase()
 
 
 def _is_in(value: SSAValue, block: Block) -> bool:
@@ -108,6 +132,7 @@ def _keep(store: StoreOp, loop: scf.ForOp) -> str | None:
             if any(_is_in(v, loop.body.block) or not _is_known_at(v, sweep) for v in others):
                 return "the output's index is computed in between"
             _move(store, value, same, counter, sweep)
+            mine.erase_unused()
             return None
     return reason
 
@@ -128,10 +153,6 @@ def _move(
     assert block is not None
     block.insert_op_after(found, value.owner)
     value.replace_all_uses_with(found.result)
-    for op in reversed(list(block.ops)):
-        if op.results and not any(r.first_use for r in op.results) and not op.regions:
-            op.detach()
-            op.erase()
 
 
 @dataclass(frozen=True)

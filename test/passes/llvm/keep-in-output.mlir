@@ -36,6 +36,86 @@ func.func @k_softmax(%x: memref<4x8xf32>, %y: memref<4x8xf32>, %begin: index, %e
 
 // -----
 
+// Those of a causal softmax: what a condition chooses is the same where condition and branches are.
+// REMARK: remark: keep-in-output: k_causal: 1 values wait in the output
+// REMARK: remark: keep-in-output: k_other: declined: no sweep computes again what one before it did
+// CHECK-LABEL: @k_causal
+// CHECK:       [[E:%.*]] = math.exp
+// CHECK-NEXT:  loop.store [[E]], %y[%j] : memref<8xf32>
+// CHECK:       scf.for %j_1 =
+// CHECK-NEXT:    [[F:%.*]] = loop.load %y[%j_1] : memref<8xf32>
+// CHECK-NEXT:    arith.divf [[F]], %s
+// CHECK-LABEL: @k_other
+// CHECK-NOT:   loop.load %y
+func.func @k_causal(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %s = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+    %in = loop.test[%begin - %j >= 0]
+    %v = scf.if %in -> (f32) {
+      %a = loop.load %x[%j] : memref<8xf32>
+      scf.yield %a : f32
+    } else {
+      %b = arith.constant 0xFF800000 : f32
+      scf.yield %b : f32
+    }
+    %e = math.exp %v : f32
+    %next = arith.addf %so_far, %e : f32
+    scf.yield %next : f32
+  }
+  scf.for %j = %c0 to %c8 step %c1 {
+    %in = loop.test[%begin - %j >= 0]
+    %v = scf.if %in -> (f32) {
+      %a = loop.load %x[%j] : memref<8xf32>
+      scf.yield %a : f32
+    } else {
+      %b = arith.constant 0xFF800000 : f32
+      scf.yield %b : f32
+    }
+    %e = math.exp %v : f32
+    %p = arith.divf %e, %s : f32
+    loop.store %p, %y[%j] : memref<8xf32>
+  }
+  func.return
+}
+func.func @k_other(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %s = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+    %in = loop.test[%begin - %j >= 0]
+    %v = scf.if %in -> (f32) {
+      %a = loop.load %x[%j] : memref<8xf32>
+      scf.yield %a : f32
+    } else {
+      %b = arith.constant 0xFF800000 : f32
+      scf.yield %b : f32
+    }
+    %e = math.exp %v : f32
+    %next = arith.addf %so_far, %e : f32
+    scf.yield %next : f32
+  }
+  scf.for %j = %c0 to %c8 step %c1 {
+    %in = loop.test[%begin - %j >= 0]
+    %v = scf.if %in -> (f32) {
+      %a = loop.load %x[7 - %j] : memref<8xf32>
+      scf.yield %a : f32
+    } else {
+      %b = arith.constant 0xFF800000 : f32
+      scf.yield %b : f32
+    }
+    %e = math.exp %v : f32
+    %p = arith.divf %e, %s : f32
+    loop.store %p, %y[%j] : memref<8xf32>
+  }
+  func.return
+}
+
+// -----
+
 // Another range, another element, an element type that does not hold the value, and an index that is known too late.
 // REMARK: remark: keep-in-output: k_range: declined: no sweep computes again what one before it did
 // REMARK: remark: keep-in-output: k_element: declined: no sweep computes again what one before it did

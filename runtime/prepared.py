@@ -1,0 +1,201 @@
+"""Calls that are like an earlier one: one check for all arguments, one native call for all launches.
+
+What a call has to find out, its arguments' dtypes, shapes and strides and which launches are worth other
+threads' help, an earlier call has found out. PyTorch's own guard, the one that Dynamo puts in front of
+compiled functions, says whether arguments are like those of that call; `deplo_run` goes through the launches.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from . import jit
+from .threads import Sharing
+
+
+@dataclass(frozen=True)
+class NativeLaunch:
+    """A launch with everything settled."""
+
+    driver: int
+    kernel: int
+    blocks: int
+    chunk: int
+    threads: int
+    """How many threads share it; 1 for the calling one alone."""
+    arrays: tuple[int, ...]
+    """Its arrays, by their position among the values of a call."""
+    sizes: tuple[int, ...]
+    messages: tuple[str, ...]
+    """What its checks say when they fail."""
+
+
+@dataclass(frozen=True)
+class PreparedCall:
+    """Runs all launches of a plan on tensors like those that `fits` was made of."""
+
+    shared: Sharing
+    count: int
+    """How many arguments there are."""
+    fits: Callable[..., bool]
+    """Whether so many arguments are like those of the earlier call: their types, dtypes, shapes, strides."""
+    makers: tuple[Callable[[], Any], ...]
+    """Each makes a new tensor; these stand behind the arguments."""
+    arena_bytes: int
+    offsets: tuple[int, ...]
+    """Places in the arena; their addresses stand behind those of the tensors."""
+    sizes: tuple[int, ...]
+    """What stands behind the addresses."""
+    pack: Callable[..., bytes]
+    program: array.array[int]
+    messages: tuple[tuple[str, ...], ...]
+    results: tuple[int, ...]
+    """The positions of the results among the arguments and the new tensors."""
+
+    def run(self, arguments: Sequence[Any], arena: int) -> tuple[tuple[Any, ...], str | None]:
+        """The results, and what a check says that failed."""
+        tensors = [*arguments, *[make() for make in self.makers]]
+        values = [tensor.data_ptr() for tensor in tensors]
+        if self.offsets:
+            values += [arena + offset for offset in self.offsets]
+        failed = _run()(self.program.buffer_info()[0], self.pack(*values, *self.sizes))
+        said = self.messages[failed >> 32][(failed & 0xFFFFFFFF) - 1] if failed else None
+        return tuple([tensors[i] for i in self.results]), said
+
+
+def prepare(
+    shared: Sharing,
+    count: int,
+    fits: Callable[..., bool],
+    makers: Sequence[Callable[[], Any]],
+    arena_bytes: int,
+    offsets: Sequence[int],
+    launches: Sequence[NativeLaunch],
+    results: Sequence[int],
+) -> PreparedCall:
+    """A call of these launches with `count` arguments that fit. A launch of several threads needs a team."""
+    sizes: list[int] = []
+    words: list[int] = []
+    program: list[int] = []
+    addresses = count + len(makers) + len(offsets)
+    for each in launches:
+        after = addresses + len(sizes)
+        positions = (*each.arrays, *range(after, after + len(each.sizes)))
+        sizes += each.sizes
+        numbered = 0 if each.threads == 1 or shared.team is None else shared.team.thread_number
+        head = (each.kernel, 0, each.blocks, each.chunk, each.threads, numbered)
+        program += (each.driver, *head, len(positions), *positions)
+        words.append(jit.TASK_WORDS + len(positions) + jit.COUNTER_WORDS * each.threads)
+    team = 0 if shared.team is None else shared.team.address
+    return PreparedCall(
+        shared,
+        count,
+        fits,
+        tuple(makers),
+        arena_bytes,
+        tuple(offsets),
+        tuple(sizes),
+        struct.Struct(f"{addresses + len(sizes)}q").pack,
+        array.array("q", (len(launches), max(words, default=0), team, *program)),
+        tuple(each.messages for each in launches),
+        tuple(results),
+    )
+
+
+@cache
+def _run() -> Callable[[int, bytes], int]:
+    """`deplo_run(program, values)`; it releases the GIL."""
+    compiled = jit.compile_kernel("deplo_run", _RUN)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p)
+    return kind(compiled.address)
+
+
+_HEAD = 6
+"""The words of a task that a program says; the next two begin as 0."""
+
+# A program is its number of launches, the words of the largest task, and the address of GOMP_parallel; then
+# for each launch its driver, the head of its task, and how many arguments it has and which.
+_RUN = f"""
+define i64 @deplo_run(ptr noalias %program, ptr noalias %values) {{
+  %count = load i64, ptr %program
+  %program1 = getelementptr i64, ptr %program, i64 1
+  %words = load i64, ptr %program1
+  %program2 = getelementptr i64, ptr %program, i64 2
+  %team = load ptr, ptr %program2
+  %first = getelementptr i64, ptr %program, i64 3
+  %room = add i64 %words, 8
+  %memory = alloca i64, i64 %room, align 64
+  br label %launches
+launches:
+  %n = phi i64 [ 0, %0 ], [ %following, %passed ]
+  %at = phi ptr [ %first, %0 ], [ %after, %passed ]
+  %any = icmp slt i64 %n, %count
+  br i1 %any, label %launch, label %done
+launch:
+  %driver = load ptr, ptr %at
+  %head = getelementptr i64, ptr %at, i64 1
+  %placed = getelementptr i64, ptr %at, i64 {_HEAD + 1}
+  %arguments = load i64, ptr %placed
+  %positions = getelementptr i64, ptr %at, i64 {_HEAD + 2}
+  %short = sub i64 0, %arguments
+  %skipped = and i64 %short, 7
+  %task = getelementptr i64, ptr %memory, i64 %skipped
+  call void @llvm.memcpy.p0.p0.i64(ptr %task, ptr %head, i64 {8 * _HEAD}, i1 false)
+  %drawn = getelementptr i64, ptr %task, i64 {_HEAD}
+  store i64 0, ptr %drawn
+  %status = getelementptr i64, ptr %task, i64 {jit.STATUS}
+  store i64 0, ptr %status
+  %own = getelementptr i64, ptr %task, i64 {jit.TASK_WORDS}
+  br label %gather
+gather:
+  %i = phi i64 [ 0, %launch ], [ %i1, %copy ]
+  %more = icmp slt i64 %i, %arguments
+  br i1 %more, label %copy, label %counters
+copy:
+  %which = getelementptr i64, ptr %positions, i64 %i
+  %position = load i64, ptr %which
+  %source = getelementptr i64, ptr %values, i64 %position
+  %value = load i64, ptr %source
+  %target = getelementptr i64, ptr %own, i64 %i
+  store i64 %value, ptr %target
+  %i1 = add i64 %i, 1
+  br label %gather
+counters:
+  %sharing = getelementptr i64, ptr %task, i64 4
+  %threads = load i64, ptr %sharing
+  %lines = mul i64 %threads, {8 * jit.COUNTER_WORDS}
+  %counted = getelementptr i64, ptr %own, i64 %arguments
+  call void @llvm.memset.p0.i64(ptr %counted, i8 0, i64 %lines, i1 false)
+  %shared = icmp sgt i64 %threads, 1
+  br i1 %shared, label %together, label %alone
+together:
+  %narrow = trunc i64 %threads to i32
+  call void %team(ptr %driver, ptr %task, i32 %narrow, i32 0)
+  br label %ran
+alone:
+  call void %driver(ptr %task)
+  br label %ran
+ran:
+  %left = load i64, ptr %status
+  %failed = icmp ne i64 %left, 0
+  br i1 %failed, label %broken, label %passed
+broken:
+  %high = shl i64 %n, 32
+  %said = or i64 %high, %left
+  ret i64 %said
+passed:
+  %following = add i64 %n, 1
+  %after = getelementptr i64, ptr %positions, i64 %arguments
+  br label %launches
+done:
+  ret i64 0
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
