@@ -6,8 +6,9 @@
 
 A run starts from nothing: a new process, for `torch.compile` also an empty cache directory; the two take
 turns. Counted is what happens between having the model and its first result; beside it stands the time with
-imports and the making of the model, as someone waits for it who types a command. Of several runs, the one
-with the median total is recorded.
+imports and the making of the model, as someone waits for it who types a command; so garbage is collected as
+rarely as in deplo's commands until the model is made. Of several runs, the one with the median total is
+recorded.
 
 For the GPU, which need not be there, what is counted ends with machine code: from the call of `deplo.compile`
 to the cubins of all kernels. `cold` starts from an empty cache. `cached` finds plan and cubins on disk,
@@ -80,7 +81,7 @@ def measure_gpu(what: str) -> dict[str, Any]:
     source = load_source("hf:llama", config=TINYLLAMA, layer=0, seq_len=32)
     if what == "cached":
         assert deplo.compile(nn.RMSNorm(64), (torch.randn(4, 64),), target=GPU_TARGET).executable
-    gc.collect()  # what was imported before is not to be looked through while the clock runs
+    gc.freeze()  # what was imported before is not to be looked through while the clock runs
     start = time.perf_counter()
     compiled = deplo.compile(source.program, source.args, source.kwargs, target=GPU_TARGET)
     kernels = len(compiled.executable.usage)
@@ -106,18 +107,14 @@ def gpu_runs(runs: int) -> dict[str, Any]:
 
 def measure_deplo(program: str, *, warm: bool = False) -> dict[str, Any]:
     """Seconds of each step of `deplo.compile` and the first call; `warm`, another program came before."""
-    import torch
-
     import deplo
-    from deplo.frontend.sources import load_source
 
-    name, options = PROGRAMS[program]
-    source = load_source(name, **options)
+    source, torch = made(program)
     if warm:
         module, inputs = other_program()
         with torch.no_grad():
             deplo.compile(module, inputs, target="cpu")(*inputs)
-    gc.collect()
+    gc.freeze()
     start = time.perf_counter()
     compiled = deplo.compile(source.program, source.args, source.kwargs, target="cpu")
     with torch.no_grad():
@@ -135,6 +132,19 @@ def measure_deplo(program: str, *, warm: bool = False) -> dict[str, Any]:
     }
 
 
+def made(program: str) -> tuple[Any, Any]:
+    """A program, and PyTorch."""
+    from deplo.garbage import fewer_collections
+
+    with fewer_collections():
+        import torch
+
+        from deplo.frontend.sources import load_source
+
+        name, options = PROGRAMS[program]
+        return load_source(name, **options), torch
+
+
 def other_program() -> tuple[Any, tuple[Any, ...]]:
     """A program that has little in common with the others."""
     import torch
@@ -145,17 +155,12 @@ def other_program() -> tuple[Any, tuple[Any, ...]]:
 
 def measure_inductor(program: str, *, warm: bool = False) -> dict[str, Any]:
     """Seconds of `torch.compile` and the first call; its compiler is Inductor."""
-    import torch
-
-    from deplo.frontend.sources import load_source
-
-    name, options = PROGRAMS[program]
-    source = load_source(name, **options)
+    source, torch = made(program)
     if warm:
         module, inputs = other_program()
         with torch.no_grad():
             torch.compile(module)(*inputs)
-    gc.collect()
+    gc.freeze()
     start = time.perf_counter()
     with torch.no_grad():
         torch.compile(source.program)(*source.args, **source.kwargs)

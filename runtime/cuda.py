@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import DeploError, MissingEnvironmentError, UsageError
 from .arrays import TorchLibrary, check_count, is_torch_tensor, shapes_of
 from .calls import run_call
-from .nvrtc import Cubin, Usage, compile_cuda, compute_capability
+from .nvrtc import Cubin, Usage, compile_all, compute_capability
 from .plan import Array, CallStep, Plan, Ref, Step
 from .sizes import static
 from .stages import check_found, find_sizes, stages_of
@@ -39,7 +39,8 @@ class CudaProgram:
         compute_capability(plan.target)
         self.plan = plan
         self._stages = stages_of(plan)
-        self._cubins = {k.name: compile_cuda(k.source, plan.target) for k in plan.kernels}
+        cubins = compile_all([k.source for k in plan.kernels], plan.target)
+        self._cubins = {k.name: cubin for k, cubin in zip(plan.kernels, cubins, strict=True)}
         self._shared = {k.name: k.shared_bytes for k in plan.kernels}
         self._functions: dict[tuple[int, str], Any] = {}
         self._descriptors: dict[tuple[int, Description], Any] = {}

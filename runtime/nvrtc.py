@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
@@ -16,6 +17,7 @@ from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError, UsageError
 from .cache import cache_key, open_cache
+from .threads import thread_count
 
 FLAGS = (
     "--std=c++17",
@@ -31,7 +33,9 @@ _ARCHITECTURE = re.compile(r"sm_(\d+)(\d)([af]?)")
 _WARNING = re.compile(r"\bwarning( #[\w-]+)?\s*:")
 _MAX_LOG_LINES = 12
 
-_lock = threading.Lock()
+MAX_THREADS = 8
+"""Kernels that are compiled at once; each takes some 100 MB."""
+
 _cubins: dict[tuple[str, str], Cubin] = {}
 
 
@@ -74,10 +78,19 @@ def compile_cuda(source: str, architecture: str) -> Cubin:
     """
     compute_capability(architecture)
     key = (architecture, source)
-    with _lock:
-        if key not in _cubins:
-            _cubins[key] = _kept(source, architecture)
-        return _cubins[key]
+    if key not in _cubins:
+        made = _kept(source, architecture)
+        return _cubins.setdefault(key, made)  # another thread may have been faster
+    return _cubins[key]
+
+
+def compile_all(sources: Sequence[str], architecture: str) -> list[Cubin]:
+    """Compile translation units as `compile_cuda` does, several at once: NVRTC leaves Python alone."""
+    different = [*dict.fromkeys(sources)]
+    with ThreadPoolExecutor(min(thread_count(), MAX_THREADS)) as pool:
+        made = list(pool.map(lambda source: compile_cuda(source, architecture), different))
+    cubins = dict(zip(different, made, strict=True))
+    return [cubins[source] for source in sources]
 
 
 def _kept(source: str, architecture: str) -> Cubin:

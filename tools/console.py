@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -64,6 +65,7 @@ def run_console(main: Callable[[Sequence[str]], int]) -> None:
         sys.stderr.write(f"error: cannot write the output: {reason}\n")
         code = code or 1
     sys.stderr.flush()
+    gc.freeze()  # or Python would look through all there is for garbage before it ends
     os._exit(code) if threading.active_count() > 1 else sys.exit(code)
 
 

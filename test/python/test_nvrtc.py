@@ -2,13 +2,14 @@
 
 import re
 import sys
+import threading
 
 import pytest
 
 from deplo.errors import DeploError, MissingEnvironmentError, UsageError
 from deplo.runtime import nvrtc
 from deplo.runtime.cuda import CudaProgram
-from deplo.runtime.nvrtc import Usage, compile_cuda, parse_usage
+from deplo.runtime.nvrtc import Usage, compile_all, compile_cuda, parse_usage
 from deplo.runtime.plan import Kernel, Plan, Step
 from deplo.tools.deplo import run
 
@@ -43,6 +44,25 @@ def test_a_kernel_compiles_and_reports_its_resources(architecture: str) -> None:
     assert 0 < usage.registers <= 32
     assert (usage.spill_stores, usage.spill_loads, usage.shared_bytes) == (0, 0, 1024)
     assert compile_cuda(SOURCE, architecture) is cubin
+
+
+def test_several_sources_are_compiled_at_once_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    compile_one = nvrtc._compile
+    both = threading.Barrier(2)
+
+    def seen(source: str, architecture: str) -> nvrtc.Cubin:
+        compiled.append(source)
+        both.wait(60)  # for the other kernel's compilation
+        return compile_one(source, architecture)
+
+    monkeypatch.setattr(nvrtc, "_compile", seen)
+    monkeypatch.setattr(nvrtc, "thread_count", lambda: 2)
+    monkeypatch.setenv("DEPLO_CACHE", "0")
+    first, second = SOURCE + "// at once", SOURCE.replace("scale", "scaled")
+    cubins = compile_all([first, second, first], "sm_80")
+    assert [set(cubin.usage) for cubin in cubins] == [{"scale"}, {"scaled"}, {"scale"}]
+    assert sorted(compiled) == sorted([first, second])
 
 
 def test_warnings_of_the_compiler_are_kept() -> None:

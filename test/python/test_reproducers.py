@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from deplo.errors import DeploError, MismatchError
-from deplo.tools import deplo as command
+from deplo.tools import commands as command
 from deplo.tools import reducer
 from deplo.tools.check_each_pass import PassChecker
 from deplo.tools.instrumentation import run_passes

@@ -1,6 +1,9 @@
 """What must stay cheap: importing the package and starting the driver."""
 
 import json
+import textwrap
+
+from deplo.garbage import OBJECTS
 
 HEAVY = {"torch", "numpy", "llvmlite", "transformers", "cuda"}
 
@@ -20,6 +23,24 @@ def test_the_driver_imports_nothing_heavy(python, tmp_path):
     program.write_text("func.func private @f()\n")
     code = f"from deplo.tools.deplo_opt import run\nrun([{str(program)!r}, '-p', 'cse'])"
     assert not modules_after(python, code) & HEAVY
+
+
+def test_a_command_imports_pytorch_only_once_garbage_is_collected_less_often(python):
+    code = """
+        import gc, json, sys
+        import deplo.tools.deplo
+        assert "torch" not in sys.modules
+        class Watch:
+            def find_spec(self, name, *_):
+                if name == "torch":
+                    print(json.dumps(gc.get_threshold()[0]))
+        sys.meta_path.insert(0, Watch())
+        sys.argv = ["deplo", "cache", "info"]
+        deplo.tools.deplo.main()
+    """
+    done = python(textwrap.dedent(code))
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.splitlines()[0]) >= OBJECTS
 
 
 def test_naming_a_pipeline_imports_no_pass(python):
