@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import torch
 from xdsl.ir import Attribute
@@ -16,14 +16,17 @@ from xdsl.ir import Attribute
 from ..dialects.sizes import Size
 from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
 from .dtypes import ELEMENTS
-from .sizes import Refused, Sizes, is_symbolic
+from .sizes import Ratio, Refused, Sizes, is_symbolic
+
+Given: TypeAlias = torch.fx.Node | list[torch.fx.Node] | ScalarValue | Size | Ratio | None
+"""What is given in a tensor's place."""
 
 
 @dataclass(frozen=True)
 class Arguments:
     """An ATen call's arguments: tensors in schema order, and properties by name."""
 
-    tensors: list[torch.fx.Node | list[torch.fx.Node] | ScalarValue | Size | None]
+    tensors: list[Given]
     properties: dict[str, Attribute]
 
 
@@ -74,9 +77,13 @@ def _in_extents(name: str, value: Any, sizes: Sizes) -> Any:
     computed = value.meta.get("val") if isinstance(value, torch.fx.Node) else value
     if not is_symbolic(computed):
         return value
-    if not isinstance(computed, torch.SymInt):
-        raise Refused(f"{name} = {sizes.text(computed.node.expr)}, which is no whole number")
-    return sizes.extent(computed)
+    match computed:
+        case torch.SymInt():
+            return sizes.extent(computed)
+        case torch.SymFloat():
+            return sizes.ratio(computed)
+        case _:
+            raise Refused(f"{name} = {sizes.text(computed.node.expr)}, a condition on sizes")
 
 
 def tensor_inputs(node: torch.fx.Node) -> list[torch.fx.Node]:
@@ -127,10 +134,8 @@ def read_arguments(node: torch.fx.Node, op_class: type[TorchOp], sizes: Sizes) -
     return arguments
 
 
-def _read_tensor(
-    name: str, value: Any
-) -> torch.fx.Node | list[torch.fx.Node] | ScalarValue | Size | None:
-    if value is None or isinstance(value, (torch.fx.Node, *NUMBER)):
+def _read_tensor(name: str, value: Any) -> Given:
+    if value is None or isinstance(value, (torch.fx.Node, Ratio, *NUMBER)):
         return value
     if isinstance(value, (list, tuple)):
         items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]

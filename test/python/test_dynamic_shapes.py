@@ -358,9 +358,14 @@ def test_without_one_these_are_fine():
     check(lambda x: x.squeeze(0) + x[1], [((4, 6),), ((2, 6),), ((3, 6),)], ({0: B},))
 
 
-def test_a_number_that_is_no_whole_one():
+def test_a_quotient_of_sizes():
+    shapes = [((3, 4),), ((2, 4),), ((7, 4),)]
+    check(lambda x: x * (x.shape[0] / (2 * x.shape[0] - 1)) + 1 / x.shape[0], shapes, ({0: B},))
+
+
+def test_a_number_that_is_no_quotient_of_sizes():
     message = refused(lambda x: x / x.shape[0] ** 0.5, ({0: B},))
-    assert "which is no whole number" in message
+    assert "which is no quotient of sizes" in message
     assert "test_dynamic_shapes.py" in message
 
 

@@ -207,15 +207,31 @@ def test_a_graph_that_deplo_cannot_express_runs_in_pytorch() -> None:
 
 
 def test_gradients_of_a_graph_that_runs_in_pytorch() -> None:
-    """The factor of a running variance, n / (n - 1), is no whole number of any size."""
-    model = nn.BatchNorm2d(4)
-    compiled = torch.compile(model, backend="deplo", dynamic=True)
-    x = torch.randn(3, 4, 5, 5)  # its own gradient is not asked for
-    with pytest.warns(deplo.FallbackWarning, match="no whole number"):
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.fft.rfft(x * w).abs().sum()
+
+    compiled = torch.compile(program, backend="deplo")
+    x, w = torch.randn(8), torch.randn(8, requires_grad=True)  # the gradient of x is None
+    with pytest.warns(deplo.FallbackWarning, match="complex64"):
+        (ours,) = torch.autograd.grad(compiled(x, w), [w])
+    torch.testing.assert_close(ours, torch.autograd.grad(program(x, w), [w])[0])
+
+
+def test_training_of_batch_norm_for_all_batches() -> None:
+    """The factor of the running variance, n / (n - 1), is no whole number of any size."""
+    ours, eager = nn.BatchNorm2d(4), nn.BatchNorm2d(4)
+    options = {"fallback": "error"}
+    compiled = torch.compile(ours, backend="deplo", dynamic=True, options=options)
+    for batch in (3, 7, 1):
+        x = torch.randn(batch, 4, 5, 5)
         (compiled(x) ** 3).sum().backward()
-    wanted = torch.autograd.grad((model(x) ** 3).sum(), list(model.parameters()))
-    for ours, eager in zip(model.parameters(), wanted, strict=True):
-        torch.testing.assert_close(ours.grad, eager)
+        (eager(x) ** 3).sum().backward()
+    for (name, mine), theirs in zip(
+        ours.state_dict().items(), eager.state_dict().values(), strict=True
+    ):
+        torch.testing.assert_close(mine, theirs, msg=lambda m, name=name: f"{name}: {m}")
+    for mine, theirs in zip(ours.parameters(), eager.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad)
 
 
 def test_logs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
