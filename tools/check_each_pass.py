@@ -3,7 +3,8 @@
 The program runs on random and adversarial inputs in the interpreter. A stage that the interpreter
 cannot run is passed over with a remark, and the next stage that runs is compared with the last one
 that ran; so a wrong result is blamed on the passes between the two. A pass that changed nothing is not
-followed by another run. Of a launch that would take too long, a sample of the blocks runs
+followed by another run, and a kernel that did not change is not executed again on the same arrays
+(`interpreter/memo.py`). Of a launch that would take too long, a sample of the blocks runs
 (`interpreter/launches.py`), which is remarked on.
 """
 
