@@ -218,9 +218,9 @@ class Program:
     def _run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]] = ()) -> Sequence[Any]:
         """The results of `@main`; `given` is what its first calls of PyTorch gave."""
         try:
-            return (
-                self.executable(*arguments, given=given) if given else self.executable(*arguments)
-            )
+            if given:
+                return self.executable(*arguments, given=given)
+            return self.executable(*arguments)
         except EmptySize as found:
             return self._without(found.number)._run(arguments, found.given)
 
@@ -233,20 +233,31 @@ class Program:
             )
         return self._empty[size]
 
-    def _arguments(self, flat: Sequence[Any]) -> list[Any]:
+    def _arguments(self, flat: Sequence[Any]) -> Sequence[Any]:
         """The tensors of all arguments of `@main`."""
         if self._takes_inputs:
-            return list(flat)
-        return [
-            self.captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index]
-            for a in self.captured.arguments
-        ]
+            return flat
+        arguments = self._tensors.copy()
+        for position, index in self._inputs:
+            arguments[position] = flat[index]
+        return arguments
+
+    @cached_property
+    def _tensors(self) -> list[torch.Tensor | None]:
+        """The parameters, buffers and constants in their places among the arguments of `@main`."""
+        return [self.captured.tensors.get(argument.name) for argument in self.captured.arguments]
+
+    @cached_property
+    def _inputs(self) -> list[tuple[int, int]]:
+        """The places of the other arguments, with their positions among the flattened inputs."""
+        places = enumerate(argument.flat_index for argument in self.captured.arguments)
+        return [(place, index) for place, index in places if index is not None]
 
     @cached_property
     def _takes_inputs(self) -> bool:
         """Whether the arguments of `@main` are the flattened inputs, all of them and in order."""
-        found = [argument.flat_index for argument in self.captured.arguments]
-        return found == list(range(self.captured.in_spec.num_leaves))
+        count = max(len(self.captured.arguments), self.captured.in_spec.num_leaves)
+        return self._inputs == [(n, n) for n in range(count)]
 
     @cached_property
     def _only_result(self) -> int | None:

@@ -84,6 +84,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "kernel-to-cuda": ("lower-to-cuda",),
     "tile-to-llvm": (
         "lower-tile-to-scf",
+        "interchange-columns",
         "keep-in-output",
         "unroll-windows",
         "inline-calls",

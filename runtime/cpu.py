@@ -113,15 +113,12 @@ class CpuProgram:
                 and prepared.count == count
                 and prepared.fits(*arguments)
             ):
-                return self._run_prepared(prepared, arguments)
+                arena = self._arena(prepared.arena_bytes) if prepared.arena_bytes else 0
+                results, failed = prepared.run(arguments, arena)
+                if failed is None:
+                    return results
+                raise _failure(failed)
         return self._run(arguments, given, shared)
-
-    def _run_prepared(self, prepared: PreparedCall, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        arena = self._arena(prepared.arena_bytes) if prepared.arena_bytes else 0
-        results, failed = prepared.run(arguments, arena)
-        if failed is not None:
-            raise _failure(failed)
-        return results
 
     def _run(
         self, arguments: Sequence[Any], given: Sequence[Sequence[Any]], shared: Sharing

@@ -53,7 +53,12 @@ class PreparedCall:
     sizes: tuple[int, ...]
     """What stands behind the addresses."""
     pack: Callable[..., bytes]
+    native: Callable[[int, bytes], int]
+    """`deplo_run`."""
     program: array.array[int]
+    """What it is told of the launches."""
+    address: int
+    """That of the program's words."""
     messages: tuple[tuple[str, ...], ...]
     results: tuple[int, ...]
     """The positions of the results among the arguments and the new tensors."""
@@ -64,7 +69,7 @@ class PreparedCall:
         values = [tensor.data_ptr() for tensor in tensors]
         if self.offsets:
             values += [arena + offset for offset in self.offsets]
-        failed = _run()(self.program.buffer_info()[0], self.pack(*values, *self.sizes))
+        failed = self.native(self.address, self.pack(*values, *self.sizes))
         said = self.messages[failed >> 32][(failed & 0xFFFFFFFF) - 1] if failed else None
         return tuple([tensors[i] for i in self.results]), said
 
@@ -93,6 +98,7 @@ def prepare(
         program += (each.driver, *head, len(positions), *positions)
         words.append(jit.TASK_WORDS + len(positions) + jit.COUNTER_WORDS * each.threads)
     team = 0 if shared.team is None else shared.team.address
+    text = array.array("q", (len(launches), max(words, default=0), team, *program))
     return PreparedCall(
         shared,
         count,
@@ -102,7 +108,9 @@ def prepare(
         tuple(offsets),
         tuple(sizes),
         struct.Struct(f"{addresses + len(sizes)}q").pack,
-        array.array("q", (len(launches), max(words, default=0), team, *program)),
+        _run(),
+        text,
+        text.buffer_info()[0],
         tuple(each.messages for each in launches),
         tuple(results),
     )

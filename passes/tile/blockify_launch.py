@@ -13,7 +13,7 @@ Threads are taken from the innermost axes: an axis that is shorter than what is 
 threads whole, a longer one is split, and the rest are blocks. If a split leaves a tail, the body runs
 under the condition that the index is inside. A CPU block has one thread, so there the innermost axes turn
 back into loops until a block has about `serial` elements. A kernel that reads a transposed operand gets
-rectangles instead of rows.
+rectangles instead of rows, one that reduces columns gets strips of columns.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from ...dialects.sizes import Extent, Size, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ...errors import UsageError
 from ..decisions import record
+from .column_strips import column_strip
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
 
@@ -442,6 +443,9 @@ class BlockifyLaunchPass(ModulePass):
             splits = split_in_vectors(extents, threads, vector if isinstance(vector, int) else 1)
         elif (axis := transposed_axis(launch)) is not None and not _has_loops(launch):
             splits = split_transposed(extents, axis)
+        elif (strip := column_strip(launch)) is not None:
+            splits = [Split(extent, blocks=extent) for extent in extents]
+            splits[-1] = Split(extents[-1], blocks=extents[-1] // strip, serial=strip)
         else:
             work = _work_per_point(launch)
             splits = split_for_cpu(extents, work, target.serial, rows=_has_loops(launch))

@@ -13,7 +13,8 @@ becomes, with a tile of 2 by 2,
       ...
     }
 
-A reduction over columns is tiled along its columns in the same way, so that whole vectors are loaded.
+A reduction over columns is tiled along its columns in the same way, so that whole vectors are loaded, unless
+a block gets a strip of columns (`column_strips.py`).
 
 The body is copied for each element of the tile, the copies' reductions join one sweep, and what they load
 in common is loaded once. Tiled are the axes that one operand depends on and the other does not. The tile
@@ -39,6 +40,7 @@ from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block
+from .column_strips import column_strip
 from .cooperative_reduce import axes_read
 from .rewrite_indices import rewrite_index
 
@@ -121,6 +123,8 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         return "its threads already work together"
     if any(isinstance(op, ForOp) and not op.res for op in launch.body.block.ops):
         return "the body has a sweep that stores"
+    if (strip := column_strip(launch)) is not None:
+        return f"a block sweeps {strip} columns row by row"
     axes = tile_axes(launch)
     if not axes:
         return "no reduce of a matrix product or of columns in the body"

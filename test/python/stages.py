@@ -8,6 +8,7 @@ from deplo.tools.run_command import check_each_pass
 
 INSIDE_NATIVE = (
     "lower-tile-to-scf",
+    "interchange-columns",
     "keep-in-output",
     "unroll-windows",
     "inline-calls",

@@ -55,6 +55,40 @@ def test_a_long_row_of_two_parts_is_cut_where_they_meet_and_by_blocks():
         assert torch.equal(ours, eager)
 
 
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda x: x.mean(0), (64, 256)),
+        (lambda x: x.sum(1), (4, 19, 250)),
+        (lambda x: x.var(0), (30, 1000)),
+        (lambda x: (x * x).sum((0, 1)), (3, 17, 128)),
+        (lambda x: x.amax(0), (77, 143)),
+        (lambda x: x.logsumexp(0), (33, 512)),
+        (lambda x: x.double().prod(0), (9, 64)),
+    ],
+)
+def test_columns_are_folded_row_by_row(function, shape):
+    x = torch.randn(shape)
+    program = deplo.compile(function, (x,), target="cpu")
+    fired = [d.fired for d in program.compilation.decisions if d.pass_name == "interchange-columns"]
+    assert any(fired)
+    exact = function(x.double())
+    ours, eager = (each.double() - exact for each in (program(x), function(x)))
+    assert ours.norm() <= 2 * eager.norm() + 1e-7 * exact.norm()
+
+
+def test_columns_of_integers_bools_halves_and_positions():
+    x = torch.randn(77, 128)
+    for function in (
+        lambda x: (x * 10).int().sum(0),
+        lambda x: (x > 2).any(0),
+        lambda x: x.half().amax(0),
+        lambda x: x.argmax(0),
+    ):
+        ours, eager = run(function, x)
+        assert torch.equal(ours, eager)
+
+
 @pytest.mark.parametrize("pad", [(1, 2, 3, 0), (0, 0, 1, 1), (-1, 2, 0, -2)], ids=str)
 def test_padding(pad):
     ours, eager = run(lambda x: F.pad(x, pad).exp(), torch.randn(2, 30, 41))

@@ -265,9 +265,7 @@ def test_the_architecture_page_lists_every_pass_and_the_pipelines_it_runs_in():
 
 
 PAGE_HAS_IT = "; see the dialect's example"
-OPERATIONS = re.compile(
-    r"<!-- operations: (\w+) -->\n(.*?)<!-- end of operations -->\n", re.DOTALL
-)
+OPERATIONS = re.compile(r"<!-- operations: (\w+) -->\n(.*?)<!-- end of operations -->\n", re.DOTALL)
 
 
 def table_of(dialect: str) -> str:
@@ -307,7 +305,8 @@ def update() -> None:
     for page in PAGES:
         text = page.read_text()
         new = OPERATIONS.sub(
-            lambda m: f"<!-- operations: {m[1]} -->\n{table_of(m[1])}<!-- end of operations -->\n", text
+            lambda m: f"<!-- operations: {m[1]} -->\n{table_of(m[1])}<!-- end of operations -->\n",
+            text,
         )
         if new != text:
             page.write_text(new)

@@ -203,6 +203,27 @@ func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
 
 // -----
 
+// On a CPU, columns that are reduced are shared out in strips: of 1000 columns, 5 strips of 200.
+// CPU-LABEL:   loop.kernel @columns
+// CPU:           tile.launch (%i = 2 : block, %j_block = 5 : block) schedule(#tile.schedule<serial = 200>) {
+// CPU-NEXT:        loop.for %j_serial = 0 to 200 {
+// CPU:                 loop.load %in[%i, %k, %j_block * 200 + %j_serial]
+func.func @main(%x: tensor<2x64x1000xf32>) -> tensor<2x1000xf32> {
+  %y = loop.kernel @columns(%x) : (tensor<2x64x1000xf32>) -> tensor<2x1000xf32> {
+  ^bb0(%in: memref<2x64x1000xf32>, %out: memref<2x1000xf32>):
+    tile.launch (%i = 2 : thread, %j = 1000 : thread) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %v = loop.load %in[%i, %k, %j] : memref<2x64x1000xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<2x1000xf32>
+    }
+  }
+  func.return %y : tensor<2x1000xf32>
+}
+
+// -----
+
 // A counter that is read as a value becomes a `loop.index`.
 // CHECK-LABEL: loop.kernel @positions
 // CHECK:         %[[i:.+]] = loop.index[%i_block * 256 + %i_thread]

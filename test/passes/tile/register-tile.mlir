@@ -79,6 +79,26 @@ func.func @main(%x: tensor<8x32xf32>) -> tensor<32xf32> {
 
 // -----
 
+// Columns that are many get strips of them instead, swept row by row.
+// CHECK-LABEL: loop.kernel @strips
+// CHECK:         loop.load
+// REMARK: remark: register-tile: strips: declined: a block sweeps 128 columns row by row
+func.func @main(%x: tensor<64x1024xf32>) -> tensor<1024xf32> {
+  %y = loop.kernel @strips(%x) : (tensor<64x1024xf32>) -> tensor<1024xf32> {
+  ^bb0(%x: memref<64x1024xf32>, %out: memref<1024xf32>):
+    tile.launch (%j = 1024 : thread) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%k, %j] : memref<64x1024xf32>
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%j] : memref<1024xf32>
+    }
+  }
+  func.return %y : tensor<1024xf32>
+}
+
+// -----
+
 // Declined: prime extents, a row kernel, a second sweep, a launch that is partitioned.
 // CHECK-LABEL: loop.kernel @primes
 // REMARK: remark: register-tile: primes: declined: no tile of 2 to 4 divides the extents 5, 7

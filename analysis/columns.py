@@ -1,0 +1,23 @@
+"""Whether a loop over columns walks along memory."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ..dialects.loop import LoadOp
+
+
+def walks_columns(load: LoadOp, column: SSAValue) -> bool:
+    """Whether neighbouring columns are neighbours in memory for a load, or it reads the same for all."""
+    dimensions = {d for d, value in enumerate(load.indices) if value is column}
+    if not dimensions:
+        return True
+    *outer, last = load.map.data.results
+    if any(dimensions & expr.used_dims() for expr in outer):
+        return False
+    symbols = [0] * load.map.data.num_symbols
+    first, second, third = (
+        last.eval([n if d in dimensions else 0 for d in range(len(load.indices))], symbols)
+        for n in (0, 1, 2)
+    )
+    return second - first == 1 and third - second == 1
