@@ -76,6 +76,7 @@ from .cuda_bulk import (
 )
 from .cuda_memory import (
     AssignOp,
+    BarSyncOp,
     LoadOp,
     RegistersOp,
     SharedOp,
@@ -383,6 +384,7 @@ Cuda = Dialect(
         RegistersOp,
         SharedOp,
         SyncthreadsOp,
+        BarSyncOp,
         ShuffleXorOp,
         CpAsyncOp,
         CpAsyncCommitOp,

@@ -47,7 +47,8 @@ from .cuda_values import (
     PointerType,
 )
 from .index import AffineIndex, affine_map, normalize_operands, verify_operand_count
-from .kernel_device import WARP, verify_shared_align
+from .kernel_barriers import WARP, NamedBarrierBase
+from .kernel_device import verify_shared_align
 from .scalars import storage_bytes
 
 
@@ -234,6 +235,15 @@ class SyncthreadsOp(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class BarSyncOp(NamedBarrierBase):
+    """`bar.sync 1, 64;` of PTX, a barrier for some threads: `cuda.bar_sync 1 threads 64`."""
+
+    name = "cuda.bar_sync"
+
+    assembly_format = NamedBarrierBase.FORMAT
 
 
 @irdl_op_definition

@@ -192,6 +192,9 @@ def _atomic_add(names: Names, op: cuda.AtomicAddOp) -> str:
 
 
 STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
+    cuda.BarSyncOp: lambda names, op: asm(
+        f"bar.sync {op.number.value.data}, {op.threads.value.data};"
+    ),
     cuda.CpAsyncOp: _cp_async,
     cuda.CpAsyncCommitOp: lambda names, op: asm("cp.async.commit_group;"),
     cuda.MbarriersOp: _mbarriers,

@@ -26,6 +26,7 @@ from xdsl.ir import Dialect
 
 from .kernel_async import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp
 from .kernel_atomic import AtomicAddOp
+from .kernel_barriers import WARP, BarrierOp, NamedBarrierOp
 from .kernel_bulk import (
     BulkCopyOp,
     FenceOp,
@@ -38,9 +39,7 @@ from .kernel_bulk import (
 from .kernel_device import (
     MAX_SHARED_BYTES,
     MAX_STATIC_SHARED_BYTES,
-    WARP,
     AssertOp,
-    BarrierOp,
     BlockIdOp,
     FuncOp,
     SharedOp,
@@ -71,6 +70,7 @@ Kernel = Dialect(
         ThreadIdOp,
         SharedOp,
         BarrierOp,
+        NamedBarrierOp,
         ShuffleOp,
         AssertOp,
         AsyncCopyOp,
@@ -116,6 +116,7 @@ __all__ = [
     "MbarrierWaitOp",
     "MbarriersOp",
     "MbarriersType",
+    "NamedBarrierOp",
     "SharedOp",
     "ShuffleOp",
     "TensorMapOp",

@@ -1,8 +1,7 @@
-"""Operations of `kernel` for the device: functions, numbers of blocks and threads, shared memory, barriers.
+"""Operations of `kernel` for the device: functions, numbers of blocks and threads, shared memory, shuffles.
 
 %lane = kernel.thread_id
 %s = kernel.shared align 16 : memref<256xf32, "shared">
-kernel.barrier
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ from xdsl.printer import Printer
 from xdsl.traits import (
     IsolatedFromAbove,
     MemoryAllocEffect,
-    MemoryReadEffect,
     MemoryWriteEffect,
     NoTerminator,
     Pure,
@@ -48,6 +46,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .kernel_barriers import WARP
 from .kernel_host import (
     parse_geometry,
     parse_index_type,
@@ -62,9 +61,6 @@ from .scalars import storage_bytes, verify_element
 from .sizes import Extent, ExtentAttr, static_shape
 from .tensor_map import TensorMapType
 from .tile import SHARED
-
-WARP = 32
-"""Threads that run in lockstep and can shuffle (CUDA C++ Programming Guide, "SIMT Architecture")."""
 
 MAX_STATIC_SHARED_BYTES = 48 * 1024
 """Shared memory a kernel may declare statically (CUDA C++ Programming Guide, "Shared Memory")."""
@@ -253,16 +249,6 @@ def verify_shared_align(align: int, element: int) -> None:
         raise VerifyException(
             f"align must be a power of two from {element} to {MAX_SHARED_ALIGNMENT}, got {align}"
         )
-
-
-@irdl_op_definition
-class BarrierOp(IRDLOperation):
-    """Wait for all threads of the block and make their stores visible: `kernel.barrier`."""
-
-    name = "kernel.barrier"
-
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "attr-dict"
 
 
 @irdl_op_definition

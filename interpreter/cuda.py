@@ -152,6 +152,7 @@ class CudaMachine(SimtMachine):
             cuda.SharedOp: self._shared_array,
             cuda.RegistersOp: self._own_array,
             cuda.SyncthreadsOp: self.barrier,
+            cuda.BarSyncOp: self.named_barrier,
             cuda.ShuffleXorOp: self.shuffle,
             cuda.VariableOp: self._variable,
             cuda.AssignOp: self._assign,

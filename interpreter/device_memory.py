@@ -8,9 +8,8 @@ import numpy as np
 from xdsl.ir import Operation
 
 from .numpy_types import Array
+from .teams import ATOMIC, NOBODY, SEVERAL, Teams
 from .tensor_ir import ProgramError
-
-NOBODY, SEVERAL, ATOMIC = -1, -2, -3
 
 
 class MachineFault(ProgramError):
@@ -29,8 +28,8 @@ class Memory:
     `writer` and `reader` are None for memory that the kernel never stores to: it cannot race. `arriving`
     and `leaving` are the numbers of the asynchronous copies that fill or read an element, `bulk` the number
     of the bulk copy that filled it since the last barrier, `unfenced` whether threads wrote it since the last
-    fence; None as long as there are none. `extents` are those of a tensor,
-    `item_bytes` the bytes of an element on the machine.
+    fence; None as long as there are none. `teams` are those of named barriers. `extents` are those of a
+    tensor, `item_bytes` the bytes of an element on the machine.
     """
 
     data: Array
@@ -43,6 +42,7 @@ class Memory:
     leaving: Array | None = None
     bulk: Array | None = None
     unfenced: Array | None = None
+    teams: Teams | None = None
     extents: tuple[int, ...] = ()
     item_bytes: int = 4
     own: int = 0
@@ -58,6 +58,21 @@ class Memory:
         for touched in (self.writer, self.reader, self.bulk):
             if touched is not None:
                 touched[blocks] = NOBODY
+        if self.teams is not None:
+            self.teams.forget(blocks)
+
+    def meet(self, low: int, high: int) -> None:
+        """Threads `low` to `high` passed a barrier: what they did before cannot race among them any more."""
+        assert self.teams is not None
+        assert self.writer is not None
+        assert self.reader is not None
+        self.teams.meet((self.writer, self.reader), low, high)
+
+    def _others(self, touched: Array, numbers: Array) -> Array:
+        """Where another thread than `numbers` is noted, and no team of theirs."""
+        if self.teams is not None:
+            touched = self.teams.without(touched, numbers)
+        return (touched != NOBODY) & (touched != numbers)
 
     def read(self, op: Operation, numbers: Array, flat: Array) -> None:
         """Threads `numbers` read elements, given by their place in all of the data.
@@ -66,12 +81,15 @@ class Memory:
         """
         if self.writer is None or self.reader is None:
             return
-        if np.any(_other(self.writer.reshape(-1)[flat], numbers)):
+        if np.any(self._others(self.writer.reshape(-1)[flat], numbers)):
             raise fault(op, f"races: reads an element of {self.name} another thread wrote")
         if self.initialised is not None and not np.all(self.initialised.reshape(-1)[flat]):
             raise fault(op, f"reads an element of {self.name} that nobody has initialised")
         reader = self.reader.reshape(-1)
         before = reader[flat]
+        if self.teams is not None:
+            before = self.teams.without(before, numbers)
+            self.teams.read(flat, before, numbers)
         new = (before != numbers) & (before != SEVERAL)
         if not np.any(new):
             return
@@ -85,7 +103,7 @@ class Memory:
         assert self.writer is not None
         assert self.reader is not None
         for touched, verb in ((self.writer[where], "wrote"), (self.reader[where], "read")):
-            if np.any(_other(touched, numbers)):
+            if np.any(self._others(touched, numbers)):
                 raise fault(op, f"races: writes an element of {self.name} another thread {verb}")
         self.written(numbers, where)
         if np.any(self.writer[where] != numbers):
@@ -105,10 +123,12 @@ class Memory:
         assert self.writer is not None
         assert self.reader is not None
         writer, reader = self.writer[where], self.reader[where]
+        if self.teams is not None:
+            writer = self.teams.without(writer, numbers)
         free = (writer == NOBODY) | (writer == ATOMIC)
         for wrong, verb in (
             (~free & (writer != numbers), "wrote"),
-            (_other(reader, numbers), "read"),
+            (self._others(reader, numbers), "read"),
         ):
             if np.any(wrong):
                 raise fault(op, f"races: adds to an element of {self.name} another thread {verb}")
@@ -117,11 +137,6 @@ class Memory:
         self.writer[tuple(w[free] for w in where)] = ATOMIC
         if self.unfenced is not None:
             self.unfenced[where] = True
-
-
-def _other(touched: Array, numbers: Array) -> Array:
-    """Where another thread than `numbers` is noted."""
-    return (touched != NOBODY) & (touched != numbers)
 
 
 @dataclass

@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ..analysis.cost import operations
 from ..analysis.stores import KernelFunc, stored_arguments, storing_operations
 from ..dialects import cuda
+from ..dialects.kernel_barriers import NamedBarrierBase
 from ..dialects.sizes import static_extent
 from .accesses import Accesses
 from .compare import compare
@@ -110,6 +111,7 @@ def _run(
     """Run some blocks of a kernel, as many at a time as the machine holds."""
     threads = function.threads.value.data
     at_a_time = max(LANES // threads, 1)
+    has_named_barriers = any(isinstance(op, NamedBarrierBase) for op in function.walk())
     for first in range(0, len(blocks), at_a_time):
         part = blocks[first : first + at_a_time]
         if isinstance(function, cuda.FuncOp):
@@ -118,6 +120,7 @@ def _run(
             machine = SimtMachine(part, threads, only)
         machine.memories.update(memories)
         machine.accesses = accesses
+        machine.has_named_barriers = has_named_barriers
         with np.errstate(all="ignore"):
             machine.run(function.body.block)
         machine.finish()

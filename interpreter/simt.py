@@ -5,7 +5,8 @@ threads. The machine reports, with the location of the operation:
 
 * a *race*: two threads touch one element of shared memory, one of them writing, with no barrier between;
   or two threads of a grid do so in global memory, where no barrier helps;
-* a *divergent barrier* or *shuffle*: not all threads of a block, or of a warp, take part;
+* a *divergent barrier* or *shuffle*: not all threads of a block, or of a warp, take part, or not those that
+  a named barrier waits for;
 * an access *out of bounds*, and a read of shared memory that nobody has *initialised*.
 
 It can also run some of the blocks only, and only the operations that decide where a kernel stores
@@ -27,6 +28,7 @@ from ..analysis.stores import KernelFunc, stored_arguments
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
 from ..dialects.kernel_atomic import AtomicAddBase
+from ..dialects.kernel_barriers import NamedBarrierBase
 from ..dialects.kernel_vector import VectorLoadBase, VectorStoreBase
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_shape
@@ -39,6 +41,7 @@ from .lanes import Lanes
 from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate_silently
+from .teams import Teams
 from .tensor_ir import ProgramError, evaluate_index
 
 
@@ -52,6 +55,7 @@ class SimtMachine(Lanes):
     def __init__(self, blocks: Array, threads: int, only: Container[Operation] | None = None):
         super().__init__(blocks, threads)
         self.only = only
+        self.has_named_barriers = False
         self.flights = Flights()
         self.bulk_copies = BulkCopies(self, self.flights)
         self.handlers: dict[type[Operation], Callable[[Any], None]] = {
@@ -59,6 +63,7 @@ class SimtMachine(Lanes):
             kernel.BlockIdOp: self._block_id,
             kernel.SharedOp: self._shared,
             kernel.BarrierOp: self.barrier,
+            kernel.NamedBarrierOp: self.named_barrier,
             kernel.ShuffleOp: self.shuffle,
             kernel.AssertOp: self._assert,
             kernel.VectorLoadOp: self._vector_load,
@@ -140,6 +145,7 @@ class SimtMachine(Lanes):
         name, item = value.name_hint or "shared", storage_bytes(element)
         memory = Memory(poisoned(element, shape), True, name, item_bytes=item)
         memory.watch()
+        memory.teams = Teams(shape) if self.has_named_barriers else None
         memory.initialised = np.zeros(shape, bool)
         memory.unfenced = np.zeros(shape, bool)
         self.memories[value] = memory
@@ -165,6 +171,22 @@ class SimtMachine(Lanes):
             if memory.shared:
                 memory.forget(arrived)
         self.bulk_copies.barrier(arrived)
+
+    def named_barrier(self, op: NamedBarrierBase) -> None:
+        """Some threads of a block meet: whole warps that follow each other, or nobody comes."""
+        wanted = op.threads.value.data
+        active = self.full(self.mask)
+        for block in np.flatnonzero(active.any(axis=1)):
+            come = np.flatnonzero(active[block])
+            low, high = int(come[0]), int(come[-1])
+            if len(come) != wanted:
+                raise fault(op, f"waits for {wanted} threads of a block, but {len(come)} come")
+            if high - low + 1 != wanted or low % WARP:
+                raise fault(op, "is reached by threads that are no whole warps next to each other")
+            first = int(self.block_id[block, 0]) * self.shape[1]
+            for memory in self.memories.values():
+                if memory.teams is not None:
+                    memory.meet(first + low, first + high)
 
     def shuffle(self, op: kernel.ShuffleOp | cuda.ShuffleXorOp) -> None:
         """Exchange values between the lanes of a warp."""

@@ -260,6 +260,9 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     kernel.BlockIdOp: lambda state, op: state.simple(op, cuda.BlockIdxOp()),
     kernel.ThreadIdOp: lambda state, op: state.simple(op, cuda.ThreadIdxOp()),
     kernel.BarrierOp: lambda state, op: state.simple(op, cuda.SyncthreadsOp()),
+    kernel.NamedBarrierOp: lambda state, op: state.simple(
+        op, cuda.BarSyncOp(op.number.value.data, op.threads.value.data)
+    ),
     kernel.ShuffleOp: lambda state, op: state.simple(
         op, cuda.ShuffleXorOp(state.values[op.value], op.lane_mask.value.data)
     ),

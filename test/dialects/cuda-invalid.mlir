@@ -552,3 +552,10 @@ cuda.func @k() blocks(4) threads(32) index(i32) {
   // expected-error@+1 {{an array of registers is not const}}
   %r = cuda.registers 4 : !cuda.ptr<f32, const>
 }
+
+// -----
+
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  // expected-error@+1 {{number must be 1 to 15, got 16}}
+  cuda.bar_sync 16 threads 32
+}

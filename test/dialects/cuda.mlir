@@ -48,6 +48,7 @@ builtin.module {
     cuda.cp_async %x[%lane] to %s[0] bytes 4 if %in : !cuda.ptr<f32, const> to !cuda.ptr<f32>
     cuda.cp_async_commit
     cuda.cp_async_wait 1
+    cuda.bar_sync 15 threads 32
   }
   cuda.func @k_vector(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(4) threads(16) index(i32) {
     %t = cuda.thread_idx

@@ -697,3 +697,17 @@ kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
   %s = kernel.shared : memref<58112xf32, "shared">
   %t = kernel.shared : memref<4xf32, "shared">
 }
+
+// -----
+
+kernel.func @k() blocks(4) threads(64) {
+  // expected-error@+1 {{number must be 1 to 15, got 0}}
+  kernel.named_barrier 0 threads 64
+}
+
+// -----
+
+kernel.func @k() blocks(4) threads(64) {
+  // expected-error@+1 {{waits for whole warps: threads must be a multiple of 32 up to 1024, got 48}}
+  kernel.named_barrier 1 threads 48
+}

@@ -13,6 +13,7 @@ builtin.module {
     %v = loop.load %x[%row, %lane] : memref<32x256xf32>
     loop.store %v, %shared[%lane] : memref<256xf32, "shared">
     kernel.barrier
+    kernel.named_barrier 1 threads 64
     %s = kernel.shuffle %v xor 16 : f32
     %ok = loop.test[%lane < 256]
     kernel.assert %ok, "a message"

@@ -285,3 +285,18 @@ kernel.func @products(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf64>) b
   loop.store %register, %y[%t] : memref<4xf32>
   loop.store %wide, %z[%t] : memref<4xf64>
 }
+
+// -----
+
+// The second warp waits for nobody but itself.
+// CHECK-LABEL: cuda.func @some
+// CHECK:         cuda.bar_sync 1 threads 32
+// CPP-LABEL:   some(
+// CPP:           asm volatile("bar.sync 1, 32;" ::: "memory");
+kernel.func @some(%x: memref<64xf32>) blocks(1) threads(64) {
+  %t = kernel.thread_id
+  %second = loop.test[%t >= 32]
+  scf.if %second {
+    kernel.named_barrier 1 threads 32
+  }
+}

@@ -1,0 +1,75 @@
+"""Barriers of a block's threads in `kernel`: all of them, or some that give theirs a number.
+
+    kernel.barrier
+    scf.if %first_warps {
+      kernel.named_barrier 1 threads 64
+    }
+
+What the named one shares with that of `cuda` is in a base class.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .tile import MAX_THREADS
+
+WARP = 32
+"""Threads that run in lockstep and can shuffle (CUDA C++ Programming Guide, "SIMT Architecture")."""
+
+NAMED_BARRIERS = 16
+"""Barriers that a block has (PTX ISA, "bar"); number 0 is the one for all of its threads."""
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """Wait for all threads of the block and make their stores visible: `kernel.barrier`."""
+
+    name = "kernel.barrier"
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+class NamedBarrierBase(IRDLOperation):
+    """Waits for some threads of the block, whole warps that follow each other, all at this operation."""
+
+    number = prop_def(IntegerAttr.constr(i64))
+    threads = prop_def(IntegerAttr.constr(i64))
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    FORMAT: ClassVar[str] = "$number `threads` $threads attr-dict"
+
+    def __init__(self, number: int, threads: int):
+        super().__init__(
+            properties={"number": IntegerAttr(number, i64), "threads": IntegerAttr(threads, i64)}
+        )
+
+    def verify_(self) -> None:
+        number, threads = self.number.value.data, self.threads.value.data
+        if not 0 < number < NAMED_BARRIERS:
+            raise VerifyException(f"number must be 1 to {NAMED_BARRIERS - 1}, got {number}")
+        if threads % WARP or not 0 < threads <= MAX_THREADS:
+            raise VerifyException(
+                f"waits for whole warps: threads must be a multiple of {WARP} up to {MAX_THREADS}, "
+                f"got {threads}"
+            )
+
+
+@irdl_op_definition
+class NamedBarrierOp(NamedBarrierBase):
+    """Wait for some threads of the block and make their stores visible to each other.
+
+    `kernel.named_barrier 1 threads 64`: so many threads come, whole warps that follow each other, all to
+    this operation.
+    """
+
+    name = "kernel.named_barrier"
+
+    assembly_format = NamedBarrierBase.FORMAT
