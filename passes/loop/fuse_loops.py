@@ -212,13 +212,13 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
     declined: set[SSAValue] = set()
     while True:
         candidates = [
-            (position[value.owner], argument, value.owner)
+            (position[value.owner], argument, value, value.owner)
             for argument, value in zip(consumer.input_args, consumer.inputs, strict=True)
             if isinstance(value.owner, KernelOp) and value not in declined
         ]
         if not candidates:
             return
-        _, argument, producer = max(candidates, key=lambda c: c[0])
+        _, argument, value, producer = max(candidates, key=lambda c: c[0])
         name, into = producer.sym_name.data, consumer.sym_name.data
         chain = Chain.of(producer)
         reason = chain if isinstance(chain, str) else None
@@ -239,7 +239,7 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
                 _erase_unused(producer, merged=True)
                 record(PASS, name, True, f"merged into {into}", consumer, (into,))
                 continue
-        declined.add(producer.outputs[0])
+        declined.add(value)
         record(PASS, name, False, f"not merged into {into}: {reason}", consumer, (into,))
 
 

@@ -11,6 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = [
     *sorted((ROOT / "passes" / "tile").glob("*.py")),
     *sorted((ROOT / "passes" / "kernel").glob("*.py")),
+    *sorted((ROOT / "passes" / "llvm").glob("*.py")),
+    *sorted((ROOT / "passes" / "loop").glob("*.py")),
     ROOT / "analysis" / "contraction.py",
     ROOT / "analysis" / "tilings.py",
 ]

@@ -63,7 +63,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<6xf32> {
 // CHECK-LABEL: func.func @main
 // CHECK:         loop.kernel @k_h
 // CHECK:         loop.kernel @k_y
-// REMARK: remark: fuse-loops: k_h: declined: not merged into {{.+}}: would recompute {{.+}}FLOP, each element 64 times, to save {{.+}}B of traffic
+// REMARK: remark: fuse-loops: k_h: declined: not merged into {{.+}}: would recompute {{.+}}FLOP, each element 64 times, to save {{.+}}B of traffic ({{.+}} per byte, 4 pays)
 func.func @main(%x: tensor<8x64xf32>, %up: tensor<256x64xf32>, %down: tensor<64x256xf32>) -> tensor<8x64x1xf32> {
   %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<8x64xf32>) -> tensor<8x256x64xf32>
   %b = tensor_ir.index_map (i, j, k) -> %up[j, k] : (tensor<256x64xf32>) -> tensor<8x256x64xf32>
@@ -80,7 +80,7 @@ func.func @main(%x: tensor<8x64xf32>, %up: tensor<256x64xf32>, %down: tensor<64x
 
 // Declined: a result of the program has to be stored anyway; a sum over everything is not
 // recomputed by every row; a check of indices from data stays where some would not be read.
-// REMARK-DAG: remark: fuse-loops: k_e: declined: not merged into k_s: its value is a result of the program
+// REMARK-DAG: remark: fuse-loops: k_e: declined: not merged into k_s: its value is a result of the program, or what PyTorch is called with
 // REMARK-DAG: remark: fuse-loops: k_s: declined: not merged into {{.+}}: a reduction that all rows share is computed once, in a kernel of its own
 // REMARK-DAG: remark: fuse-loops: k_g: declined: not merged into k_o: checks indices from data, and not all of them would be read
 func.func @main(%x: tensor<4xf32>, %ids: tensor<4xi64>) -> (tensor<4xf32>, tensor<2xf32>) {
@@ -220,4 +220,60 @@ func.func @main(%x: tensor<8x4xi64>) -> tensor<8x1xi64> {
   %b = tensor_ir.index_map (i, j) -> %m[0, j] : (tensor<1x1xi64>) -> tensor<8x1xi64>
   %d = tensor_ir.elementwise sub(%s, %b) : (tensor<8x1xi64>, tensor<8x1xi64>) -> tensor<8x1xi64>
   func.return %d : tensor<8x1xi64>
+}
+
+// -----
+
+// Declined: a producer has one output, one chain of loops, and stores each iteration at its own place.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-6: loop.kernel
+// REMARK-DAG: remark: fuse-loops: two: declined: not merged into of_two: has several outputs
+// REMARK-DAG: remark: fuse-loops: backwards: declined: not merged into of_backwards: does not store at its identity index
+// REMARK-DAG: remark: fuse-loops: beside: declined: not merged into of_beside: its loops are not one chain
+func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<1xf32>) {
+  %a, %b = loop.kernel @two(%x) : (tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  ^bb0(%in: memref<2xf32>, %first: memref<2xf32>, %second: memref<2xf32>):
+    loop.for %i = 0 to 2 {
+      %v = loop.load %in[%i] : memref<2xf32>
+      loop.store %v, %first[%i] : memref<2xf32>
+      loop.store %v, %second[%i] : memref<2xf32>
+    }
+  }
+  %c = loop.kernel @of_two(%a, %b) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%first: memref<2xf32>, %second: memref<2xf32>, %out: memref<2xf32>):
+    loop.for %i = 0 to 2 {
+      %v = loop.load %first[%i] : memref<2xf32>
+      %w = loop.load %second[%i] : memref<2xf32>
+      %s = arith.addf %v, %w : f32
+      loop.store %s, %out[%i] : memref<2xf32>
+    }
+  }
+  %d = loop.kernel @backwards(%x) : (tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%in: memref<2xf32>, %out: memref<2xf32>):
+    loop.for %i = 0 to 2 {
+      %v = loop.load %in[%i] : memref<2xf32>
+      loop.store %v, %out[1 - %i] : memref<2xf32>
+    }
+  }
+  %e = loop.kernel @of_backwards(%d) : (tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%in: memref<2xf32>, %out: memref<2xf32>):
+    loop.for %i = 0 to 2 {
+      %v = loop.load %in[%i] : memref<2xf32>
+      loop.store %v, %out[%i] : memref<2xf32>
+    }
+  }
+  %f = loop.kernel @beside(%x) : (tensor<2xf32>) -> tensor<1xf32> {
+  ^bb0(%in: memref<2xf32>, %out: memref<1xf32>):
+    loop.for %i = 0 to 2 {
+      %t = loop.test [%i >= 0]
+    }
+    %v = loop.load %in[0] : memref<2xf32>
+    loop.store %v, %out[0] : memref<1xf32>
+  }
+  %g = loop.kernel @of_beside(%f) : (tensor<1xf32>) -> tensor<1xf32> {
+  ^bb0(%in: memref<1xf32>, %out: memref<1xf32>):
+    %v = loop.load %in[0] : memref<1xf32>
+    loop.store %v, %out[0] : memref<1xf32>
+  }
+  func.return %c, %e, %g : tensor<2xf32>, tensor<2xf32>, tensor<1xf32>
 }

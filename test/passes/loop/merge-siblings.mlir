@@ -78,3 +78,15 @@ func.func @main(%x: tensor<4xf32>, %a: tensor<7xf32>, %b: tensor<7xf32>) -> (ten
   }
   func.return %0, %1, %2, %3 : tensor<4xf32>, tensor<7xf32>, tensor<4xf32>, tensor<7xf32>
 }
+
+// -----
+
+// Declined: kernels of one element have no loop to share.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-2: loop.kernel
+// REMARK: remark: merge-siblings: k_b: declined: not merged with k_a: has no free loops
+func.func @main(%x: tensor<1xf32>, %p: tensor<1xf32>, %q: tensor<1xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
+  %a = tensor_ir.elementwise add(%x, %p) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+  %b = tensor_ir.elementwise add(%x, %q) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+  func.return %a, %b : tensor<1xf32>, tensor<1xf32>
+}
