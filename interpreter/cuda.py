@@ -134,6 +134,7 @@ class CudaMachine(SimtMachine):
         self, function: cuda.FuncOp, blocks: Array, only: Container[Operation] | None = None
     ):
         super().__init__(blocks, function.threads.value.data, only)
+        self._divided: dict[int, tuple[AffineExpr, Sequence[AffineExpr]]] = {}
         self.narrow = function.index_type == i32
         self.handlers |= {
             cuda.ThreadIdxOp: self._set(lambda op: self.thread_id),
@@ -184,9 +185,15 @@ class CudaMachine(SimtMachine):
         self, op: Operation, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
     ) -> None:
         dims = [self.values[v] for v in operands]
-        for dividend in (d for expr in exprs for d in _dividends(expr)):
+        for dividend in (d for expr in exprs for d in self._dividends_of(expr)):
             if np.any((self._fits(op, evaluate_index(dividend, dims)) < 0) & self.mask):
                 raise fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
+
+    def _dividends_of(self, expr: AffineExpr) -> Sequence[AffineExpr]:
+        """The dividends in an index expression, which is looked through once."""
+        if (known := self._divided.get(id(expr))) is None:
+            known = self._divided[id(expr)] = expr, tuple(_dividends(expr))
+        return known[1]
 
     def test(self, op: loop.TestOp | cuda.TestOp) -> None:
         """Whether all of some conditions hold."""

@@ -11,6 +11,9 @@ from .numpy_types import Array
 from .teams import ATOMIC, NOBODY, SEVERAL, Teams
 from .tensor_ir import ProgramError
 
+MAX_THREADS = 1 << 31
+"""A thread's number in the grid has 32 bits: less memory to look through than with 64."""
+
 
 class MachineFault(ProgramError):
     """A kernel does what a GPU leaves undefined: a race, a divergent barrier, a bad access."""
@@ -50,8 +53,8 @@ class Memory:
 
     def watch(self) -> None:
         """Note from now on who touches what."""
-        self.writer = np.full(self.data.shape, NOBODY, np.int64)
-        self.reader = np.full(self.data.shape, NOBODY, np.int64)
+        self.writer = np.full(self.data.shape, NOBODY, np.int32)
+        self.reader = np.full(self.data.shape, NOBODY, np.int32)
 
     def forget(self, blocks: Array) -> None:
         """A barrier passed in some blocks: what happened before it cannot race any more."""

@@ -11,8 +11,9 @@ from xdsl.ir.affine import AffineExpr
 
 from ..dialects.sizes import static_shape
 from .accesses import Accesses
-from .device_memory import Memory, Touched, fault
+from .device_memory import MAX_THREADS, Memory, Touched, fault
 from .numpy_types import Array
+from .scalar_ops import NotExecutable
 from .tensor_ir import evaluate_index
 
 
@@ -31,7 +32,10 @@ class Lanes:
         count = len(blocks) * threads
         self._slots = np.repeat(np.arange(len(blocks), dtype=np.int64), threads)
         self._threads = np.tile(np.arange(threads, dtype=np.int64), len(blocks))
-        self._numbers = (self.block_id * threads + self.thread_id).reshape(count)
+        numbers = (self.block_id * threads + self.thread_id).reshape(count)
+        if count and numbers[-1] >= MAX_THREADS:
+            raise NotExecutable(f"a grid of more than {MAX_THREADS} threads")
+        self._numbers = numbers.astype(np.int32)
 
     @property
     def all_active(self) -> bool:

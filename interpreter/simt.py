@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..analysis.stores import KernelFunc, stored_arguments
@@ -337,6 +337,8 @@ def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> KernelFunc:
     for op in module.body.block.ops:
         if isinstance(op, kernel.FuncOp | cuda.FuncOp) and op.sym_name.data == name:
             return op
+        if getattr(op, "sym_name", None) == StringAttr(name):
+            raise NotExecutable(f"@{name} is a function for a CPU, which runs as native code only")
     raise NotExecutable(f"@{name} is not a kernel.func or cuda.func of the module")
 
 

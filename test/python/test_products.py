@@ -11,6 +11,7 @@ from ir_programs import make_context, parse
 from xdsl.ir.affine import AffineExpr
 
 from deplo.interpreter import NotExecutable, execute
+from deplo.interpreter import loop as loop_machine
 from deplo.interpreter.product import Product, as_array, multiply
 from deplo.interpreter.tensor_ir import evaluate_index
 from deplo.interpreter.views import MAX_ELEMENTS, Place, compact, linear_terms
@@ -180,3 +181,51 @@ def test_another_large_tensor_is_not_computed(passes, operands) -> None:
         get_all_passes()[each]()().apply(make_context(), module)
     with pytest.raises(NotExecutable, match="needs an array of 268435456 elements"):
         execute(module, operands)
+
+
+PARTS = """
+func.func @main(%x: tensor<16x40xf32>, %w: tensor<16x40xf32>) -> tensor<3x16x16xf32> {
+  %y = loop.kernel @k(%x, %w) : (tensor<16x40xf32>, tensor<16x40xf32>) -> tensor<3x16x16xf32> {
+  ^bb0(%a: memref<16x40xf32>, %b: memref<16x40xf32>, %c: memref<3x16x16xf32>):
+    tile.launch (%part = 3 : block, %i = 16 : thread, %j = 16 : thread) {
+      %sum = loop.for %chunk = 0 to 2 reduce(add) -> f32 {
+        %slab = tile.stage %b[0, %part * 16 + %chunk * 8] : memref<16x40xf32> -> memref<16x8xf32, "shared">
+        %one = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %inside = loop.test[%part * 16 + %chunk * 8 + %k < 40]
+          %r = scf.if %inside -> (f32) {
+            %l = loop.load %a[%i, %part * 16 + %chunk * 8 + %k] : memref<16x40xf32>
+            %s = loop.load %slab[%j, %k] : memref<16x8xf32, "shared">
+            %m = arith.mulf %l, %s : f32
+            scf.yield %m : f32
+          } else {
+            %zero = arith.constant 0.0 : f32
+            scf.yield %zero : f32
+          }
+          loop.yield %r : f32
+        }
+        loop.yield %one : f32
+      }
+      loop.store %sum, %c[%part, %i, %j] : memref<3x16x16xf32>
+    }
+  }
+  func.return %y : tensor<3x16x16xf32>
+}
+"""
+
+
+def test_the_parts_of_a_split_product_are_products_of_matrices(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal((16, 40)).astype(np.float32) for _ in range(2))
+    x[3, 39] = np.inf  # behind the end of the last part, it is not multiplied by 0
+    monkeypatch.setattr(loop_machine, "MAX_LANES", 3 * 16 * 16)  # of 3 * 16 * 16 * 16 products
+    whole: list[bool] = []
+    start = loop_machine.LoopMachine.__init__
+    monkeypatch.setattr(
+        loop_machine.LoopMachine,
+        "__init__",
+        lambda self, *, sliced: (whole.append(not sliced), start(self, sliced=sliced))[1],
+    )
+    (result,) = execute(parse(PARTS), [x, w])
+    expected = [x[:, k : k + 16] @ w[:, k : k + 16].T for k in (0, 16, 32)]
+    np.testing.assert_allclose(result, np.stack(expected), rtol=1e-5, atol=1e-5)
+    assert whole == [True]
