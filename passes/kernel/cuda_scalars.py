@@ -8,6 +8,7 @@ is subtracted: `x * s - max(x * s)` is 0 for the largest `x`, as in PyTorch.
 
 from __future__ import annotations
 
+import math as python_math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,7 +36,6 @@ from ...errors import DeploError
 _BINARY: dict[type[Operation], str] = {
     arith.AddfOp: "+",
     arith.MulfOp: "*",
-    arith.DivfOp: "/",
     arith.DivSIOp: "/",
     arith.RemSIOp: "%",
     arith.AndIOp: "&",
@@ -147,6 +147,16 @@ def _subtract(builder: Builder, op: Operation, a: SSAValue, b: SSAValue) -> SSAV
     return _insert(builder, CallOp(function, [a, b]))
 
 
+def _divide(builder: Builder, op: Operation, a: SSAValue, b: SSAValue) -> SSAValue:
+    """`a / b`; where b is the constant 0, a times an infinity, which is the same without a warning."""
+    match op.operands[1].owner:
+        case arith.ConstantOp(value=FloatAttr(value=number)) if number.data == 0:
+            infinity = python_math.copysign(python_math.inf, number.data)
+            return binary(builder, "*", a, literal(builder, infinity, a.type))
+        case _:
+            return binary(builder, "/", a, b)
+
+
 def _float_extreme(builder: Builder, op: Operation, a: SSAValue, b: SSAValue) -> SSAValue:
     maximum = isinstance(op, arith.MaximumfOp)
     if isinstance(a.type, Float32Type):
@@ -230,6 +240,7 @@ _Arguments = Sequence[SSAValue]
 
 _FORMS: dict[type[Operation], Callable[[Builder, Any, _Arguments], SSAValue]] = {
     arith.SubfOp: lambda b, op, args: _subtract(b, op, *args),
+    arith.DivfOp: lambda b, op, args: _divide(b, op, *args),
     arith.NegfOp: lambda b, op, args: _insert(b, UnaryOp("-", args[0])),
     arith.MaximumfOp: lambda b, op, args: _float_extreme(b, op, *args),
     arith.MinimumfOp: lambda b, op, args: _float_extreme(b, op, *args),

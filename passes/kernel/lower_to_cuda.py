@@ -47,6 +47,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
 
 from ...analysis.index import known_extent, operand_ranges, simplify
 from ...analysis.sizes import symbols_used
@@ -280,6 +281,15 @@ def _place_shared(function: kernel.FuncOp) -> dict[Operation, int]:
     return places
 
 
+def _erase_unused_indices(entry: Block) -> None:
+    """Erase numbers of blocks and threads, and what is computed of them, that no address contains."""
+    for op in reversed(list(entry.walk())):
+        unused = op.results and not any(result.first_use for result in op.results)
+        if unused and isinstance(op.results[0].type, IndexType) and is_side_effect_free(op):
+            op.detach()
+            op.erase()
+
+
 def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
     """The C++ form of a kernel, under the symbol `name`."""
     stored = stored_arguments(function)
@@ -298,6 +308,7 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
         new.name_hint = argument.name_hint
         state.values[argument] = new
     state.block(function.body.block, entry)
+    _erase_unused_indices(entry)
     result = cuda.FuncOp(
         name,
         Region(entry),

@@ -300,3 +300,26 @@ kernel.func @some(%x: memref<64xf32>) blocks(1) threads(64) {
     kernel.named_barrier 1 threads 32
   }
 }
+
+// -----
+
+// A division by 0 is a product with an infinity, about which no compiler warns; numbers that no address contains
+// are not declared.
+// CPP-LABEL: nothing(
+// CPP-NOT:     blockIdx
+// CPP-NOT:     ignored
+// CPP:         const float q = v * __int_as_float(0x7f800000);
+// CPP-NEXT:    const float r = v * __int_as_float(0xff800000);
+// CPP-NEXT:    const float s = q / r;
+kernel.func @nothing(%x: memref<4xf32>, %y: memref<4xf32>) blocks(1) threads(4) {
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %ignored = loop.index[%b + %t]
+  %v = loop.load %x[%t] : memref<4xf32>
+  %zero = arith.constant 0.0 : f32
+  %less = arith.constant -0.0 : f32
+  %q = arith.divf %v, %zero : f32
+  %r = arith.divf %v, %less : f32
+  %s = arith.divf %q, %r : f32
+  loop.store %s, %y[%t] : memref<4xf32>
+}
