@@ -382,7 +382,8 @@ def compile(
         raise UsageError(f"numerics={numerics!r} is not available; there is only 'default'")
     if target != "auto":
         get_target(target)  # before the work of capturing
-    make_pipeline("loop-to-tile", DEFAULT_CUDA_TARGET, asked_schedule(schedule))
+    if asked := asked_schedule(schedule):
+        make_pipeline("loop-to-tile", DEFAULT_CUDA_TARGET, asked)
     with fewer_collections():
         captured = capture(program, args, kwargs, dynamic_shapes, fallback)
         compiled = Program(captured, choose_target(target, captured), schedule)

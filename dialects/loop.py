@@ -20,6 +20,7 @@ Loops count from 0 to an extent: a number, or an expression over the program's d
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -234,6 +235,7 @@ class KernelOp(IRDLOperation):
         )
 
     @staticmethod
+    @lru_cache(4096)
     def buffer_type(type: Attribute) -> Attribute:
         """The type of the body's argument for an input or output of `type`."""
         if isinstance(type, TensorType):

@@ -20,6 +20,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import (
@@ -411,6 +412,14 @@ def static_shape(type: TensorType | MemRefType) -> tuple[int, ...]:
 
 def tensor_of(element: Attribute, shape: Sequence[Extent]) -> TensorType:
     """The tensor type of `shape`."""
+    if all(type(n) is int for n in shape):
+        return _static_tensor_of(element, tuple(shape))
+    return TensorType(element, *_dimensions(shape))
+
+
+@lru_cache(4096)
+def _static_tensor_of(element: Attribute, shape: tuple[int, ...]) -> TensorType:
+    """The same without sizes, which recurs: an attribute takes longer to make than to look up."""
     return TensorType(element, *_dimensions(shape))
 
 

@@ -16,6 +16,7 @@ A bool is one byte in memory, zero or not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
@@ -48,7 +49,7 @@ from ...errors import DeploError
 
 POINTER = llvm.LLVMPointerType()
 
-_NO_WRAP = llvm.OverflowAttr((llvm.OverflowFlag.NO_SIGNED_WRAP,))
+_NO_WRAP = IntegerAttr(llvm.OverflowAttr((llvm.OverflowFlag.NO_SIGNED_WRAP,)).to_int(), 32)
 
 
 def convert_type(type: Attribute) -> Attribute:
@@ -66,7 +67,12 @@ def convert_type(type: Attribute) -> Attribute:
 
 def constant(builder: Builder, value: int, type: IntegerType = i64) -> SSAValue:
     """Insert an integer constant."""
-    return builder.insert(llvm.ConstantOp(IntegerAttr(value, type), type)).result
+    return builder.insert(llvm.ConstantOp(_integer(value, type), type)).result
+
+
+@lru_cache(4096)
+def _integer(value: int, type: IntegerType) -> IntegerAttr:
+    return IntegerAttr(value, type)
 
 
 def compare(builder: Builder, a: SSAValue, predicate: str, b: SSAValue) -> SSAValue:

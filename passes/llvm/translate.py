@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.backend.llvm.convert import convert_module
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
 
@@ -20,10 +20,20 @@ def llvm_sources(module: ModuleOp) -> dict[str, str]:
 
 
 def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp]) -> str:
+    from xdsl.backend.llvm.convert import convert_module  # imports llvmlite
+
     called = {
         op.callee.root_reference.data: None
         for op in kernel.walk()
         if isinstance(op, llvm.CallOp) and op.callee is not None
     }
-    alone = ModuleOp([*(functions[name].clone() for name in called), kernel.clone()])
-    return str(convert_module(alone, fallback_target_triple=""))
+    place = InsertPoint.after(kernel)
+    kernel.detach()  # it is moved there and back: to copy it would take longer than to print it
+    alone = ModuleOp([*(functions[name].clone() for name in called), kernel])
+    made = convert_module(alone, fallback_target_triple="")
+    kernel.detach()
+    Rewriter.insert_op(kernel, place)
+    for block in (b for f in made.functions for b in f.blocks):
+        for instruction in block.instructions:
+            instruction.flags = sorted(instruction.flags)  # from sets: in another order each time
+    return str(made)

@@ -11,10 +11,11 @@ Buffers have one axis, and vectors begin at multiples of their length, so that e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm, memref, vector
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, VectorType, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, MemRefType, VectorType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.scalars import storage_bytes
@@ -65,13 +66,17 @@ def _shuffle(builder: Builder, op: Operation) -> Sequence[SSAValue]:
 
 
 def _shuffled(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
-    order = DenseArrayBase.from_list(i32, mask)
     made = llvm.ShuffleVectorOp.create(
         operands=[a, b],
         result_types=[VectorType(_element_of(a), [len(mask)])],
-        properties={"mask": order},
+        properties={"mask": _lanes(tuple(mask))},
     )
     return builder.insert(made).results[0]
+
+
+@lru_cache(4096)
+def _lanes(mask: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i32, mask)
 
 
 def _fma(builder: Builder, op: Operation) -> Sequence[SSAValue]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpu_programs import cpu_plan, cpu_program, elementwise
+from cpu_programs import cpu_plan, cpu_program, elementwise, lower
 
 from deplo.errors import DeploError, UsageError
+from deplo.passes.llvm.translate import llvm_sources
 from deplo.runtime import cpu, threads
 from deplo.runtime.cpu import CpuProgram
 
@@ -55,6 +56,20 @@ func.func @main(%x: tensor<512xf32>) -> (tensor<512xf32>, tensor<512xf32>) {
   func.return %b, %x : tensor<512xf32>, tensor<512xf32>
 }
 """
+
+
+def test_a_kernels_text_is_the_same_each_time_and_leaves_the_module_as_it_was():
+    text = """
+    llvm.func @k(%x: f32, %y: f32) -> f32 attributes {deplo.kernel} {
+      %z = llvm.fadd %x, %y {fastmathFlags = #llvm.fastmath<nnan,ninf,nsz,arcp,contract>} : f32
+      llvm.return %z : f32
+    }
+    """
+    module = lower(text, "convert-scf-to-cf")
+    before = str(module)
+    (source,) = llvm_sources(module).values()
+    assert "fadd arcp contract ninf nnan nsz float" in source  # sets have no order
+    assert str(module) == before
 
 
 @pytest.fixture(scope="module")
