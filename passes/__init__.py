@@ -56,6 +56,7 @@ PASSES = {
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",
     "lower-tile-to-scf": ".llvm.lower_tile_to_scf:LowerTileToScfPass",
+    "cut-loops": ".llvm.cut_loops:CutLoopsPass",
     "interchange-columns": ".llvm.interchange_columns:InterchangeColumnsPass",
     "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
     "unroll-windows": ".llvm.unroll_windows:UnrollWindowsPass",

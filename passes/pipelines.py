@@ -86,6 +86,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "lower-tile-to-scf",
         "interchange-columns",
         "keep-in-output",
+        "cut-loops",
         "unroll-windows",
         "inline-calls",
         "assign-arena",

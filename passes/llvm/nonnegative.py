@@ -53,6 +53,10 @@ class NonNegative:
                 return constant.value.data >= 0
             case arith.AddiOp(lhs=lhs, rhs=rhs) | arith.MuliOp(lhs=lhs, rhs=rhs):
                 return self._holds(lhs, assumed) and self._holds(rhs, assumed)
+            case arith.MinSIOp(lhs=lhs, rhs=rhs):
+                return self._holds(lhs, assumed) and self._holds(rhs, assumed)
+            case arith.MaxSIOp(rhs=rhs):
+                return self._holds(rhs, assumed)
             case IndexOp() as op:
                 # All operands must hold: an assumption that fails has to fail the whole proof.
                 expr, count = op.map.data.results[0], len(op.operands_)

@@ -130,7 +130,7 @@ def fold_tests(root: Operation) -> None:
             continue
         for use in list(test.result.uses):
             if isinstance(use.operation, scf.IfOp):
-                _inline(use.operation, taken=not never)
+                inline_branch(use.operation, taken=not never)
         constant = arith.ConstantOp(IntegerAttr(0 if never else 1, i1))
         if test.result.first_use is not None:
             test.parent.insert_op_before(constant, test)
@@ -139,7 +139,7 @@ def fold_tests(root: Operation) -> None:
         test.erase()
 
 
-def _inline(op: scf.IfOp, *, taken: bool) -> None:
+def inline_branch(op: scf.IfOp, *, taken: bool) -> None:
     """Put the branch that is taken in the place of an `scf.if`."""
     region = op.true_region if taken else op.false_region
     parent = op.parent

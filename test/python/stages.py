@@ -10,6 +10,7 @@ INSIDE_NATIVE = (
     "lower-tile-to-scf",
     "interchange-columns",
     "keep-in-output",
+    "cut-loops",
     "unroll-windows",
     "inline-calls",
     "assign-arena",

@@ -89,6 +89,31 @@ def test_columns_of_integers_bools_halves_and_positions():
         assert torch.equal(ours, eager)
 
 
+@pytest.mark.parametrize("shift", [-129, -65, -1, 0, 63, 129])
+def test_a_mask_along_rows_costs_what_is_left(shift):
+    """Of 130 rows and columns; the loop over columns is cut where its condition changes."""
+    x = torch.randn(130, 130)
+
+    def function(x):
+        low, high = x.tril(shift), x.triu(shift)
+        return low.exp(), high.exp(), torch.softmax(low, -1), high.amin(-1)
+
+    program = deplo.compile(function, (x,), target="cpu")
+    fired = [d.fired for d in program.compilation.decisions if d.pass_name == "cut-loops"]
+    assert any(fired)
+    for ours, eager in zip(program(x), function(x), strict=True):
+        torch.testing.assert_close(ours, eager, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(130, 130), (7, 200), (200, 150)])
+def test_causal_attention(queries, keys):
+    q, k, v = (torch.randn(1, 2, n, 16) for n in (queries, keys, keys))
+    ours, eager = run(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v
+    )
+    torch.testing.assert_close(ours, eager, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("pad", [(1, 2, 3, 0), (0, 0, 1, 1), (-1, 2, 0, -2)], ids=str)
 def test_padding(pad):
     ours, eager = run(lambda x: F.pad(x, pad).exp(), torch.randn(2, 30, 41))

@@ -1,20 +1,18 @@
 """Calls that are prepared give what the others give, and refuse what they refuse."""
 
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
 from cpu_programs import cpu_program
 from test_cpu_runtime import CHAIN, GATHER
 
-torch = pytest.importorskip("torch")
-
-from deplo.errors import UsageError  # noqa: E402
-from deplo.runtime import cpu, threads  # noqa: E402
-from deplo.runtime.cpu import MAX_PREPARED, TIMED_CALLS, CpuProgram  # noqa: E402
+from deplo.errors import UsageError
+from deplo.runtime import cpu, threads
+from deplo.runtime.cpu import MAX_PREPARED, TIMED_CALLS, CpuProgram
 
 HERE = Path(__file__).parent
 
@@ -133,7 +131,6 @@ def test_calls_from_several_threads() -> None:
     assert program._prepared
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_a_forked_child_does_not_wait_for_the_team() -> None:
     code = f"""
 import os, sys; sys.path.insert(0, {str(HERE)!r})

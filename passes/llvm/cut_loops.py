@@ -1,0 +1,186 @@
+"""`cut-loops`: a loop whose condition changes at a place that an outer counter decides is cut around it.
+
+    scf.for %j = %c0 to %c256 step %c1 {
+      %in = loop.test[%i - %j >= 0]
+      %v = scf.if %in -> (f32) { ... %x[%i, %j] ... } else { ... 0xff800000 ... }
+      ...
+    }
+becomes
+    %first = ...                                 // (%i + 1) floordiv 64 * 64, at least 0 and at most 192
+    scf.for %j = %c0 to %first step %c1 { %v = ... %x[%i, %j] ... }
+    scf.for %j = %first to %first + 64 step %c1 { ... }                             // as before
+    scf.for %j = %first + 64 to %c256 step %c1 { %v = ... 0xff800000 ... }
+
+So of a causal softmax only what is not masked is computed: the last loop computes the same in each iteration,
+which LLVM does once in front of it. The parts are whole vectors long, however many of them LLVM interleaves.
+Where the place is known, `split-loops` has cut the loop exactly there.
+
+Declined are short loops and large ones, conditions that choose no value, and those in which the counter has a
+factor or is divided, or that need what the loop computes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i1
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.conditions import Linear, linear
+from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...dialects.index import normalize_operands
+from ...dialects.loop import IndexOp, TestOp
+from ..decisions import record
+from ..tile.split_loops import inline_branch
+from .interchange_columns import constant_of
+
+PART = 64
+"""Iterations around the place, and what the parts are multiples of: four vectors of 16 elements."""
+SHORTEST = 2 * PART
+MOST_OPERATIONS = 100
+"""Operations of a loop that is worth two copies."""
+DIMENSION = AffineExpr.dimension(0)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A condition of a loop's counter: it changes once the counter is `place` of `operands`."""
+
+    test: TestOp
+    place: AffineExpr
+    operands: tuple[SSAValue, ...]
+    first: bool
+    """What it is before."""
+
+
+def _cut(loop: scf.ForOp) -> _Cut | str:
+    """Where to cut a loop, or why not."""
+    length = constant_of(loop.ub)
+    if length is None or (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
+        return "its length is not known"
+    tests = [op for op in loop.body.block.ops if isinstance(op, TestOp)]
+    tests = [op for op in tests if loop.body.block.args[0] in op.operands_]
+    if not tests:
+        return "no condition is one of its counter"
+    if length < SHORTEST:
+        return f"it has less than {SHORTEST} iterations"
+    if sum(1 for _ in loop.body.walk()) > MOST_OPERATIONS:
+        return f"it has more than {MOST_OPERATIONS} operations"
+    found = [_place(test, loop) for test in tests]
+    known = [each for each in found if isinstance(each, _Cut)]
+    return known[0] if known else str(found[0])
+
+
+def _place(test: TestOp, loop: scf.ForOp) -> _Cut | str:
+    """Where a condition changes, or why that is not known."""
+    if not any(isinstance(u.operation, scf.IfOp) and u.operation.output for u in test.result.uses):
+        return "a condition chooses no value"
+    if len(test.exprs) != 1 or (condition := linear(test.exprs[0])) is None:
+        return "a condition is not linear"
+    operands = tuple(test.operands_)
+    counters = [d for d, value in enumerate(operands) if value is loop.body.block.args[0]]
+    slope = sum(condition.coefficients.get(d, 0) for d in counters)
+    if slope not in (1, -1):
+        return "the counter has a factor"
+    inside = set(loop.body.walk())
+    others = [value for d, value in enumerate(operands) if d not in counters]
+    if any(value.owner in inside for value in others):
+        return "a condition is computed in the loop"
+    rest = Linear(
+        {d: c for d, c in condition.coefficients.items() if d not in counters}, condition.constant
+    )
+    place = rest.expr + 1 if slope < 0 else rest.expr * -1
+    exprs, used = normalize_operands([place], operands)
+    return _Cut(test, exprs[0], tuple(used), first=slope < 0)
+
+
+def cut(loop: scf.ForOp, at: _Cut) -> None:
+    """Replace a loop by the one before the condition changes, the one around that, and the one after."""
+    length = constant_of(loop.ub)
+    assert length is not None
+    before = Builder(InsertPoint.before(loop))
+    whole = before.insert(IndexOp(at.place // PART * PART, at.operands)).result
+    most = before.insert(arith.ConstantOp(IntegerAttr(length - PART, IndexType()))).result
+    first = before.insert(arith.MaxSIOp(before.insert(arith.MinSIOp(whole, most)).result, loop.lb))
+    second = before.insert(IndexOp(DIMENSION + PART, [first.result]))
+    first.result.name_hint, second.result.name_hint = "first", "second"
+    ends = (loop.lb, first.result, second.result, loop.ub)
+    values: list[SSAValue] = list(loop.iter_args)
+    for n, holds in enumerate((at.first, None, not at.first)):
+        copied: dict[Operation, Operation] = {}
+        piece = _copy(loop, ends[n], ends[n + 1], values, copied)
+        before.insert(piece)
+        values = list(piece.res)
+        if holds is not None:
+            test = copied[at.test]
+            assert isinstance(test, TestOp)
+            _decide(test, holds=holds)
+    for old, new in zip(loop.res, values, strict=True):
+        old.replace_all_uses_with(new)
+    loop.detach()
+    loop.erase()
+
+
+def _copy(
+    loop: scf.ForOp,
+    start: SSAValue,
+    end: SSAValue,
+    values: list[SSAValue],
+    copied: dict[Operation, Operation],
+) -> scf.ForOp:
+    """The loop over another range, with other values to begin with; `copied` gets its operations."""
+    body = loop.body.clone()
+    copied.update(zip(loop.body.walk(), body.walk(), strict=True))
+    for old, new in zip(loop.body.block.args, body.block.args, strict=True):
+        new.name_hint = old.name_hint
+    piece = scf.ForOp(start, end, loop.step, values, body)
+    piece.location = loop.location
+    for old, new in zip(loop.res, piece.res, strict=True):
+        new.name_hint = old.name_hint
+    return piece
+
+
+def _decide(test: TestOp, *, holds: bool) -> None:
+    """Replace a condition, and the branches that it chooses, by what is known of it."""
+    for use in list(test.result.uses):
+        if isinstance(use.operation, scf.IfOp):
+            inline_branch(use.operation, taken=holds)
+    block = test.parent
+    assert block is not None
+    if test.result.first_use is not None:
+        constant = arith.ConstantOp(IntegerAttr(int(holds), i1))
+        block.insert_op_before(constant, test)
+        test.result.replace_all_uses_with(constant.result)
+    test.detach()
+    test.erase()
+
+
+@dataclass(frozen=True)
+class CutLoopsPass(ModulePass):
+    """Needs kernels as `scf` functions; leaves loops without conditions and short ones with them."""
+
+    name = "cut-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Cut the loops of every kernel that have a condition and no loop in them."""
+        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
+            if KERNEL_ATTRIBUTE not in function.attributes:
+                continue
+            count, reasons = 0, dict[str, None]()
+            for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
+                if any(isinstance(inner, scf.ForOp) for inner in loop.body.walk()):
+                    continue
+                at = _cut(loop)
+                if isinstance(at, _Cut):
+                    cut(loop, at)
+                    count += 1
+                else:
+                    reasons[at] = None
+            said = f"{count} loops" if count else "; ".join(reasons) or "there is no loop"
+            record(self.name, function.sym_name.data, count > 0, said, function)
