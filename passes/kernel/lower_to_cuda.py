@@ -281,11 +281,11 @@ def _place_shared(function: kernel.FuncOp) -> dict[Operation, int]:
     return places
 
 
-def _erase_unused_indices(entry: Block) -> None:
-    """Erase numbers of blocks and threads, and what is computed of them, that no address contains."""
+def _erase_unused(entry: Block) -> None:
+    """Erase values that nothing reads: numbers of blocks and threads, and what is computed of them."""
     for op in reversed(list(entry.walk())):
         unused = op.results and not any(result.first_use for result in op.results)
-        if unused and isinstance(op.results[0].type, IndexType) and is_side_effect_free(op):
+        if unused and is_side_effect_free(op):
             op.detach()
             op.erase()
 
@@ -308,7 +308,7 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
         new.name_hint = argument.name_hint
         state.values[argument] = new
     state.block(function.body.block, entry)
-    _erase_unused_indices(entry)
+    _erase_unused(entry)
     result = cuda.FuncOp(
         name,
         Region(entry),
