@@ -86,7 +86,7 @@ def _place(test: TestOp, loop: scf.ForOp) -> _Cut | str:
     slope = sum(condition.coefficients.get(d, 0) for d in counters)
     if slope not in (1, -1):
         return "the counter has a factor"
-    inside = set(loop.body.walk())
+    inside = {loop.body.block, *loop.body.walk()}
     others = [value for d, value in enumerate(operands) if d not in counters]
     if any(value.owner in inside for value in others):
         return "a condition is computed in the loop"
