@@ -1,4 +1,4 @@
-"""`cut-loops`: a loop whose condition changes at a place that an outer counter decides is cut around it.
+"""`cut-loops`: a loop whose condition changes at a place that an outer counter decides is cut there.
 
     scf.for %j = %c0 to %c256 step %c1 {
       %in = loop.test[%i - %j >= 0]
@@ -6,13 +6,12 @@
       ...
     }
 becomes
-    %first = ...                                 // (%i + 1) floordiv 64 * 64, at least 0 and at most 192
-    scf.for %j = %c0 to %first step %c1 { %v = ... %x[%i, %j] ... }
-    scf.for %j = %first to %first + 64 step %c1 { ... }                             // as before
-    scf.for %j = %first + 64 to %c256 step %c1 { %v = ... 0xff800000 ... }
+    %place = ...                                 // (%i + 64) floordiv 64 * 64, at least 0 and at most 256
+    scf.for %j = %c0 to %place step %c1 { ... }                                     // as before
+    scf.for %j = %place to %c256 step %c1 { %v = ... 0xff800000 ... }
 
-So of a causal softmax only what is not masked is computed: the last loop computes the same in each iteration,
-which LLVM does once in front of it. The parts are whole vectors long, however many of them LLVM interleaves.
+So of a causal softmax little more is computed than what is not masked: the other loop computes the same in
+each iteration, which LLVM does once in front of it. The part with the condition is some whole vectors long.
 Where the place is known, `split-loops` has cut the loop exactly there.
 
 Declined are short loops and large ones, conditions that choose no value, and those in which the counter has a
@@ -26,7 +25,7 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i1
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -41,11 +40,10 @@ from ..tile.split_loops import inline_branch
 from .interchange_columns import constant_of
 
 PART = 64
-"""Iterations around the place, and what the parts are multiples of: four vectors of 16 elements."""
+"""What the part with the condition is a multiple of: four vectors of 16 elements."""
 SHORTEST = 2 * PART
 MOST_OPERATIONS = 100
-"""Operations of a loop that is worth two copies."""
-DIMENSION = AffineExpr.dimension(0)
+"""Operations of a loop that is worth a copy."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def _place(test: TestOp, loop: scf.ForOp) -> _Cut | str:
     slope = sum(condition.coefficients.get(d, 0) for d in counters)
     if slope not in (1, -1):
         return "the counter has a factor"
-    inside = set(loop.body.walk())
+    inside = {loop.body.block, *loop.body.walk()}
     others = [value for d, value in enumerate(operands) if d not in counters]
     if any(value.owner in inside for value in others):
         return "a condition is computed in the loop"
@@ -101,26 +99,23 @@ def _place(test: TestOp, loop: scf.ForOp) -> _Cut | str:
 
 
 def cut(loop: scf.ForOp, at: _Cut) -> None:
-    """Replace a loop by the one before the condition changes, the one around that, and the one after."""
-    length = constant_of(loop.ub)
-    assert length is not None
+    """Replace a loop by the part in which the condition may hold and the part in which it does not."""
     before = Builder(InsertPoint.before(loop))
-    whole = before.insert(IndexOp(at.place // PART * PART, at.operands)).result
-    most = before.insert(arith.ConstantOp(IntegerAttr(length - PART, IndexType()))).result
-    first = before.insert(arith.MaxSIOp(before.insert(arith.MinSIOp(whole, most)).result, loop.lb))
-    second = before.insert(IndexOp(DIMENSION + PART, [first.result]))
-    first.result.name_hint, second.result.name_hint = "first", "second"
-    ends = (loop.lb, first.result, second.result, loop.ub)
+    up = PART - 1 if at.first else 0
+    whole = before.insert(IndexOp((at.place + up) // PART * PART, at.operands)).result
+    least = before.insert(arith.MinSIOp(whole, loop.ub)).result
+    place = before.insert(arith.MaxSIOp(least, loop.lb)).result
+    place.name_hint = "place"
     values: list[SSAValue] = list(loop.iter_args)
-    for n, holds in enumerate((at.first, None, not at.first)):
+    for start, end, never in ((loop.lb, place, not at.first), (place, loop.ub, at.first)):
         copied: dict[Operation, Operation] = {}
-        piece = _copy(loop, ends[n], ends[n + 1], values, copied)
+        piece = _copy(loop, start, end, values, copied)
         before.insert(piece)
         values = list(piece.res)
-        if holds is not None:
+        if never:
             test = copied[at.test]
             assert isinstance(test, TestOp)
-            _decide(test, holds=holds)
+            _refute(test)
     for old, new in zip(loop.res, values, strict=True):
         old.replace_all_uses_with(new)
     loop.detach()
@@ -146,15 +141,15 @@ def _copy(
     return piece
 
 
-def _decide(test: TestOp, *, holds: bool) -> None:
-    """Replace a condition, and the branches that it chooses, by what is known of it."""
+def _refute(test: TestOp) -> None:
+    """Replace a condition that does not hold, and the branches that it chooses."""
     for use in list(test.result.uses):
         if isinstance(use.operation, scf.IfOp):
-            inline_branch(use.operation, taken=holds)
+            inline_branch(use.operation, taken=False)
     block = test.parent
     assert block is not None
     if test.result.first_use is not None:
-        constant = arith.ConstantOp(IntegerAttr(int(holds), i1))
+        constant = arith.ConstantOp(IntegerAttr(0, i1))
         block.insert_op_before(constant, test)
         test.result.replace_all_uses_with(constant.result)
     test.detach()
@@ -163,7 +158,7 @@ def _decide(test: TestOp, *, holds: bool) -> None:
 
 @dataclass(frozen=True)
 class CutLoopsPass(ModulePass):
-    """Needs kernels as `scf` functions; leaves loops without conditions and short ones with them."""
+    """Needs kernels as `scf` functions; leaves shorter loops with conditions, and loops without."""
 
     name = "cut-loops"
 

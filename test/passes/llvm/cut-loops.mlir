@@ -1,23 +1,19 @@
 // RUN: deplo-opt %s -p cut-loops --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p cut-loops --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
-// The maximum of what is not masked: before the place, around it, behind it.
+// The maximum of what is not masked, up to whole vectors; behind the place only the other branch is left.
 // REMARK: remark: cut-loops: k_below: 1 loops
 // CHECK-LABEL: @k_below
-// CHECK:         [[WHOLE:%.*]] = loop.index[(%i + 1) floordiv 64 * 64]
-// CHECK:         [[LEAST:%.*]] = arith.minsi [[WHOLE]], {{%.*}} : index
-// CHECK-NEXT:    %first = arith.maxsi [[LEAST]], %c0 : index
-// CHECK-NEXT:    %second = loop.index[%first + 64]
-// CHECK-NEXT:    [[A:%.*]] = scf.for %j = %c0 to %first step %c1 iter_args([[SO:%.*]] = %low)
-// CHECK-NEXT:      [[V:%.*]] = loop.load %x[%i, %j]
-// CHECK-NEXT:      arith.maximumf [[SO]], [[V]]
-// CHECK:         [[B:%.*]] = scf.for %j_1 = %first to %second step %c1 iter_args({{%.*}} = [[A]])
-// CHECK-NEXT:      loop.test[%i - %j_1 >= 0]
+// CHECK:         [[WHOLE:%.*]] = loop.index[(%i + 64) floordiv 64 * 64]
+// CHECK-NEXT:    [[LEAST:%.*]] = arith.minsi [[WHOLE]], %c200 : index
+// CHECK-NEXT:    %place = arith.maxsi [[LEAST]], %c0 : index
+// CHECK-NEXT:    [[A:%.*]] = scf.for %j = %c0 to %place step %c1 iter_args({{%.*}} = %low)
+// CHECK-NEXT:      loop.test[%i - %j >= 0]
 // CHECK-NEXT:      scf.if
-// CHECK:         [[C:%.*]] = scf.for %j_2 = %second to %c200 step %c1 iter_args([[SO:%.*]] = [[B]])
+// CHECK:         [[B:%.*]] = scf.for %j_1 = %place to %c200 step %c1 iter_args([[SO:%.*]] = [[A]])
 // CHECK-NEXT:      [[M:%.*]] = arith.constant 0xff800000 : f32
 // CHECK-NEXT:      arith.maximumf [[SO]], [[M]]
-// CHECK:         loop.store [[C]], %y[%i]
+// CHECK:         loop.store [[B]], %y[%i]
 func.func @k_below(%x: memref<200x200xf32>, %y: memref<200xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -47,13 +43,13 @@ func.func @k_below(%x: memref<200x200xf32>, %y: memref<200xf32>, %begin: index, 
 // REMARK: remark: cut-loops: k_above: 1 loops
 // CHECK-LABEL: @k_above
 // CHECK:         loop.index[(5 - %i * 2) floordiv 64 * 64]
-// CHECK:         scf.for %j =
+// CHECK:         scf.for %j = %c0 to %place
+// CHECK-NOT:       loop.load
 // CHECK:           [[FALSE:%.*]] = arith.constant false
 // CHECK:           arith.uitofp [[FALSE]]
-// CHECK:         scf.for %j_2 =
-// CHECK-DAG:       loop.load %x[%i, %j_2]
-// CHECK-DAG:       [[TRUE:%.*]] = arith.constant true
-// CHECK:           arith.uitofp [[TRUE]]
+// CHECK:         scf.for %j_1 = %place to %c200
+// CHECK-NEXT:      loop.test
+// CHECK:           loop.load %x[%i, %j_1]
 func.func @k_above(%x: memref<200x200xf32>, %y: memref<200x200xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -80,7 +76,7 @@ func.func @k_above(%x: memref<200x200xf32>, %y: memref<200x200xf32>, %begin: ind
 
 // REMARK: remark: cut-loops: k_declined: declined: no condition is one of its counter; it has less than 128 iterations; a condition chooses no value; a condition is not linear; the counter has a factor; a condition is computed in the loop; its length is not known
 // CHECK-LABEL: @k_declined
-// CHECK-NOT:     %first
+// CHECK-NOT:     %place
 func.func @k_declined(%x: memref<200xi64>, %y: memref<200xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
