@@ -36,6 +36,7 @@ from ..dialects.loop import AssertOp as LoopAssertOp
 from ..dialects.scalars import Combiner, identity, is_bool
 from ..dialects.sizes import Extent, Size, shape_of
 from ..dialects.syntax import scalar_attr
+from .replacing import replace
 
 INDEX = IndexType()
 
@@ -143,10 +144,10 @@ def _lower_block(
         elif isinstance(op, CheckedIndexOp):
             _lower_checked_index(op, constants)
         elif isinstance(op, LoopAssertOp):
-            _replace(op, AssertOp(op.condition, op.message.data))
+            replace(op, AssertOp(op.condition, op.message.data))
         elif isinstance(op, AccumulateOp):
             index = (op.map.data.results, list(op.indices))
-            _replace(op, AtomicAddOp(op.value, op.memref, index))
+            replace(op, AtomicAddOp(op.value, op.memref, index))
 
 
 def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsAttr | None) -> None:
@@ -160,7 +161,7 @@ def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsA
     body = op.detach_region(op.body)
     _fold_contributions(op, body.block, combiners, flags)
     loop = scf.ForOp(constants.get(0), extent, constants.get(1), start, body)
-    _replace(op, loop)
+    replace(op, loop)
 
 
 def _walks_contiguously(op: ForOp) -> bool:
@@ -258,7 +259,7 @@ def _lower_checked_index(op: CheckedIndexOp, constants: IndexConstants) -> None:
     builder.insert(check)
     zero = builder.insert(arith.ConstantOp(IntegerAttr(0, i64))).result
     safe = builder.insert(arith.SelectOp(inside, wide, zero)).result
-    _replace(op, arith.IndexCastOp(safe, INDEX))
+    replace(op, arith.IndexCastOp(safe, INDEX))
 
 
 def _as_i64(builder: Builder, value: SSAValue) -> SSAValue:
@@ -266,17 +267,3 @@ def _as_i64(builder: Builder, value: SSAValue) -> SSAValue:
         return value
     extend = arith.ExtUIOp if is_bool(value.type) else arith.ExtSIOp
     return builder.insert(extend(value, i64)).result
-
-
-def _replace(op: Operation, by: Operation) -> None:
-    """Put `by` in the place of `op`, with its location and the names of its results."""
-    block = op.parent
-    assert block is not None
-    by.location = op.location
-    by.attributes |= op.attributes
-    block.insert_op_before(by, op)
-    for old, new in zip(op.results, by.results, strict=True):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    op.detach()
-    op.erase()

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -36,7 +36,7 @@ from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import normalize_operands
 from ...dialects.loop import IndexOp, TestOp
 from ..decisions import record
-from ..tile.split_loops import inline_branch
+from ..replacing import decide
 from .interchange_columns import constant_of
 
 PART = 64
@@ -115,7 +115,7 @@ def cut(loop: scf.ForOp, at: _Cut) -> None:
         if never:
             test = copied[at.test]
             assert isinstance(test, TestOp)
-            _refute(test)
+            decide(test, holds=False)
     for old, new in zip(loop.res, values, strict=True):
         old.replace_all_uses_with(new)
     loop.detach()
@@ -139,21 +139,6 @@ def _copy(
     for old, new in zip(loop.res, piece.res, strict=True):
         new.name_hint = old.name_hint
     return piece
-
-
-def _refute(test: TestOp) -> None:
-    """Replace a condition that does not hold, and the branches that it chooses."""
-    for use in list(test.result.uses):
-        if isinstance(use.operation, scf.IfOp):
-            inline_branch(use.operation, taken=False)
-    block = test.parent
-    assert block is not None
-    if test.result.first_use is not None:
-        constant = arith.ConstantOp(IntegerAttr(0, i1))
-        block.insert_op_before(constant, test)
-        test.result.replace_all_uses_with(constant.result)
-    test.detach()
-    test.erase()
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from ...dialects.schedule import Kept
 from ...dialects.sizes import shape_of, static_extent
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ..decisions import record
+from ..replacing import replace
 from .mark_unroll import UNROLL
 
 REGISTER_FILE = 1 << 16
@@ -202,19 +203,9 @@ def keep(rows: Sequence[list[_Site]]) -> None:
         place = _subscript(first.loops)
         builder.insert(StoreOp(read.result, array.result, [place], counters))
         for site in sites:
-            _replace(site.load, LoadOp(array.result, [place], site.counters))
+            replace(site.load, LoadOp(array.result, [place], site.counters))
             for loop in site.loops:
                 loop.attributes[UNROLL] = UnitAttr()
-
-
-def _replace(old: LoadOp, new: LoadOp) -> None:
-    new.location = old.location
-    new.result.name_hint = old.result.name_hint
-    assert old.parent is not None
-    old.parent.insert_op_before(new, old)
-    old.result.replace_all_uses_with(new.result)
-    old.detach()
-    old.erase()
 
 
 # --------------------------------------------------------------------------- staging
@@ -268,7 +259,7 @@ def stage(rows: Sequence[list[_Site]], launch: LaunchOp, target: Target) -> str 
             first.parent.insert_op_before(copy, first)
         for site in sites:
             position = [site.load.map.data.results[-1]]
-            _replace(site.load, LoadOp(copies[key].slab, position, list(site.load.indices)))
+            replace(site.load, LoadOp(copies[key].slab, position, list(site.load.indices)))
     return size
 
 

@@ -22,8 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -34,6 +33,7 @@ from ...analysis.targets import get_target
 from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.sizes import ExtentAttr
 from ..decisions import record
+from ..replacing import decide, replace
 from .rewrite_indices import rewrite_index
 
 MOST_PIECES = 6
@@ -103,17 +103,7 @@ def _decide_by_blocks(piece: ForOp, first: int, last: int) -> None:
                 continue
             exprs[position] = each.within(first) or exprs[position]
         if exprs != list(test.exprs):
-            _replace_test(test, TestOp(exprs, list(test.operands_)))
-
-
-def _replace_test(old: TestOp, new: TestOp) -> None:
-    new.location = old.location
-    new.result.name_hint = old.result.name_hint
-    assert old.parent is not None
-    old.parent.insert_op_before(new, old)
-    old.result.replace_all_uses_with(new.result)
-    old.detach()
-    old.erase()
+            replace(test, TestOp(exprs, list(test.operands_)))
 
 
 def fold_tests(root: Operation) -> None:
@@ -126,38 +116,9 @@ def fold_tests(root: Operation) -> None:
         never = any(never_holds(e, ranges) for e in left)
         if left and not never:
             if len(left) < len(test.exprs):
-                _replace_test(test, TestOp(left, list(test.operands_)))
+                replace(test, TestOp(left, list(test.operands_)))
             continue
-        for use in list(test.result.uses):
-            if isinstance(use.operation, scf.IfOp):
-                inline_branch(use.operation, taken=not never)
-        constant = arith.ConstantOp(IntegerAttr(0 if never else 1, i1))
-        if test.result.first_use is not None:
-            test.parent.insert_op_before(constant, test)
-            test.result.replace_all_uses_with(constant.result)
-        test.detach()
-        test.erase()
-
-
-def inline_branch(op: scf.IfOp, *, taken: bool) -> None:
-    """Put the branch that is taken in the place of an `scf.if`."""
-    region = op.true_region if taken else op.false_region
-    parent = op.parent
-    assert parent is not None
-    if region.blocks:
-        end = region.block.last_op
-        assert isinstance(end, scf.YieldOp)
-        results = list(end.operands)
-        for inner in list(region.block.ops):
-            inner.detach()
-            if inner is end:
-                inner.erase()
-            else:
-                parent.insert_op_before(inner, op)
-        for old, new in zip(op.results, results, strict=True):
-            old.replace_all_uses_with(new)
-    op.detach()
-    op.erase()
+        decide(test, holds=not never)
 
 
 @dataclass(frozen=True)

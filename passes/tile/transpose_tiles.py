@@ -39,6 +39,7 @@ from ...dialects.loop import ForOp, KernelOp, LoadOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
 from ..decisions import record
+from ..replacing import replace
 from .rewrite_indices import rewrite_index
 
 ELEMENT_BYTES = 4
@@ -195,14 +196,7 @@ def _read_squares(
     _fill(nest, inside, exprs, counters)
     before, copied = _loads(nest.columns.body.block), _loads(block)
     for load, square in zip(loads, squares, strict=True):
-        old = copied[before.index(load)]
-        new = LoadOp(square, [D0, D1], counters[2:])
-        new.location = old.location
-        new.result.name_hint = old.result.name_hint
-        block.insert_op_before(new, old)
-        old.result.replace_all_uses_with(new.result)
-        old.detach()
-        old.erase()
+        replace(copied[before.index(load)], LoadOp(square, [D0, D1], counters[2:]))
 
 
 def _loads(block: Block) -> list[LoadOp]:
