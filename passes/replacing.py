@@ -1,0 +1,58 @@
+"""Helpers of passes that put operations in the place of others."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.ir import Operation
+
+from ..dialects.loop import TestOp
+
+
+def replace(op: Operation, by: Operation) -> None:
+    """Put `by` in the place of `op`, with its location, its attributes and the names of its results."""
+    block = op.parent
+    assert block is not None
+    by.location = op.location
+    by.attributes |= op.attributes
+    block.insert_op_before(by, op)
+    for old, new in zip(op.results, by.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
+def decide(test: TestOp, *, holds: bool) -> None:
+    """Replace a test whose result is known, and the branches that it chooses."""
+    for use in list(test.result.uses):
+        if isinstance(use.operation, scf.IfOp):
+            _take(use.operation, holds)
+    assert test.parent is not None
+    if test.result.first_use is not None:
+        constant = arith.ConstantOp(IntegerAttr(int(holds), i1))
+        test.parent.insert_op_before(constant, test)
+        test.result.replace_all_uses_with(constant.result)
+    test.detach()
+    test.erase()
+
+
+def _take(op: scf.IfOp, holds: bool) -> None:
+    """Put the branch that is taken in the place of an `scf.if`."""
+    region = op.true_region if holds else op.false_region
+    parent = op.parent
+    assert parent is not None
+    if region.blocks:
+        end = region.block.last_op
+        assert isinstance(end, scf.YieldOp)
+        results = list(end.operands)
+        for inner in list(region.block.ops):
+            inner.detach()
+            if inner is end:
+                inner.erase()
+            else:
+                parent.insert_op_before(inner, op)
+        for old, new in zip(op.results, results, strict=True):
+            old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
