@@ -167,7 +167,9 @@ def _result_shape(
         return [value(each) for each in type]
 
     tensors = list(map(argument, types))
-    op = make_op(operator, tensors, properties, tensor_types((), dtypes))
+    # Sorts check the second result by the shape of what they sort, which both have.
+    like = next((type.shape for type in types if isinstance(type, _Type)), ())
+    op = make_op(operator, tensors, properties, tensor_types(like, dtypes))
     shape = op.result_shape()
     assert shape is not None
     return tuple(extent for extent in shape if isinstance(extent, int))

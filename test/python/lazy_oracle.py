@@ -1,5 +1,6 @@
 """Lazy tensors against numpy: what the tests of `deplo.lazy` share."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -49,12 +50,12 @@ def agree(pairs):
 def quiet(function):
     """Without numpy's warnings about NaN, overflow and empty means."""
 
+    @functools.wraps(function)
     def wrapped(*args, **kwargs):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return function(*args, **kwargs)
 
-    wrapped.__name__ = function.__name__
     return wrapped
 
 
