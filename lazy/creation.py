@@ -10,7 +10,7 @@ import numpy as np
 
 from .data import full as full_node
 from .data import node_of
-from .dtypes import FLOATING, as_dtype, bool_, float32, int64
+from .dtypes import FLOATING, PYTHON_DEFAULTS, as_dtype, bool_, float32, int64, number_type
 from .expression import apply
 from .functions import on_cpu, public, result, tensor
 from .manipulation import broadcast_arrays, reshape
@@ -40,13 +40,9 @@ def full(
     extents = tuple(map(operator.index, shape if isinstance(shape, Sequence) else [shape]))
     if min(extents, default=0) < 0:
         raise ValueError(f"full: a shape has no negative extents, got {list(extents)}")
-    chosen = node_of(fill_value).dtype if dtype is None else as_dtype(dtype)
-    return Tensor.of(full_node(extents, chosen_number(fill_value, chosen), chosen))
-
-
-def chosen_number(value: Number, dtype: Any) -> Number:
-    """`value` as a number of the kind of `dtype`; a 0 or a 1 may be a bool."""
-    return bool(value) if dtype is bool_ and value in (0, 1) else value
+    chosen = PYTHON_DEFAULTS[number_type(fill_value)] if dtype is None else as_dtype(dtype)
+    value = bool(fill_value) if chosen is bool_ and fill_value in (0, 1) else fill_value
+    return Tensor.of(full_node(extents, value, chosen))
 
 
 def _filled(name: str, value: int) -> None:

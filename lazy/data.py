@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..runtime.arrays import is_torch_tensor
-from .dtypes import PYTHON_DEFAULTS, SIGNED, DType, as_dtype, bfloat16, check_number, float32
+from .dtypes import ACCEPTED, PYTHON_DEFAULTS, DType, as_dtype, bfloat16, check_number, float32
 from .expression import Node, apply, leaf
 
 
@@ -67,11 +67,8 @@ def _from_torch(tensor: Any) -> tuple[np.ndarray[Any, Any], DType]:
 
 
 def _of_python(data: Any, wanted: DType | None) -> Node:
-    """A node of a Python number or a nested list of numbers."""
-    if isinstance(data, bool | int | float):
-        dtype = PYTHON_DEFAULTS[type(data)] if wanted is None else wanted
-        return full((), data, dtype)
-    if not isinstance(data, list | tuple):
+    """A leaf of a Python number or a nested list of numbers."""
+    if not isinstance(data, bool | int | float | list | tuple):
         raise TypeError(f"a tensor is made of numbers, lists of them, or arrays; not of {data!r}")
     try:
         array = np.array(data)
@@ -79,9 +76,9 @@ def _of_python(data: Any, wanted: DType | None) -> Node:
         raise ValueError("the lists are not of one length and depth") from error
     kind = {"b": bool, "i": int, "f": float}.get(array.dtype.kind)
     if kind is None:
-        raise TypeError(f"the lists hold {array.dtype}, not numbers that deplo knows")
-    if wanted is not None and wanted.kind == SIGNED and kind is float:
-        raise TypeError(f"the lists hold floats, not {wanted}: cast with astype")
+        raise TypeError(f"the data are of numpy's dtype {array.dtype}, which is none of deplo's")
     dtype = PYTHON_DEFAULTS[kind] if wanted is None else wanted
+    if array.size and dtype.kind not in ACCEPTED[kind]:
+        raise TypeError(f"the data are Python {kind.__name__}s, not {dtype}: cast with astype")
     stored = float32 if dtype is bfloat16 else dtype
     return cast(leaf(np.array(data, stored.storage), stored), dtype)

@@ -103,9 +103,14 @@ def promoted(*dtypes: DType) -> DType:
     return first
 
 
+def number_type(value: bool | float) -> type[Any]:
+    """bool, int or float; numpy's float64 is a float."""
+    return bool if isinstance(value, bool) else int if isinstance(value, int) else float
+
+
 def check_number(value: bool | float, dtype: DType) -> bool | int | float:
     """`value` as an element of `dtype`. Raises TypeError or OverflowError if it is none."""
-    base = bool if isinstance(value, bool) else int if isinstance(value, int) else float
+    base = number_type(value)
     if dtype.kind not in ACCEPTED[base]:
         raise TypeError(f"a Python {base.__name__} does not meet {dtype}: cast with astype")
     if dtype.kind == SIGNED and not -(1 << dtype.bits - 1) <= value < 1 << dtype.bits - 1:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import index as whole
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -105,14 +106,20 @@ def apply(
     A property that is None is absent. Raises VerifyException if the arguments do not fit.
     """
     kinds = (dtypes,) if isinstance(dtypes, DType) else tuple(dtypes)
-    given = tuple((properties or {}).items())
-    present = tuple((k, v) for k, v in given if v is not None)
+    present = tuple((k, _plain(v)) for k, v in (properties or {}).items() if v is not None)
     listed = tuple(arguments)
     types = tuple(_typed(argument) for argument in listed)
     shape = _result_shape(operator, types, present, kinds)
     # Numbers are compared by their text: 0.0, -0.0 and False are three, NaN is one.
     key = (operator, listed, repr(present), kinds, index)
     return _interned(key, Node(operator, listed, present, shape, kinds, index))
+
+
+def _plain(value: Any) -> Any:
+    """A property, with Python's integers for those of numpy and tensors, and tuples for lists."""
+    if isinstance(value, bool | int | float | str | DType):
+        return value
+    return tuple(map(whole, value)) if isinstance(value, Iterable) else whole(value)
 
 
 def tensor_types(shape: Sequence[int], dtypes: Iterable[DType]) -> list[Attribute]:

@@ -64,7 +64,6 @@ def tensordot(
     return reshape(matmul(first, second), (*rows, *columns))
 
 
-@public
 def einsum(equation: str, /, *operands: Tensor) -> Tensor:
     """The sum of products that an equation such as "bik,bkj->bij" says; no axis twice in one operand."""
     inputs, arrow, output = equation.replace(" ", "").partition("->")
@@ -90,3 +89,6 @@ def einsum(equation: str, /, *operands: Tensor) -> Tensor:
     assert product is not None
     full = broadcast_to(product, [extents[letter] for letter in order])
     return call("sum", full, axis=tuple(range(len(output), len(order))), dtype=product.dtype)
+
+
+public(einsum, method=False)

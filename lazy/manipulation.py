@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .data import cast
-from .dtypes import SIGNED, promoted
+from .dtypes import SIGNED, check_number, promoted
 from .expression import Node, apply
 from .functions import Axes, axes_of, public, result, tensor
 from .tensor import METHODS, Number, Tensor
@@ -17,7 +17,7 @@ from .tensor import METHODS, Number, Tensor
 def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
     """The elements in row-major order under another shape, one extent of which may be -1."""
     node = tensor(x, name="reshape")
-    size = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    size = tuple(map(operator.index, shape if isinstance(shape, Sequence) else [shape]))
     return x if size == node.shape else result("view.default", node, size=size)
 
 
@@ -37,11 +37,13 @@ def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
     return x if tuple(shape) == node.shape else result("expand.default", node, size=tuple(shape))
 
 
-@public
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     """Tensors in the shape that they broadcast to."""
     shape = broadcast_shape(*(tensor(x, name="broadcast_arrays").shape for x in arrays))
     return [broadcast_to(x, shape) for x in arrays]
+
+
+public(broadcast_arrays, method=False)
 
 
 def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -97,7 +99,6 @@ def _joined(name: str, arrays: Sequence[Tensor], axis: int, added: int) -> Tenso
     return Tensor.of(apply(aten, [cast_nodes], dtype, {"dim": dim}))
 
 
-@public
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Tensors joined along an axis they have; flattened first if there is none."""
     if axis is None:
@@ -105,10 +106,13 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     return _joined("concat", arrays, axis, 0)
 
 
-@public
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis."""
     return _joined("stack", arrays, axis, 1)
+
+
+for _function in (concat, stack):
+    public(_function, method=False)
 
 
 @public
@@ -120,7 +124,6 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(result("select.int", x.node, dim=dim, index=i) for i in range(x.shape[dim]))
 
 
-@public
 def narrow(x: Tensor, axis: int, start: int, end: int, step: int = 1) -> Tensor:
     """Every step-th position of an axis, from start to before end."""
     return result("slice.Tensor", x.node, dim=axis, start=start, end=end, step=step)
@@ -167,7 +170,8 @@ def pad(x: Tensor, widths: Sequence[tuple[int, int]], value: Number = 0) -> Tens
     if len(widths) != len(tensor(x, name="pad").shape):
         raise ValueError(f"pad takes a pair for each of {x.ndim} axes, not {len(widths)}")
     flat = tuple(width for pair in reversed(widths) for width in pair)
-    return result("constant_pad_nd.default", x.node, pad=flat, value=value)
+    number = check_number(value, x.dtype) if value else 0
+    return result("constant_pad_nd.default", x.node, pad=flat, value=number)
 
 
 @public

@@ -63,34 +63,35 @@ class LazyProgram:
 
 
 _PROGRAMS: OrderedDict[Any, LazyProgram] = OrderedDict()
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
+"""Held while expressions are read and become leaves."""
 
 
 def realize_nodes(outputs: Sequence[Node]) -> None:
     """Compute nodes, all in one program; each becomes a leaf."""
-    wanted = [node for node in dict.fromkeys(outputs) if node.array is None]
-    if not wanted:
-        return
-    program, leaves = program_of(wanted)
-    results = program.executable(*(node.array for node in leaves))
-    for node, array in zip(wanted, results, strict=True):
-        node.settle(array)
+    with _LOCK:
+        wanted = [node for node in dict.fromkeys(outputs) if node.array is None]
+        if not wanted:
+            return
+        program, leaves = program_of(wanted)
+        results = program.executable(*(node.array for node in leaves))
+        for node, array in zip(wanted, results, strict=True):
+            node.settle(array)
 
 
 def program_of(outputs: Sequence[Node]) -> tuple[LazyProgram, list[Node]]:
     """The program that computes nodes, and the leaves whose arrays it takes."""
-    nodes = _in_order(outputs)
-    numbers = {node: i for i, node in enumerate(nodes)}
-    key = (*(_said(node, numbers) for node in nodes), *(numbers[node] for node in outputs))
     with _LOCK:
+        nodes = _in_order(outputs)
+        numbers = {node: i for i, node in enumerate(nodes)}
+        key = (*(_said(node, numbers) for node in nodes), *(numbers[node] for node in outputs))
         if key in _PROGRAMS:
             _PROGRAMS.move_to_end(key)
         else:
             _PROGRAMS[key] = LazyProgram(build_module(nodes, outputs))
             if len(_PROGRAMS) > MAX_PROGRAMS:
                 _PROGRAMS.popitem(last=False)
-        program = _PROGRAMS[key]
-    return program, [node for node in nodes if node.operator == LEAF]
+        return _PROGRAMS[key], [node for node in nodes if node.operator == LEAF]
 
 
 def _in_order(outputs: Sequence[Node]) -> list[Node]:

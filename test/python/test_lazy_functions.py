@@ -89,7 +89,7 @@ def test_reductions(dtype):
         a = array(rng, shape, dtype, special=shape == (3, 5, 2))
         x = Tensor(a)
         for axis in axes:
-            for keep in (False, True):
+            for keep in (False, True) if axis == 1 else (axis is None,):
                 given = {"axis": axis, "keepdims": keep}
                 names = ["any", "all", "count_nonzero"]
                 empty = 0 in (

@@ -1,6 +1,7 @@
 """Lazy tensors: expressions that exist once, what is computed when, what the data are."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -84,6 +85,7 @@ def test_a_structure_is_compiled_once():
     first, second = (Tensor(np.full(3, v, np.float32)) for v in (1.0, 2.0))
     assert (first * 3).program() is (second * 3).program()
     assert (first * 3).program() is not (first * 4).program()
+    assert (first * Tensor(3.0)).program() is (first * Tensor(4.0)).program()
     assert (first * second).program() is not (first * first).program()
 
 
@@ -103,6 +105,14 @@ def test_a_program_takes_and_gives_several_tensors():
     assert total.node.array is not None
     assert product.tolist() == [0.0, 2.0, 6.0]
     assert (total - product).tolist() == [1.0, 1.0, -1.0]
+
+
+def test_threads_may_compute_the_same_expression():
+    x = Tensor(np.arange(4.0))
+    y = [x * 2, x * 2 + 1]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda i: y[i % 2].tolist(), range(8)))
+    assert found == [[0.0, 2.0, 4.0, 6.0], [1.0, 3.0, 5.0, 7.0]] * 4
 
 
 # --------------------------------------------------------------------------- data
@@ -165,12 +175,13 @@ def test_data_that_are_no_tensor_are_refused():
         ("text", "not of 'text'"),
         ([[1], [2, 3]], "not of one length"),
         ([1 + 2j], "complex128"),
+        (2**63, "uint64"),
         ([2**70], "object"),
         (None, "not of None"),
     ):
         with pytest.raises((TypeError, ValueError), match=said):
             Tensor(data)
-    with pytest.raises(TypeError, match="floats, not int32"):
+    with pytest.raises(TypeError, match="Python floats, not int32"):
         Tensor([1.5], "int32")
     with pytest.raises(OverflowError):
         Tensor([300], "int8")
