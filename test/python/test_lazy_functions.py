@@ -53,6 +53,28 @@ def test_element_wise_functions(dtype):
     agree(pairs)
 
 
+@settings(max_examples=20)
+@given(st.data(), SHAPES, st.sampled_from(["bool", "int16", *FLOATS]))
+@quiet
+def test_element_wise_functions_of_views_that_broadcast(data, shape, dtype):
+    rng = np.random.default_rng(6)
+    known = [
+        name
+        for name, (_, kind) in ELEMENTWISE.items()
+        if dtype in KINDS[kind] and "shift" not in name
+    ]
+    pairs = []
+    for name in data.draw(st.lists(st.sampled_from(known), min_size=4, max_size=4)):
+        a = array(rng, shape, dtype)
+        keep = data.draw(st.integers(0, len(shape)))
+        ones = [n if data.draw(st.booleans()) else 1 for n in shape[keep:]]
+        b = array(rng, ones, dtype)
+        x, y = Tensor(a.T).permute_dims(range(a.ndim)[::-1]), xp.flip(Tensor(b))
+        operands, views = ((a,), (x,)) if name in ONE else ((a, np.flip(b)), (x, y))
+        pairs.append((name, getattr(xp, name)(*views), getattr(np, name)(*operands)))
+    agree(pairs)
+
+
 @quiet
 def test_numbers_meet_tensors_in_the_tensor_s_dtype():
     rng = np.random.default_rng(1)
