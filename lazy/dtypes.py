@@ -34,6 +34,9 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)  # a copy is the same
+
 
 SIGNED, FLOATING = "signed integer", "real floating"
 

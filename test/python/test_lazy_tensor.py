@@ -1,6 +1,8 @@
 """Lazy tensors: expressions that exist once, what is computed when, what the data are."""
 
+import copy
 import gc
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -166,6 +168,13 @@ def test_a_tensor_without_axes_is_a_number():
     for act in (lambda: float(x), lambda: bool(x), lambda: [1][Tensor(1.0)], lambda: x.item()):
         with pytest.raises(TypeError):
             act()
+
+
+def test_tensors_can_be_copied_and_pickled():
+    x = Tensor(np.arange(3.0)) * 2
+    for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert (other + x).dtype is xp.float64
+        assert (other + x).tolist() == [0.0, 4.0, 8.0]
 
 
 def test_data_that_are_no_tensor_are_refused():
