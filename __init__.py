@@ -22,9 +22,10 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from .lazy import Tensor
     from .program import Kernel, Program, compile
 
-_LAZY = {"compile": ".program", "Program": ".program", "Kernel": ".program"}
+_LAZY = {"compile": ".program", "Program": ".program", "Kernel": ".program", "Tensor": ".lazy"}
 
 __all__ = [
     "DeploError",
@@ -33,6 +34,7 @@ __all__ = [
     "MismatchError",
     "MissingEnvironmentError",
     "Program",
+    "Tensor",
     "UnsupportedOpError",
     "UsageError",
     "compile",

@@ -9,62 +9,37 @@ program.report()                # decisions, kernels, times
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import torch
-from xdsl.context import Context
-from xdsl.dialects import get_all_dialects as get_xdsl_dialects
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from .analysis.fallbacks import Fallback as EagerCall
-from .analysis.fallbacks import fallbacks, summary
-from .analysis.plan import build_plan
+from .analysis.fallbacks import summary
 from .analysis.sizes import without_size
 from .analysis.targets import TARGETS, Target, get_target
-from .analysis.verify import verify_module
-from .dialects import get_all_dialects
-from .dialects.cuda_printer import cuda_source, kernel_texts
 from .errors import FallbackWarning, MissingEnvironmentError, UsageError
 from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
 from .garbage import fewer_collections
-from .passes.decisions import Decision, recording
-from .passes.llvm.translate import llvm_sources
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
-from .program_cache import Compiled, find, is_used, keep, program_key
+from .program_stages import (
+    Compilation,
+    asked_schedule,
+    compile_module,
+    module_at,
+    text_of,
+)
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
 from .runtime.cuda_graphs import GraphedCalls
-from .runtime.jit import assembly
 from .runtime.plan import Plan
 from .runtime.sizes import EmptySize, Extent
-
-CUDA_STAGES = {
-    "torch": None,
-    "tensor": "torch-to-tensor",
-    "loop": "tensor-to-loop",
-    "tile": "loop-to-tile",
-    "kernel": "tile-to-kernel",
-    "cuda": "kernel-to-cuda",
-}
-"""Stage -> the pipeline segment that reaches it from the stage before."""
-
-CPU_STAGES = {
-    "torch": None,
-    "tensor": "torch-to-tensor",
-    "loop": "tensor-to-loop",
-    "tile": "loop-to-tile",
-    "llvm": "tile-to-llvm",
-    "asm": None,
-}
-"""The same for the CPU. `asm` is the text of what LLVM makes of the kernels on this machine."""
 
 
 @dataclass(frozen=True)
@@ -73,61 +48,6 @@ class Kernel:
 
     name: str
     source: str
-
-
-@dataclass
-class Compilation:
-    """What compiling gave besides the program: decisions and seconds by pass."""
-
-    decisions: list[Decision] = field(default_factory=list[Decision])
-    seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
-
-
-def make_context() -> Context:
-    """An xDSL context that knows every dialect, each loaded when it is first met."""
-    context = Context()
-    for name, factory in {**get_xdsl_dialects(), **get_all_dialects()}.items():
-        context.register_dialect(name, factory)
-    return context
-
-
-def stages_of(target: Target) -> dict[str, str | None]:
-    """The stages a program passes on its way to `target`, with the segment that reaches each."""
-    return CUDA_STAGES if target.is_gpu else CPU_STAGES
-
-
-def asked_schedule(given: str | None) -> str:
-    """The choices that contractions are asked to make: those given, else those of DEPLO_SCHEDULE."""
-    return os.environ.get("DEPLO_SCHEDULE", "") if given is None else given
-
-
-def passes_to(
-    stage: str, target: Target, schedule: str = ""
-) -> list[tuple[str, tuple[ModulePass, ...]]]:
-    """The segments that take Torch IR to `stage`, each with its passes. Raises UsageError."""
-    stages = stages_of(target)
-    if stage not in stages:
-        raise UsageError(
-            f"target {target.name} has no stage '{stage}'; its stages are {', '.join(stages)}"
-        )
-    segments: list[tuple[str, tuple[ModulePass, ...]]] = []
-    for name, segment in stages.items():
-        if segment is not None:
-            segments.append((name, make_pipeline(segment, target.name, schedule)))
-        if name == stage:
-            break
-    return segments
-
-
-def text_of(stage: str, module: ModuleOp) -> str:
-    """The text of a module at a stage: CUDA C++ and assembly have one of their own."""
-    match stage:
-        case "cuda":
-            return cuda_source(module)
-        case "asm":
-            return "".join(map(assembly, llvm_sources(module).values()))
-        case _:
-            return f"{module!s}\n"
 
 
 class Program:
@@ -139,38 +59,10 @@ class Program:
         self.target = target
         self.schedule = asked_schedule(schedule)
         self.compilation = Compilation()
-        self.fallbacks: tuple[EagerCall, ...] = ()
         self._empty: dict[int, Program] = {}
-        start = time.perf_counter()
-        key = program_key(captured.module, target, self.schedule) if is_used() else None
-        compiled = None if key is None else find(key)
-        if compiled is None:
-            compiled = self._compile()
-            if key is not None and not self.fallbacks:  # those name lines, which are not in the key
-                keep(key, compiled)
-        else:
-            self.compilation.seconds.append(("cache", time.perf_counter() - start))
-        self.compilation.decisions = list(compiled.decisions)
+        compiled = compile_module(captured.module, target, self.schedule, self.compilation)
+        self.fallbacks: tuple[EagerCall, ...] = self.compilation.fallbacks
         self.plan = Plan.from_data(compiled.plan)
-
-    def _compile(self) -> Compiled:
-        """Run the passes."""
-        module = self.captured.module.clone()
-        context = make_context()
-        last = list(stages_of(self.target))[-1]
-        with fewer_collections(), recording() as decisions:
-            for _, passes in passes_to(last, self.target, self.schedule):
-                for each in passes:
-                    start = time.perf_counter()
-                    each.apply(context, module)
-                    self.compilation.seconds.append((each.name, time.perf_counter() - start))
-                verify_module(module)
-        self.fallbacks = fallbacks(module)
-        start = time.perf_counter()
-        sources = kernel_texts(module) if self.target.is_gpu else llvm_sources(module)
-        plan = build_plan(module, self.target.name, sources)
-        self.compilation.seconds.append(("translate", time.perf_counter() - start))
-        return Compiled(plan, decisions)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -179,12 +71,7 @@ class Program:
 
     def stage(self, stage: str) -> ModuleOp:
         """The module at a stage: torch, tensor, loop, tile, then kernel and cuda, or llvm."""
-        module = self.captured.module.clone()
-        context = make_context()
-        for _, passes in passes_to(stage, self.target, self.schedule):
-            for each in passes:
-                each.apply(context, module)
-        return module
+        return module_at(stage, self.captured.module, self.target, self.schedule)
 
     def ir(self, stage: str) -> str:
         """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""

@@ -23,7 +23,8 @@ from ..frontend.sources import Program as Source
 from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
-from ..program import Program, asked_schedule, make_context, passes_to, text_of
+from ..program import Program
+from ..program_stages import asked_schedule, make_context, passes_to, text_of
 from .compiling import add_compile_options, capture_source, load, progress
 from .console import write_output
 from .executors import make_checker

@@ -9,7 +9,8 @@ import sys
 from ..analysis.targets import TARGETS, get_target
 from ..errors import UsageError
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
-from ..program import Program, passes_to, stages_of
+from ..program import Program
+from ..program_stages import passes_to, stages_of
 from .compiling import add_compile_options, capture_source, load
 from .console import write_output
 from .explanation import Cost, KernelExplanation, explain, peak, why_not

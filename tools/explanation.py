@@ -17,7 +17,8 @@ from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
 from ..passes.decisions import Decision
-from ..program import Program, make_context, passes_to
+from ..program import Program
+from ..program_stages import make_context, passes_to
 from ..runtime.cuda import CudaProgram
 from ..runtime.nvrtc import Usage
 

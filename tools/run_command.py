@@ -16,7 +16,8 @@ from ..analysis.cost import longest_reduction
 from ..analysis.targets import TARGETS
 from ..errors import MismatchError, counted
 from ..frontend.sources import Program as Source
-from ..program import Program, make_context, passes_to
+from ..program import Program
+from ..program_stages import make_context, passes_to
 from ..runtime.calls import is_random
 from . import bench_command
 from .check_each_pass import PassChecker

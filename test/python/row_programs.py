@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from deplo.analysis.verify import verify_module
 from deplo.passes.pipelines import make_pipeline
-from deplo.program import make_context
+from deplo.program_stages import make_context
 
 ROWS = 5
 

@@ -21,7 +21,7 @@ import deplo
 from deplo.analysis.verify import verify_module
 from deplo.frontend.sources import load_source
 from deplo.passes.pipelines import make_pipeline
-from deplo.program import make_context
+from deplo.program_stages import make_context
 from deplo.tools.check_each_pass import PassChecker
 
 SCHEDULES = {

@@ -3,7 +3,8 @@
 import pytest
 
 from deplo.frontend.sources import Program as Source
-from deplo.program import Program, passes_to
+from deplo.program import Program
+from deplo.program_stages import passes_to
 from deplo.tools.run_command import check_each_pass
 
 INSIDE_NATIVE = (

@@ -12,7 +12,7 @@ from deplo.errors import DeploError, UsageError
 from deplo.interpreter.execute import main_function
 from deplo.passes.llvm.translate import llvm_sources
 from deplo.passes.pipelines import make_pipeline
-from deplo.program import make_context
+from deplo.program_stages import make_context
 from deplo.runtime.cpu import CpuProgram
 from deplo.runtime.plan import Plan
 from deplo.runtime.sizes import Expression, read_extent

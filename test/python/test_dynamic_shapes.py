@@ -16,7 +16,7 @@ from deplo.errors import DeploError, UnsupportedOpError, UsageError
 from deplo.frontend.capture import capture
 from deplo.interpreter import execute
 from deplo.passes.pipelines import make_pipeline
-from deplo.program import make_context
+from deplo.program_stages import make_context
 
 torch.manual_seed(0)
 

@@ -10,7 +10,7 @@ from programs import CORPUS, compiled
 from xdsl.parser import Parser
 
 from deplo.passes.pipelines import make_pipeline
-from deplo.program import make_context
+from deplo.program_stages import make_context
 
 
 @pytest.mark.parametrize("target", ["cpu", "sm_90a"])

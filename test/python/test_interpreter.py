@@ -11,7 +11,7 @@ from deplo.interpreter import ProgramError, compare, execute, random_inputs, rou
 from deplo.interpreter import loop as loop_machine
 from deplo.interpreter.numpy_types import convert, float_to_integer
 from deplo.passes.kernel.materialize_tile import MaterializeTilePass
-from deplo.program import make_context
+from deplo.program_stages import make_context
 
 
 def run(text: str, *inputs: np.ndarray) -> list[np.ndarray]:

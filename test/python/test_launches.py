@@ -10,7 +10,7 @@ from test_mutants import CAUGHT, MUTANTS, check, mutated_pass
 from deplo.interpreter import History, NotExecutable, ProgramError, execute, launches, random_inputs
 from deplo.passes.kernel.lower_to_cuda import LowerToCudaPass
 from deplo.passes.kernel.materialize_tile import MaterializeTilePass
-from deplo.program import make_context
+from deplo.program_stages import make_context
 
 BLOCKS, THREADS = 8, 4
 X = np.arange(BLOCKS * THREADS, dtype=np.float32)

@@ -23,7 +23,7 @@ FOREIGN = {
     "transformers": {"frontend", "tools"},
     "xdsl": {
         *("dialects", "analysis", "passes", "interpreter"),
-        *("frontend", "tools", "program", "program_cache", "universe"),
+        *("frontend", "lazy", "tools", "program", "program_cache", "program_stages", "universe"),
     },
     "llvmlite": {"runtime", "passes", "tools"},
     "cuda": {"runtime", "tools"},

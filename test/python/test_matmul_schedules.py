@@ -17,7 +17,7 @@ from deplo.errors import UsageError
 from deplo.passes.decisions import recording
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.schedule import SchedulePass
-from deplo.program import make_context
+from deplo.program_stages import make_context
 
 SIZES = (1, 7, 31, 64, 100, 129)
 

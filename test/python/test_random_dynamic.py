@@ -22,7 +22,7 @@ from deplo.frontend.capture import Captured, capture
 from deplo.interpreter import ProgramError, execute
 from deplo.interpreter.execute import main_function
 from deplo.passes.pipelines import make_pipeline
-from deplo.program import make_context
+from deplo.program_stages import make_context
 
 REFUSED = (
     "this program was captured for sizes with these properties only:"

@@ -34,7 +34,7 @@ from deplo.dialects.tensor_ir import (
 )
 from deplo.interpreter import numpy_dtype
 from deplo.passes.pipelines import make_pipeline
-from deplo.program import make_context
+from deplo.program_stages import make_context
 from deplo.tools.check_each_pass import PassChecker
 
 EXTENTS = [0, 1, 2, 3, 5, 7]

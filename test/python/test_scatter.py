@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import deplo
 from deplo.interpreter import execute
 from deplo.passes.tensor_ir.expand_scatter import ExpandScatterPass
-from deplo.program import make_context
+from deplo.program_stages import make_context
 from deplo.tools.located_parser import LocatedParser
 
 NAN = float("nan")

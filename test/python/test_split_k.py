@@ -15,7 +15,7 @@ from deplo.dialects.cuda import AtomicAddOp
 from deplo.frontend.sources import Program as Source
 from deplo.passes.decisions import Decision, recording
 from deplo.passes.tile.split_matmul_k import SplitMatmulKPass
-from deplo.program import make_context, passes_to
+from deplo.program_stages import make_context, passes_to
 from deplo.tools.check_each_pass import PassChecker
 from deplo.tools.executors import make_checker
 

@@ -28,7 +28,7 @@ from deplo.dialects.torch_base import (
     argument_attr,
 )
 from deplo.dialects.torch_ops import TORCH_OPS
-from deplo.program import make_context
+from deplo.program_stages import make_context
 
 TENSOR = TensorType(f32, (2, 3))
 

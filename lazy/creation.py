@@ -1,0 +1,158 @@
+"""Tensors out of nothing but numbers, and out of data."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .data import full as full_node
+from .data import node_of
+from .dtypes import FLOATING, PYTHON_DEFAULTS, as_dtype, bool_, float32, int64, number_type
+from .expression import apply
+from .functions import on_cpu, public, result, tensor
+from .manipulation import broadcast_arrays, reshape
+from .tensor import Number, Tensor
+
+
+def asarray(
+    obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None
+) -> Tensor:
+    """A tensor of data."""
+    on_cpu(device)
+    return Tensor(obj, dtype) if isinstance(obj, Tensor) else Tensor.of(node_of(obj, dtype, copy))
+
+
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor of the memory of an array that speaks DLPack."""
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack: a {type(x).__name__} does not speak DLPack")
+    return asarray(x, device=device, copy=copy)
+
+
+def full(
+    shape: int | Sequence[int], fill_value: Number, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """A tensor that is `fill_value` everywhere."""
+    on_cpu(device)
+    extents = tuple(map(operator.index, shape if isinstance(shape, Sequence) else [shape]))
+    if min(extents, default=0) < 0:
+        raise ValueError(f"full: a shape has no negative extents, got {list(extents)}")
+    chosen = PYTHON_DEFAULTS[number_type(fill_value)] if dtype is None else as_dtype(dtype)
+    value = bool(fill_value) if chosen is bool_ and fill_value in (0, 1) else fill_value
+    return Tensor.of(full_node(extents, value, chosen))
+
+
+def _filled(name: str, value: int) -> None:
+    def of_shape(
+        shape: int | Sequence[int], *, dtype: Any = None, device: str | None = None
+    ) -> Tensor:
+        return full(shape, value, dtype=float32 if dtype is None else dtype, device=device)
+
+    def like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+        node = tensor(x, name=f"{name}_like")
+        chosen = node.dtype if dtype is None else dtype
+        return full(node.shape, value, dtype=chosen, device=device)
+
+    of_shape.__doc__ = like.__doc__ = f"A tensor that is {value} everywhere."
+    public(of_shape, name, method=False)
+    public(like, f"{name}_like", method=False)
+
+
+for _name, _value in {"zeros": 0, "ones": 1, "empty": 0}.items():
+    _filled(_name, _value)
+
+
+def full_like(
+    x: Tensor, /, fill_value: Number, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """A tensor of the shape of another that is `fill_value` everywhere."""
+    chosen = tensor(x, name="full_like").dtype if dtype is None else dtype
+    return full(x.shape, fill_value, dtype=chosen, device=device)
+
+
+def arange(
+    start: Number,
+    /,
+    stop: Number | None = None,
+    step: Number = 1,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+) -> Tensor:
+    """The numbers from start (0 where it is alone), by step, before stop."""
+    on_cpu(device)
+    first, end = (0, start) if stop is None else (start, stop)
+    whole = all(isinstance(number, int) for number in (first, end, step))
+    chosen = (int64 if whole else float32) if dtype is None else as_dtype(dtype)
+    properties = {"start": first, "end": end, "step": step, "dtype": chosen}
+    return Tensor.of(apply("arange.start_step", [], chosen, properties))
+
+
+def linspace(
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """`num` numbers evenly from start to stop, computed in float64."""
+    on_cpu(device)
+    chosen = float32 if dtype is None else as_dtype(dtype)
+    if chosen.kind != FLOATING:
+        raise TypeError(f"linspace gives floats, not {chosen}")
+    exact = node_of(np.linspace(start, stop, num, endpoint=endpoint))
+    return Tensor.of(node_of(exact.array, chosen))
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+    device: str | None = None,
+) -> Tensor:
+    """1 on the k-th diagonal, 0 elsewhere."""
+    columns = arange(n_rows if n_cols is None else n_cols, device=device)
+    rows = reshape(arange(n_rows), (n_rows, 1))
+    return Tensor(columns - rows == k, float32 if dtype is None else dtype)
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """Each 1-d tensor along an axis of its own, broadcast over those of the others."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        order[:2] = [1, 0]
+    shapes = [[-1 if axis == i else 1 for axis in range(len(arrays))] for i in order]
+    return broadcast_arrays(*(reshape(x, s) for x, s in zip(arrays, shapes, strict=True)))
+
+
+for _function in (asarray, from_dlpack, full, full_like, arange, linspace, eye, meshgrid):
+    public(_function, method=False)
+
+
+@public
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The part on and below the k-th diagonal, 0 above it."""
+    return result("tril.default", _matrix(x, "tril").node, diagonal=k)
+
+
+@public
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The part on and above the k-th diagonal, 0 below it."""
+    return result("triu.default", _matrix(x, "triu").node, diagonal=k)
+
+
+def _matrix(x: Tensor, name: str) -> Tensor:
+    if len(tensor(x, name=name).shape) < 2:
+        raise ValueError(f"{name} takes matrices, not a tensor of {x.ndim} axes")
+    return x

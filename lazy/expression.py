@@ -1,0 +1,182 @@
+"""Expressions: nodes of operations of Torch IR, each of which exists once.
+
+    add.Tensor(leaf, full.default(size=(), fill_value=2.0))
+
+A node is an operator's ATen name, its tensors, its other arguments and which of its results is meant. Two
+expressions that say the same are the same object, as long as somebody holds it. Shapes come from the dialect.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import index as whole
+from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, SSAValue
+
+from ..dialects.torch import OPS_BY_ATEN
+from ..dialects.torch_base import TorchOp, argument_attr
+from ..dialects.torch_syntax import TensorArgument
+from .dtypes import DType
+
+Argument: TypeAlias = "Node | tuple[Node, ...] | None"
+"""A tensor argument of an operator: one, several, or an optional one that is absent."""
+
+Properties: TypeAlias = tuple[tuple[str, Any], ...]
+
+LEAF = "leaf"
+"""The operator of what is not computed: it has an array."""
+
+
+class Node:
+    """An expression. Once it was computed it is a leaf: it has an array, and no tensors it came from."""
+
+    __slots__ = (
+        *("__weakref__", "arguments", "array", "dtype", "dtypes"),
+        *("index", "key", "operator", "properties", "shape"),
+    )
+
+    def __init__(
+        self,
+        operator: str,
+        arguments: tuple[Argument, ...],
+        properties: Properties,
+        shape: tuple[int, ...],
+        dtypes: tuple[DType, ...],
+        index: int = 0,
+        array: np.ndarray[Any, Any] | None = None,
+    ):
+        self.operator = operator
+        self.arguments = arguments
+        self.properties = properties
+        self.shape = shape
+        self.dtypes = dtypes
+        self.dtype = dtypes[index]
+        self.index = index
+        self.array = array
+        self.key: Any = None
+
+    @property
+    def sources(self) -> Iterator[Node]:
+        """The nodes it is computed from."""
+        for argument in self.arguments:
+            if isinstance(argument, Node):
+                yield argument
+            elif argument is not None:
+                yield from argument
+
+    def settle(self, array: np.ndarray[Any, Any]) -> None:
+        """Make it a leaf. What it came from may go, so whoever says the same again computes it again."""
+        with _LOCK:
+            _NODES.pop(self.key, None)
+        self.operator, self.arguments, self.properties = LEAF, (), ()
+        self.dtypes, self.index, self.array = (self.dtype,), 0, array
+
+
+_NODES: WeakValueDictionary[Any, Node] = WeakValueDictionary()
+_LOCK = threading.Lock()
+
+
+def _interned(key: Any, made: Node) -> Node:
+    made.key = key
+    with _LOCK:
+        return _NODES.setdefault(key, made)
+
+
+def leaf(array: np.ndarray[Any, Any], dtype: DType) -> Node:
+    """The node of an array; that of the same memory, read the same way, is the same."""
+    key = (LEAF, array.ctypes.data, array.shape, array.strides, dtype)
+    return _interned(key, Node(LEAF, (), (), array.shape, (dtype,), array=array))
+
+
+def apply(
+    operator: str,
+    arguments: Sequence[Argument],
+    dtypes: DType | Sequence[DType],
+    properties: Mapping[str, Any] | None = None,
+    index: int = 0,
+) -> Node:
+    """The node of result `index` of an operator, whose results have these dtypes and one shape.
+
+    A property that is None is absent. Raises VerifyException if the arguments do not fit.
+    """
+    kinds = (dtypes,) if isinstance(dtypes, DType) else tuple(dtypes)
+    present = tuple((k, _plain(v)) for k, v in (properties or {}).items() if v is not None)
+    listed = tuple(arguments)
+    types = tuple(_typed(argument) for argument in listed)
+    shape = _result_shape(operator, types, present, kinds)
+    # Numbers are compared by their text: 0.0, -0.0 and False are three, NaN is one.
+    key = (operator, listed, repr(present), kinds, index)
+    return _interned(key, Node(operator, listed, present, shape, kinds, index))
+
+
+def _plain(value: Any) -> Any:
+    """A property, with Python's integers for those of numpy and tensors, and tuples for lists."""
+    if isinstance(value, bool | int | float | str | DType):
+        return value
+    return tuple(map(whole, value)) if isinstance(value, Iterable) else whole(value)
+
+
+def tensor_types(shape: Sequence[int], dtypes: Iterable[DType]) -> list[Attribute]:
+    """The types of an operator's results."""
+    return [TensorType(dtype.element, list(shape)) for dtype in dtypes]
+
+
+def make_op(
+    operator: str,
+    tensors: Sequence[TensorArgument],
+    properties: Properties,
+    result_types: Sequence[Attribute],
+) -> TorchOp:
+    """The operation of Torch IR."""
+    attributes = {
+        name: value.element if isinstance(value, DType) else argument_attr(value)
+        for name, value in properties
+    }
+    return OPS_BY_ATEN[operator].build_op(tensors, attributes, result_types)
+
+
+class _Type(NamedTuple):
+    """What of a tensor decides the shape of what is computed from it."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+def _typed(argument: Argument) -> _Type | tuple[_Type, ...] | None:
+    if isinstance(argument, tuple):
+        return tuple(_Type(node.shape, node.dtype) for node in argument)
+    return None if argument is None else _Type(argument.shape, argument.dtype)
+
+
+@lru_cache(4096)
+def _result_shape(
+    operator: str,
+    types: Sequence[_Type | tuple[_Type, ...] | None],
+    properties: Properties,
+    dtypes: tuple[DType, ...],
+) -> tuple[int, ...]:
+    """The shape that the dialect gives an operator's first result."""
+    block = Block()
+
+    def value(type: _Type) -> SSAValue:
+        (of_tensor,) = tensor_types(type.shape, [type.dtype])
+        return block.insert_arg(of_tensor, len(block.args))
+
+    def argument(type: _Type | tuple[_Type, ...] | None) -> TensorArgument:
+        if type is None or isinstance(type, _Type):
+            return type and value(type)
+        return [value(each) for each in type]
+
+    tensors = list(map(argument, types))
+    # Sorts check the second result by the shape of what they sort, which both have.
+    like = next((type.shape for type in types if isinstance(type, _Type)), ())
+    op = make_op(operator, tensors, properties, tensor_types(like, dtypes))
+    shape = op.result_shape()
+    assert shape is not None
+    return tuple(extent for extent in shape if isinstance(extent, int))
