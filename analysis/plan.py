@@ -22,7 +22,8 @@ Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}`
 
 A kernel that gets tensor maps has `{"tensor_map": 0}` among its arguments, and the plan says under
 `tensor_maps` what each describes: `{"of": {"argument": 0}, "box": [16, 64], "swizzle": 0}`. One whose launch
-must ask for shared memory says how much: `"shared_bytes": 65536`.
+must ask for shared memory says how much: `"shared_bytes": 65536`. One that computes indices in 32 bits gets its
+sizes so: `"size_bits": 32`; else they have 64.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     UnitAttr,
+    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.traits import SymbolOpInterface, SymbolTable
@@ -266,6 +268,7 @@ def _kernel(module: ModuleOp, name: str, sources: Mapping[str, str]) -> dict[str
     if isinstance(attribute, ArrayAttr):
         messages = [m.data for m in cast(ArrayAttr[StringAttr], attribute)]
     shared = function.launch_shared_bytes if isinstance(function, cuda.FuncOp) else 0
+    narrow = isinstance(function, cuda.FuncOp) and function.sizes and function.index_type == i32
     return {
         "name": name,
         "source": sources[name],
@@ -273,6 +276,7 @@ def _kernel(module: ModuleOp, name: str, sources: Mapping[str, str]) -> dict[str
         "flops": None,
         "bytes": None,
         **({"shared_bytes": shared} if shared else {}),
+        **({"size_bits": 32} if narrow else {}),
     }
 
 

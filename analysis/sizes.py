@@ -58,6 +58,14 @@ def sizes_of(main: func.FuncOp) -> Sequence[SizeAttr]:
     return [SizeAttr(f"s{i}") for i in range(max(symbols, default=-1) + 1)]
 
 
+def size_limits(module: ModuleOp, user: Operation) -> list[tuple[int, int]]:
+    """Smallest and largest value of the symbols that `user` depends on, and of those before them."""
+    mains = [o for o in module.ops if isinstance(o, func.FuncOp) and o.sym_name.data == "main"]
+    said = [size for main in mains for size in sizes_of(main)]
+    said += [SizeAttr(f"s{i}") for i in range(len(said), max(symbols_used(user), default=-1) + 1)]
+    return [(size.least, size.largest) for size in said]
+
+
 POSITIVE = "sym.positive"
 """The attribute of `@main` that lists extents, each a `#sym.extent`, which must be at least 1."""
 

@@ -199,7 +199,7 @@ class CudaPrinter(BasePrinter):
         self.names, self.taken = {}, {op.sym_name.data, self.shared, *called, *sizes}
         self.index_type = self.type(op.index_type)
         parameters = [f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args]
-        arguments = ",\n    ".join([*parameters, *(f"const long long {s}" for s in sizes)])
+        arguments = ",\n    ".join([*parameters, *(f"const {self.index_type} {s}" for s in sizes)])
         threads = op.threads.value.data
         if any(isinstance(a.type, TensorMapType) for a in op.body.block.args):
             self.print_string(_TENSOR_MAP)

@@ -1,6 +1,7 @@
 """What is proven about the values of index expressions.
 
-Two kinds of proof. `bounds` is interval arithmetic in numbers, where a size counts as 1 or more.
+Two kinds of proof. `bounds` is interval arithmetic in numbers, where a size counts as 1 or more, or as what
+`symbols_within` says.
 `proven_nonnegative` knows sizes as sizes: it puts each dim at the end of its range that makes the
 expression smallest, writes each symbol as `1 + t` with `t >= 0`, and looks at the signs:
 
@@ -11,7 +12,9 @@ A symbol counts as at least 1: a program is refused at the call if one of its si
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeAlias
 
 from xdsl.ir.affine import (
@@ -38,7 +41,19 @@ _FAR = 1 << 61
 """A bound this far from 0 stands for none."""
 
 SYMBOL_RANGE: tuple[int, int] = (1, UNKNOWN[1])
-"""The range of a size, in numbers."""
+"""The range of a size that nothing is said of, in numbers."""
+
+_LIMITS: ContextVar[Sequence[tuple[int, int]]] = ContextVar("limits of symbols", default=())
+
+
+@contextmanager
+def symbols_within(limits: Sequence[tuple[int, int]]) -> Generator[None]:
+    """Let `bounds` reckon with symbol `i` in `limits[i]`."""
+    token = _LIMITS.set(limits)
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
 
 
 def is_bounded(low: int, high: int) -> bool:
@@ -53,8 +68,9 @@ def bounds(expr: AffineExpr, ranges: Sequence[Range]) -> tuple[int, int]:
             return value, value
         case AffineDimExpr(position=position):
             return numbers(ranges[position])
-        case AffineSymExpr():
-            return SYMBOL_RANGE
+        case AffineSymExpr(position=position):
+            limits = _LIMITS.get()
+            return limits[position] if position < len(limits) else SYMBOL_RANGE
         case AffineBinaryOpExpr(kind=kind, lhs=lhs, rhs=rhs):
             low, high = bounds(lhs, ranges)
             if not isinstance(rhs, AffineConstantExpr):

@@ -41,7 +41,7 @@ class CudaProgram:
         self._stages = stages_of(plan)
         cubins = compile_all([k.source for k in plan.kernels], plan.target)
         self._cubins = {k.name: cubin for k, cubin in zip(plan.kernels, cubins, strict=True)}
-        self._shared = {k.name: k.shared_bytes for k in plan.kernels}
+        self._kernels = {k.name: k for k in plan.kernels}
         self._functions: dict[tuple[int, str], Any] = {}
         self._descriptors: dict[tuple[int, Description], Any] = {}
 
@@ -110,18 +110,19 @@ class CudaProgram:
             return
         if blocks > MAX_BLOCKS:
             raise DeploError(f"@{step.kernel}: {blocks} blocks exceed the GPU's {MAX_BLOCKS}")
-        key = (device, step.kernel)
+        key, kernel = (device, step.kernel), self._kernels[step.kernel]
         if key not in self._functions:
-            shared = self._shared[step.kernel]
-            self._functions[key] = _load(step.kernel, self._cubins[step.kernel], shared)
+            cubin = self._cubins[step.kernel]
+            self._functions[key] = _load(step.kernel, cubin, kernel.shared_bytes)
         passed = [self._passed(plan, ref, pointers) for ref in step.arguments]
         values = (*(value for value, _ in passed), *step.sizes)
-        types = (*(type for _, type in passed), *(ctypes.c_longlong for _ in step.sizes))
+        size = ctypes.c_int if kernel.size_bits == 32 else ctypes.c_longlong
+        types = (*(type for _, type in passed), *[size] * len(step.sizes))
         launched = _driver().cuLaunchKernel(
             self._functions[key],
             *(blocks, 1, 1),
             *(step.threads, 1, 1),
-            self._shared[step.kernel],
+            kernel.shared_bytes,
             stream,
             (values, types),
             0,

@@ -149,6 +149,8 @@ class Kernel:
     messages: tuple[str, ...]
     shared_bytes: int = 0
     """Shared memory that a launch asks for, above what the source declares."""
+    size_bits: int = 64
+    """Width of the sizes that it takes."""
 
 
 @dataclass(frozen=True)
@@ -260,14 +262,17 @@ def _read(data: Mapping[str, Any]) -> Plan:
         steps=tuple(map(_step, data["steps"])),
         results=_refs(data["results"]),
         arena_bytes=data["arena_bytes"],
-        kernels=tuple(
-            Kernel(k["name"], k["source"], tuple(k["messages"]), int(k.get("shared_bytes", 0)))
-            for k in data["kernels"]
-        ),
+        kernels=tuple(map(_kernel, data["kernels"])),
         sizes=sizes,
         positive=tuple(e for e in map(read_extent, data["positive"]) if isinstance(e, Expression)),
         tensor_maps=tuple(map(_tensor_map, data.get("tensor_maps", ()))),
     )
+
+
+def _kernel(data: Mapping[str, Any]) -> Kernel:
+    messages = tuple(data["messages"])
+    more = {key: int(data[key]) for key in ("shared_bytes", "size_bits") if key in data}
+    return Kernel(data["name"], data["source"], messages, **more)
 
 
 def _tensor_map(data: Mapping[str, Any]) -> TensorMap:

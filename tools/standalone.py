@@ -23,7 +23,7 @@ from ..errors import UsageError
 from ..frontend.capture import Argument, Captured
 from ..frontend.sources import Program as Source
 from ..program import Program
-from ..runtime.plan import ITEM_BYTES, Array, Plan, Ref, Step
+from ..runtime.plan import ITEM_BYTES, Array, Kernel, Plan, Ref, Step
 from ..runtime.sizes import static
 from ..runtime.tensor_maps import describe
 from .judge import error_bound, float64_reference
@@ -166,8 +166,8 @@ def write_source(
         body.append(f"    char *buffer_{i} = {where};  // {buffer.array}")
     body += [_tensor_map(plan, i) for i in range(len(plan.tensor_maps))]
     body += ["    for (int round = 0; round <= ROUNDS; ++round) {"]
-    shared = {kernel.name: kernel.shared_bytes for kernel in plan.kernels}
-    body += [_launch(step, shared[step.kernel]) for step in plan.launches]
+    kernels = {kernel.name: kernel for kernel in plan.kernels}
+    body += [_launch(step, kernels[step.kernel]) for step in plan.launches]
     body += ["    }", '    check(cudaDeviceSynchronize(), "running the kernels");', "    report();"]
     body += [
         _comparison(i, ref, plan, value)
@@ -237,16 +237,17 @@ def _tensor_map(plan: Plan, index: int) -> str:
     )
 
 
-def _launch(step: Step, shared_bytes: int) -> str:
+def _launch(step: Step, kernel: Kernel) -> str:
     passed = [f"&{_name(ref)}" for ref in step.arguments]
-    sizes = [f"long long size_{i} = {static(size)}; " for i, size in enumerate(step.sizes)]
+    type = "int" if kernel.size_bits == 32 else "long long"
+    sizes = [f"{type} size_{i} = {static(size)}; " for i, size in enumerate(step.sizes)]
     passed += [f"&size_{i}" for i in range(len(step.sizes))]
     if not static(step.blocks):
         return f"        // {step.kernel} has no block to run"
     return (
         f"        {{ {''.join(sizes)}void *passed[] = {{{', '.join(passed)}}}; "
         f'launch("{step.kernel}", (const void *){step.kernel}, {static(step.blocks)}, {step.threads}, '
-        f"{shared_bytes}, passed, round); }}"
+        f"{kernel.shared_bytes}, passed, round); }}"
     )
 
 

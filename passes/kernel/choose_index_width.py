@@ -6,7 +6,8 @@ becomes
 
 The proof takes each index expression as C++ will compute it, with every part of it in any order, over the
 whole range of its counters, whatever conditions it stands under: each part, each extent of the kernel's
-buffers in elements, and the launch itself must be below 2^31. What is not proven is computed in 64 bits.
+buffers in elements, and the launch itself must be below 2^31. A dynamic size is what `@main` allows it to be.
+What is not proven is computed in 64 bits.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import bounds, operand_ranges, simplify
+from ...analysis.sizes import size_limits
 from ...dialects import kernel, loop
+from ...dialects.index_ranges import symbols_within
 from ...dialects.kernel_atomic import AtomicAddBase
 from ...dialects.kernel_vector import VectorLoadBase, VectorStoreBase
 from ...dialects.mbarriers import BarrierNumberOp, BarrierWaitOp, BulkCopyBase
@@ -119,7 +122,8 @@ class ChooseIndexWidthPass(ModulePass):
                 reason = f"indices are {function.index_type} already"
                 record(self.name, name, False, reason, function)
                 continue
-            large = next((where for most, where in _numbers(function) if most >= LIMIT), None)
+            with symbols_within(size_limits(op, function)):
+                large = next((where for most, where in _numbers(function) if most >= LIMIT), None)
             function.index_type = i32 if large is None else i64
             reason = "every index is below 2^31"
             if large is not None:

@@ -59,7 +59,7 @@ kernel.func @part(%x: memref<65536xf32>, %y: memref<65536xf32>) blocks(65536) th
 // CHECK-SAME:    index(i64)
 // REMARK: remark: choose-index-width: grid: declined: the grid may reach 2^31, so indices have 64 bits
 // REMARK: remark: choose-index-width: data: declined: an index of x may reach 2^31, so indices have 64 bits
-// REMARK: remark: choose-index-width: dynamic: declined: the grid may reach 2^31, so indices have 64 bits
+// REMARK: remark: choose-index-width: dynamic: declined: the size of x may reach 2^31, so indices have 64 bits
 kernel.func @grid(%y: memref<8xf32>) blocks(2147483648) threads(1) {
   %i = kernel.block_id
   %z = arith.constant 0.0 : f32
@@ -82,4 +82,42 @@ kernel.func @dynamic(%x: memref<?x8xf32, #sym.extents<s0>>) blocks(s0) threads(1
 // REMARK: remark: choose-index-width: main: declined: there is no kernel.func
 func.func @main() {
   func.return
+}
+
+// -----
+
+// A dynamic size counts as what @main allows: 4096 rows fit, 2^28 rows of 8 do not. With 32 bits the size
+// itself has as many.
+// CHECK-LABEL: kernel.func @rows
+// CHECK-SAME:    index(i32)
+// CPP-LABEL: rows(
+// CPP:         const int s0)
+// CHECK-LABEL: kernel.func @tail
+// CHECK-SAME:    index(i32)
+// CHECK-LABEL: kernel.func @many
+// CHECK-SAME:    index(i64)
+// CPP-LABEL: many(
+// CPP:         const long long s1)
+// REMARK: remark: choose-index-width: rows: every index is below 2^31
+// REMARK: remark: choose-index-width: many: declined: the size of x may reach 2^31, so indices have 64 bits
+func.func @main(%x: memref<?x8xf32, #sym.extents<s0>>, %y: memref<?x8xf32, #sym.extents<s1>>) attributes {sym.sizes = [#sym.size<"rows", 1, 4096>, #sym.size<"more", 1, 268435456>]} {
+  kernel.launch @rows(%x) blocks(s0) threads(1) : memref<?x8xf32, #sym.extents<s0>>
+  kernel.launch @tail(%x) blocks(s0) threads(1) : memref<?x8xf32, #sym.extents<s0>>
+  kernel.launch @many(%y) blocks(s1) threads(1) : memref<?x8xf32, #sym.extents<s1>>
+  func.return
+}
+kernel.func @rows(%x: memref<?x8xf32, #sym.extents<s0>>) blocks(s0) threads(1) {
+  %i = kernel.block_id
+  %z = arith.constant 0.0 : f32
+  loop.store %z, %x[%i, 0] : memref<?x8xf32, #sym.extents<s0>>
+}
+kernel.func @tail(%x: memref<?x8xf32, #sym.extents<s0>>) blocks(s0) threads(1) {
+  %i = kernel.block_id
+  %z = arith.constant 0.0 : f32
+  loop.store %z, %x[s0 - 1 - %i, 7] : memref<?x8xf32, #sym.extents<s0>>
+}
+kernel.func @many(%x: memref<?x8xf32, #sym.extents<s1>>) blocks(s1) threads(1) {
+  %i = kernel.block_id
+  %z = arith.constant 0.0 : f32
+  loop.store %z, %x[%i, 0] : memref<?x8xf32, #sym.extents<s1>>
 }
