@@ -22,8 +22,8 @@ Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}`
 
 A kernel that gets tensor maps has `{"tensor_map": 0}` among its arguments, and the plan says under
 `tensor_maps` what each describes: `{"of": {"argument": 0}, "box": [16, 64], "swizzle": 0}`. One whose launch
-must ask for shared memory says how much: `"shared_bytes": 65536`. One that computes indices in 32 bits gets its
-sizes so: `"size_bits": 32`; else they have 64.
+must ask for shared memory says how much: `"shared_bytes": 65536`. One that computes indices in 32 bits gets
+its sizes so: `"size_bits": 32`; else they have 64.
 """
 
 from __future__ import annotations
