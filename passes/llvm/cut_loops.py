@@ -35,6 +35,7 @@ from ...analysis.conditions import Linear, linear
 from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import normalize_operands
 from ...dialects.loop import IndexOp, TestOp
+from ...errors import counted
 from ..decisions import record
 from ..replacing import decide
 from .interchange_columns import constant_of
@@ -162,5 +163,5 @@ class CutLoopsPass(ModulePass):
                     count += 1
                 else:
                     reasons[at] = None
-            said = f"{count} loops" if count else "; ".join(reasons) or "there is no loop"
+            said = counted(count, "loop") if count else "; ".join(reasons) or "there is no loop"
             record(self.name, function.sym_name.data, count > 0, said, function)

@@ -21,7 +21,8 @@ becomes
     scf.for %j = ... { %s = loop.load %kept[%j]  loop.store %s, %y[%j] }
 
 So memory is read in the order in which it lies, the innermost loop is one that LLVM makes vectors of, and the
-sums so far are in the first-level cache. Rows are folded in order, sums of floats eight at once.
+sums so far are in the first-level cache. Rows are folded in order, sums of floats eight at once. A sweep that
+stores, as of a softmax down columns, goes row by row as well.
 
 Declined are loops over columns that reduce nothing, those whose reductions walk along memory themselves, and
 those with anything but arithmetic, loads, stores and such reductions in them.
@@ -44,6 +45,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.columns import walks_columns
 from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
+from ...errors import counted
 from ..decisions import record
 
 ROWS = 8
@@ -68,11 +70,14 @@ def _reason(loop: scf.ForOp) -> str | None:
         return "the number of columns is not known"
     block = loop.body.block
     sweeps = [op for op in block.walk() if isinstance(op, scf.ForOp)]
-    if not sweeps:
+    if not any(sweep.res for sweep in sweeps):
         return "nothing is reduced"
+    stored = {op.memref for op in block.walk() if isinstance(op, StoreOp)}
+    if any(isinstance(op, LoadOp) and op.memref in stored for op in block.walk()):
+        return "it reads what it stores"
     for sweep in sweeps:
-        if not sweep.res or (constant_of(sweep.lb), constant_of(sweep.step)) != (0, 1):
-            return "a sweep stores"
+        if (constant_of(sweep.lb), constant_of(sweep.step)) != (0, 1):
+            return "a sweep does not go row by row"
         if not isinstance(sweep.parent_op(), scf.ForOp):
             return "a sweep is in a branch"
         if sweep.ub.owner in list(block.walk()):
@@ -207,13 +212,13 @@ class _Interchange:
             inner.insert(scf.YieldOp())
             return
         rest = zero
-        if rows is None or rows >= ROWS:
+        if sweep.res and (rows is None or rows >= ROWS):
             groups = builder.insert(IndexOp(DIMENSION // ROWS, [sweep.ub])).result
             inner, counter = _enter(builder, zero, groups, one, block.args[0].name_hint)
             self._rows(inner, block, [DIMENSION * ROWS + n for n in range(ROWS)], counter)
             if rows is None or rows % ROWS:
                 rest = builder.insert(IndexOp(DIMENSION * ROWS, [groups])).result
-        if rows is None or rows % ROWS:
+        if not sweep.res or rows is None or rows % ROWS:
             inner, counter = _enter(builder, rest, sweep.ub, one, block.args[0].name_hint)
             self._rows(inner, block, [DIMENSION], counter)
 
@@ -345,5 +350,5 @@ class InterchangeColumnsPass(ModulePass):
                 count += reason is None
                 if reason is not None:
                     reasons[reason] = None
-            said = f"{count} loops" if count else "; ".join(reasons) or "there is no loop"
+            said = counted(count, "loop") if count else "; ".join(reasons) or "there is no loop"
             record(self.name, function.sym_name.data, count > 0, said, function)

@@ -29,6 +29,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...errors import counted
 from ..decisions import record
 
 MOST_STEPS = 8
@@ -102,5 +103,5 @@ class UnrollWindowsPass(ModulePass):
                     count += 1
                 else:
                     reasons[reason] = None
-            said = f"{count} loops" if count else "; ".join(reasons) or "nothing is reduced"
+            said = counted(count, "loop") if count else "; ".join(reasons) or "nothing is reduced"
             record(self.name, function.sym_name.data, count > 0, said, function)

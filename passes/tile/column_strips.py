@@ -32,7 +32,7 @@ def column_strip(launch: LaunchOp) -> int | None:
     others = CombineOp | StageOp | CheckedIndexOp | AssertOp
     if not launch.axes or any(isinstance(op, others) for op in launch.walk()):
         return None
-    if not sweeps or any(not op.res for op in launch.walk() if isinstance(op, ForOp)):
+    if not any(sweep.res for sweep in sweeps):
         return None
     extents, column = [axis.extent.data for axis in launch.axes], block.args[-1]
     extent = extents[-1]

@@ -2,7 +2,7 @@
 // RUN: deplo-opt %s -p cut-loops --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // The maximum of what is not masked, up to whole vectors; behind the place only the other branch is left.
-// REMARK: remark: cut-loops: k_below: 1 loops
+// REMARK: remark: cut-loops: k_below: 1 loop
 // CHECK-LABEL: @k_below
 // CHECK:         [[WHOLE:%.*]] = loop.index[(%i + 64) floordiv 64 * 64]
 // CHECK-NEXT:    [[LEAST:%.*]] = arith.minsi [[WHOLE]], %c200 : index
@@ -40,7 +40,7 @@ func.func @k_below(%x: memref<200x200xf32>, %y: memref<200xf32>, %begin: index, 
 // -----
 
 // From the place on; the condition is read as a value, too, and the loop stores.
-// REMARK: remark: cut-loops: k_above: 1 loops
+// REMARK: remark: cut-loops: k_above: 1 loop
 // CHECK-LABEL: @k_above
 // CHECK:         loop.index[(5 - %i * 2) floordiv 64 * 64]
 // CHECK:         scf.for %j = %c0 to %place

@@ -2,7 +2,7 @@
 // RUN: deplo-opt %s -p interchange-columns --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // Rows go eight at once, and those that are left one by one; what the sum needs is read again.
-// REMARK: remark: interchange-columns: k_sum: 1 loops
+// REMARK: remark: interchange-columns: k_sum: 1 loop
 // CHECK-LABEL: @k_sum
 // CHECK:       [[KEPT:%.*]] = memref.alloc() {alignment = 64 : i64} : memref<64xf32>
 // CHECK:       scf.for %j = %c0 to %c64
@@ -44,7 +44,7 @@ func.func @k_sum(%x: memref<19x128xf32>, %y: memref<128xf32>, %begin: index, %en
 // -----
 
 // A maximum folds row by row. What stands between two sweeps waits, and sweeps may stand in sweeps.
-// REMARK: remark: interchange-columns: k_max: 1 loops
+// REMARK: remark: interchange-columns: k_max: 1 loop
 // CHECK-LABEL: @k_max
 // CHECK:       [[A:%.*]] = loop.load %x[{{%.*}}, %j_1]
 // CHECK-NEXT:  [[B:%.*]] = arith.maximumf [[SO:%.*]], [[A]]
@@ -90,9 +90,46 @@ func.func @k_max(%x: memref<16x64xf32>, %y: memref<64xf32>, %begin: index, %end:
 
 // -----
 
+// A sweep that stores goes row by row, each row in a loop over columns, after those that reduce.
+// CHECK-LABEL: func.func @k_minus
+// CHECK:         scf.for %[[I:.*]] = %c0 to %c20 step %c1 {
+// CHECK-NEXT:      %[[ROW:.*]] = loop.index[%[[I]]]
+// CHECK-NEXT:      scf.for %[[J:.*]] = %c0 to %c64 step %c1 {
+// CHECK-NEXT:        %[[V:.*]] = loop.load %x[%[[ROW]], %[[J]]]
+// CHECK-NEXT:        %[[M:.*]] = loop.load %so_far_columns[%[[J]]]
+// CHECK-NEXT:        %[[D:.*]] = arith.subf %[[V]], %[[M]] : f32
+// CHECK-NEXT:        loop.store %[[D]], %y[%[[ROW]], %[[J]]]
+// CHECK-NEXT:      }
+// CHECK-NEXT:    }
+// REMARK: remark: interchange-columns: k_minus: 1 loop
+func.func @k_minus(%x: memref<20x64xf32>, %y: memref<20x64xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c20 = arith.constant 20 : index
+  scf.for %j = %c0 to %c64 step %c1 {
+    %low = arith.constant 0xff800000 : f32
+    %m = scf.for %i = %c0 to %c20 step %c1 iter_args(%so_far = %low) -> (f32) {
+      %v = loop.load %x[%i, %j] : memref<20x64xf32>
+      %next = arith.maximumf %so_far, %v : f32
+      scf.yield %next : f32
+    }
+    scf.for %i = %c0 to %c20 step %c1 {
+      %v = loop.load %x[%i, %j] : memref<20x64xf32>
+      %d = arith.subf %v, %m : f32
+      loop.store %d, %y[%i, %j] : memref<20x64xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
 // REMARK: remark: interchange-columns: k_rows: declined: neighbouring columns are no neighbours in memory
 // REMARK: remark: interchange-columns: k_none: declined: nothing is reduced
-// REMARK: remark: interchange-columns: k_stores: declined: nothing is reduced; a sweep stores
+// REMARK: remark: interchange-columns: k_stores: declined: nothing is reduced
+// REMARK: remark: interchange-columns: k_again: declined: nothing is reduced; it reads what it stores
+// REMARK: remark: interchange-columns: k_steps: declined: a sweep does not go row by row
 // REMARK: remark: interchange-columns: k_index: declined: an index would have to wait
 // REMARK: remark: interchange-columns: k_same: declined: no sweep reads columns
 // REMARK: remark: interchange-columns: k_range: declined: the number of columns is not known
@@ -133,6 +170,41 @@ func.func @k_stores(%x: memref<8x8xf32>, %y: memref<8x8xf32>, %begin: index, %en
       %v = loop.load %x[%i, %j] : memref<8x8xf32>
       loop.store %v, %y[%i, %j] : memref<8x8xf32>
     }
+  }
+  func.return
+}
+func.func @k_again(%x: memref<8x8xf32>, %y: memref<8x8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %j = %c0 to %c8 step %c1 {
+    scf.for %i = %c0 to %c8 step %c1 {
+      %v = loop.load %x[%i, %j] : memref<8x8xf32>
+      loop.store %v, %y[%i, %j] : memref<8x8xf32>
+    }
+    %s = scf.for %i = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %y[%i, %j] : memref<8x8xf32>
+      %next = arith.addf %so_far, %v : f32
+      scf.yield %next : f32
+    }
+    loop.store %s, %y[0, %j] : memref<8x8xf32>
+  }
+  func.return
+}
+func.func @k_steps(%x: memref<8x8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %j = %c0 to %c8 step %c1 {
+    %s = scf.for %i = %c0 to %c8 step %c2 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %x[%i, %j] : memref<8x8xf32>
+      %next = arith.addf %so_far, %v : f32
+      scf.yield %next : f32
+    }
+    loop.store %s, %y[%j] : memref<8xf32>
   }
   func.return
 }
