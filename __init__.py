@@ -22,13 +22,19 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from .lazy import Tensor
-    from .program import Kernel, Program, compile
+    from .execution import ExecutionPlan, Kernel
+    from .lazy import Tensor, Variable, prepare
+    from .program import Program, compile
 
-_LAZY = {"compile": ".program", "Program": ".program", "Kernel": ".program", "Tensor": ".lazy"}
+_LAZY = {
+    **{name: ".program" for name in ("compile", "Program")},
+    **{name: ".execution" for name in ("ExecutionPlan", "Kernel")},
+    **{name: ".lazy" for name in ("Tensor", "Variable", "prepare")},
+}
 
 __all__ = [
     "DeploError",
+    "ExecutionPlan",
     "FallbackWarning",
     "Kernel",
     "MismatchError",
@@ -37,7 +43,9 @@ __all__ = [
     "Tensor",
     "UnsupportedOpError",
     "UsageError",
+    "Variable",
     "compile",
+    "prepare",
 ]
 
 

@@ -9,86 +9,37 @@ program.report()                # decisions, kernels, times
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import ModuleOp
 
 from .analysis.fallbacks import Fallback as EagerCall
 from .analysis.fallbacks import summary
-from .analysis.sizes import without_size
 from .analysis.targets import TARGETS, Target, get_target
-from .errors import FallbackWarning, MissingEnvironmentError, UsageError
+from .errors import FallbackWarning, UsageError
+from .execution import Code, ExecutionPlan, Kernel
 from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
 from .garbage import fewer_collections
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
-from .program_stages import (
-    Compilation,
-    asked_schedule,
-    compile_module,
-    module_at,
-    text_of,
-)
-from .runtime.cpu import CpuProgram
-from .runtime.cuda import CudaProgram
+from .program_stages import asked_schedule
 from .runtime.cuda_graphs import GraphedCalls
-from .runtime.plan import Plan
-from .runtime.sizes import EmptySize, Extent
+
+__all__ = ["Kernel", "Program", "choose_target", "compile"]
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """One kernel of a program: its name and its text, CUDA C++ or LLVM IR."""
-
-    name: str
-    source: str
-
-
-class Program:
+class Program(ExecutionPlan):
     """A compiled program; call it like what it was compiled from."""
 
     def __init__(self, captured: Captured, target: Target, schedule: str | None = None):
         """Compile a captured program for a target, with the choices of `asked_schedule(schedule)`."""
+        super().__init__(Code(captured.module, target, schedule, "torch"))
         self.captured = captured
-        self.target = target
-        self.schedule = asked_schedule(schedule)
-        self.compilation = Compilation()
-        self._empty: dict[int, Program] = {}
-        compiled = compile_module(captured.module, target, self.schedule, self.compilation)
+        _ = self.plan  # what is not supported is said now
         self.fallbacks: tuple[EagerCall, ...] = self.compilation.fallbacks
-        self.plan = Plan.from_data(compiled.plan)
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The program's kernels; one that is launched several times is here once."""
-        return tuple(Kernel(k.name, k.source) for k in self.plan.kernels)
-
-    def stage(self, stage: str) -> ModuleOp:
-        """The module at a stage: torch, tensor, loop, tile, then kernel and cuda, or llvm."""
-        return module_at(stage, self.captured.module, self.target, self.schedule)
-
-    def ir(self, stage: str) -> str:
-        """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
-        return text_of(stage, self.stage(stage))
-
-    @cached_property
-    def executable(self) -> CpuProgram | CudaProgram:
-        """The machine code of all kernels, made when first needed.
-
-        Raises MissingEnvironmentError where the machine lacks the compiler.
-        """
-        start = time.perf_counter()
-        with fewer_collections():
-            made = CudaProgram(self.plan) if self.target.is_gpu else CpuProgram(self.plan, "torch")
-        name = "nvrtc" if self.target.is_gpu else "llvm -O3"
-        self.compilation.seconds.append((name, time.perf_counter() - start))
-        return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program. Raises UsageError if the inputs do not fit what it was compiled for."""
@@ -97,28 +48,10 @@ class Program:
     def run_flat(self, flat: Sequence[Any]) -> Any:
         """Run the program on flattened inputs that are known to be organized as when compiled."""
         arguments = self._arguments(flat)
-        results = self._run(arguments)
+        results = self.code.run(arguments)
         if self._only_result is not None:
             return results[self._only_result]
         return self.captured.unflatten_outputs(results, arguments)
-
-    def _run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]] = ()) -> Sequence[Any]:
-        """The results of `@main`; `given` is what its first calls of PyTorch gave."""
-        try:
-            if given:
-                return self.executable(*arguments, given=given)
-            return self.executable(*arguments)
-        except EmptySize as found:
-            return self._without(found.number)._run(arguments, found.given)
-
-    def _without(self, size: int) -> Program:
-        """The program for which a size is 0, compiled when it is first needed."""
-        if size not in self._empty:
-            module = without_size(self.captured.module, size)
-            self._empty[size] = Program(
-                replace(self.captured, module=module), self.target, self.schedule
-            )
-        return self._empty[size]
 
     def _arguments(self, flat: Sequence[Any]) -> Sequence[Any]:
         """The tensors of all arguments of `@main`."""
@@ -175,51 +108,6 @@ class Program:
             return self.captured.unflatten_outputs(recorded(*arguments), arguments)
 
         return replay
-
-    def report(self) -> dict[str, Any]:
-        """What was decided and made, as JSON data; compiles the kernels if NVRTC or LLVM is there."""
-        usage: Mapping[str, Any] = {}
-        note = None
-        try:
-            executable = self.executable
-            usage = executable.usage if isinstance(executable, CudaProgram) else {}
-        except MissingEnvironmentError as error:
-            note = str(error)
-        steps = {step.kernel: step for step in self.plan.launches}
-        return {
-            "target": self.target.name,
-            "kernels": [
-                {
-                    "name": k.name,
-                    "blocks": _as_data(steps[k.name].blocks),
-                    "threads": steps[k.name].threads,
-                    "launches": sum(step.kernel == k.name for step in self.plan.launches),
-                    **({} if k.name not in usage else vars(usage[k.name])),
-                }
-                for k in self.plan.kernels
-            ],
-            "calls": [
-                {
-                    "operator": f.operator,
-                    "count": len(f.where),
-                    "where": list(f.where),
-                    "reason": f.reason or None,
-                }
-                for f in self.fallbacks
-            ],
-            "arena_bytes": self.plan.arena_bytes,
-            "decisions": [
-                {"pass": d.pass_name, "kernel": d.kernel, "fired": d.fired, "reason": d.reason}
-                for d in self.compilation.decisions
-            ],
-            "seconds": [{"step": n, "seconds": s} for n, s in self.compilation.seconds],
-            "note": note,
-        }
-
-
-def _as_data(extent: Extent) -> int | str:
-    """An extent as JSON data."""
-    return extent if isinstance(extent, int) else str(extent)
 
 
 def choose_target(target: str, captured: Captured) -> Target:

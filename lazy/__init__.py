@@ -1,8 +1,10 @@
-"""Lazy tensors: `deplo.Tensor`, and the namespace of the array API standard for it."""
+"""Lazy tensors: `deplo.Tensor`, the namespace of the array API standard for it, and plans."""
 
 from __future__ import annotations
 
 from .namespace import array_api
-from .tensor import Tensor, program, realize
+from .plans import TensorPlan, prepare
+from .tensor import Tensor, realize
+from .variables import Variable
 
-__all__ = ["Tensor", "array_api", "program", "realize"]
+__all__ = ["Tensor", "TensorPlan", "Variable", "array_api", "prepare", "realize"]

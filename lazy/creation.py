@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..dialects.sizes import Extent, Size
 from .data import full as full_node
 from .data import node_of
 from .dtypes import FLOATING, PYTHON_DEFAULTS, as_dtype, bool_, float32, int64, number_type
@@ -15,6 +15,7 @@ from .expression import apply
 from .functions import on_cpu, public, result, tensor
 from .manipulation import broadcast_arrays, reshape
 from .tensor import Number, Tensor
+from .variables import extents
 
 
 def asarray(
@@ -33,21 +34,25 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
 
 
 def full(
-    shape: int | Sequence[int], fill_value: Number, *, dtype: Any = None, device: str | None = None
+    shape: Extent | Sequence[Extent],
+    fill_value: Number,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
 ) -> Tensor:
     """A tensor that is `fill_value` everywhere."""
     on_cpu(device)
-    extents = tuple(map(operator.index, shape if isinstance(shape, Sequence) else [shape]))
-    if min(extents, default=0) < 0:
-        raise ValueError(f"full: a shape has no negative extents, got {list(extents)}")
+    asked = extents(shape)
+    if any(extent < 0 for extent in asked):
+        raise ValueError(f"full: a shape has no negative extents, got {list(asked)}")
     chosen = PYTHON_DEFAULTS[number_type(fill_value)] if dtype is None else as_dtype(dtype)
     value = bool(fill_value) if chosen is bool_ and fill_value in (0, 1) else fill_value
-    return Tensor.of(full_node(extents, value, chosen))
+    return Tensor.of(full_node(asked, value, chosen))
 
 
 def _filled(name: str, value: int) -> None:
     def of_shape(
-        shape: int | Sequence[int], *, dtype: Any = None, device: str | None = None
+        shape: Extent | Sequence[Extent], *, dtype: Any = None, device: str | None = None
     ) -> Tensor:
         return full(shape, value, dtype=float32 if dtype is None else dtype, device=device)
 
@@ -85,7 +90,7 @@ def arange(
     """The numbers from start (0 where it is alone), by step, before stop."""
     on_cpu(device)
     first, end = (0, start) if stop is None else (start, stop)
-    whole = all(isinstance(number, int) for number in (first, end, step))
+    whole = all(isinstance(number, int | Size) for number in (first, end, step))
     chosen = (int64 if whole else float32) if dtype is None else as_dtype(dtype)
     properties = {"start": first, "end": end, "step": step, "dtype": chosen}
     return Tensor.of(apply("arange.start_step", [], chosen, properties))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dialects.sizes import Extent
 from ..runtime.arrays import is_torch_tensor
 from .dtypes import ACCEPTED, PYTHON_DEFAULTS, DType, as_dtype, bfloat16, check_number, float32
 from .expression import Node, apply, leaf
@@ -37,7 +38,7 @@ def cast(node: Node, dtype: DType) -> Node:
     )
 
 
-def full(shape: tuple[int, ...], value: bool | float, dtype: DType) -> Node:
+def full(shape: tuple[Extent, ...], value: bool | float, dtype: DType) -> Node:
     """A node that is `value` everywhere."""
     number = check_number(value, dtype)
     properties = {"size": shape, "fill_value": number, "dtype": dtype}

@@ -11,18 +11,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import index as whole
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, SSAValue
 
+from ..dialects.sizes import Extent, Size, tensor_of
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import TorchOp, argument_attr
 from ..dialects.torch_syntax import TensorArgument
 from .dtypes import DType
+from .variables import extent, named, reckoning
 
 Argument: TypeAlias = "Node | tuple[Node, ...] | None"
 """A tensor argument of an operator: one, several, or an optional one that is absent."""
@@ -46,7 +46,7 @@ class Node:
         operator: str,
         arguments: tuple[Argument, ...],
         properties: Properties,
-        shape: tuple[int, ...],
+        shape: tuple[Extent, ...],
         dtypes: tuple[DType, ...],
         index: int = 0,
         array: np.ndarray[Any, Any] | None = None,
@@ -88,10 +88,16 @@ def _interned(key: Any, made: Node) -> Node:
         return _NODES.setdefault(key, made)
 
 
-def leaf(array: np.ndarray[Any, Any], dtype: DType) -> Node:
-    """The node of an array; that of the same memory, read the same way, is the same."""
-    key = (LEAF, array.ctypes.data, array.shape, array.strides, dtype)
-    return _interned(key, Node(LEAF, (), (), array.shape, (dtype,), array=array))
+def leaf(
+    array: np.ndarray[Any, Any], dtype: DType, shape: tuple[Extent, ...] | None = None
+) -> Node:
+    """The node of an array; that of the same memory, read the same way, is the same.
+
+    With a `shape` that has variables, of so much of the array, from the front.
+    """
+    key = (LEAF, array.ctypes.data, array.shape, array.strides, dtype, shape)
+    extents = array.shape if shape is None else shape
+    return _interned(key, Node(LEAF, (), (), extents, (dtype,), array=array))
 
 
 def apply(
@@ -111,7 +117,7 @@ def apply(
     types = tuple(_typed(argument) for argument in listed)
     shape = _result_shape(operator, types, present, kinds)
     # Numbers are compared by their text: 0.0, -0.0 and False are three, NaN is one.
-    key = (operator, listed, repr(present), kinds, index)
+    key = (operator, listed, said(present), kinds, index)
     return _interned(key, Node(operator, listed, present, shape, kinds, index))
 
 
@@ -119,12 +125,18 @@ def _plain(value: Any) -> Any:
     """A property, with Python's integers for those of numpy and tensors, and tuples for lists."""
     if isinstance(value, bool | int | float | str | DType):
         return value
-    return tuple(map(whole, value)) if isinstance(value, Iterable) else whole(value)
+    return tuple(map(extent, value)) if isinstance(value, Iterable) else extent(value)
 
 
-def tensor_types(shape: Sequence[int], dtypes: Iterable[DType]) -> list[Attribute]:
+def said(properties: Properties) -> Any:
+    """What tells properties apart: their text, and their sizes, whose text has names."""
+    flat = (v for _, value in properties for v in (value if isinstance(value, tuple) else (value,)))
+    return repr(properties), tuple(v for v in flat if isinstance(v, Size))
+
+
+def tensor_types(shape: Sequence[Extent], dtypes: Iterable[DType]) -> list[Attribute]:
     """The types of an operator's results."""
-    return [TensorType(dtype.element, list(shape)) for dtype in dtypes]
+    return [tensor_of(dtype.element, shape) for dtype in dtypes]
 
 
 def make_op(
@@ -144,7 +156,7 @@ def make_op(
 class _Type(NamedTuple):
     """What of a tensor decides the shape of what is computed from it."""
 
-    shape: tuple[int, ...]
+    shape: tuple[Extent, ...]
     dtype: DType
 
 
@@ -160,7 +172,7 @@ def _result_shape(
     types: Sequence[_Type | tuple[_Type, ...] | None],
     properties: Properties,
     dtypes: tuple[DType, ...],
-) -> tuple[int, ...]:
+) -> tuple[Extent, ...]:
     """The shape that the dialect gives an operator's first result."""
     block = Block()
 
@@ -177,6 +189,7 @@ def _result_shape(
     # Sorts check the second result by the shape of what they sort, which both have.
     like = next((type.shape for type in types if isinstance(type, _Type)), ())
     op = make_op(operator, tensors, properties, tensor_types(like, dtypes))
-    shape = op.result_shape()
+    with reckoning():
+        shape = op.result_shape()
     assert shape is not None
-    return tuple(extent for extent in shape if isinstance(extent, int))
+    return named(shape)

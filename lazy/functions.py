@@ -13,10 +13,12 @@ from typing import Any, TypeAlias, TypeVar
 
 from xdsl.utils.exceptions import VerifyException
 
+from ..dialects.sizes import UndecidedSize
 from .data import cast, full
 from .dtypes import FLOATING, KINDS, SIGNED, DType, as_dtype, bool_, promoted
 from .expression import Node, apply
 from .tensor import METHODS, Number, Tensor
+from .variables import reckoning, with_names
 
 Axes: TypeAlias = int | Sequence[int] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -28,18 +30,26 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 def public(function: Function, name: str | None = None, *, method: bool = True) -> Function:
     """Enter a function, whose errors then start with its name; gives the bare one."""
     said = name or function.__name__.rstrip("_")
+    FUNCTIONS[said] = checked = checking(function, said)
+    if method:
+        METHODS[said] = checked
+    return function
+
+
+def checking(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function whose errors start with its name."""
 
     @wraps(function)
-    def named(*args: Any, **kwargs: Any) -> Any:
+    def checked(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            with reckoning():
+                return function(*args, **kwargs)
         except VerifyException as error:
-            raise ValueError(f"{said}: {error}") from None
+            raise ValueError(f"{name}: {error}") from None
+        except UndecidedSize as error:
+            raise ValueError(f"{name}: {with_names(str(error))}") from None
 
-    FUNCTIONS[said] = named
-    if method:
-        METHODS[said] = named
-    return function
+    return checked
 
 
 # --------------------------------------------------------------------------- what functions are made of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from ..dialects.sizes import Extent
 from .expression import apply
 from .functions import axes_of, call, meet, public, result, tensor
 from .manipulation import broadcast_to, permute_dims, reshape
@@ -71,7 +72,7 @@ def einsum(equation: str, /, *operands: Tensor) -> Tensor:
     letters = "".join(terms)
     if not arrow:
         output = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-    extents: dict[str, int] = {}
+    extents: dict[str, Extent] = {}
     for term, x in zip(terms, operands, strict=True):
         if len(set(term)) < len(term) or len(term) != len(tensor(x, "numeric", "einsum").shape):
             raise ValueError(f"einsum: '{term}' does not name the {x.ndim} axes of an operand once")

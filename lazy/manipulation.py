@@ -6,18 +6,20 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from ..dialects.sizes import Extent, Size
 from .data import cast
 from .dtypes import SIGNED, check_number, promoted
-from .expression import Node, apply
-from .functions import Axes, axes_of, public, result, tensor
+from .expression import Node, apply, leaf
+from .functions import Axes, axes_of, checking, public, result, tensor
 from .tensor import METHODS, Number, Tensor
+from .variables import extents, largest, named
 
 
 @public
-def reshape(x: Tensor, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
+def reshape(x: Tensor, /, shape: Extent | Sequence[Extent], *, copy: bool | None = None) -> Tensor:
     """The elements in row-major order under another shape, one extent of which may be -1."""
     node = tensor(x, name="reshape")
-    size = tuple(map(operator.index, shape if isinstance(shape, Sequence) else [shape]))
+    size = extents(shape)
     return x if size == node.shape else result("view.default", node, size=size)
 
 
@@ -31,7 +33,7 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
 
 
 @public
-def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
+def broadcast_to(x: Tensor, /, shape: Sequence[Extent]) -> Tensor:
     """Axes of extent 1 repeated, and leading ones added."""
     node = tensor(x, name="broadcast_to")
     return x if tuple(shape) == node.shape else result("expand.default", node, size=tuple(shape))
@@ -46,7 +48,7 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 public(broadcast_arrays, method=False)
 
 
-def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+def broadcast_shape(*shapes: Sequence[Extent]) -> tuple[Extent, ...]:
     """The shape that shapes broadcast to. Raises ValueError if there is none."""
     rank = max(map(len, shapes), default=0)
     padded = [(*[1] * (rank - len(shape)), *shape) for shape in shapes]
@@ -102,7 +104,7 @@ def _joined(name: str, arrays: Sequence[Tensor], axis: int, added: int) -> Tenso
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Tensors joined along an axis they have; flattened first if there is none."""
     if axis is None:
-        arrays, axis = [reshape(x, [-1 if x.size else 0]) for x in arrays], 0
+        arrays, axis = [reshape(x, x.size) for x in arrays], 0
     return _joined("concat", arrays, axis, 0)
 
 
@@ -124,7 +126,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(result("select.int", x.node, dim=dim, index=i) for i in range(x.shape[dim]))
 
 
-def narrow(x: Tensor, axis: int, start: int, end: int, step: int = 1) -> Tensor:
+def narrow(x: Tensor, axis: int, start: Extent, end: Extent, step: int = 1) -> Tensor:
     """Every step-th position of an axis, from start to before end."""
     return result("slice.Tensor", x.node, dim=axis, start=start, end=end, step=step)
 
@@ -138,7 +140,8 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axes = None) -> Tens
     shifts = [shift] * len(axes) if isinstance(shift, int) else shift
     for dim, by in zip(axes, shifts, strict=True):
         (dim,) = axes_of(dim, x.ndim)
-        if (extent := x.shape[dim]) and by % extent:
+        extent = x.shape[dim]
+        if extent != 0 and by % extent != 0:
             cut = extent - by % extent
             x = concat([narrow(x, dim, cut, extent), narrow(x, dim, 0, cut)], axis=dim)
     return x
@@ -165,7 +168,7 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
 
 
 @public
-def pad(x: Tensor, widths: Sequence[tuple[int, int]], value: Number = 0) -> Tensor:
+def pad(x: Tensor, widths: Sequence[tuple[Extent, Extent]], value: Number = 0) -> Tensor:
     """Positions that are `value`, so many before and after each axis; a negative number takes away."""
     if len(widths) != len(tensor(x, name="pad").shape):
         raise ValueError(f"pad takes a pair for each of {x.ndim} axes, not {len(widths)}")
@@ -175,7 +178,7 @@ def pad(x: Tensor, widths: Sequence[tuple[int, int]], value: Number = 0) -> Tens
 
 
 @public
-def shrink(x: Tensor, bounds: Sequence[tuple[int, int]]) -> Tensor:
+def shrink(x: Tensor, bounds: Sequence[tuple[Extent, Extent]]) -> Tensor:
     """Of each axis the part from a position to before another."""
     return pad(
         x, [(-low, high - extent) for (low, high), extent in zip(bounds, x.shape, strict=True)]
@@ -200,7 +203,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     if index.ndim != x.ndim:
         raise ValueError(f"take_along_axis: {index.ndim} axes of indices for one of {x.ndim}")
 
-    def without(shape: Sequence[int]) -> tuple[int, ...]:
+    def without(shape: Sequence[Extent]) -> tuple[Extent, ...]:
         return (*shape[:dim], 1, *shape[dim + 1 :])
 
     wide = list(broadcast_shape(without(x.shape), without(index.shape)))
@@ -252,7 +255,27 @@ def _selected(x: Tensor, axis: int, item: Any) -> Tensor:
     return result("select.int", x.node, dim=axis, index=index)
 
 
+def _front(x: Tensor, axis: int, end: Size) -> Tensor:
+    """An axis up to a variable; of data, what a plan reads of them (`plans.py`)."""
+    if not (extent := x.shape[axis]) >= largest(end):
+        raise IndexError(
+            f"'{named([end])[0]}' may be {largest(end)}, axis {axis} has {extent} positions"
+        )
+    if x.node.array is None:
+        return narrow(x, axis, 0, end)
+    shape = (*x.shape[:axis], *named([end]), *x.shape[axis + 1 :])
+    return Tensor.of(leaf(x.node.array, x.dtype, shape))
+
+
 def _sliced(x: Tensor, axis: int, item: slice) -> Tensor:
+    if item == slice(None) or (item == slice(item.stop) and item.stop == x.shape[axis]):
+        return x
+    if isinstance(item.stop, Size) and item == slice(item.stop):
+        return _front(x, axis, item.stop)
+    if any(isinstance(n, Size) for n in (x.shape[axis], item.start, item.stop, item.step)):
+        raise IndexError(
+            f"of variables there is x[:n] only: axis {axis} of {list(x.shape)}[{item}]"
+        )
     start, stop, step = item.indices(x.shape[axis])
     count = len(range(start, stop, step))
     if (start, count, step) == (0, x.shape[axis], 1):
@@ -277,5 +300,5 @@ def _indexed(x: Tensor, items: Sequence[Any], chosen: Sequence[int]) -> Tensor:
     return Tensor.of(apply("index.Tensor", [x.node, indices], x.dtype, {"dim": first}))
 
 
-METHODS["getitem"] = getitem
+METHODS["getitem"] = checking(getitem, "x[…]")
 METHODS.update(permute=METHODS["permute_dims"], expand=METHODS["broadcast_to"])

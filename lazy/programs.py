@@ -1,4 +1,4 @@
-"""From expressions to arrays: one module of Torch IR, one program, one call.
+"""From expressions to programs: one module of Torch IR for all that is computed together.
 
 The programs are found by what the expressions say, whatever the arrays hold, so a step that is repeated is
 compiled once. On disk they are kept like all programs.
@@ -9,77 +9,51 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from ..analysis.targets import get_target
+from ..dialects.sizes import SIZES
 from ..dialects.torch_syntax import TensorArgument
-from ..program_stages import Compilation, asked_schedule, compile_module, module_at, text_of
-from ..runtime.cpu import CpuProgram
-from ..runtime.plan import Plan
-from .expression import LEAF, Argument, Node, make_op, tensor_types
+from ..errors import UsageError
+from ..execution import Code
+from .expression import LEAF, Argument, Node, make_op, said, tensor_types
+from .variables import Numbering, Variable, variables_in
 
 MAX_PROGRAMS = 512
 """Programs that are kept in memory; that which was not used for longest makes room."""
 
-
-@dataclass
-class LazyProgram:
-    """What computes expressions of some structure from arrays."""
-
-    module: ModuleOp
-
-    def __post_init__(self) -> None:
-        self.compilation = Compilation()
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The compiled program."""
-        compiled = compile_module(
-            self.module, get_target("cpu"), asked_schedule(None), self.compilation
-        )
-        return Plan.from_data(compiled.plan)
-
-    @cached_property
-    def executable(self) -> CpuProgram:
-        """Its machine code."""
-        return CpuProgram(self.plan)
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """The names of its kernels."""
-        return tuple(kernel.name for kernel in self.plan.kernels)
-
-    def ir(self, stage: str) -> str:
-        """The text of a stage: torch, tensor, loop, tile, llvm or asm. Raises UsageError for another."""
-        return text_of(
-            stage, module_at(stage, self.module, get_target("cpu"), asked_schedule(None))
-        )
-
-
-_PROGRAMS: OrderedDict[Any, LazyProgram] = OrderedDict()
+_PROGRAMS: OrderedDict[Any, Code] = OrderedDict()
 _LOCK = threading.RLock()
 """Held while expressions are read and become leaves."""
 
 
 def realize_nodes(outputs: Sequence[Node]) -> None:
-    """Compute nodes, all in one program; each becomes a leaf."""
+    """Compute nodes, all in one program; each becomes a leaf. Raises UsageError if they have variables."""
     with _LOCK:
+        _check_fixed(outputs)
         wanted = [node for node in dict.fromkeys(outputs) if node.array is None]
         if not wanted:
             return
-        program, leaves = program_of(wanted)
-        results = program.executable(*(node.array for node in leaves))
+        code, leaves = code_of(wanted)
+        _check_fixed(leaves)
+        results = code.run([node.array for node in leaves])
         for node, array in zip(wanted, results, strict=True):
             node.settle(array)
 
 
-def program_of(outputs: Sequence[Node]) -> tuple[LazyProgram, list[Node]]:
+def _check_fixed(nodes: Sequence[Node]) -> None:
+    if free := [variable for node in nodes for variable in variables_in(node.shape)]:
+        raise UsageError(
+            f"the tensor depends on the variable '{free[0]}': execute_with({free[0]}=…) of "
+            "deplo.prepare(…) computes it"
+        )
+
+
+def code_of(outputs: Sequence[Node]) -> tuple[Code, list[Node]]:
     """The program that computes nodes, and the leaves whose arrays it takes."""
     with _LOCK:
         nodes = _in_order(outputs)
@@ -88,7 +62,7 @@ def program_of(outputs: Sequence[Node]) -> tuple[LazyProgram, list[Node]]:
         if key in _PROGRAMS:
             _PROGRAMS.move_to_end(key)
         else:
-            _PROGRAMS[key] = LazyProgram(build_module(nodes, outputs))
+            _PROGRAMS[key] = Code(build_module(nodes, outputs), get_target("cpu"))
             if len(_PROGRAMS) > MAX_PROGRAMS:
                 _PROGRAMS.popitem(last=False)
         return _PROGRAMS[key], [node for node in nodes if node.operator == LEAF]
@@ -119,14 +93,18 @@ def _said(node: Node, numbers: dict[Node, int]) -> Any:
         return argument and numbers[argument]
 
     arguments = tuple(map(number, node.arguments))
-    return node.operator, arguments, repr(node.properties), node.shape, node.dtypes, node.index
+    return node.operator, arguments, said(node.properties), node.shape, node.dtypes, node.index
 
 
 def build_module(nodes: Sequence[Node], outputs: Sequence[Node]) -> ModuleOp:
-    """The module of Torch IR whose `@main` takes the leaves among `nodes` and gives `outputs`."""
+    """The module of Torch IR whose `@main` takes the leaves among `nodes` and gives `outputs`.
+
+    Raises UsageError for a variable that is the extent of no leaf's axis.
+    """
     block = Block()
     values: dict[Node, SSAValue] = {}
     made: dict[Any, Sequence[SSAValue]] = {}
+    numbering = Numbering(_variables(nodes))
 
     def tensor(argument: Argument) -> TensorArgument:
         if isinstance(argument, tuple):
@@ -134,16 +112,18 @@ def build_module(nodes: Sequence[Node], outputs: Sequence[Node]) -> ModuleOp:
         return argument and values[argument]
 
     for node in nodes:
-        types = tensor_types(node.shape, node.dtypes)
+        types = tensor_types(numbering.of(node.shape), node.dtypes)
         if node.operator == LEAF:
             values[node] = block.insert_arg(types[0], len(block.args))
             values[node].name_hint = f"x{len(block.args) - 1}"
             continue
-        key = (node.operator, node.arguments, repr(node.properties), node.dtypes)
+        key = (node.operator, node.arguments, said(node.properties), node.dtypes)
         if key not in made:
             tensors = [tensor(argument) for argument in node.arguments]
-            op = make_op(node.operator, tensors, node.properties, types)
-            op.verify()
+            properties = tuple((name, numbering.of(value)) for name, value in node.properties)
+            op = make_op(node.operator, tensors, properties, types)
+            with numbering.reckoning():
+                op.verify()
             block.add_op(op)
             for result in op.results:
                 result.name_hint = op.name.rpartition(".")[2]
@@ -153,4 +133,19 @@ def build_module(nodes: Sequence[Node], outputs: Sequence[Node]) -> ModuleOp:
     block.add_op(ReturnOp(*results))
     inputs = [argument.type for argument in block.args]
     function = FuncOp("main", (inputs, [value.type for value in results]), Region(block))
+    if numbering.attributes:
+        function.attributes[SIZES] = ArrayAttr(numbering.attributes)
     return ModuleOp([function])
+
+
+def _variables(nodes: Sequence[Node]) -> list[Variable]:
+    """The variables of a program, in the order in which its leaves have them as extents."""
+    leaves = [node for node in nodes if node.operator == LEAF]
+    defined = [n for leaf in leaves for n in leaf.shape if isinstance(n, Variable)]
+    for node in nodes:
+        for variable in variables_in((*node.shape, *said(node.properties)[1])):
+            if variable not in defined:
+                raise UsageError(
+                    f"'{variable}' is the extent of no axis of an array: x[:{variable}] of data gives it one"
+                )
+    return list(dict.fromkeys(defined))

@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import UsageError
+from ..dialects.sizes import Extent
 from .data import node_of
 from .dtypes import DType, bfloat16, float32
 from .expression import Node
-from .programs import LazyProgram, program_of, realize_nodes
+from .programs import realize_nodes
 
 Number: TypeAlias = bool | int | float
 
@@ -80,7 +80,7 @@ class Tensor:
     # ---- what it is
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[Extent, ...]:
         """Its extents."""
         return self.node.shape
 
@@ -95,7 +95,7 @@ class Tensor:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Extent:
         """The number of its elements."""
         return prod(self.shape)
 
@@ -128,10 +128,6 @@ class Tensor:
         """Compute it now, in one program; gives itself."""
         realize(self)
         return self
-
-    def program(self) -> LazyProgram:
-        """The program that computes it: `program().ir("loop")` is its text at a stage."""
-        return program(self)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Its elements; a tensor made from an array gives that array's memory."""
@@ -211,7 +207,7 @@ class Tensor:
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("a tensor without axes has no length")
-        return self.shape[0]
+        return int(self.shape[0])
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it compares by elements
     __pos__, __neg__ = _operator("positive"), _operator("negative")
@@ -247,11 +243,3 @@ def _printable(tensor: Tensor) -> Tensor:
 def realize(*tensors: Tensor) -> None:
     """Compute tensors now, all in one program."""
     realize_nodes([tensor.node for tensor in tensors])
-
-
-def program(*tensors: Tensor) -> LazyProgram:
-    """The program that computes tensors. Raises UsageError where there is nothing to compute."""
-    nodes = list(dict.fromkeys(t.node for t in tensors if t.node.array is None))
-    if not nodes:
-        raise UsageError("these tensors have their elements; there is nothing to compute")
-    return program_of(nodes)[0]

@@ -147,6 +147,13 @@ class Size:
             raise UsageError(f"'{self.name}' must be {self._limits}, PyTorch found {value}")
         return value
 
+    def check(self, value: int) -> None:
+        """Raise UsageError for a value that is not allowed."""
+        if not self.minimum <= value <= self.maximum:
+            raise UsageError(
+                f"'{self.name}' must be {self._limits}, got {value}; compile the program for other sizes"
+            )
+
     @property
     def _limits(self) -> str:
         most = f" to {self.maximum}" if self.maximum < 2**31 - 1 else ""

@@ -23,7 +23,7 @@ FOREIGN = {
     "transformers": {"frontend", "tools"},
     "xdsl": {
         *("dialects", "analysis", "passes", "interpreter"),
-        *("frontend", "lazy", "tools", "program", "program_cache", "program_stages", "universe"),
+        *("frontend", "lazy", "tools", "program", "program_cache", "program_stages", "execution", "universe"),
     },
     "llvmlite": {"runtime", "passes", "tools"},
     "cuda": {"runtime", "tools"},

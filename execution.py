@@ -1,0 +1,210 @@
+"""`ExecutionPlan`: a compiled program and the arrays it runs on.
+
+It is what `deplo.prepare` gives, and what a `Program` of `deplo.compile` is: these differ in how they say
+what is computed and in what their arrays are, not in how it runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from .analysis.sizes import without_size
+from .analysis.targets import Target
+from .errors import MissingEnvironmentError, UsageError
+from .garbage import fewer_collections
+from .program_stages import Compilation, asked_schedule, compile_module, module_at, text_of
+from .runtime.cpu import CpuProgram
+from .runtime.cuda import CudaProgram
+from .runtime.plan import Plan
+from .runtime.sizes import EmptySize, Extent, evaluate
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel of a program: its name and its text, CUDA C++ or LLVM IR."""
+
+    name: str
+    source: str
+
+
+class Code:
+    """What a module of Torch IR becomes on a target; made when first needed, shared by all that run it."""
+
+    def __init__(
+        self,
+        module: ModuleOp,
+        target: Target,
+        schedule: str | None = None,
+        library: str | None = None,
+    ):
+        """`library` is where results come from if no argument says so."""
+        self.module = module
+        self.target = target
+        self.schedule = asked_schedule(schedule)
+        self.compilation = Compilation()
+        self._library = library
+        self._empty: dict[int, Code] = {}
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The compiled program as data."""
+        compiled = compile_module(self.module, self.target, self.schedule, self.compilation)
+        return Plan.from_data(compiled.plan)
+
+    @cached_property
+    def executable(self) -> CpuProgram | CudaProgram:
+        """The machine code of all kernels.
+
+        Raises MissingEnvironmentError where the machine lacks the compiler.
+        """
+        plan, start = self.plan, time.perf_counter()
+        with fewer_collections():
+            made = CudaProgram(plan) if self.target.is_gpu else CpuProgram(plan, self._library)
+        name = "nvrtc" if self.target.is_gpu else "llvm -O3"
+        self.compilation.seconds.append((name, time.perf_counter() - start))
+        return made
+
+    def run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]] = ()) -> Sequence[Any]:
+        """The results of `@main`; `given` is what its first calls of PyTorch gave."""
+        try:
+            if given:
+                return self.executable(*arguments, given=given)
+            return self.executable(*arguments)
+        except EmptySize as found:
+            return self._without(found.number).run(arguments, found.given)
+
+    def _without(self, size: int) -> Code:
+        """The program for which a size is 0, compiled when it is first needed."""
+        if size not in self._empty:
+            module = without_size(self.module, size)
+            self._empty[size] = Code(module, self.target, self.schedule, self._library)
+        return self._empty[size]
+
+
+class ExecutionPlan:
+    """A compiled program, what it was compiled to and how it runs."""
+
+    def __init__(self, code: Code):
+        self.code = code
+
+    @property
+    def target(self) -> Target:
+        """What it was compiled for."""
+        return self.code.target
+
+    @property
+    def schedule(self) -> str:
+        """The choices that its contractions were asked to make."""
+        return self.code.schedule
+
+    @property
+    def compilation(self) -> Compilation:
+        """What was decided, and how long it took."""
+        return self.code.compilation
+
+    @property
+    def plan(self) -> Plan:
+        """The compiled program as data."""
+        return self.code.plan
+
+    @property
+    def executable(self) -> CpuProgram | CudaProgram:
+        """The machine code; see `Code.executable`."""
+        return self.code.executable
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The program's kernels; one that is launched several times is here once."""
+        return tuple(Kernel(k.name, k.source) for k in self.plan.kernels)
+
+    def stage(self, stage: str) -> ModuleOp:
+        """The module at a stage: torch, tensor, loop, tile, then kernel and cuda, or llvm."""
+        return module_at(stage, self.code.module, self.target, self.schedule)
+
+    def ir(self, stage: str) -> str:
+        """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
+        return text_of(stage, self.stage(stage))
+
+    def run(
+        self, arguments: Sequence[Any], sizes: Mapping[str, int] | None = None
+    ) -> Sequence[Any]:
+        """Run the program on all its arguments, in the order of `plan.arguments`.
+
+        With `sizes`, of its dynamic sizes by name, it reads that much of each argument, from the front.
+        Raises UsageError if the arguments do not fit, or a size is missing or not allowed.
+        """
+        return self.code.run(arguments if sizes is None else self._cut(arguments, sizes))
+
+    def _cut(self, arguments: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
+        plan = self.plan
+        names = [size.name for size in plan.sizes]
+        if unknown := set(sizes) - set(names):
+            listed = f"its sizes are {', '.join(names)}" if names else "all its sizes are fixed"
+            raise UsageError(f"the program has no size '{min(unknown)}'; {listed}")
+        if missing := [name for name in names if name not in sizes]:
+            raise UsageError(f"'{missing[0]}' needs a value: execute_with({missing[0]}=…)")
+        for size in plan.sizes:
+            size.check(sizes[size.name])
+        values = [sizes[name] for name in names]
+        cut: list[Any] = []
+        for value, argument in zip(arguments, plan.arguments, strict=True):
+            wanted = [evaluate(extent, values) for extent in argument.array.shape]
+            if any(has < extent for has, extent in zip(value.shape, wanted, strict=True)):
+                said = ", ".join(f"{name} = {sizes[name]}" for name in names)
+                raise UsageError(
+                    f"argument '{argument.name}' has shape {list(value.shape)}, with {said} the "
+                    f"program reads {wanted}: bind a larger one"
+                )
+            cut.append(value[tuple(map(slice, wanted))])
+        return cut
+
+    def report(self) -> dict[str, Any]:
+        """What was decided and made, as JSON data; compiles the kernels if NVRTC or LLVM is there."""
+        usage: Mapping[str, Any] = {}
+        note = None
+        try:
+            executable = self.executable
+            usage = executable.usage if isinstance(executable, CudaProgram) else {}
+        except MissingEnvironmentError as error:
+            note = str(error)
+        steps = {step.kernel: step for step in self.plan.launches}
+        return {
+            "target": self.target.name,
+            "kernels": [
+                {
+                    "name": k.name,
+                    "blocks": _as_data(steps[k.name].blocks),
+                    "threads": steps[k.name].threads,
+                    "launches": sum(step.kernel == k.name for step in self.plan.launches),
+                    **({} if k.name not in usage else vars(usage[k.name])),
+                }
+                for k in self.plan.kernels
+            ],
+            "calls": [
+                {
+                    "operator": f.operator,
+                    "count": len(f.where),
+                    "where": list(f.where),
+                    "reason": f.reason or None,
+                }
+                for f in self.compilation.fallbacks
+            ],
+            "arena_bytes": self.plan.arena_bytes,
+            "decisions": [
+                {"pass": d.pass_name, "kernel": d.kernel, "fired": d.fired, "reason": d.reason}
+                for d in self.compilation.decisions
+            ],
+            "seconds": [{"step": n, "seconds": s} for n, s in self.compilation.seconds],
+            "note": note,
+        }
+
+
+def _as_data(extent: Extent) -> int | str:
+    """An extent as JSON data."""
+    return extent if isinstance(extent, int) else str(extent)
