@@ -6,6 +6,7 @@ what is computed and in what their arrays are, not in how it runs.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from .analysis.sizes import without_size
+from .analysis.sizes import size_hints, with_hints, without_size
 from .analysis.targets import Target
 from .errors import MissingEnvironmentError, UsageError
 from .garbage import fewer_collections
 from .program_stages import Compilation, asked_schedule, compile_module, module_at, text_of
+from .runtime.buckets import Bucket, Buckets
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
 from .runtime.plan import Plan
@@ -33,6 +35,10 @@ class Kernel:
     source: str
 
 
+MAX_BUCKETS = 32
+"""Buckets of sizes that a program is compiled for."""
+
+
 class Code:
     """What a module of Torch IR becomes on a target; made when first needed, shared by all that run it."""
 
@@ -42,14 +48,21 @@ class Code:
         target: Target,
         schedule: str | None = None,
         library: str | None = None,
+        bucketed: bool = False,
     ):
-        """`library` is where results come from if no argument says so."""
+        """`library` is where results come from if no argument says so.
+
+        With `bucketed`, it is compiled again when its sizes are first in another bucket than their hints.
+        """
         self.module = module
         self.target = target
         self.schedule = asked_schedule(schedule)
         self.compilation = Compilation()
         self._library = library
         self._empty: dict[int, Code] = {}
+        self._bucketed = bucketed
+        self._suited: dict[Bucket, Code] = {}
+        self._lock = threading.Lock()
 
     @cached_property
     def plan(self) -> Plan:
@@ -72,12 +85,47 @@ class Code:
 
     def run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]] = ()) -> Sequence[Any]:
         """The results of `@main`; `given` is what its first calls of PyTorch gave."""
+        if self._buckets is not None and (bucket := self._buckets.of(arguments)) is not None:
+            return (self._suited.get(bucket) or self._suit(bucket))._run(arguments, given)
+        return self._run(arguments, given)
+
+    def _run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]]) -> Sequence[Any]:
         try:
             if given:
                 return self.executable(*arguments, given=given)
             return self.executable(*arguments)
         except EmptySize as found:
             return self._without(found.number).run(arguments, found.given)
+
+    @cached_property
+    def _buckets(self) -> Buckets | None:
+        """The buckets of its sizes, if there are any and it is to be compiled for each."""
+        sizes = self.plan.sizes
+        return (
+            Buckets(sizes)
+            if self._bucketed and any(s.argument is not None for s in sizes)
+            else None
+        )
+
+    def _suit(self, bucket: Bucket) -> Code:
+        """What is compiled for a bucket; this one for that of its hints, and where there are too many."""
+        assert self._buckets is not None
+        with self._lock:
+            if bucket not in self._suited:
+                own = size_hints(self.module)
+                suited = self
+                if bucket != self._buckets.of_hints(own) and len(self._suited) < MAX_BUCKETS:
+                    module = with_hints(self.module, self._buckets.hints(bucket, own))
+                    suited = Code(module, self.target, self.schedule, self._library)
+                self._suited[bucket] = suited
+            return self._suited[bucket]
+
+    @property
+    def compiled_for(self) -> list[dict[str, int]]:
+        """The hints of its sizes, and those of the buckets that it was compiled for since."""
+        codes = dict.fromkeys([self, *self._suited.values()])
+        names = [size.name for size in self.plan.sizes]
+        return [dict(zip(names, size_hints(code.module), strict=True)) for code in codes]
 
     def _without(self, size: int) -> Code:
         """The program for which a size is 0, compiled when it is first needed."""
@@ -196,6 +244,7 @@ class ExecutionPlan:
                 for f in self.compilation.fallbacks
             ],
             "arena_bytes": self.plan.arena_bytes,
+            "compiled_for": self.code.compiled_for,
             "decisions": [
                 {"pass": d.pass_name, "kernel": d.kernel, "fired": d.fired, "reason": d.reason}
                 for d in self.compilation.decisions

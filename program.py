@@ -36,7 +36,7 @@ class Program(ExecutionPlan):
 
     def __init__(self, captured: Captured, target: Target, schedule: str | None = None):
         """Compile a captured program for a target, with the choices of `asked_schedule(schedule)`."""
-        super().__init__(Code(captured.module, target, schedule, "torch"))
+        super().__init__(Code(captured.module, target, schedule, "torch", bucketed=True))
         self.captured = captured
         _ = self.plan  # what is not supported is said now
         self.fallbacks: tuple[EagerCall, ...] = self.compilation.fallbacks

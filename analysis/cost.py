@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
 
-from xdsl.dialects import arith, func, math, scf
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation
 
@@ -27,7 +27,7 @@ from ..dialects.sizes import DEFAULT_HINT, Extent, shape_of
 from ..dialects.tile import LaunchOp
 from ..dialects.tile_pack import PackOp
 from .index import value_range
-from .sizes import sizes_of
+from .sizes import size_hints
 
 WORK_PER_BYTE = 4.0
 
@@ -62,9 +62,7 @@ _HINTS: ContextVar[tuple[int, ...]] = ContextVar("deplo_size_hints", default=())
 @contextmanager
 def hints_of(module: ModuleOp) -> Generator[None]:
     """Within, dynamic sizes count as what `@main` of a module hints they are."""
-    mains = (o for o in module.ops if isinstance(o, func.FuncOp) and o.sym_name.data == "main")
-    hints = tuple(size.hint.data for main in mains for size in sizes_of(main))
-    token = _HINTS.set(hints)
+    token = _HINTS.set(tuple(size_hints(module)))
     try:
         yield
     finally:

@@ -194,6 +194,22 @@ def without_size(module: ModuleOp, number: int) -> ModuleOp:
     return copy
 
 
+def size_hints(module: ModuleOp) -> list[int]:
+    """The hint of each size of a program."""
+    mains = [o for o in module.ops if isinstance(o, func.FuncOp) and o.sym_name.data == "main"]
+    return [size.hint.data for main in mains for size in sizes_of(main)]
+
+
+def with_hints(module: ModuleOp, hints: Sequence[int]) -> ModuleOp:
+    """A copy of `module` that is to be fast where size `i` is `hints[i]`."""
+    copy = module.clone()
+    for main in copy.ops:
+        if isinstance(main, func.FuncOp) and main.sym_name.data == "main":
+            sizes = [size.with_hint(hint) for size, hint in zip(sizes_of(main), hints, strict=True)]
+            main.attributes[SIZES] = ArrayAttr(sizes)
+    return copy
+
+
 def types_at(types: Sequence[Attribute], symbols: Sequence[Extent]) -> list[Attribute]:
     """`types` in which symbol `i` is `symbols[i]`."""
     replaced = _Instantiation(symbols)

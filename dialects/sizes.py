@@ -310,6 +310,10 @@ class SizeAttr(ParametrizedAttribute):
         """The largest value that is allowed."""
         return MAX_SIZE if isinstance(self.maximum, NoneAttr) else self.maximum.data
 
+    def with_hint(self, hint: int) -> SizeAttr:
+        """The same size with another hint."""
+        return SizeAttr.new([self.label, self.minimum, self.maximum, IntAttr(hint)])
+
     def verify(self) -> None:
         if not (0 <= self.minimum.data <= self.largest <= MAX_SIZE and self.largest):
             raise VerifyException(
