@@ -61,6 +61,8 @@ class CpuProblem:
     columns: int
     """Different factors that depend on the columns."""
     element_bytes: int
+    period: int = 1
+    """Positions that inner sweeps have, such as 9 of a 3 by 3 window; a chunk of K has whole ones."""
 
 
 def _parts(extent: int, size: int) -> int:
@@ -106,7 +108,8 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     """The tiling that the model takes for a contraction."""
     thread_m, thread_n = choose_register_tile(problem, cpu)
     lanes = cpu.lanes(problem.element_bytes)
-    block_k = _even(problem.k, CHUNK_BYTES // problem.element_bytes, lanes)
+    unit = lanes if problem.period == 1 else problem.period
+    block_k = _even(problem.k, CHUNK_BYTES // problem.element_bytes, unit)
     slab = cpu.l2_bytes // 4 // (block_k * problem.element_bytes)
     block_n = _even(problem.n, slab // problem.columns, thread_n)
     block_m = _even(problem.m, slab // problem.rows, thread_m)
@@ -121,7 +124,7 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
             block_n = _even(problem.n, block_n // 2, thread_n)
         else:
             break
-    whole = _even(problem.k, problem.k, lanes)
+    whole = _even(problem.k, problem.k, unit)
     operands = problem.rows * block_m + problem.columns * block_n
     if operands * whole * problem.element_bytes <= cpu.l2_bytes // 2:
         block_k = whole

@@ -102,6 +102,17 @@ def leaves(expr: AffineExpr) -> Iterator[AffineExpr]:
         yield expr
 
 
+def divisions(expr: AffineExpr) -> Iterator[AffineBinaryOpExpr]:
+    """The outermost quotients and remainders of an expression."""
+    if not isinstance(expr, AffineBinaryOpExpr):
+        return
+    if expr.kind in (AffineBinaryOpKind.FloorDiv, AffineBinaryOpKind.Mod):
+        yield expr
+        return
+    yield from divisions(expr.lhs)
+    yield from divisions(expr.rhs)
+
+
 def count_symbols(exprs: Iterable[AffineExpr]) -> int:
     """One more than the largest symbol in `exprs`, or 0; what a map over them declares."""
     positions = (e.position for x in exprs for e in leaves(x) if isinstance(e, AffineSymExpr))

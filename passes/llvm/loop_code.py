@@ -13,6 +13,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
+from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 
 INDEX = IndexType()
@@ -87,10 +88,32 @@ class LoopCode:
         self.builder.insert(loop)
         return body, loop
 
-    def select(
-        self, condition: SSAValue, then: Block, otherwise: Block, type: Attribute
-    ) -> SSAValue:
-        """The value of one of two blocks."""
+    @contextmanager
+    def into(self, block: Block) -> Generator[None]:
+        """Insert at the end of a block."""
+        outer, self.builder = self.builder, Builder(InsertPoint.at_end(block))
+        yield
+        self.builder = outer
+
+    def inline(self, body: Block) -> SSAValue:
+        """Move what a block does here; gives what it yields."""
+        end = body.last_op
+        assert end is not None
+        (value,) = end.operands
+        end.detach()
+        end.erase()
+        for op in list(body.ops):
+            op.detach()
+            self.builder.insert(op)
+        return value
+
+    def or_zero(self, condition: SSAValue, then: Block) -> SSAValue:
+        """What a block yields if a condition holds, else 0."""
+        end = then.last_op
+        assert end is not None
+        type, otherwise = end.operands[0].type, Block()
+        zero = Builder(InsertPoint.at_end(otherwise))
+        zero.insert(scf.YieldOp(emit_constant(zero, 0, type)))
         return self.insert(scf.IfOp(condition, [type], Region(then), Region(otherwise)))
 
     def load(self, buffer: SSAValue, place: Place) -> SSAValue:

@@ -5,20 +5,20 @@
     }
 
 Where positions are neighbours in memory, but rows are to be, squares as wide as a vector are read row by row
-into a small buffer and turned there by shuffles. Rows past the end are 0, positions past it are left out.
+into a small buffer and turned there by shuffles. Windows of an image come one offset after the other
+(`pack_windows.py`). Rows past the end are 0, positions past it are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.rewriter import InsertPoint
 
+from ...analysis.conditions import linear
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.vectors import lies_along
 from ...dialects.affine import ZERO, replace_dims
@@ -28,6 +28,7 @@ from ...dialects.syntax import scalar_attr
 from ...dialects.tile_pack import PackOp, PackYieldOp
 from ..loop.scalar_code import emit_constant
 from .loop_code import LoopCode
+from .pack_windows import Windows
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 
@@ -52,6 +53,13 @@ class Bound:
             return None
         exprs, used = normalize_operands([rest + 1], operands)
         return Bound(exprs[0], tuple(used))
+
+    def is_multiple_of(self, number: int) -> bool:
+        """Whether it is one, whatever the values."""
+        sum_ = linear(self.expr)
+        return sum_ is not None and not any(
+            each % number for each in (sum_.constant, *sum_.coefficients.values())
+        )
 
 
 @dataclass(frozen=True)
@@ -169,25 +177,53 @@ class PackLoops:
 
     def _fill_panels(self, height: int) -> None:
         code = self.code
+        strips = height % self.lanes == 0
+        windows = self._windows() if strips else None
         full = code.index(D0 // height, [self.rows])
         with code.loop(full, "panel") as panel:
-            if lies_along_rows(self.pack) and height % self.lanes == 0:
+            if strips and lies_along_rows(self.pack):
                 self._turn(panel, height)
+            elif windows is not None:
+                self._fill_windows(windows, panel)
             else:
                 with code.loop(self.length, "k") as position:
                     self._fill_column(panel, position, height)
         if self.rows is self.total:
             return
         panels = code.index(D0 // height, [self.total])
+        with code.loop(panels, "panel", full) as panel:
+            if windows is not None:
+                self._fill_windows(windows, panel, self.rows)
+            else:
+                self._fill_rest(panel, height)
+
+    def _windows(self) -> Windows | None:
+        """The windows of an image, if the pack has them."""
+        windows = Windows.of(self.pack, self.body.ops, self.body.element)
+        whole = all(bound.is_multiple_of(windows.period) for bound in self.body.positions)
+        if not whole or self.pack.shape[1] % windows.period:
+            windows = replace(windows, period=1)
+        return None if windows.period == 1 and windows.joined is None else windows
+
+    def _fill_rest(self, panel: SSAValue, height: int) -> None:
+        """Fill a panel that has rows past the end."""
+        code = self.code
         with (
-            code.loop(panels, "panel", full) as panel,
             code.loop(self.length, "k") as position,
             code.loop(code.constants.get(height), "r") as row,
         ):
             line = code.index(D0 * height + D1, [panel, row])
             inside = code.insert(arith.CmpiOp(line, self.rows, "slt"))
-            element = self._element_if(inside, line, position)
+            then = Block()
+            with code.into(then):
+                code.builder.insert(scf.YieldOp(self._element(line, position)))
+            element = code.or_zero(inside, then)
             code.store(element, self.buffer, self._place(panel, position, row, height))
+
+    def _fill_windows(
+        self, windows: Windows, panel: SSAValue, rows: SSAValue | None = None
+    ) -> None:
+        windows.fill(self.code, self.buffer, self.lanes, panel, self.length, rows)
 
     def _place(
         self, panel: SSAValue, position: SSAValue, row: SSAValue, height: int
@@ -236,18 +272,7 @@ class PackLoops:
     # ------------------------------------------------------------------ elements
 
     def _element(self, row: SSAValue, position: SSAValue) -> SSAValue:
-        body = PackBody.of(self.pack)
         counters: dict[SSAValue, SSAValue] = dict(
             zip(self.pack.body.block.args, (row, position), strict=True)
         )
-        return self.code.clone(body.ops, counters)[body.element]
-
-    def _element_if(self, inside: SSAValue, row: SSAValue, position: SSAValue) -> SSAValue:
-        """An element, or 0 where it is not inside."""
-        code, then, otherwise = self.code, Block(), Block()
-        outer, code.builder = code.builder, Builder(InsertPoint.at_end(then))
-        code.builder.insert(scf.YieldOp(self._element(row, position)))
-        code.builder = at_zero = Builder(InsertPoint.at_end(otherwise))
-        at_zero.insert(scf.YieldOp(emit_constant(at_zero, 0, self.pack.element.type)))
-        code.builder = outer
-        return code.select(inside, then, otherwise, self.pack.element.type)
+        return self.code.clone(self.body.ops, counters)[self.body.element]

@@ -131,8 +131,9 @@ class PackedBlock:
         sums = [self._scratch(self.element, rows * self.size_n) for _ in self.terms]
         square = self._scratch(self.element, self.lanes * self.lanes)
         rest, tests = self._after()
+        self.bounds = {counter: self._bounds(counter, tests) for counter in (self.m, self.n)}
         limits: dict[SSAValue, SSAValue] = {
-            counter: self._limit(counter, size, tests)
+            counter: self._least(self.constants.get(size), self.bounds[counter])
             for counter, size in ((self.m, self.size_m), (self.n, self.size_n))
         }
         if not self.single:
@@ -182,10 +183,10 @@ class PackedBlock:
         other = self.n if counter is self.m else self.m
         return None if bound is None or other in bound.operands else bound
 
-    def _limit(self, counter: SSAValue, size: int, tests: Sequence[TestOp]) -> SSAValue:
-        """How many points of a counter are inside of the result."""
+    def _bounds(self, counter: SSAValue, tests: Sequence[TestOp]) -> list[Bound]:
+        """What the points of a counter that are inside of the result are below."""
         said = [self._bound(expr, test, counter) for test in tests for expr in test.exprs]
-        return self._least(self.constants.get(size), [b for b in said if b is not None])
+        return [bound for bound in said if bound is not None]
 
     def _least(self, limit: SSAValue, bounds: Sequence[Bound]) -> SSAValue:
         for bound in bounds:
@@ -214,7 +215,9 @@ class PackedBlock:
             is_row = any(term.rows is pack for term in self.terms)
             counter, tile = (self.m, self.tile_m) if is_row else (self.n, self.tile_n)
             total = self.code.index((D0 + (tile - 1)) // tile * tile, [limits[counter]])
-            rows = self._least(total, body.rows)
+            # Where the result ends at a tile, so do its rows.
+            ends = [b for b in self.bounds[counter] if b.is_multiple_of(tile)]
+            rows = self._least(total, [bound for bound in body.rows if bound not in ends])
             loops = PackLoops(
                 self.code, pack, body, buffers[pack], self.lanes, rows, total, length, square
             )

@@ -1,4 +1,4 @@
-"""`collapse-rows`: axes that only the rows of a contraction depend on become one.
+"""`collapse-rows`: axes that only the rows of a contraction depend on become one, and those of its columns.
 
     tile.launch (%b = 8 : thread, %i = 32 : thread, %j = 512 : thread) {
       ... %x[%b, %i, %k] ... %w[%j, %k] ...
@@ -8,8 +8,9 @@ becomes
       ... %x[%i floordiv 32, %i mod 32, %k] ... %w[%j, %k] ...
     }
 
-A CPU block then packs its columns once for the rows of all sequences of a batch. On a GPU not: there, what
-a block reads of an operand must be a box.
+A CPU block then packs its columns once for the rows of all sequences of a batch. Columns are joined likewise,
+such as the pixels of all lines of an image, if they go on in memory where a line ends: register tiles then
+need not end there. On a GPU not: there, what a block reads of an operand must be a box.
 """
 
 from __future__ import annotations
@@ -17,33 +18,77 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from ...analysis.products import axes_of, find_product
+from ...analysis.index import operand_ranges, simplify
+from ...analysis.products import Product, axes_of, find_product
 from ...analysis.targets import get_target
-from ...dialects.loop import KernelOp
+from ...dialects.affine import divisions, replace_dims
+from ...dialects.index import dims_in_order, linearize
+from ...dialects.loop import KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.sizes import shape_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
-from .rewrite_indices import rewrite_index
+from .rewrite_indices import index_of, rewrite_index
 
 
 def find_axis(launch: LaunchOp) -> int | str:
-    """The axis of the rows that can join the one in front of it, or why there is none."""
+    """The axis of rows or columns that can join the one in front of it, or why there is none."""
     if launch.schedule is not None or launch.is_partitioned:
         return "it has a schedule already"
     product = find_product(launch)
     if isinstance(product, str):
         return product
     known: dict[SSAValue, frozenset[int]] = {}
-    outer = product.m - 1
-    if outer < 0 or any(outer in axes_of(c, launch, known) for c in product.columns):
-        return "there is no other axis in front of the rows that the columns do not depend on"
-    if not isinstance(launch.axes.data[product.m].extent.data, int):
-        return "the extent of the rows is dynamic"
-    return product.m
+    reason = "there is no other axis in front of the rows that the columns do not depend on"
+    for axis, others in ((product.m, product.columns), (product.n, product.rows)):
+        outer = axis - 1
+        if outer < 0 or any(outer in axes_of(value, launch, known) for value in others):
+            continue
+        if not isinstance(launch.axes.data[axis].extent.data, int):
+            reason = "the extent of the rows is dynamic"
+        elif axis == product.n and not stays_along(launch, product):
+            reason = "joined columns would not lie along each other in memory"
+        else:
+            return axis
+    return reason
+
+
+def stays_along(launch: LaunchOp, product: Product) -> bool:
+    """Whether all that is accessed goes on in memory where the axis before the columns is one further."""
+    outer, inner = launch.body.block.args[product.n - 1], launch.body.block.args[product.n]
+    extent = launch.axes.data[product.n].extent.data
+    assert isinstance(extent, int)
+    for op in launch.body.walk():
+        if outer not in op.operands and inner not in op.operands:
+            continue
+        if divides(op, inner):
+            return False
+        if isinstance(op, LoadOp | StoreOp):
+            if shifted(op, {outer: 1}) != shifted(op, {inner: extent}):
+                return False
+        elif not isinstance(op, TestOp) or not product.sweeps[0].is_ancestor(op):
+            return False
+    return True
+
+
+def divides(op: Operation, counter: SSAValue) -> bool:
+    """Whether an index of an operation has a quotient or a remainder of a counter."""
+    exprs, operands = index_of(op) or ((), [])
+    found = [node for expr in exprs for node in divisions(expr)]
+    return any(operands[d] is counter for d in dims_in_order(found))
+
+
+def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, int]) -> AffineExpr:
+    """The flat index that is accessed when counters are some steps further."""
+    type = op.memref.type
+    assert isinstance(type, MemRefType)
+    dims = [AffineExpr.dimension(i) + steps.get(v, 0) for i, v in enumerate(op.indices)]
+    offset = linearize(op.map.data.results, shape_of(type))
+    return simplify(replace_dims(offset, dims), operand_ranges(op.indices))
 
 
 def collapse(launch: LaunchOp, axis: int) -> None:

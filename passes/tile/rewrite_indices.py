@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -10,39 +12,51 @@ from ...dialects.affine import replace_dims
 from ...dialects.loop import AccumulateOp, IndexOp, LoadOp, StoreOp, TestOp
 
 
+def index_of(op: Operation) -> tuple[Sequence[AffineExpr], list[SSAValue]] | None:
+    """The index expressions of an operation and what they read, or None if it has none."""
+    match op:
+        case LoadOp() | StoreOp() | AccumulateOp():
+            return op.map.data.results, list(op.indices)
+        case IndexOp():
+            return op.map.data.results, list(op.operands_)
+        case TestOp():
+            return op.exprs, list(op.operands_)
+        case _:
+            return None
+
+
 def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list[SSAValue]) -> None:
     """Rewrite the index expressions of `op` from old counters to new ones, in place.
 
     An operation that reads an old counter as a value gets a `loop.index` to read.
     """
-    match op:
-        case LoadOp() | StoreOp() | AccumulateOp():
-            exprs, operands = op.map.data.results, list(op.indices)
-        case IndexOp():
-            exprs, operands = op.map.data.results, list(op.operands_)
-        case TestOp():
-            exprs, operands = op.exprs, list(op.operands_)
-        case _:
-            _rewrite_operands(op, old, counters)
-            return
+    index = index_of(op)
+    if index is None:
+        _rewrite_operands(op, old, counters)
+        return
+    exprs, operands = index
     if not any(value in old for value in operands):
         return
     space = [*counters, *(v for v in operands if v not in old)]
     dims = [old[v] if v in old else AffineExpr.dimension(space.index(v)) for v in operands]
     ranges = operand_ranges(space)
-    new_exprs = [simplify(replace_dims(e, dims), ranges) for e in exprs]
+    set_index(op, [simplify(replace_dims(e, dims), ranges) for e in exprs], space)
+
+
+def set_index(op: Operation, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
+    """Replace an operation that has index expressions by one with others."""
     new: Operation
     match op:
         case LoadOp():
-            new = LoadOp(op.memref, new_exprs, space)
+            new = LoadOp(op.memref, exprs, operands)
         case StoreOp():
-            new = StoreOp(op.value, op.memref, new_exprs, space)
+            new = StoreOp(op.value, op.memref, exprs, operands)
         case AccumulateOp():
-            new = AccumulateOp(op.value, op.memref, new_exprs, space, op.start)
+            new = AccumulateOp(op.value, op.memref, exprs, operands, op.start)
         case IndexOp():
-            new = IndexOp(new_exprs[0], space)
-        case TestOp():
-            new = TestOp(new_exprs, space)
+            new = IndexOp(exprs[0], operands)
+        case _:
+            new = TestOp(exprs, operands)
     new.location = op.location
     assert op.parent is not None
     op.parent.insert_op_before(new, op)

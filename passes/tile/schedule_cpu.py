@@ -51,6 +51,7 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         rows=len(set(product.rows)),
         columns=len(set(product.columns)),
         element_bytes=max(storage_bytes(result.type) for result in product.results),
+        period=prod(trips(sweep.extent.data) for sweep in product.sweeps[1:]),
     )
 
 

@@ -106,6 +106,12 @@ PROGRAMS = {
     "f16": (torch.matmul, [torch.randn(40, 80).half(), torch.randn(80, 90).half()]),
     "attention": (_attend, [torch.randn(1, 2, 70, 64) for _ in range(3)]),
     "convolution": (nn.Conv2d(12, 20, 3, padding=1), [torch.randn(2, 12, 13, 17)]),
+    "narrow": (nn.Conv2d(12, 20, 5, padding=2), [torch.randn(2, 12, 9, 7)]),
+    "chunks": (nn.Conv2d(64, 8, 3, padding=1), [torch.randn(1, 64, 10, 24)]),
+    "lines that meet in the cache": (nn.Conv2d(17, 8, 3, padding=1), [torch.randn(1, 17, 32, 32)]),
+    "no border": (nn.Conv2d(12, 20, 3), [torch.randn(1, 12, 13, 17)]),
+    "one pixel": (nn.Conv2d(32, 48, 1), [torch.randn(1, 32, 7, 9)]),
+    "in three dimensions": (nn.Conv3d(4, 8, 3, padding=1), [torch.randn(1, 4, 5, 6, 7)]),
     "strided": (nn.Conv2d(12, 20, 3, stride=2, dilation=2), [torch.randn(1, 12, 33, 37)]),
     "prologue": (
         lambda x, s, w: (x * s) @ w,

@@ -1,7 +1,7 @@
-// RUN: deplo-opt %s -p collapse-rows | FileCheck %s
-// RUN: deplo-opt %s -p collapse-rows --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p collapse-rows --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p collapse-rows{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s --split-input-file -p collapse-rows | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p collapse-rows --check-each-pass >/dev/null
+// RUN: deplo-opt %s --split-input-file -p collapse-rows --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --split-input-file -p collapse-rows{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // CHECK-LABEL: loop.kernel @batch
 // CHECK:         tile.launch (%i = 24 : thread, %j = 16 : thread) {
@@ -67,4 +67,63 @@ func.func @main(%x: tensor<2x3x4x8xf32>, %w: tensor<16x8xf32>, %u: tensor<3x16x8
     }
   }
   func.return %y, %v, %c, %d, %e : tensor<2x3x4x16xf32>, tensor<3x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<2x?x16xf32, #sym.extents<s0>>
+}
+
+// -----
+
+// The lines of an image go on where one ends; those of a window without a border do not.
+
+// CHECK-LABEL: loop.kernel @pixels
+// CHECK:         tile.launch (%c = 16 : thread, %z = 140 : thread) {
+// CHECK:           loop.test[%n + %z floordiv 20 >= 1, %n + %z floordiv 20 < 8, %o + %z mod 20 >= 1, %o + %z mod 20 < 21]
+// CHECK:           loop.store %s, %out[%c, %z floordiv 20, %z mod 20]
+// CHECK-LABEL: loop.kernel @valid
+// CHECK:         tile.launch (%c = 16 : thread, %y = 7 : thread, %z = 20 : thread) {
+// REMARK: collapse-rows: pixels: 2 axes are one
+// REMARK: collapse-rows: valid: declined: joined columns would not lie along each other in memory
+func.func @main(%x: tensor<8x7x20xf32>, %u: tensor<8x9x22xf32>, %w: tensor<16x8x3x3xf32>) -> (tensor<16x7x20xf32>, tensor<16x7x20xf32>) {
+  %y = loop.kernel @pixels(%x, %w) : (tensor<8x7x20xf32>, tensor<16x8x3x3xf32>) -> tensor<16x7x20xf32> {
+  ^bb0(%x: memref<8x7x20xf32>, %w: memref<16x8x3x3xf32>, %out: memref<16x7x20xf32>):
+    tile.launch (%c = 16 : thread, %y = 7 : thread, %z = 20 : thread) {
+      %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+        %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+          %u = loop.for %o = 0 to 3 reduce(add) -> f32 {
+            %in = loop.test[%y + %n >= 1, %y + %n < 8, %z + %o >= 1, %z + %o < 21]
+            %p = scf.if %in -> (f32) {
+              %i = loop.load %x[%m, %y + %n - 1, %z + %o - 1] : memref<8x7x20xf32>
+              scf.yield %i : f32
+            } else {
+              %zero = arith.constant 0.0 : f32
+              scf.yield %zero : f32
+            }
+            %q = loop.load %w[%c, %m, %n, %o] : memref<16x8x3x3xf32>
+            %r = arith.mulf %p, %q : f32
+            loop.yield %r : f32
+          }
+          loop.yield %u : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%c, %y, %z] : memref<16x7x20xf32>
+    }
+  }
+  %v = loop.kernel @valid(%u, %w) : (tensor<8x9x22xf32>, tensor<16x8x3x3xf32>) -> tensor<16x7x20xf32> {
+  ^bb0(%x: memref<8x9x22xf32>, %w: memref<16x8x3x3xf32>, %out: memref<16x7x20xf32>):
+    tile.launch (%c = 16 : thread, %y = 7 : thread, %z = 20 : thread) {
+      %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+        %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+          %u = loop.for %o = 0 to 3 reduce(add) -> f32 {
+            %p = loop.load %x[%m, %y + %n, %z + %o] : memref<8x9x22xf32>
+            %q = loop.load %w[%c, %m, %n, %o] : memref<16x8x3x3xf32>
+            %r = arith.mulf %p, %q : f32
+            loop.yield %r : f32
+          }
+          loop.yield %u : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%c, %y, %z] : memref<16x7x20xf32>
+    }
+  }
+  func.return %y, %v : tensor<16x7x20xf32>, tensor<16x7x20xf32>
 }

@@ -1,0 +1,51 @@
+// The windows of an image are packed offset by offset: what is in front of the channels needs no channel.
+
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' | FileCheck %s
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' --check-each-pass >/dev/null
+
+// CHECK-LABEL: func.func @pixels
+// CHECK:         scf.for %strip = %c0 to %c3
+// CHECK:           scf.for %offset = %c0 to %c9
+// CHECK:             scf.for %window
+// CHECK-NEXT:          scf.for %[[R:.*]] = %c0 to %c16
+// CHECK-NEXT:            %[[FIRST:.*]] = loop.index[%panel * 48 + %strip * 16]
+// CHECK-NEXT:            %[[HERE:.*]] = loop.index[%panel * 48 + %strip * 16 + %[[R]]]
+// CHECK-NEXT:            %[[LINE:.*]] = loop.index[%[[FIRST]] floordiv 20]
+// CHECK-NEXT:            %[[END:.*]] = loop.index[%[[LINE]] * 20 + 20]
+// CHECK-NEXT:            %[[PAST:.*]] = arith.cmpi sge, %[[HERE]], %[[END]]
+// CHECK-NEXT:            %[[STEP:.*]] = arith.select %[[PAST]], %c1, %c0
+// CHECK-NEXT:            %[[Y:.*]] = loop.index[%[[LINE]] + %[[STEP]]]
+// CHECK-NEXT:            loop.test[%[[Y]] + %offset floordiv 3 >= 1,
+// CHECK:                 loop.load %x[%window, %[[Y]] + %offset floordiv 3 - 1, %panel * 48 + %strip * 16 + %[[R]] + %offset mod 3 - %[[Y]] * 20 - 1]
+// Pixels past the end are 0.
+// CHECK:         scf.for %panel_1
+// CHECK:           arith.cmpi slt, %{{.*}}, %{{.*}} : index
+// CHECK-NEXT:      scf.if
+func.func @main(%x: tensor<8x7x20xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16x7x20xf32> {
+  %y = loop.kernel @pixels(%x, %w) : (tensor<8x7x20xf32>, tensor<16x8x3x3xf32>) -> tensor<16x7x20xf32> {
+  ^bb0(%x: memref<8x7x20xf32>, %w: memref<16x8x3x3xf32>, %out: memref<16x7x20xf32>):
+    tile.launch (%c = 16 : thread, %y = 7 : thread, %z = 20 : thread) {
+      %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+        %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+          %u = loop.for %o = 0 to 3 reduce(add) -> f32 {
+            %in = loop.test[%y + %n >= 1, %y + %n < 8, %z + %o >= 1, %z + %o < 21]
+            %p = scf.if %in -> (f32) {
+              %i = loop.load %x[%m, %y + %n - 1, %z + %o - 1] : memref<8x7x20xf32>
+              scf.yield %i : f32
+            } else {
+              %zero = arith.constant 0.0 : f32
+              scf.yield %zero : f32
+            }
+            %q = loop.load %w[%c, %m, %n, %o] : memref<16x8x3x3xf32>
+            %r = arith.mulf %p, %q : f32
+            loop.yield %r : f32
+          }
+          loop.yield %u : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%c, %y, %z] : memref<16x7x20xf32>
+    }
+  }
+  func.return %y : tensor<16x7x20xf32>
+}
