@@ -1,8 +1,8 @@
 """Buckets of sizes: what is decided for one size of a bucket suits the others.
 
 Tiles, splits of K and what is worth computing twice are decided for the hints of a program's sizes. The
-program is right for all sizes, but fast for those like its hints only: what multiplies one row by a matrix is
-another kernel than what multiplies a thousand. So a size is in one of few buckets, and each bucket has a hint.
+program is right for all sizes, but fast for those like its hints only: what multiplies one row by a matrix
+is another kernel than what multiplies a thousand. So a size is in one of few buckets, each with a hint.
 """
 
 from __future__ import annotations
