@@ -83,15 +83,20 @@ def bounds(expr: AffineExpr, ranges: Sequence[Range]) -> tuple[int, int]:
                     ends = low * number, high * number
                     return min(ends), max(ends)
                 case AffineBinaryOpKind.FloorDiv:
-                    return low // number, high // number
+                    return _divided(low, number), _divided(high, number)
                 case AffineBinaryOpKind.CeilDiv:
-                    return -(-low // number), -(-high // number)
+                    return -_divided(-low, number), -_divided(-high, number)
                 case AffineBinaryOpKind.Mod:
                     if low // number == high // number:
                         return low % number, high % number
                     return 0, number - 1
         case _:
             raise ValueError(f"not an index expression: {expr!r}")
+
+
+def _divided(end: int, number: int) -> int:
+    """The quotient of an end of a range; what stands for no bound still does."""
+    return end // number if abs(end) < _FAR else end
 
 
 def numbers(limits: Range) -> tuple[int, int]:

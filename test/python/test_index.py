@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.ir.affine import AffineExpr
 
-from deplo.analysis.index import bounds, simplify
+from deplo.analysis.index import UNKNOWN, bounds, simplify
 from deplo.dialects.index import delinearize, linearize
 
 D = [AffineExpr.dimension(i) for i in range(3)]
@@ -66,6 +66,8 @@ def test_simplify_is_idempotent(expr, ranges):
         (((D[0] + 4) // 4), [(0, 99)], D[0] // 4 + 1),
         ((D[0] * 6) // 4, [(0, 99)], (D[0] * 3) // 2),
         (D[0] + D[1], [(0, 0), (0, 5)], D[1]),
+        # A counter that nothing bounds is not bounded by its half.
+        ((D[0] // 2 * -1 + 2) // 2, [(0, UNKNOWN[1])], (D[0] // 2 * -1) // 2 + 1),
     ],
 )
 def test_simplify_finds(expr, ranges, expected):
