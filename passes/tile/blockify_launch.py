@@ -131,9 +131,9 @@ def split_in_vectors(extents: Sequence[Extent], threads: int, vector: int) -> li
     return [*splits, replace(units, extent=inner, vector=vector)]
 
 
-TRANSPOSED_TILE = (32, 128)
-"""Rows and columns of a CPU block that reads a transposed operand: what a cache line brings of it is used by
-the next rows, and the lines of all columns fit the first-level cache."""
+TRANSPOSED_TILE = (64, 128)
+"""Rows and columns of a CPU block that reads a transposed operand: what it reads and what it writes come in
+several lines of the cache side by side, so that the processor fetches the next ones ahead."""
 
 
 def transposed_axis(launch: LaunchOp) -> int | None:

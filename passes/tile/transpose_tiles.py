@@ -44,8 +44,7 @@ from .rewrite_indices import rewrite_index
 
 ELEMENT_BYTES = 4
 
-MOST_ROWS = 32
-MOST_COLUMNS = 128
+MOST = 64
 """Rows and columns of the result that squares are turned for at once; they lie on the stack."""
 
 
@@ -141,6 +140,12 @@ def _fill(
     copy.erase()
 
 
+def _part(extent: int) -> int:
+    """How many of the rows or columns to take at once: so that most of them are in such parts."""
+    sizes = range(SQUARE, MOST + 1, SQUARE)
+    return max(sizes, key=lambda size: (extent // size * size, size))
+
+
 def tile(nest: _Nest) -> int:
     """Run a nest square by square, the rest as before; gives how many loads squares serve."""
     loads = list(_transposed(nest))
@@ -148,8 +153,7 @@ def tile(nest: _Nest) -> int:
     rows, columns = nest.extents
     names = [loop.induction_var.name_hint for loop in (nest.rows, nest.columns)]
     before = Builder(InsertPoint.before(nest.rows))
-    height = min(rows, MOST_ROWS) // SQUARE * SQUARE
-    width = min(columns, MOST_COLUMNS) // SQUARE * SQUARE
+    height, width = _part(rows), _part(columns)
     _, inside = _loop(before, rows // height, f"{names[0] or 'i'}_tile")
     row_tiles = inside.insertion_point.block.args[0]
     _, inside = _loop(inside, columns // width, f"{names[1] or 'j'}_tile")

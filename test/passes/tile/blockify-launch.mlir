@@ -185,10 +185,10 @@ func.func @main(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 
 // -----
 
-// On a CPU, reading a transposed operand takes rectangles: 1024 = 32 * 32 rows, 8 * 128 columns.
+// On a CPU, reading a transposed operand takes rectangles: 1024 = 16 * 64 rows, 8 * 128 columns.
 // CPU-LABEL:   loop.kernel @transpose
-// CPU:           tile.launch (%i_block = 32 : block, %j_block = 8 : block) schedule(#tile.schedule<serial = 4096>) {
-// CPU-NEXT:        loop.for %i_serial = 0 to 32 {
+// CPU:           tile.launch (%i_block = 16 : block, %j_block = 8 : block) schedule(#tile.schedule<serial = 8192>) {
+// CPU-NEXT:        loop.for %i_serial = 0 to 64 {
 // CPU-NEXT:          loop.for %j_serial = 0 to 128 {
 func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
   %y = loop.kernel @transpose(%x) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
