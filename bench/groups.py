@@ -3,9 +3,9 @@
     nice -n -15 python bench/groups.py
 
 `pair` are two independent products of 512 by 512, kernels of several blocks each; `products` are the same
-with a third that reads both, (a @ b) @ (c @ d). `sums` are two sums over vectors, which deplo does not split on
-a CPU: each is a kernel of one block, which one thread computes. `in turn` is the plan without its groups, on
-all threads.
+with a third that reads both, (a @ b) @ (c @ d). `sums` are two sums over vectors, which deplo does not split
+on a CPU: each is a kernel of one block, which one thread computes. `in turn` is the plan without its groups,
+on all threads.
 """
 
 from __future__ import annotations
