@@ -23,7 +23,7 @@ from .program_stages import Compilation, asked_schedule, compile_module, module_
 from .runtime.buckets import Bucket, Buckets
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
-from .runtime.plan import Plan
+from .runtime.plan import Plan, Step
 from .runtime.sizes import EmptySize, Extent, evaluate
 
 
@@ -242,6 +242,15 @@ class ExecutionPlan:
                     "reason": f.reason or None,
                 }
                 for f in self.compilation.fallbacks
+            ],
+            "groups": [
+                [step.kernel for i in group if isinstance(step := self.plan.steps[i], Step)]
+                for group in self.plan.groups
+                if len(group) > 1
+            ],
+            "sizes": [
+                {"name": size.name, "minimum": size.minimum, "maximum": size.maximum}
+                for size in self.plan.sizes
             ],
             "arena_bytes": self.plan.arena_bytes,
             "compiled_for": self.code.compiled_for,

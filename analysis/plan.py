@@ -20,6 +20,9 @@ large the arena is, `arena_bytes` is null. A call is
 
 Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}` a float that JSON has not.
 
+A launch that may run while others do says which group it is in, `"group": 0`, the number of its neighbours
+that may, and by number which arguments it writes: `"writes": [1]`.
+
 A kernel that gets tensor maps has `{"tensor_map": 0}` among its arguments, and the plan says under
 `tensor_maps` what each describes: `{"of": {"argument": 0}, "box": [16, 64], "swizzle": 0}`. One whose launch
 must ask for shared memory says how much: `"shared_bytes": 65536`. One that computes indices in 32 bits gets
@@ -55,6 +58,7 @@ from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
 from ..errors import DeploError
+from .launch_groups import GROUP, marked_writes
 from .sizes import positive_extents, sizes_of
 from .targets import require_architecture
 
@@ -208,7 +212,16 @@ def _step(module: ModuleOp, op: LaunchOp, refs: Mapping[SSAValue, Ref]) -> dict[
         "sizes": [_extent(Size.symbol(i)) for i in _kernel_sizes(module, op)],
         "blocks": _extent(op.blocks.data),
         "threads": op.threads.value.data,
+        **_group(op),
     }
+
+
+def _group(op: LaunchOp) -> dict[str, Any]:
+    """The group of launches that may run at once."""
+    group, writes = op.attributes.get(GROUP), marked_writes(op)
+    if not isinstance(group, IntegerAttr) or writes is None:
+        return {}
+    return {"group": group.value.data, "writes": list(writes)}
 
 
 def _tensor_map(op: TensorMapOp, refs: Mapping[SSAValue, Ref]) -> dict[str, Any]:

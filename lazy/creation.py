@@ -79,9 +79,9 @@ def full_like(
 
 
 def arange(
-    start: Number,
+    start: Number | Size,
     /,
-    stop: Number | None = None,
+    stop: Number | Size | None = None,
     step: Number = 1,
     *,
     dtype: Any = None,

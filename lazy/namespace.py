@@ -9,7 +9,7 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
-from . import dtypes, linear, neural, reductions
+from . import dtypes, linear, neural, random, reductions
 from .functions import FUNCTIONS
 from .tensor import NAMESPACES
 
@@ -84,5 +84,5 @@ array_api = Namespace(
 
 NAMESPACES[VERSION] = array_api
 
-_ENTERED = (linear, neural, reductions)
+_ENTERED = (linear, neural, random, reductions)
 """The modules whose functions are in `FUNCTIONS` once they are imported."""

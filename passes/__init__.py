@@ -53,6 +53,7 @@ PASSES = {
     "elide-barriers": ".kernel.elide_barriers:ElideBarriersPass",
     "choose-index-width": ".kernel.choose_index_width:ChooseIndexWidthPass",
     "inline-calls": ".kernel.inline_calls:InlineCallsPass",
+    "group-launches": ".kernel.group_launches:GroupLaunchesPass",
     "assign-arena": ".kernel.assign_arena:AssignArenaPass",
     "lower-to-cuda": ".kernel.lower_to_cuda:LowerToCudaPass",
     "lower-tile-to-scf": ".llvm.lower_tile_to_scf:LowerTileToScfPass",

@@ -5,6 +5,7 @@ A launch that is over sooner than other threads could help runs in the calling t
 
 from __future__ import annotations
 
+import array
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -49,8 +50,11 @@ class _Launch:
     sizes: list[int]
     blocks: int
 
-    def native(self, threads: int, places: Mapping[int, int]) -> NativeLaunch:
-        """The launch, run by so many threads; `places` says where its arrays are that moved."""
+    def native(self, threads: int, places: Mapping[int, int], more: bool) -> NativeLaunch:
+        """The launch, run by so many threads; `places` says where its arrays are that moved.
+
+        If there is `more`, it runs at once with the next.
+        """
         return NativeLaunch(
             self.driver.address,
             self.kernel.address,
@@ -60,6 +64,7 @@ class _Launch:
             tuple(places.get(i, i) for i in self.positions),
             tuple(self.sizes),
             self.kernel.messages,
+            more,
         )
 
 
@@ -75,6 +80,11 @@ class _Ready:
     results: tuple[int, ...]
     calls: int = 0
     """How often it ran."""
+
+    def launches(self, group: range) -> list[_Launch]:
+        """The launches of a group of steps."""
+        steps = (self.steps[i] for i in group)
+        return [step for step in steps if isinstance(step, _Launch)]
 
 
 class CpuProgram:
@@ -141,14 +151,17 @@ class CpuProgram:
         found: dict[int, int] = {}
         for stage in self._stages:
             for index in stage.buffers:
-                array, offset = ready.buffers[index]
-                if array is None:
+                kind, offset = ready.buffers[index]
+                if kind is None:
                     pointers[count + index] = arena + offset
                     continue
-                made = arrays[count + index] = library.empty(array)
+                made = arrays[count + index] = library.empty(kind)
                 pointers[count + index] = library.pointer(made)
-            for step in ready.steps[stage.begin : stage.end]:
-                if isinstance(step, _Launch):
+            for group in stage.groups:
+                step = ready.steps[group.start]
+                if len(group) > 1:
+                    _run_group(ready.launches(group), pointers, shared)
+                elif isinstance(step, _Launch):
                     step.kernel.run(step, [pointers[i] for i in step.positions], shared)
                 else:
                     again = given[len(calls)] if len(calls) < len(given) else None
@@ -173,23 +186,31 @@ class CpuProgram:
         """Prepare calls with such arguments, if one native call can do all: no calls of PyTorch, no pool."""
         launches = [step for step in ready.steps if isinstance(step, _Launch)]
         threads = [step.kernel.threads_for(step.blocks, shared) for step in launches]
+        together = [False] * len(launches)
+        for group in (group for stage in self._stages for group in stage.groups):
+            if len(group) > 1 and _worth_sharing(ready.launches(group), shared):
+                for i in group:
+                    threads[i], together[i] = shared.threads, i != group[-1]
         team = shared.team
         if len(launches) < len(ready.steps) or (team is None and max(threads, default=1) > 1):
             return
         if (fits := library.guard(arguments)) is None:
             return
-        made = [i for i, (array, _) in enumerate(ready.buffers) if array is not None]
-        placed = [i for i, (array, _) in enumerate(ready.buffers) if array is None]
+        made = [i for i, (kind, _) in enumerate(ready.buffers) if kind is not None]
+        placed = [i for i, (kind, _) in enumerate(ready.buffers) if kind is None]
         count = len(arguments)
         places = {count + i: count + n for n, i in enumerate([*made, *placed])}
         prepared = prepare(
             shared,
             count,
             fits,
-            [library.maker(array) for array, _ in ready.buffers if array is not None],
+            [library.maker(kind) for kind, _ in ready.buffers if kind is not None],
             ready.arena_bytes,
             [ready.buffers[i][1] for i in placed],
-            [step.native(n, places) for step, n in zip(launches, threads, strict=True)],
+            [
+                step.native(n, places, more)
+                for step, n, more in zip(launches, threads, together, strict=True)
+            ],
             [places.get(i, i) for i in ready.results],
         )
         self._prepared = (*self._prepared[1 - MAX_PREPARED :], prepared)
@@ -249,6 +270,33 @@ def _by_reference(plan: Plan, arrays: Sequence[Any]) -> dict[Ref, Any]:
     return named | {Ref("buffer", i): value for i, value in enumerate(arrays[count:])}
 
 
+def _run_group(launches: Sequence[_Launch], pointers: Sequence[int], shared: Sharing) -> None:
+    """Run launches at once, if other threads are worth the handing over; else one after the other."""
+    if not _worth_sharing(launches, shared):
+        for launch in launches:
+            launch.kernel.run(launch, [pointers[i] for i in launch.positions], shared)
+        return
+    tasks: list[tuple[jit.Driver, array.array[int]]] = []
+    for launch in launches:
+        values = [*(pointers[i] for i in launch.positions), *launch.sizes]
+        chunk = chunk_size(launch.blocks, shared.threads)
+        task = shared.task(launch.kernel.address, values, range(launch.blocks), chunk)
+        tasks.append((launch.driver, task))
+    shared.run_together(tasks)
+    for launch, (_, task) in zip(launches, tasks, strict=True):
+        launch.kernel.check(task[jit.STATUS])
+
+
+def _worth_sharing(launches: Sequence[_Launch], shared: Sharing) -> bool:
+    """Whether other threads are to help with launches that may run at once; all must be known by now."""
+    seconds = 0.0
+    for launch in launches:
+        if launch.kernel.seconds_per_block is None:
+            return False
+        seconds += launch.kernel.seconds_per_block * launch.blocks
+    return shared.threads > 1 and seconds >= shared.worth_seconds
+
+
 class _CpuKernel:
     """A compiled kernel, and how long one of its blocks takes."""
 
@@ -266,10 +314,10 @@ class _CpuKernel:
         """
         blocks, first = launch.blocks, 0
         values += launch.sizes
-        if shared.threads == 1 or blocks < 2:
+        if shared.threads == 1:
             self._alone(launch.driver, values, range(blocks))
             return
-        if self.seconds_per_block is None:
+        if self.seconds_per_block is None and blocks > 1:
             # The first call pays for cold pages and caches, so the second block tells the truth.
             self._timed(launch.driver, values, range(1))
             self._timed(launch.driver, values, range(1, 2))
@@ -278,7 +326,7 @@ class _CpuKernel:
         threads = self.threads_for(len(left), shared)
         if threads > 1:
             chunk = chunk_size(len(left), threads)
-            self._check(shared.run(launch.driver, self.address, values, left, chunk))
+            self.check(shared.run(launch.driver, self.address, values, left, chunk))
         elif launch.sizes or self.timed < TIMED_CALLS:
             self._timed(launch.driver, values, left)
         else:
@@ -293,7 +341,7 @@ class _CpuKernel:
     def _alone(self, driver: jit.Driver, values: Sequence[int], blocks: range) -> None:
         task = jit.make_task(self.address, values, blocks, max(len(blocks), 1))
         driver.function(task.buffer_info()[0])
-        self._check(task[jit.STATUS])
+        self.check(task[jit.STATUS])
 
     def _timed(self, driver: jit.Driver, values: Sequence[int], blocks: range) -> None:
         start = time.perf_counter()
@@ -302,7 +350,8 @@ class _CpuKernel:
         if blocks:
             self.seconds_per_block = (time.perf_counter() - start) / len(blocks)
 
-    def _check(self, failed: int) -> None:
+    def check(self, failed: int) -> None:
+        """Raise the Python exception that a number in the status word stands for."""
         if failed:
             raise _failure(self.messages[failed - 1])
 

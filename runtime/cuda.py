@@ -7,9 +7,11 @@ ordered with the torch operations around it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from itertools import cycle
 from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError, UsageError
@@ -23,6 +25,9 @@ from .tensor_maps import Description, describe, encode
 
 MAX_BLOCKS = 2**31 - 1
 """Blocks of a one-dimensional grid (CUDA C++ Programming Guide, "Technical Specifications")."""
+
+MAX_BRANCHES = 8
+"""Branches of a recorded graph that launches of a group are shared out to."""
 
 MAX_DESCRIPTORS = 256
 """Tensor maps that a program keeps; buffers tend to lie where they lay in the last call."""
@@ -44,6 +49,7 @@ class CudaProgram:
         self._kernels = {k.name: k for k in plan.kernels}
         self._functions: dict[tuple[int, str], Any] = {}
         self._descriptors: dict[tuple[int, Description], Any] = {}
+        self._side_streams: dict[int, list[Any]] = {}
 
     @property
     def usage(self) -> dict[str, Usage]:
@@ -74,7 +80,6 @@ class CudaProgram:
         found: dict[int, int] = {}
         with torch.cuda.device(device):
             arena = library.empty(Array("i8", (plan.arena_bytes or 0,)))
-            stream = torch.cuda.current_stream(device).cuda_stream
             for stage in self._stages:
                 for ref in (Ref("buffer", index) for index in stage.buffers):
                     buffer = plan.buffers[ref.index]
@@ -83,13 +88,19 @@ class CudaProgram:
                         pointers[ref] = library.pointer(arrays[ref])
                     else:
                         pointers[ref] = library.pointer(arena) + static(buffer.offset)
-                for step in plan.steps[stage.begin : stage.end]:
+                for group in stage.groups:
+                    step = plan.steps[group.start]
                     if isinstance(step, CallStep):
                         again = given[len(calls)] if len(calls) < len(given) else None
                         calls.append(run_call(step, arrays, str(device), again))
                         pointers |= {ref: library.pointer(arrays[ref]) for ref in step.results}
-                    else:
-                        self._launch(plan, step, pointers, device.index, stream)
+                        continue
+                    launches = [
+                        s for s in plan.steps[group.start : group.stop] if isinstance(s, Step)
+                    ]
+                    with self._branches(torch, device, len(group)) as streams:
+                        for step, stream in zip(launches, cycle(streams), strict=False):
+                            self._launch(plan, step, pointers, device.index, stream)
                 if stage.finds:
                     made = {
                         ref.index: value for ref, value in arrays.items() if ref.kind == "buffer"
@@ -101,6 +112,28 @@ class CudaProgram:
             arguments[ref.index] if ref.kind == "argument" else arrays[ref]
             for ref in self.plan.results
         )
+
+    @contextmanager
+    def _branches(self, torch: Any, device: Any, launches: int) -> Generator[list[int]]:
+        """The streams for launches that may run at once.
+
+        A graph that is being recorded gets a branch for each, which begin behind what was launched before and
+        end before what comes after. Otherwise they go one after the other to the one stream: to have several
+        wait for each other takes longer than most kernels.
+        """
+        current = torch.cuda.current_stream(device)
+        if launches < 2 or not torch.cuda.is_current_stream_capturing():
+            yield [current.cuda_stream]
+            return
+        own = self._side_streams.setdefault(device.index, [])
+        count = min(launches, MAX_BRANCHES) - 1
+        own += [torch.cuda.Stream(device) for _ in range(count - len(own))]
+        sides = own[:count]
+        for side in sides:
+            side.wait_stream(current)
+        yield [current.cuda_stream, *(side.cuda_stream for side in sides)]
+        for side in sides:
+            current.wait_stream(side)
 
     def _launch(
         self, plan: Plan, step: Step, pointers: Mapping[Ref, int], device: int, stream: int

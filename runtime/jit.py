@@ -79,6 +79,70 @@ def driver(arguments: int) -> Driver:
     return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
 
 
+@cache
+def group_driver() -> Driver:
+    """The driver of launches that may run at once, called in each of the threads that share them.
+
+    A thread begins with the launch of its own number, goes on with the next, and waits in between for nobody.
+    """
+    compiled = compile_kernel("deplo_drive_group", _GROUP)
+    return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
+
+
+GROUP_WORDS = 3
+"""Words of a group in front of its launches, each of which has two: its driver and its task."""
+
+
+def make_group(
+    tasks: Sequence[tuple[Driver, array.array[int]]], thread_number: int
+) -> array.array[int]:
+    """What the driver of a group is told: 64-bit words.
+
+    How many launches there are, how many threads came so far, the address of a function that gives the
+    calling thread's number, or 0; and of each launch the addresses of its driver and its task.
+    """
+    pairs = [word for driver, task in tasks for word in (driver.address, task.buffer_info()[0])]
+    return array.array("q", (len(tasks), 0, thread_number, *pairs))
+
+
+_GROUP = f"""
+define void @deplo_drive_group(ptr %group) {{
+  %count = load i64, ptr %group
+  %drawn = getelementptr i64, ptr %group, i64 1
+  %place = getelementptr i64, ptr %group, i64 2
+  %first = getelementptr i64, ptr %group, i64 {GROUP_WORDS}
+  %number = load ptr, ptr %place
+  %numbered = icmp ne ptr %number, null
+  br i1 %numbered, label %ask, label %ticket
+ask:
+  %asked = call i32 %number()
+  %wide = sext i32 %asked to i64
+  br label %launches
+ticket:
+  %ticket1 = atomicrmw add ptr %drawn, i64 1 monotonic
+  br label %launches
+launches:
+  %own = phi i64 [ %wide, %ask ], [ %ticket1, %ticket ]
+  br label %launch
+launch:
+  %turn = phi i64 [ 0, %launches ], [ %following, %launch ]
+  %sum = add i64 %own, %turn
+  %which = urem i64 %sum, %count
+  %twice = shl i64 %which, 1
+  %pair = getelementptr i64, ptr %first, i64 %twice
+  %behind = getelementptr i64, ptr %pair, i64 1
+  %driver = load ptr, ptr %pair
+  %task = load ptr, ptr %behind
+  call void %driver(ptr %task)
+  %following = add i64 %turn, 1
+  %any = icmp slt i64 %following, %count
+  br i1 %any, label %launch, label %done
+done:
+  ret void
+}}
+"""
+
+
 def _driver_source(name: str, arguments: int) -> str:
     """A pointer is passed as an i64, which is the same to the machines there are."""
     loads = "\n".join(

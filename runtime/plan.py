@@ -119,12 +119,16 @@ class Step:
     blocks: Extent
     threads: int
     sizes: tuple[Extent, ...] = ()
+    group: int | None = None
+    """Neighbours with one number may run at once."""
+    writes: tuple[int, ...] = ()
+    """By number, which arguments a launch in a group writes."""
 
     def at(self, sizes: Sequence[int]) -> Step:
         """The same where the sizes are known."""
         numbers = tuple(evaluate(size, sizes) for size in self.sizes)
         blocks = evaluate(self.blocks, sizes)
-        return Step(self.kernel, self.arguments, blocks, self.threads, numbers)
+        return replace(self, blocks=blocks, sizes=numbers)
 
 
 @dataclass(frozen=True)
@@ -231,13 +235,30 @@ class Plan:
             plan = _read(data)
         except (KeyError, TypeError, ValueError) as error:
             raise DeploError(f"not a valid plan: {type(error).__name__}: {error}") from error
-        _check(plan)
+        plan.check()
         return plan
+
+    def check(self) -> None:
+        """Raise DeploError unless the plan can run."""
+        _check(self)
 
     @property
     def launches(self) -> tuple[Step, ...]:
         """The steps that launch a kernel."""
         return tuple(step for step in self.steps if isinstance(step, Step))
+
+    @property
+    def groups(self) -> tuple[range, ...]:
+        """The steps, by number, those that may run at once together; in order."""
+        found: list[range] = []
+        for i, step in enumerate(self.steps):
+            group = step.group if isinstance(step, Step) else None
+            before = self.steps[i - 1] if i else None
+            if group is not None and isinstance(before, Step) and before.group == group:
+                found[-1] = range(found[-1].start, i + 1)
+            else:
+                found.append(range(i, i + 1))
+        return tuple(found)
 
     @property
     def calls(self) -> tuple[CallStep, ...]:
@@ -291,7 +312,11 @@ def _step(data: Mapping[str, Any]) -> Step | CallStep:
         return read_call(data)
     sizes = tuple(read_extent(size) for size in data["sizes"])
     blocks, threads = read_extent(data["blocks"]), int(data["threads"])
-    return Step(data["kernel"], _refs(data["arguments"]), blocks, threads, sizes)
+    group, writes = data.get("group"), tuple(map(int, data.get("writes", ())))
+    arguments = _refs(data["arguments"])
+    if any(not 0 <= i < len(arguments) for i in writes):
+        raise ValueError(f"a launch of {len(arguments)} arguments does not write {list(writes)}")
+    return Step(data["kernel"], arguments, blocks, threads, sizes, group, writes)
 
 
 def read_call(data: Mapping[str, Any]) -> CallStep:
@@ -402,3 +427,34 @@ def _check_numbers(plan: Plan) -> None:
         inside = 0 <= offset <= (plan.arena_bytes or 0) - buffer.array.nbytes
         if not inside or offset % ALIGNMENT:
             raise DeploError(f"not a valid plan: a buffer at {offset} is not in the arena")
+    for group in plan.groups:
+        _check_group(plan, [plan.steps[i] for i in group])
+
+
+def _check_group(plan: Plan, steps: Sequence[Step | CallStep]) -> None:
+    """Raise unless no launch of a group touches memory that another writes."""
+    launches = [step for step in steps if isinstance(step, Step)] if len(steps) > 1 else []
+    touched = [[_memory(plan, ref) for ref in launch.arguments] for launch in launches]
+    for i, launch in enumerate(launches):
+        for mine in (touched[i][k] for k in launch.writes):
+            for j, other in enumerate(launches):
+                if i != j and any(_overlap(mine, theirs) for theirs in touched[j]):
+                    raise DeploError(
+                        f"not a valid plan: @{launch.kernel} and @{other.kernel} run at once, and one "
+                        "writes what the other touches"
+                    )
+
+
+def _memory(plan: Plan, ref: Ref) -> tuple[object, int, int]:
+    """Where an array lies: in what, and from which byte to before which."""
+    if ref.kind == "tensor_map":
+        ref = plan.tensor_maps[ref.index].of
+    buffer = plan.buffers[ref.index] if ref.kind == "buffer" else None
+    if buffer is None or buffer.offset is None:
+        return ref, 0, 1
+    offset = static(buffer.offset)
+    return "arena", offset, offset + buffer.array.nbytes
+
+
+def _overlap(one: tuple[object, int, int], other: tuple[object, int, int]) -> bool:
+    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]

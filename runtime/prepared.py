@@ -34,6 +34,8 @@ class NativeLaunch:
     sizes: tuple[int, ...]
     messages: tuple[str, ...]
     """What its checks say when they fail."""
+    more: bool = False
+    """Whether the next launch runs at once with it."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,19 @@ def prepare(
         positions = (*each.arrays, *range(after, after + len(each.sizes)))
         sizes += each.sizes
         numbered = 0 if each.threads == 1 or shared.team is None else shared.team.thread_number
-        head = (each.kernel, 0, each.blocks, each.chunk, each.threads, numbered)
-        program += (each.driver, *head, len(positions), *positions)
-        words.append(jit.TASK_WORDS + len(positions) + jit.COUNTER_WORDS * each.threads)
+        task = (each.kernel, 0, each.blocks, each.chunk, each.threads, numbered)
+        program += (each.driver, int(each.more), *task, len(positions), *positions)
+        words.append(jit.TASK_WORDS + len(positions) + 8 + jit.COUNTER_WORDS * each.threads)
     team = 0 if shared.team is None else shared.team.address
-    text = array.array("q", (len(launches), max(words, default=0), team, *program))
+    groups: list[list[int]] = []
+    for i, need in enumerate(words):
+        if not i or not launches[i - 1].more:
+            groups.append([])
+        groups[-1].append(need)
+    members = max(map(len, groups), default=0)
+    grouped = jit.group_driver().address if members > 1 else 0
+    head = (len(launches), max(map(sum, groups), default=0), members, team, grouped)
+    text = array.array("q", (*head, *program))
     return PreparedCall(
         shared,
         count,
@@ -127,33 +137,48 @@ def _run() -> Callable[[int, bytes], int]:
 _HEAD = 6
 """The words of a task that a program says; the next two begin as 0."""
 
-# A program is its number of launches, the words of the largest task, and the address of GOMP_parallel; then
-# for each launch its driver, the head of its task, and how many arguments it has and which.
+# A program is its number of launches, the words of the largest group's tasks, how many these are at most and
+# the addresses of GOMP_parallel and of the driver of groups; then for each launch its driver, whether the
+# next is in its group, the head of its task, and how many arguments it has and which.
 _RUN = f"""
 define i64 @deplo_run(ptr noalias %program, ptr noalias %values) {{
   %count = load i64, ptr %program
   %program1 = getelementptr i64, ptr %program, i64 1
   %words = load i64, ptr %program1
   %program2 = getelementptr i64, ptr %program, i64 2
-  %team = load ptr, ptr %program2
-  %first = getelementptr i64, ptr %program, i64 3
+  %members = load i64, ptr %program2
+  %program3 = getelementptr i64, ptr %program, i64 3
+  %team = load ptr, ptr %program3
+  %program4 = getelementptr i64, ptr %program, i64 4
+  %grouped = load ptr, ptr %program4
+  %first = getelementptr i64, ptr %program, i64 5
   %room = add i64 %words, 8
   %memory = alloca i64, i64 %room, align 64
+  %pairs = shl i64 %members, 1
+  %group_room = add i64 %pairs, {jit.GROUP_WORDS}
+  %group = alloca i64, i64 %group_room, align 64
+  %group1 = getelementptr i64, ptr %group, i64 1
+  %group2 = getelementptr i64, ptr %group, i64 2
+  %group3 = getelementptr i64, ptr %group, i64 {jit.GROUP_WORDS}
   br label %launches
 launches:
   %n = phi i64 [ 0, %0 ], [ %following, %passed ]
   %at = phi ptr [ %first, %0 ], [ %after, %passed ]
+  %waiting = phi i64 [ 0, %0 ], [ %left_waiting, %passed ]
+  %free = phi ptr [ %memory, %0 ], [ %left_free, %passed ]
   %any = icmp slt i64 %n, %count
   br i1 %any, label %launch, label %done
 launch:
   %driver = load ptr, ptr %at
-  %head = getelementptr i64, ptr %at, i64 1
-  %placed = getelementptr i64, ptr %at, i64 {_HEAD + 1}
+  %at1 = getelementptr i64, ptr %at, i64 1
+  %next = load i64, ptr %at1
+  %head = getelementptr i64, ptr %at, i64 2
+  %placed = getelementptr i64, ptr %at, i64 {_HEAD + 2}
   %arguments = load i64, ptr %placed
-  %positions = getelementptr i64, ptr %at, i64 {_HEAD + 2}
+  %positions = getelementptr i64, ptr %at, i64 {_HEAD + 3}
   %short = sub i64 0, %arguments
   %skipped = and i64 %short, 7
-  %task = getelementptr i64, ptr %memory, i64 %skipped
+  %task = getelementptr i64, ptr %free, i64 %skipped
   call void @llvm.memcpy.p0.p0.i64(ptr %task, ptr %head, i64 {8 * _HEAD}, i1 false)
   %drawn = getelementptr i64, ptr %task, i64 {_HEAD}
   store i64 0, ptr %drawn
@@ -180,10 +205,50 @@ counters:
   %lines = mul i64 %threads, {8 * jit.COUNTER_WORDS}
   %counted = getelementptr i64, ptr %own, i64 %arguments
   call void @llvm.memset.p0.i64(ptr %counted, i8 0, i64 %lines, i1 false)
+  %narrow = trunc i64 %threads to i32
+  %in_group = or i64 %next, %waiting
+  %several = icmp ne i64 %in_group, 0
+  br i1 %several, label %join, label %single
+join:
+  %twice = shl i64 %waiting, 1
+  %pair = getelementptr i64, ptr %group3, i64 %twice
+  %behind = getelementptr i64, ptr %pair, i64 1
+  store ptr %driver, ptr %pair
+  store ptr %task, ptr %behind
+  %joined = add i64 %waiting, 1
+  %past = getelementptr i8, ptr %counted, i64 %lines
+  %is_last = icmp eq i64 %next, 0
+  br i1 %is_last, label %start, label %passed
+start:
+  store i64 %joined, ptr %group
+  store i64 0, ptr %group1
+  %numbering = getelementptr i64, ptr %task, i64 5
+  %numbered = load i64, ptr %numbering
+  store i64 %numbered, ptr %group2
+  call void %team(ptr %grouped, ptr %group, i32 %narrow, i32 0)
+  %before = sub i64 %n, %waiting
+  br label %look
+look:
+  %k = phi i64 [ 0, %start ], [ %k1, %good ]
+  %all = icmp eq i64 %k, %joined
+  br i1 %all, label %passed, label %status_of
+status_of:
+  %twice_k = shl i64 %k, 1
+  %pair_k = getelementptr i64, ptr %group3, i64 %twice_k
+  %behind_k = getelementptr i64, ptr %pair_k, i64 1
+  %task_k = load ptr, ptr %behind_k
+  %status_k = getelementptr i64, ptr %task_k, i64 {jit.STATUS}
+  %left_k = load i64, ptr %status_k
+  %which_k = add i64 %before, %k
+  %failed_k = icmp ne i64 %left_k, 0
+  br i1 %failed_k, label %broken, label %good
+good:
+  %k1 = add i64 %k, 1
+  br label %look
+single:
   %shared = icmp sgt i64 %threads, 1
   br i1 %shared, label %together, label %alone
 together:
-  %narrow = trunc i64 %threads to i32
   call void %team(ptr %driver, ptr %task, i32 %narrow, i32 0)
   br label %ran
 alone:
@@ -194,10 +259,14 @@ ran:
   %failed = icmp ne i64 %left, 0
   br i1 %failed, label %broken, label %passed
 broken:
-  %high = shl i64 %n, 32
-  %said = or i64 %high, %left
+  %launch_number = phi i64 [ %n, %ran ], [ %which_k, %status_of ]
+  %message = phi i64 [ %left, %ran ], [ %left_k, %status_of ]
+  %high = shl i64 %launch_number, 32
+  %said = or i64 %high, %message
   ret i64 %said
 passed:
+  %left_waiting = phi i64 [ 0, %ran ], [ %joined, %join ], [ 0, %look ]
+  %left_free = phi ptr [ %memory, %ran ], [ %past, %join ], [ %memory, %look ]
   %following = add i64 %n, 1
   %after = getelementptr i64, ptr %positions, i64 %arguments
   br label %launches

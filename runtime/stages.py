@@ -26,6 +26,8 @@ class Stage:
     begin: int
     end: int
     buffers: tuple[int, ...]
+    groups: tuple[range, ...]
+    """Its steps, by number, those that may run at once together."""
     finds: tuple[int, ...] = ()
     """The numbers of the sizes that the last step's results say."""
 
@@ -50,11 +52,13 @@ def stages_of(plan: Plan) -> tuple[Stage, ...]:
                     f"not a valid plan: step {position} needs the size {name} too early"
                 )
         if finds:
-            stages.append(Stage(begin, position + 1, ready, finds))
+            groups = tuple(each for each in plan.groups if begin <= each.start <= position)
+            stages.append(Stage(begin, position + 1, ready, groups, finds))
             made |= {*ready, *results}
             known |= set(finds)
             begin, ready = position + 1, _ready(extents, known, made)
-    stages.append(Stage(begin, len(plan.steps), ready))
+    groups = tuple(each for each in plan.groups if each.start >= begin)
+    stages.append(Stage(begin, len(plan.steps), ready, groups))
     return tuple(stages)
 
 

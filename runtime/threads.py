@@ -11,6 +11,7 @@ per core.
 
 from __future__ import annotations
 
+import array
 import ctypes
 import os
 import sys
@@ -67,20 +68,35 @@ class Sharing:
         self, driver: jit.Driver, kernel: int, arguments: Sequence[int], blocks: range, chunk: int
     ) -> int:
         """Run a kernel's blocks on all threads, this one included; gives what it left in the status word."""
-        team, threads = self.team, self.threads
-        task = jit.make_task(
-            kernel, arguments, blocks, chunk, threads, 0 if team is None else team.thread_number
-        )
-        address = task.buffer_info()[0]
-        if team is not None:
-            team.run(driver.address, address, threads, 0)
-            return task[jit.STATUS]
-        others = [_pool().submit(driver.function, address) for _ in range(threads - 1)]
+        task = self.task(kernel, arguments, blocks, chunk)
+        self._run(driver, task)
+        return task[jit.STATUS]
+
+    def run_together(self, tasks: Sequence[tuple[jit.Driver, array.array[int]]]) -> None:
+        """Run launches at once, their `task`s on all threads."""
+        self._run(jit.group_driver(), jit.make_group(tasks, self._thread_number))
+
+    def task(
+        self, kernel: int, arguments: Sequence[int], blocks: range, chunk: int
+    ) -> array.array[int]:
+        """What a launch on all threads is told."""
+        return jit.make_task(kernel, arguments, blocks, chunk, self.threads, self._thread_number)
+
+    @property
+    def _thread_number(self) -> int:
+        return 0 if self.team is None else self.team.thread_number
+
+    def _run(self, driver: jit.Driver, told: array.array[int]) -> None:
+        """Call a driver in all threads, this one included."""
+        address = told.buffer_info()[0]
+        if self.team is not None:
+            self.team.run(driver.address, address, self.threads, 0)
+            return
+        others = [_pool().submit(driver.function, address) for _ in range(self.threads - 1)]
         driver.function(address)
         wait(others)
         for other in others:
             other.result()
-        return task[jit.STATUS]
 
 
 def sharing() -> Sharing:

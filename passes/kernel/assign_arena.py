@@ -7,9 +7,10 @@
     %c = kernel.alloc : memref<32xf32>                   %c = kernel.alloc at 0 : memref<32xf32>
     kernel.launch @h(%b, %c) ...                         kernel.launch @h(%b, %c) ...
 
-A buffer is alive from the first launch that gets it to the last; two that are alive at once never
-overlap. Each takes the lowest free place, aligned to 64 bytes. Buffers that the program returns, or calls
-PyTorch with, are not in the arena, nor are those with sizes that PyTorch finds, which no argument says.
+A buffer is alive from the first launch that gets it to the last, and while those run that may run at once
+with them (`group-launches`); two that are alive at once never overlap. Each takes the lowest free place,
+aligned to 64 bytes. Buffers that the program returns, or calls PyTorch with, are not in the arena, nor are
+those with sizes that PyTorch finds, which no argument says.
 
 Where sizes are dynamic, what is free cannot be told by numbers. There the arena is a row of slots, each as
 large as the first buffer in it; a buffer takes a slot that is surely large enough and whose buffers it never
@@ -21,20 +22,21 @@ meets, or else a new one at the end:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.index import always_holds
+from ...analysis.launch_groups import groups_of, users_of
 from ...analysis.plan import buffer_bytes
-from ...dialects.kernel import AllocOp, LaunchOp, TensorMapOp
+from ...dialects.kernel import AllocOp, CallOp, LaunchOp
 from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, static_extent
 from ..decisions import record
 
@@ -44,7 +46,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class _Lifetime:
-    """A buffer, its size, and the first and last launch (by number) that get it."""
+    """A buffer, its size, and the first and last group of launches (by number) that get it."""
 
     alloc: AllocOp
     size: Extent
@@ -52,7 +54,7 @@ class _Lifetime:
     last: int
 
     def meets(self, other: _Lifetime) -> bool:
-        """Whether both are alive during some launch."""
+        """Whether both are alive during some group."""
         return self.first <= other.last and other.first <= self.last
 
 
@@ -75,12 +77,12 @@ def _is_host(function: func.FuncOp) -> bool:
 
 
 def _place_buffers(function: func.FuncOp) -> None:
-    launches = [op for op in function.walk() if isinstance(op, LaunchOp)]
-    number = {launch: i for i, launch in enumerate(launches)}
+    steps = [op for op in function.walk() if isinstance(op, LaunchOp | CallOp)]
+    number = {step: i for i, group in enumerate(groups_of(steps)) for step in group}
     lifetimes: list[_Lifetime] = []
     said = {n for type in function.function_type.inputs for n in _symbols(type)}
     for alloc in [op for op in function.walk() if isinstance(op, AllocOp)]:
-        users = list(_users(alloc.result))
+        users = list(users_of(alloc.result))
         uses = sorted(number[user] for user in users if isinstance(user, LaunchOp))
         if len(uses) == len(users) and uses and _symbols(alloc.result.type) <= said:
             size = _aligned(buffer_bytes(alloc.result.type))
@@ -104,15 +106,6 @@ def _symbols(type: Attribute) -> set[int]:
     """The dynamic sizes that a buffer's extents depend on."""
     shape = shape_of(cast(MemRefType, type)) if isinstance(type, MemRefType) else ()
     return {symbol for extent in shape if isinstance(extent, Size) for symbol in extent.symbols}
-
-
-def _users(buffer: SSAValue) -> Iterator[Operation]:
-    """What uses a buffer; what uses a map of it does."""
-    for use in buffer.uses:
-        if isinstance(use.operation, TensorMapOp):
-            yield from _users(use.operation.result)
-        else:
-            yield use.operation
 
 
 def _first_fit(lifetimes: Sequence[_Lifetime]) -> int:

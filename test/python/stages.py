@@ -14,6 +14,7 @@ INSIDE_NATIVE = (
     "cut-loops",
     "unroll-windows",
     "inline-calls",
+    "group-launches",
     "assign-arena",
     "expand-math",
     "convert-scf-to-cf",

@@ -103,8 +103,8 @@ def test_launches_are_shared_with_the_team(count: int, monkeypatch: pytest.Monke
     for _ in range(30):
         assert torch.equal(program(x)[0], 4 * x)
     (prepared,) = program._prepared
-    heads = prepared.program[3:], len(prepared.messages)
-    assert heads[0][5] == count  # the threads of the first launch
+    heads = prepared.program[5:], len(prepared.messages)
+    assert heads[0][6] == count  # the threads of the first launch
     assert heads[1] == 2
 
 
