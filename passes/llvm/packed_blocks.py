@@ -71,6 +71,9 @@ class _Term:
 class PackedBlock:
     """Lowers the body of a launch into a block whose counters have values already."""
 
+    code_class = LoopCode
+    pack_loops_class = PackLoops
+
     def __init__(self, launch: LaunchOp, entry: Block, constants: IndexConstants):
         self.launch = launch
         self.entry = entry
@@ -123,7 +126,7 @@ class PackedBlock:
 
     def lower(self, block: Block) -> None:
         """Write the block's code; the launch's body is taken apart."""
-        self.code = code = LoopCode(block, self.constants)
+        self.code = code = self.code_class(block, self.constants)
         buffers = {pack: self._scratch(pack.element.type, _elements(pack)) for pack in self.packs}
         self.single = self.outer.extent.data == 1
         # Sums that are complete after one chunk are done with, strip by strip.
@@ -215,7 +218,7 @@ class PackedBlock:
             counter, tile = (self.m, self.tile_m) if is_row else (self.n, self.tile_n)
             total = self.code.index((D0 + (tile - 1)) // tile * tile, [limits[counter]])
             rows = self._least(total, body.rows)
-            loops = PackLoops(
+            loops = self.pack_loops_class(
                 self.code, pack, body, buffers[pack], self.lanes, rows, total, length, square
             )
             loops.emit()
