@@ -24,6 +24,13 @@ def find_filecheck():
     return shutil.which("FileCheck") or str(SCRIPTS / "filecheck")
 
 
+def find_mlir_opt():
+    """LLVM's own tool, where it is installed."""
+    folders = sorted(Path("/usr/lib").glob("llvm-*/bin"), reverse=True)
+    found = [str(f / "mlir-opt") for f in folders if (f / "mlir-opt").exists()]
+    return shutil.which("mlir-opt") or next(iter(found), None)
+
+
 config.name = "deplo"
 config.test_format = lit.formats.ShTest(execute_external=False)  # lit's own shell has `not`
 config.suffixes = [".mlir", ".test"]
@@ -38,5 +45,8 @@ for name in ("HOME", "LD_LIBRARY_PATH", "PYTHONPATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.substitutions += [(r"\bFileCheck\b", find_filecheck()), ("%python", sys.executable)]
+if mlir_opt := find_mlir_opt():
+    config.available_features.add("mlir-opt")
+    config.substitutions.append((r"%mlir-opt", mlir_opt))
 if importlib.util.find_spec("transformers"):
     config.available_features.add("transformers")

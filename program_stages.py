@@ -19,6 +19,7 @@ from .analysis.plan import build_plan
 from .analysis.targets import Target
 from .analysis.verify import verify_module
 from .dialects import get_all_dialects
+from .dialects.c_printer import c_source
 from .dialects.cuda_printer import cuda_source, kernel_texts
 from .errors import UsageError
 from .garbage import fewer_collections
@@ -47,6 +48,9 @@ CPU_STAGES = {
     "asm": None,
 }
 """The same for the CPU. `asm` is the text of what LLVM makes of the kernels on this machine."""
+
+OTHER_ENDS = {"mlir": "tile-to-mlir", "c": "tile-to-mlir"}
+"""What the CPU's Tile IR becomes for other compilers, in place of `llvm`; both are one module."""
 
 
 @dataclass
@@ -82,7 +86,11 @@ def passes_to(
 ) -> list[tuple[str, tuple[ModulePass, ...]]]:
     """The segments that take Torch IR to `stage`, each with its passes. Raises UsageError."""
     stages = stages_of(target)
+    if not target.is_gpu and stage in OTHER_ENDS:
+        end = make_pipeline(OTHER_ENDS[stage], target.name)
+        return [*passes_to("tile", target, schedule), (stage, end)]
     if stage not in stages:
+        stages = stages if target.is_gpu else {**stages, **OTHER_ENDS}
         raise UsageError(
             f"target {target.name} has no stage '{stage}'; its stages are {', '.join(stages)}"
         )
@@ -96,10 +104,12 @@ def passes_to(
 
 
 def text_of(stage: str, module: ModuleOp) -> str:
-    """The text of a module at a stage: CUDA C++ and assembly have one of their own."""
+    """The text of a module at a stage: C, CUDA C++ and assembly have one of their own."""
     match stage:
         case "cuda":
             return cuda_source(module)
+        case "c":
+            return c_source(module)
         case "asm":
             return "".join(map(assembly, llvm_sources(module).values()))
         case _:

@@ -1,4 +1,4 @@
-"""What plain `xdsl-opt` sees of deplo: dialects, passes and the `cuda` target.
+"""What plain `xdsl-opt` sees of deplo: dialects, passes and the targets `c` and `cuda`.
 
 xDSL finds `DEPLO` through the `xdsl.universe` entry point.
 """
@@ -19,8 +19,12 @@ def _cuda_target() -> type[Target]:
     return import_module(".dialects.cuda_printer", __package__).CudaTarget
 
 
+def _c_target() -> type[Target]:
+    return import_module(".dialects.c_printer", __package__).CTarget
+
+
 DEPLO = Universe(
     all_dialects=get_all_dialects(),
     all_passes={**get_all_passes(), **get_all_pipelines()},
-    all_targets={"cuda": _cuda_target},
+    all_targets={"c": _c_target, "cuda": _cuda_target},
 )

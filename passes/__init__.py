@@ -62,6 +62,7 @@ PASSES = {
     "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
     "unroll-windows": ".llvm.unroll_windows:UnrollWindowsPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",
+    "convert-to-mlir": ".mlir.convert_to_mlir:ConvertToMlirPass",
     "convert-to-llvm": ".llvm.convert_to_llvm:ConvertToLlvmPass",
 }
 """Pass name -> "module:class", in the order a program meets them."""

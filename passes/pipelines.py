@@ -7,6 +7,7 @@ both work:
     torch --- tensor --- loop --- tile --- kernel --- cuda     X-to-cuda: the segments from X on
                                      \\
                                       ------- llvm             X-to-llvm: leaves the road at `tile`
+                                      ------- mlir             X-to-mlir: the same, for others to compile
 """
 
 from __future__ import annotations
@@ -96,6 +97,17 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "convert-scf-to-cf",
         "convert-to-llvm",
     ),
+    "tile-to-mlir": (
+        "lower-tile-to-scf{vectors=false}",
+        "interchange-columns",
+        "keep-in-output",
+        "cut-loops",
+        "inline-calls",
+        "canonicalize",
+        "cse",
+        "convert-to-mlir",
+        "canonicalize",
+    ),
 }
 """Segment -> the specs of its passes; `$target` and `$choices` stand for the pipeline's options."""
 
@@ -107,12 +119,13 @@ _CUDA_ROAD = (
     "kernel-to-cuda",
 )
 _CPU_ROAD = ("torch-to-tensor", "tensor-to-loop", "loop-to-tile", "tile-to-llvm")
+_MLIR_ROAD = (*_CPU_ROAD[:-1], "tile-to-mlir")
 
 
 def _roads() -> dict[str, tuple[str, ...]]:
-    """Every pipeline with its segments: each segment alone, then each suffix of the two roads."""
+    """Every pipeline with its segments: each segment alone, then each suffix of the three roads."""
     roads: dict[str, tuple[str, ...]] = {segment: (segment,) for segment in _SEGMENTS}
-    for end, road in (("cuda", _CUDA_ROAD), ("llvm", _CPU_ROAD)):
+    for end, road in (("cuda", _CUDA_ROAD), ("llvm", _CPU_ROAD), ("mlir", _MLIR_ROAD)):
         for start, segment in enumerate(road):
             roads[f"{segment.split('-to-')[0]}-to-{end}"] = road[start:]
     return roads
@@ -174,7 +187,7 @@ class CudaPipeline(NamedPipeline):
 
 @dataclass(frozen=True)
 class CpuPipeline(NamedPipeline):
-    """A pipeline on the road to native code; `target` is `cpu`."""
+    """A pipeline on the road to native code, or to MLIR or C for others; `target` is `cpu`."""
 
     target: str = DEFAULT_CPU_TARGET
 
@@ -232,7 +245,9 @@ _CLASSES: dict[str, type[NamedPipeline]] = {}
 
 
 def _make_class(name: str) -> type[NamedPipeline]:
-    base: type[NamedPipeline] = CpuPipeline if name.endswith("-to-llvm") else CudaPipeline
+    base: type[NamedPipeline] = (
+        CpuPipeline if name.endswith(("-to-llvm", "-to-mlir")) else CudaPipeline
+    )
     title = "".join(part.capitalize() for part in name.split("-")) + "Pipeline"
     members = {
         "name": name,

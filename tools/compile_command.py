@@ -32,11 +32,15 @@ from .fallback_option import tell_fallbacks
 from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run_passes
 from .pipeline_text import pipeline_text
 from .standalone import standalone_source
+from .standalone_c import standalone_c_source
 
 NAME = "compile"
 HELP = "compile a program and print it at one stage"
 
-STAGES = ("torch", "tensor", "loop", "tile", "kernel", "cuda", "llvm", "asm")
+CPU_ENDS = ("llvm", "asm", "mlir", "c")
+"""The stages that only programs for the CPU have."""
+
+STAGES = ("torch", "tensor", "loop", "tile", "kernel", "cuda", *CPU_ENDS)
 
 ROOM_LETTERS = {"torch": "d", "tensor": "o", "loop": "l", "tile": "t", "kernel": "k", "cuda": "c"}
 """The letter that `-vv` gives the passes that lead to a stage, t for those that make Tile IR."""
@@ -45,9 +49,11 @@ ROOM_LETTERS = {"torch": "d", "tensor": "o", "loop": "l", "tile": "t", "kernel":
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's own options."""
     parser.add_argument(
+        "-t",
         "--ir",
         choices=STAGES,
-        help="the stage to print (cuda, or llvm for cpu; asm is the machine code for this CPU)",
+        help="the stage to print (cuda, or llvm for cpu; asm is the machine code for this CPU, mlir upstream "
+        "dialects alone, c those as C11 with OpenMP)",
     )
     parser.add_argument(
         "--target", choices=list(TARGETS), help=f"machine to compile for ({DEFAULT_CUDA_TARGET})"
@@ -63,7 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--standalone",
         action="store_true",
-        help="add a host program, which nvcc builds, that runs, checks and times the CUDA kernels",
+        help="add a program that runs, checks and times the kernels, for nvcc (--ir cuda) or gcc (--ir c)",
     )
     parser.add_argument("--json", action="store_true", help="print the report instead of the IR")
     parser.add_argument(
@@ -115,7 +121,7 @@ class Trace(Instrument):
 
 def choose(options: argparse.Namespace) -> tuple[Target, str]:
     """The target and the stage asked for, each with its default from the other."""
-    name = options.target or ("cpu" if options.ir in ("llvm", "asm") else DEFAULT_CUDA_TARGET)
+    name = options.target or ("cpu" if options.ir in CPU_ENDS else DEFAULT_CUDA_TARGET)
     target = get_target(name)
     return target, options.ir or ("cuda" if target.is_gpu else "llvm")
 
@@ -189,8 +195,8 @@ def main(options: argparse.Namespace) -> int:
     if options.json and options.check_each_pass:
         raise UsageError("--check-each-pass goes with printing a stage, not with --json")
     target, stage = choose(options)
-    if options.standalone and (stage != "cuda" or options.stop_after or options.json):
-        raise UsageError("--standalone goes with printing CUDA source (--ir cuda)")
+    if options.standalone and (stage not in ("cuda", "c") or options.stop_after or options.json):
+        raise UsageError("--standalone goes with printing CUDA or C source (--ir cuda, --ir c)")
     # A wrong combination is told before the work of capturing.
     segments_to(stage, target, options.stop_after, asked_schedule(options.schedule))
     if options.dump_dir:
@@ -202,7 +208,8 @@ def main(options: argparse.Namespace) -> int:
         tell_fallbacks(_fallbacks(captured, target))
     if options.standalone:
         program = Program(captured, target, options.schedule)
-        text = standalone_source(program, source, options.code or options.source)
+        write = standalone_source if target.is_gpu else standalone_c_source
+        text = write(program, source, options.code or options.source)
     elif options.json:
         text = json.dumps(Program(captured, target, options.schedule).report(), indent=2) + "\n"
     else:

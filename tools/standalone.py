@@ -129,12 +129,19 @@ def standalone_source(program: Program, source: Source, origin: str) -> str:
         raise UsageError(
             f"--standalone: PyTorch runs a part of this program ({program.plan.calls[0].operator})"
         )
+    return write_source(program.plan, *prepare(program, source), origin)
+
+
+def prepare(
+    program: Program, source: Source
+) -> tuple[list[torch.Tensor], set[int], dict[int, Expected]]:
+    """A program's arguments, which of them hold `placed_values` now, and what PyTorch computes from them."""
     captured = program.captured
     flat = captured.flatten_inputs(source.args, source.kwargs)
     placed = place_values(captured, flat)
     tensors = [tensor_of(captured, argument, flat) for argument in captured.arguments]
     expected = expected_results(captured, source, longest_reduction(program.stage("loop")))
-    return write_source(program.plan, tensors, placed, expected, origin)
+    return tensors, placed, expected
 
 
 def write_source(
@@ -189,7 +196,13 @@ def _name(ref: Ref) -> str:
 
 
 def _listed(index: int, array: Array, tensor: torch.Tensor) -> str:
-    """The elements of an argument as an array of C."""
+    """An argument as an array of C."""
+    listed = listed_elements(index, array, tensor)
+    return f"static const {C_TYPES[array.dtype]} listed_{index}[] = {{{listed}}};"
+
+
+def listed_elements(index: int, array: Array, tensor: torch.Tensor) -> str:
+    """The elements of an argument, as C writes them. Raises UsageError if they are too many."""
     if tensor.numel() > MAX_LISTED:
         raise UsageError(
             f"--standalone: argument {index} has {tensor.numel()} elements of {array.dtype}, more than the "
@@ -202,8 +215,7 @@ def _listed(index: int, array: Array, tensor: torch.Tensor) -> str:
         texts = [_literal(float(value)) for value in flat]
     else:
         texts = [f"{int(value)}" + "LL" * (array.dtype == "i64") for value in flat]
-    listed = ", ".join(texts) or "0"
-    return f"static const {C_TYPES[array.dtype]} listed_{index}[] = {{{listed}}};"
+    return ", ".join(texts) or "0"
 
 
 def _literal(value: float) -> str:
@@ -251,18 +263,24 @@ def _launch(step: Step, kernel: Kernel) -> str:
     )
 
 
-def _comparison(index: int, ref: Ref, plan: Plan, expected: Expected) -> str:
+def samples_of(expected: Expected) -> list[str]:
+    """Elements of a result spread over all of it: place, value and how far from it is right."""
     flat = expected.values.reshape(-1)
     slack = expected.slack.reshape(-1)
     count = flat.numel()
-    places = sorted({round(i * (count - 1) / max(SAMPLES - 1, 1)) for i in range(SAMPLES)})
-    rows = ", ".join(
-        f"{{{p}, {_literal(float(flat[p]))}, {_literal(float(slack[p]))}}}" for p in places
-    )
-    array = plan.array(ref)
     if not count:
+        return []
+    places = sorted({round(i * (count - 1) / max(SAMPLES - 1, 1)) for i in range(SAMPLES)})
+    return [f"{{{p}, {_literal(float(flat[p]))}, {_literal(float(slack[p]))}}}" for p in places]
+
+
+def _comparison(index: int, ref: Ref, plan: Plan, expected: Expected) -> str:
+    rows = samples_of(expected)
+    array = plan.array(ref)
+    if not rows:
         return f"    // result {index} is empty"
+    count = expected.values.numel()
     return (
-        f"    {{ static const Sample samples[] = {{{rows}}}; "
-        f"wrong += compare({index}, {_name(ref)}, {count}, {array.dtype.upper()}, samples, {len(places)}); }}"
+        f"    {{ static const Sample samples[] = {{{', '.join(rows)}}}; "
+        f"wrong += compare({index}, {_name(ref)}, {count}, {array.dtype.upper()}, samples, {len(rows)}); }}"
     )

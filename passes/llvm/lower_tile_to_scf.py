@@ -49,6 +49,7 @@ from ..decisions import record
 from ..host import Device, lower_host
 from ..lower_loops import IndexConstants, lower_loops
 from .packed_blocks import PackedBlock, is_packed
+from .plain_blocks import PlainBlock
 
 INDEX = IndexType()
 
@@ -62,14 +63,19 @@ class LowerTileToScfPass(ModulePass):
     reassociate: bool = True
     """Let LLVM keep several partial results of a reduction, and so vectorise it."""
 
+    vectors: bool = True
+    """Whether packed contractions name vector registers; else they are plain loops."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module."""
         if not any(isinstance(each, LaunchOp) for each in op.walk()):
             record(self.name, "main", False, "there is no tile.launch to lower")
-        lower_host(op, partial(_build, self.reassociate))
+        lower_host(op, partial(_build, self.reassociate, self.vectors))
 
 
-def _build(reassociate: bool, kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
+def _build(
+    reassociate: bool, vectors: bool, kernel: KernelOp, launch: LaunchOp, name: str
+) -> Device:
     if kernel.replaced_inputs:
         raise DeploError(
             f"@{name} accumulates in its output, which deplo lowers for GPUs only; split K without "
@@ -90,7 +96,7 @@ def _build(reassociate: bool, kernel: KernelOp, launch: LaunchOp, name: str) -> 
     entry.insert_op_before(loop, launch)
     entry.add_op(func.ReturnOp())
     if is_packed(launch):
-        packed = PackedBlock(launch, entry, constants)
+        packed = (PackedBlock if vectors else PlainBlock)(launch, entry, constants)
         _replace_counters(launch, values)
         packed.lower(body)
     else:

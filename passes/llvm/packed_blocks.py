@@ -71,6 +71,9 @@ class _Term:
 class PackedBlock:
     """Lowers the body of a launch into a block whose counters have values already."""
 
+    code_class = LoopCode
+    pack_loops_class = PackLoops
+
     def __init__(self, launch: LaunchOp, entry: Block, constants: IndexConstants):
         self.launch = launch
         self.entry = entry
@@ -123,7 +126,7 @@ class PackedBlock:
 
     def lower(self, block: Block) -> None:
         """Write the block's code; the launch's body is taken apart."""
-        self.code = code = LoopCode(block, self.constants)
+        self.code = code = self.code_class(block, self.constants)
         buffers = {pack: self._scratch(pack.element.type, _elements(pack)) for pack in self.packs}
         self.single = self.outer.extent.data == 1
         # Sums that are complete after one chunk are done with, strip by strip.
@@ -218,7 +221,7 @@ class PackedBlock:
             # Where the result ends at a tile, so do its rows.
             ends = [b for b in self.bounds[counter] if b.is_multiple_of(tile)]
             rows = self._least(total, [bound for bound in body.rows if bound not in ends])
-            loops = PackLoops(
+            loops = self.pack_loops_class(
                 self.code, pack, body, buffers[pack], self.lanes, rows, total, length, square
             )
             loops.emit()
