@@ -159,13 +159,13 @@ class _Order:
 
 
 class _Memory:
-    """The bytes of buffers that are alive while steps run, sizes as hinted."""
+    """The bytes of buffers that are alive while steps run, sizes as hinted; what PyTorch makes is none."""
 
     def __init__(self, steps: Sequence[Operation]):
         self.alive = 0
-        self._touched = [
-            {v for v in map(array_of, s.operands) if isinstance(v.owner, AllocOp)} for s in steps
-        ]
+        given = {value for step in steps if isinstance(step, CallOp) for value in step.outputs}
+        arrays = [{v for v in map(array_of, s.operands) if v not in given} for s in steps]
+        self._touched = [{v for v in each if isinstance(v.owner, AllocOp)} for each in arrays]
         self._users: dict[SSAValue, set[int]] = {}
         for position, values in enumerate(self._touched):
             for value in values:
