@@ -27,6 +27,7 @@ PASSES = {
     "schedule": ".tile.schedule:SchedulePass",
     "deepen-launch": ".tile.deepen_launch:DeepenLaunchPass",
     "collapse-rows": ".tile.collapse_rows:CollapseRowsPass",
+    "split-axes": ".tile.split_axes:SplitAxesPass",
     "schedule-cpu": ".tile.schedule_cpu:ScheduleCpuPass",
     "pack-operands": ".tile.pack_operands:PackOperandsPass",
     "split-matmul-k": ".tile.split_matmul_k:SplitMatmulKPass",

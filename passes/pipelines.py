@@ -48,6 +48,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     ),
     "loop-to-tile": (
         "tileify",
+        "split-axes{target=$target}",
         "schedule{target=$target$choices}",
         "deepen-launch{target=$target}",
         "collapse-rows{target=$target}",

@@ -112,6 +112,7 @@ PROGRAMS = {
     "no border": (nn.Conv2d(12, 20, 3), [torch.randn(1, 12, 13, 17)]),
     "one pixel": (nn.Conv2d(32, 48, 1), [torch.randn(1, 32, 7, 9)]),
     "transposed convolution": (nn.ConvTranspose2d(12, 20, 2, 2), [torch.randn(2, 12, 16, 16)]),
+    "groups": (nn.Conv2d(24, 36, 3, padding=1, groups=3), [torch.randn(2, 24, 13, 17)]),
     "in three dimensions": (nn.Conv3d(4, 8, 3, padding=1), [torch.randn(1, 4, 5, 6, 7)]),
     "strided": (nn.Conv2d(12, 20, 3, stride=2, dilation=2), [torch.randn(1, 12, 33, 37)]),
     "prologue": (

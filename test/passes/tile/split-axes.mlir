@@ -1,0 +1,80 @@
+// RUN: deplo-opt %s --split-input-file -p split-axes | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p split-axes --check-each-pass >/dev/null
+// RUN: deplo-opt %s --split-input-file -p split-axes --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --split-input-file -p split-axes{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+
+// Channels in 2 groups of 3: the input depends on the group, the weights on the place in it as well.
+// CHECK-LABEL: loop.kernel @groups
+// CHECK:         tile.launch (%j_part = 2 : thread, %j = 3 : thread, %l = 8 : thread) {
+// CHECK:           loop.load %x[%j_part * 4 + %m, %l]
+// CHECK:           loop.load %w[%j_part * 3 + %j, %m]
+// CHECK:           loop.load %u[%j]
+// CHECK:           %[[N:.*]] = loop.index[%j_part * 3 + %j]
+// CHECK:           arith.index_cast %[[N]]
+// CHECK:           loop.store %{{.*}}, %out[%j_part * 3 + %j, %l]
+// REMARK: split-axes: groups: j is split in parts of 3
+// GPU: split-axes: groups: j is split in parts of 3
+func.func @main(%x: tensor<8x8xf32>, %w: tensor<6x4xf32>, %u: tensor<3xf32>) -> tensor<6x8xf32> {
+  %y = loop.kernel @groups(%x, %w, %u) : (tensor<8x8xf32>, tensor<6x4xf32>, tensor<3xf32>) -> tensor<6x8xf32> {
+  ^bb0(%x: memref<8x8xf32>, %w: memref<6x4xf32>, %u: memref<3xf32>, %out: memref<6x8xf32>):
+    tile.launch (%j = 6 : thread, %l = 8 : thread) {
+      %s = loop.for %m = 0 to 4 reduce(add) -> f32 {
+        %p = loop.load %x[%j floordiv 3 * 4 + %m, %l] : memref<8x8xf32>
+        %q = loop.load %w[%j, %m] : memref<6x4xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      %b = loop.load %u[%j mod 3] : memref<3xf32>
+      %n = arith.index_cast %j : index to i32
+      %f = arith.sitofp %n : i32 to f32
+      %c = arith.addf %b, %f : f32
+      %t = arith.addf %s, %c : f32
+      loop.store %t, %out[%j, %l] : memref<6x8xf32>
+    }
+  }
+  func.return %y : tensor<6x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @main
+// REMARK: split-axes: heads: declined: it is a contraction as it is
+// REMARK: split-axes: copy: declined: no index divides an axis
+// REMARK: split-axes: sum: declined: no split makes it a contraction
+// REMARK: split-axes: again: declined: it has a schedule already
+func.func @main(%x: tensor<4x8x4xf32>, %w: tensor<2x8x4xf32>, %v: tensor<6xf32>) -> (tensor<4x8x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) {
+  %y = loop.kernel @heads(%x, %w) : (tensor<4x8x4xf32>, tensor<2x8x4xf32>) -> tensor<4x8x8xf32> {
+  ^bb0(%x: memref<4x8x4xf32>, %w: memref<2x8x4xf32>, %out: memref<4x8x8xf32>):
+    tile.launch (%h = 4 : thread, %i = 8 : thread, %j = 8 : thread) {
+      %s = loop.for %k = 0 to 4 reduce(add) -> f32 {
+        %p = loop.load %x[%h, %i, %k] : memref<4x8x4xf32>
+        %q = loop.load %w[%h floordiv 2, %j, %k] : memref<2x8x4xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%h, %i, %j] : memref<4x8x8xf32>
+    }
+  }
+  %a = loop.kernel @copy(%v) : (tensor<6xf32>) -> tensor<6xf32> {
+  ^bb0(%v: memref<6xf32>, %out: memref<6xf32>):
+    tile.launch (%i = 6 : thread) {
+      %p = loop.load %v[%i] : memref<6xf32>
+      loop.store %p, %out[%i] : memref<6xf32>
+    }
+  }
+  %b = loop.kernel @sum(%v) : (tensor<6xf32>) -> tensor<6xf32> {
+  ^bb0(%v: memref<6xf32>, %out: memref<6xf32>):
+    tile.launch (%i = 6 : thread) {
+      %p = loop.load %v[%i floordiv 2] : memref<6xf32>
+      loop.store %p, %out[%i] : memref<6xf32>
+    }
+  }
+  %c = loop.kernel @again(%v) : (tensor<6xf32>) -> tensor<6xf32> {
+  ^bb0(%v: memref<6xf32>, %out: memref<6xf32>):
+    tile.launch (%i = 6 : block) {
+      %p = loop.load %v[%i floordiv 2] : memref<6xf32>
+      loop.store %p, %out[%i] : memref<6xf32>
+    }
+  }
+  func.return %y, %a, %b, %c : tensor<4x8x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+}
