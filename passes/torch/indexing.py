@@ -25,7 +25,10 @@ from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
 
 LONGEST_RUN = 4096
-"""A running sum is one sum per position, so its work grows with the square of the axis."""
+"""What a running sum may have; without parts its work grows with the square of the axis."""
+
+SHORT_RUN, PART = 64, 16
+"""A longer axis comes in parts: a running sum is one of its part, and that of the parts before it."""
 
 
 def _inside(e: Lowering, index: SSAValue, extent: Extent) -> SSAValue:
@@ -116,21 +119,63 @@ def _running(combiner: Combiner) -> Rule:
 
 def fold_until(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> SSAValue:
     """At each position of `axis` the fold of what is at or before it."""
-    shape = shape_of(value)
-    rank, extent = len(shape), shape[axis]
+    extent = shape_of(value)[axis]
     if hinted(extent) > LONGEST_RUN:
         kind = "sum" if combiner is Combiner.ADD else "product"
         raise Refusal(f"a running {kind} of {hinted(extent)} elements, more than {LONGEST_RUN}")
-    here, before = dims(rank + 1)[axis], AffineExpr.dimension(rank)
-    index = dims(rank)
-    index[axis] = before
+    if not isinstance(extent, int) or extent <= SHORT_RUN:
+        return _fold_run(e, value, axis, combiner, extent)
+    until = fold_until(e, _fold_parts(e, value, axis, combiner), axis, combiner)
+    index = dims(len(shape_of(value)))
+    index[axis] = before = index[axis] // PART + -1
+    until_part = e.index_map(
+        [until],
+        [index],
+        shape_of(value),
+        conditions=[[before]],
+        fill=identity(combiner, element_of(value)),
+        suffix="before",
+    )
+    within = _fold_run(e, value, axis, combiner, PART)
+    return e.apply(Function(combiner.value), until_part, within)
+
+
+def _fold_run(
+    e: Lowering, value: SSAValue, axis: int, combiner: Combiner, part: Extent
+) -> SSAValue:
+    """At each position of `axis` the fold of what of its part is at or before it."""
+    shape = shape_of(value)
+    rank, index = len(shape), dims(len(shape))
+    place, run = index[axis], AffineExpr.dimension(rank)
+    index[axis] = run
+    if part != shape[axis]:
+        assert isinstance(part, int)
+        index[axis], place = place // part * part + run, place % part
     spread = e.index_map(
         [value],
         [index],
-        (*shape, extent),
-        conditions=[[here + before * -1]],
+        (*shape, part),
+        conditions=[[place + run * -1]],
         fill=identity(combiner, element_of(value)),
         suffix="until",
+    )
+    return e.squeeze(e.reduce(combiner, spread, [rank]), [rank])
+
+
+def _fold_parts(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> SSAValue:
+    """The fold of each part of `axis`; the last one may be shorter."""
+    shape = shape_of(value)
+    rank, extent = len(shape), shape[axis]
+    assert isinstance(extent, int)
+    index = dims(rank)
+    index[axis] = index[axis] * PART + AffineExpr.dimension(rank)
+    spread = e.index_map(
+        [value],
+        [index],
+        (*shape[:axis], -(-extent // PART), *shape[axis + 1 :], PART),
+        conditions=[[index[axis] * -1 + (extent - 1)]],
+        fill=identity(combiner, element_of(value)),
+        suffix="parts",
     )
     return e.squeeze(e.reduce(combiner, spread, [rank]), [rank])
 

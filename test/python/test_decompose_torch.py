@@ -28,6 +28,7 @@ HALF = torch.randn(4, 8).half()
 BF16 = torch.randn(4, 8).bfloat16()
 Q, K, V = torch.randn(2, 4, 3, 8), torch.randn(2, 4, 6, 8), torch.randn(2, 4, 6, 5)
 EMPTY = torch.zeros(0, 4)
+LONG = torch.cat([torch.tensor([[-0.0], [1.5]]), torch.randn(2, 1100)], 1).T.contiguous()
 SCALAR = torch.tensor(1.25)
 
 
@@ -372,6 +373,7 @@ NEURAL = {
     "cumsum": lambda: (lambda a: (a.cumsum(0), a.cumsum(-1)), X),
     "cumsum_integers": lambda: (lambda a: (a.cumsum(1), (a > 0).cumsum(0)), INTEGERS.int()),
     "cumsum_half": lambda: (lambda a: (a.cumsum(1), a.cumsum(1, dtype=torch.float32)), HALF),
+    "cumsum_parts": lambda: (lambda a: (a.cumsum(0), a.cumprod(1), *a.cummax(0)), LONG),
     "cumsum_zero_dim": lambda: (lambda a: a.cumsum(0), SCALAR),
     "cumsum_empty": lambda: (lambda a: (a.cumsum(0), a.cumsum(1)), EMPTY),
     "embedding": lambda: (nn.Embedding(10, 4), torch.randint(0, 10, (2, 3))),
