@@ -5,14 +5,17 @@
     python bench/cpu.py --show           # prints the results file
 
 The contenders take turns and have the same number of threads; the median counts. A result is compared with
-float64 first, and one that is wrong has no time. torch.compile takes part where there is a C++ compiler.
+float64 first, and one that is wrong has no time. torch.compile takes part where there is a C++ compiler. What
+one core can do is measured beside a matrix product on one thread, in a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +33,8 @@ from torch import nn  # noqa: E402
 import deplo  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
 from deplo.frontend.sources import load_source  # noqa: E402
+from deplo.passes.llvm.host_cpu import find_cpu  # noqa: E402
+from deplo.runtime.jit import compile_kernel  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
     ROOT,
     Call,
@@ -45,6 +50,8 @@ RESULT = ROOT / "bench" / "results" / "cpu.json"
 ROUNDS = 15
 TOLERANCE = 1e-5
 """Of ||ours - exact|| / ||exact||."""
+
+CORE_CASE = "matmul 1024x1024x1024"
 
 VIT = "hidden_size=768,intermediate_size=3072,num_attention_heads=12"
 
@@ -187,6 +194,79 @@ def measure(case: Case, rounds: int, *, with_inductor: bool) -> dict[str, Any]:
     }
 
 
+PEAK_SUMS = 12
+"""Vectors that are summed up at once: more than a core has on their way, and fewer than it has registers."""
+PEAK_STEPS = 200_000
+
+
+def peak() -> tuple[Call, int]:
+    """A call that does nothing but multiply-adds of whole vectors, and its floating-point operations."""
+    lanes = find_cpu("host").lanes(4)
+    vector = f"<{lanes} x float>"
+    sums = range(PEAK_SUMS)
+    phis = "".join(f"  %s{n} = phi {vector} [ %x, %start ], [ %t{n}, %step ]\n" for n in sums)
+    fma = f"call {vector} @llvm.fma.v{lanes}f32"
+    adds = "".join(f"  %t{n} = {fma}({vector} %x, {vector} %x, {vector} %s{n})\n" for n in sums)
+    stores = "".join(
+        f"  %p{n} = getelementptr {vector}, ptr %out, i64 {n}\n"
+        f"  store {vector} %t{n}, ptr %p{n}, align 4\n"
+        for n in sums
+    )
+    source = f"""
+define void @peak(ptr %out, i64 %steps) {{
+start:
+  %x = load {vector}, ptr %out, align 4
+  br label %step
+step:
+  %i = phi i64 [ 0, %start ], [ %j, %step ]
+{phis}{adds}  %j = add i64 %i, 1
+  %more = icmp slt i64 %j, %steps
+  br i1 %more, label %step, label %end
+end:
+{stores}  ret void
+}}
+declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
+"""
+    kernel = compile_kernel("peak", source)
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(kernel.address)
+    out = torch.zeros(PEAK_SUMS * lanes)
+    flops = 2 * PEAK_SUMS * lanes * PEAK_STEPS
+    return lambda: function(out.data_ptr(), PEAK_STEPS), flops
+
+
+def measure_core(rounds: int) -> dict[str, Any]:
+    """A matrix product on one thread, in GFLOP/s of each contender, and what the core can do at most."""
+    os.environ["DEPLO_NUM_THREADS"] = "1"
+    torch.set_num_threads(1)
+    case = _case(CORE_CASE, torch.matmul, ((1024, 1024),) * 2)
+    compiled = deplo.compile(case.program, case.args, target="cpu")
+    fastest, flops = peak()
+    calls = {"eager": case.run, "deplo": lambda: compiled(*case.args)}
+
+    def timed(right: dict[str, Call]) -> dict[str, Call]:
+        return {**right, "peak": fastest}
+
+    row = compare(case, calls, rounds, TOLERANCE, timed=timed)
+    work = {"peak": flops, "eager": work_of(case)[1], "deplo": work_of(case)[1]}
+    rates = {name: work[name] / time / 1e3 for name, time in row["median_us"].items()}
+    return {**row, "gflops": rates}
+
+
+def core_of_own(rounds: int) -> dict[str, Any]:
+    """`measure_core` in a process of its own, where all have one thread."""
+    command = [sys.executable, __file__, "--core", "--rounds", str(rounds)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def core_line(row: dict[str, Any]) -> str:
+    """What one thread reaches, as text."""
+    rates = row["gflops"]
+    shares = [f"{rates['deplo'] / rates[n]:.2f} of {n}" for n in ("peak", "eager") if n in rates]
+    said = ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items())
+    return f"{CORE_CASE}, one thread, GFLOP/s: {said}; deplo is {' and '.join(shares)}"
+
+
 def ratio(row: dict[str, Any], other: str) -> float | None:
     """How many times as long the other contender takes, if both have a time."""
     times = row.get("median_us", {})
@@ -225,6 +305,8 @@ def table(result: dict[str, Any]) -> str:
     for group, means in groups.items():
         means = [f"{geometric_mean(means[other]):.2f}" for other in others]
         lines.append(f"{f'{group}: geometric mean':103}{means[0]:>10}{means[1]:>13}")
+    if "core" in result:
+        lines.append(core_line(result["core"]))
     lines.append(
         f"microseconds, medians of {result['rounds']} rounds, {where['threads']} threads of "
         f"{where['cpu']}, PyTorch {where['torch']}, llvmlite {where['llvmlite']}, {where['commit']}"
@@ -244,7 +326,12 @@ def main() -> int:
     parser.add_argument("--no-inductor", action="store_true", help="leave torch.compile out")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each ({ROUNDS})")
     parser.add_argument("--out", type=Path, default=RESULT, help="the results file")
+    parser.add_argument("--core", action="store_true", help="one thread and its core only, as data")
     options = parser.parse_args()
+    if options.core:
+        with torch.no_grad():
+            print(json.dumps(measure_core(options.rounds)))
+        return 0
     if options.show:
         print(table(json.loads(options.out.read_text())))
         return 0
@@ -262,6 +349,8 @@ def main() -> int:
                 row = {"failed": str(error).splitlines()[0]}
         result["cases"][name] = {"group": group, **row}
         print(name, row.get("median_us", row), file=sys.stderr, flush=True)
+    if not options.only or options.only in CORE_CASE:
+        result["core"] = core_of_own(options.rounds)
     if not options.only:
         options.out.parent.mkdir(exist_ok=True)
         options.out.write_text(json.dumps(result, indent=1) + "\n")

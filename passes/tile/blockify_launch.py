@@ -131,9 +131,9 @@ def split_in_vectors(extents: Sequence[Extent], threads: int, vector: int) -> li
     return [*splits, replace(units, extent=inner, vector=vector)]
 
 
-TRANSPOSED_TILE = (64, 128)
-"""Rows and columns of a CPU block that reads a transposed operand: what it reads and what it writes come in
-several lines of the cache side by side, so that the processor fetches the next ones ahead."""
+TRANSPOSED_TILE = (32, 512)
+"""Rows and columns of a CPU block that reads a transposed operand: two lines of the cache lie side by side in
+what it reads down its columns, 32 in what it writes; `transpose-tiles` turns several parts of it."""
 
 
 def transposed_axis(launch: LaunchOp) -> int | None:

@@ -44,7 +44,8 @@ from .rewrite_indices import rewrite_index
 
 ELEMENT_BYTES = 4
 
-MOST = 64
+MOST_ROWS = 32
+MOST_COLUMNS = 128
 """Rows and columns of the result that squares are turned for at once; they lie on the stack."""
 
 
@@ -140,9 +141,9 @@ def _fill(
     copy.erase()
 
 
-def _part(extent: int) -> int:
+def _part(extent: int, most: int) -> int:
     """How many of the rows or columns to take at once: so that most of them are in such parts."""
-    sizes = range(SQUARE, MOST + 1, SQUARE)
+    sizes = range(SQUARE, most + 1, SQUARE)
     return max(sizes, key=lambda size: (extent // size * size, size))
 
 
@@ -153,7 +154,7 @@ def tile(nest: _Nest) -> int:
     rows, columns = nest.extents
     names = [loop.induction_var.name_hint for loop in (nest.rows, nest.columns)]
     before = Builder(InsertPoint.before(nest.rows))
-    height, width = _part(rows), _part(columns)
+    height, width = _part(rows, MOST_ROWS), _part(columns, MOST_COLUMNS)
     _, inside = _loop(before, rows // height, f"{names[0] or 'i'}_tile")
     row_tiles = inside.insertion_point.block.args[0]
     _, inside = _loop(inside, columns // width, f"{names[1] or 'j'}_tile")

@@ -185,11 +185,11 @@ func.func @main(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 
 // -----
 
-// On a CPU, reading a transposed operand takes rectangles: 1024 = 16 * 64 rows, 8 * 128 columns.
+// On a CPU, reading a transposed operand takes rectangles: 1024 = 32 * 32 rows, 2 * 512 columns.
 // CPU-LABEL:   loop.kernel @transpose
-// CPU:           tile.launch (%i_block = 16 : block, %j_block = 8 : block) schedule(#tile.schedule<serial = 8192>) {
-// CPU-NEXT:        loop.for %i_serial = 0 to 64 {
-// CPU-NEXT:          loop.for %j_serial = 0 to 128 {
+// CPU:           tile.launch (%i_block = 32 : block, %j_block = 2 : block) schedule(#tile.schedule<serial = 16384>) {
+// CPU-NEXT:        loop.for %i_serial = 0 to 32 {
+// CPU-NEXT:          loop.for %j_serial = 0 to 512 {
 func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
   %y = loop.kernel @transpose(%x) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
   ^bb0(%in: memref<1024x1024xf32>, %out: memref<1024x1024xf32>):

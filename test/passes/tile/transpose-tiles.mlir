@@ -39,24 +39,24 @@ func.func @main(%x: tensor<140x34xf32>, %y: tensor<34x140xf32>) -> tensor<34x140
 
 // -----
 
-// Of 96 columns, twice 48 leave none, 64 would leave 32.
+// Of 160 columns, twice 80 leave none, 128 would leave 32.
 // CHECK-LABEL: loop.kernel @even
 // CHECK:       loop.for %i_tile = 0 to 1 {
 // CHECK-NEXT:    loop.for %j_tile = 0 to 2 {
-// CHECK-NEXT:      loop.transpose %in[%j_tile * 48, 0] along 0 : memref<96x16xf32> -> memref<16x48xf32>
-func.func @main(%x: tensor<96x16xf32>) -> tensor<16x96xf32> {
-  %z = loop.kernel @even(%x) : (tensor<96x16xf32>) -> tensor<16x96xf32> {
-  ^bb0(%in: memref<96x16xf32>, %out: memref<16x96xf32>):
-    tile.launch () schedule(#tile.schedule<serial = 1536>) {
+// CHECK-NEXT:      loop.transpose %in[%j_tile * 80, 0] along 0 : memref<160x16xf32> -> memref<16x80xf32>
+func.func @main(%x: tensor<160x16xf32>) -> tensor<16x160xf32> {
+  %z = loop.kernel @even(%x) : (tensor<160x16xf32>) -> tensor<16x160xf32> {
+  ^bb0(%in: memref<160x16xf32>, %out: memref<16x160xf32>):
+    tile.launch () schedule(#tile.schedule<serial = 2560>) {
       loop.for %i = 0 to 16 {
-        loop.for %j = 0 to 96 {
-          %v = loop.load %in[%j, %i] : memref<96x16xf32>
-          loop.store %v, %out[%i, %j] : memref<16x96xf32>
+        loop.for %j = 0 to 160 {
+          %v = loop.load %in[%j, %i] : memref<160x16xf32>
+          loop.store %v, %out[%i, %j] : memref<16x160xf32>
         }
       }
     }
   }
-  func.return %z : tensor<16x96xf32>
+  func.return %z : tensor<16x160xf32>
 }
 
 // -----
