@@ -10,7 +10,7 @@ JOBS   ?= 2
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-ops test-gpu test-schedules lit pytest kernels-diff kernels-accept check clean
+.PHONY: run test test-ops test-lazy test-gpu test-schedules lit pytest kernels-diff kernels-accept check clean
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
@@ -49,6 +49,10 @@ test-ops: $(STAMP)
 	  $(BIN)/python test/python/opinfo.py --dtype $$dtype --samples $$([ $$dtype = float32 ] && echo 8 || echo 2) \
 	    --write test/python/opinfo.json || status=1; \
 	done; $(BIN)/python -m deplo.tools.generate_coverage || status=1; exit $$status
+
+# 5,000 random cases of the functions of lazy tensors, against numpy. About ten minutes.
+test-lazy: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python test/python/lazy_cases.py --cases 5000
 
 check: $(STAMP)
 	$(BIN)/ruff check .

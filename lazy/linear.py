@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from ..dialects.sizes import Extent
+from .dtypes import bfloat16, float16, float32, promoted
 from .expression import apply
-from .functions import axes_of, call, meet, public, result, tensor
+from .functions import astype, axes_of, call, meet, public, result, tensor
 from .manipulation import broadcast_to, permute_dims, reshape
 from .tensor import Tensor
 
@@ -41,8 +42,14 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
         axes_of(axis, tensor_of(x, "vecdot").ndim)
     if axis >= 0 or x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"vecdot: axis {axis} is not one of {list(x1.shape)} and {list(x2.shape)}")
-    product = call("multiply", x1, x2)
-    return call("sum", product, axis=axis, dtype=product.dtype)
+    dtype = promoted(x1.dtype, x2.dtype)
+    product = call("multiply", _wide(x1), _wide(x2))
+    return astype(call("sum", product, axis=axis, dtype=product.dtype), dtype)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """A factor in the dtype in which products are summed: half types are rounded once, at the end."""
+    return astype(x, float32) if x.dtype in (float16, bfloat16) else x
 
 
 @public
@@ -85,11 +92,14 @@ def einsum(equation: str, /, *operands: Tensor) -> Tensor:
     product: Tensor | None = None
     for term, x in zip(terms, operands, strict=True):
         placed = permute_dims(x, [term.index(letter) for letter in order if letter in term])
-        wide = reshape(placed, [extents[c] if c in term else 1 for c in order])
+        wide = reshape(_wide(placed), [extents[c] if c in term else 1 for c in order])
         product = wide if product is None else call("multiply", product, wide)
     assert product is not None
     full = broadcast_to(product, [extents[letter] for letter in order])
-    return call("sum", full, axis=tuple(range(len(output), len(order))), dtype=product.dtype)
+    axes = tuple(range(len(output), len(order)))
+    return astype(
+        call("sum", full, axis=axes, dtype=product.dtype), promoted(*(x.dtype for x in operands))
+    )
 
 
 public(einsum, method=False)

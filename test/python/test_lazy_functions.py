@@ -2,6 +2,7 @@
 
 import math
 
+import lazy_cases
 import numpy as np
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lazy_oracle import FLOATS, INTEGERS, SHAPES, agree, array, quiet
 
+import deplo
 from deplo import Tensor
 from deplo.lazy import array_api as xp
 from deplo.lazy.functions import ELEMENTWISE, UNARY
@@ -203,6 +205,30 @@ def test_creation():
     )
 
 
+def test_random_cases():
+    """The first of those that `make test-lazy` runs, all functions among them."""
+    assert lazy_cases.wrong(range(100)) == {}
+
+
+def test_a_wrong_result_is_a_wrong_case():
+    """What the judge is given is looked at: values, signs of zeros, NaN, dtypes."""
+    cases = [lazy_cases.make(number) for number in range(30)]
+    tensors = [lazy_cases.plain(case) for case in cases]
+    deplo.lazy.realize(*tensors)
+    for case, tensor in zip(cases, tensors, strict=True):
+        got = tensor.numpy()
+        assert lazy_cases.judge(case, got) is None
+        if not got.size:
+            continue
+        other = got.copy()
+        other.flat[0] = ~other.flat[0] if got.dtype.kind in "bi" else other.flat[0] + 1
+        if got.dtype.kind in "bi" or np.isfinite(got.flat[0]):
+            assert lazy_cases.judge(case, other) is not None, case.name
+        if got.dtype.kind == "f" and not np.isnan(got.flat[0]):
+            other.flat[0] = np.nan
+            assert lazy_cases.judge(case, other) is not None, case.name
+
+
 # --------------------------------------------------------------------------- movement
 
 MOVES = (
@@ -389,8 +415,6 @@ def test_what_models_need():
 
 
 def test_a_model_has_the_kernels_of_its_twin_in_pytorch():
-    import deplo
-
     x, w, scale = torch.randn(4, 8), torch.randn(16, 8), torch.randn(16)
 
     def eager(x, w, scale):
