@@ -21,7 +21,7 @@ from ..errors import DeploError, UsageError
 FORMAT = 1
 CHOICES = ("block_m", "block_n", "block_k", "thread_m", "thread_n")
 OUTCOMES = ("timed", "refused", "failed", "wrong", "impossible", "timeout")
-"""What may become of a candidate."""
+"""What may become of a candidate and is kept; one that other work disturbed is not."""
 
 _TABLES = """
 create table if not exists tunings (

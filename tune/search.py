@@ -148,6 +148,8 @@ class Search:
     trials: dict[tuple[str, int], Trial] = field(default_factory=dict[tuple[str, int], Trial])
     times: dict[CpuTiling, float] = field(default_factory=dict[CpuTiling, float])
     """How long each candidate takes that was timed, as a part of what the model's choice takes."""
+    unsteady: bool = False
+    """Whether the machine was too busy to measure a candidate."""
 
     def run(self) -> Tuning:
         """Search on, and give the result so far; what is finished already is given as it is."""
@@ -162,7 +164,8 @@ class Search:
         except OutOfTime:
             finished = False
         self.deadline = inf  # the best so far counts, and is timed again for that
-        self.database.settle(self.key, *self._confirm(), finished=finished)
+        best = self._confirm()
+        self.database.settle(self.key, *best, finished=finished and not self.unsteady)
         return self.database.begin(self.key, self.kernel.name)
 
     def _search(self) -> None:
@@ -196,8 +199,11 @@ class Search:
         if time.monotonic() >= self.deadline:
             raise OutOfTime
         trial = self.measure(self.kernel, choices, rounds)
-        self.database.add_trial(self.key, choices, rounds, trial)
-        self.trials[choices_text(choices), rounds] = trial
+        if trial.outcome == "unsteady":  # to be measured again, another time
+            self.unsteady = True
+        else:
+            self.database.add_trial(self.key, choices, rounds, trial)
+            self.trials[choices_text(choices), rounds] = trial
         took = f"{trial.ratio:.2f} of the model's, " if trial.ratio is not None else ""
         self.tell(f"{self.kernel.name}: {_said(choices)}: {trial.outcome}, {took}{trial.note}")
         return trial

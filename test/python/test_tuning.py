@@ -215,6 +215,15 @@ def test_only_what_was_timed_can_win(own_cache, outcome):
     assert found.choices is None
 
 
+def test_a_machine_that_is_busy_is_asked_again_later(own_cache):
+    busy = Clock(lambda tiling, rounds: Trial("unsteady"))
+    database = open_database()
+    assert not run(kernel_of(200, 64, 96), database, busy).finished
+    calm = Clock(taller_is_better)
+    assert run(kernel_of(200, 64, 96), database, calm).finished
+    assert calm.asked[0] == busy.asked[0]
+
+
 def test_what_was_fast_by_chance_does_not_win(own_cache):
     settings = Settings()
     clock = Clock(lambda tiling, rounds: 0.5 if rounds == settings.rounds else 1.0)
@@ -239,6 +248,8 @@ def test_candidates_are_checked_and_timed():
     assert answer["ratio"] > 0
     assert bench.answer(request | {"flops": 1e18})["outcome"] == "impossible"
     assert bench.answer(request | {"choices": {"block_m": "64"}})["outcome"] == "refused"
+    bench.fastest = 1e-9
+    assert bench.answer(request)["outcome"] == "unsteady"
     bench.expected = [each + 1 for each in bench.expected]
     answer = bench.answer(request)
     assert answer["outcome"] == "wrong"
