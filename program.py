@@ -27,6 +27,8 @@ from .garbage import fewer_collections
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
 from .program_stages import asked_schedule
 from .runtime.cuda_graphs import GraphedCalls
+from .tune.session import tune as search
+from .tune.settings import Settings, seconds_of
 
 __all__ = ["Kernel", "Program", "choose_target", "compile"]
 
@@ -137,6 +139,7 @@ def compile(
     dynamic_shapes: Any = None,
     numerics: str = "default",
     schedule: str | None = None,
+    tune: str | None = None,
 ) -> Program:
     """Compile a module or function for inputs like `args` and `kwargs`, whose shapes become fixed.
 
@@ -146,7 +149,8 @@ def compile(
     for a GPU is made without one, but runs only there. With `fallback="eager"`, what deplo does not model
     runs in PyTorch, between the kernels; a FallbackWarning says which operators do. `schedule` has choices
     that contractions are to make on a GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those
-    of the environment variable DEPLO_SCHEDULE.
+    of the environment variable DEPLO_SCHEDULE. `tune` is a time such as "60s": for so long at most, schedules
+    of the program's kernels are measured on this CPU first (docs/tuning.md).
 
     Raises UnsupportedOpError, which lists everything the program uses that deplo does not model;
     UsageError for an argument that is wrong; DeploError if the program cannot be captured.
@@ -161,6 +165,8 @@ def compile(
         make_pipeline("loop-to-tile", DEFAULT_CUDA_TARGET, asked)
     with fewer_collections():
         captured = capture(program, args, kwargs, dynamic_shapes, fallback)
+        if tune is not None:
+            search(captured.module, choose_target(target, captured), seconds_of(tune), Settings())
         compiled = Program(captured, choose_target(target, captured), schedule)
     if (told := summary(compiled.fallbacks)) is not None:
         warnings.warn(told, FallbackWarning, stacklevel=2)

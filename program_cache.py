@@ -40,10 +40,13 @@ def is_used() -> bool:
     return open_cache().directory is not None
 
 
-def program_key(module: ModuleOp, target: Target, schedule: str) -> str:
-    """The name of the entry for a program in Torch IR; what is scheduled for this CPU holds for this CPU."""
+def program_key(module: ModuleOp, target: Target, schedule: str, tuned: str = "") -> str:
+    """The name of the entry for a program in Torch IR; what is scheduled for this CPU holds for this CPU.
+
+    `tuned` is a digest of what was tuned for it.
+    """
     machine = "" if target.is_gpu else str(host_cpu())
-    return cache_key(str(module), target.name, schedule, machine, compiler_digest())
+    return cache_key(str(module), target.name, schedule, tuned, machine, compiler_digest())
 
 
 @cache

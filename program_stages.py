@@ -26,8 +26,10 @@ from .garbage import fewer_collections
 from .passes.decisions import Decision, recording
 from .passes.llvm.translate import llvm_sources
 from .passes.pipelines import make_pipeline
+from .passes.tuned import tuned_by
 from .program_cache import Compiled, find, is_used, keep, program_key
 from .runtime.jit import assembly
+from .tune.book import Book, open_book
 
 CUDA_STAGES = {
     "torch": None,
@@ -121,10 +123,12 @@ def compile_module(
 ) -> Compiled:
     """Compile a module of Torch IR, or find what compiling it gave; `compilation` is told about it."""
     start = time.perf_counter()
-    key = program_key(module, target, schedule) if is_used() else None
+    book = Book() if target.is_gpu else open_book()
+    key = program_key(module, target, schedule, book.digest) if is_used() else None
     compiled = None if key is None else find(key)
     if compiled is None:
-        compiled = _compile(module.clone(), target, schedule, compilation)
+        with tuned_by(book.answer):
+            compiled = _compile(module.clone(), target, schedule, compilation)
         if (
             key is not None and not compilation.fallbacks
         ):  # those name lines, which are not in the key
@@ -158,7 +162,8 @@ def module_at(stage: str, module: ModuleOp, target: Target, schedule: str) -> Mo
     """The module that one of Torch IR becomes at a stage."""
     module = module.clone()
     context = make_context()
-    for _, passes in passes_to(stage, target, schedule):
-        for each in passes:
-            each.apply(context, module)
+    with tuned_by(Book().answer if target.is_gpu else open_book().answer):
+        for _, passes in passes_to(stage, target, schedule):
+            for each in passes:
+                each.apply(context, module)
     return module

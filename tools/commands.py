@@ -21,6 +21,7 @@ from . import (
     reduce_command,
     repro_command,
     run_command,
+    tune_command,
 )
 from .reproducer import Reproducer, of_mismatch, write_directory
 
@@ -85,6 +86,14 @@ def make_parser() -> argparse.ArgumentParser:
         )
         module.add_options(command)
         command.set_defaults(handler=_with_program(module.main))
+    command = commands.add_parser(
+        tune_command.NAME,
+        parents=[_source_options()],
+        help=tune_command.HELP,
+        description=tune_command.HELP,
+    )
+    tune_command.add_options(command)
+    command.set_defaults(handler=tune_command.main)
     for module in (cache_command, doctor_command, repro_command, reduce_command):
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP)
         module.add_options(command)

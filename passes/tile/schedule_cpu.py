@@ -7,12 +7,14 @@ becomes, for a CPU with AVX-512,
                                 thread_m = 8, thread_n = 32, vectors = avx512>) { ... }
 
 `pack-operands` and `lower-tile-to-scf` carry it out. `analysis/cpu_tilings.py` has the model that decides,
-for the CPU that deplo runs on, or the one that `vectors` names.
+for the CPU that deplo runs on, or the one that `vectors` names. Where the kernel was tuned
+(`passes/tuned.py`), what was measured to be best stands in for the model. Sizes may be asked for as options:
+`schedule-cpu{block_m=64}`; what a contraction cannot have as it is asked for, it does not get.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from math import prod
 
 from xdsl.context import Context
@@ -20,7 +22,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
-from ...analysis.cpu_tilings import CpuProblem, choose_cpu_tiling
+from ...analysis.cpu_neighbours import misfit, neighbours
+from ...analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
 from ...analysis.products import Product, find_product
 from ...analysis.targets import get_target
 from ...dialects.loop import KernelOp
@@ -29,9 +32,13 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ..decisions import record
 from ..llvm.host_cpu import find_cpu
+from ..tuned import tuned_choices
 
 MIN_PRODUCT = 1 << 15
 """Multiply-adds below which nothing is worth packing for."""
+
+SIZES = tuple(field.name for field in fields(CpuTiling))
+"""What is chosen for a contraction."""
 
 MIN_ROWS = 4
 """Rows that must share a packed element, else packing costs more than it saves."""
@@ -80,6 +87,30 @@ class ScheduleCpuPass(ModulePass):
 
     target: str = "cpu"
     vectors: str = "host"
+    block_m: int | None = None
+    block_n: int | None = None
+    block_k: int | None = None
+    thread_m: int | None = None
+    thread_n: int | None = None
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """The sizes that are asked for."""
+        values = {choice: getattr(self, choice) for choice in SIZES}
+        return {choice: value for choice, value in values.items() if value is not None}
+
+    @classmethod
+    def schedule_space(cls, ctx: Context, module_op: ModuleOp) -> tuple[ScheduleCpuPass, ...]:
+        """Passes that each ask for a legal neighbour of what the model chooses for a kernel."""
+        found: dict[ScheduleCpuPass, None] = {}
+        for kernel in [o for o in module_op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                if isinstance(problem := find_problem(launch), tuple):
+                    cpu = find_cpu(cls.vectors)
+                    best = choose_cpu_tiling(problem[1], cpu)
+                    for tiling in neighbours(problem[1], best, cpu):
+                        found[replace(cls(), **tiling.choices)] = None
+        return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
@@ -87,16 +118,27 @@ class ScheduleCpuPass(ModulePass):
             for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
                 for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
                     found = "the target is a GPU" if gpu else find_problem(launch)
-                    self._apply(kernel.sym_name.data, launch, found)
+                    self._apply(kernel, launch, found)
 
-    def _apply(self, name: str, launch: LaunchOp, found: str | tuple[Product, CpuProblem]) -> None:
+    def _apply(
+        self, kernel: KernelOp, launch: LaunchOp, found: str | tuple[Product, CpuProblem]
+    ) -> None:
+        name = kernel.sym_name.data
         if isinstance(found, str):
             record(self.name, name, False, found, launch)
             return
         product, problem = found
         cpu = find_cpu(self.vectors)
-        best = choose_cpu_tiling(problem, cpu)
+        best, why = choose_cpu_tiling(problem, cpu), ""
+        for choices, said in ((tuned_choices(kernel), ", as tuned"), (self.asked, ", as asked")):
+            if not choices:
+                continue
+            wanted = replace(best, **choices)
+            if (reason := misfit(problem, wanted, cpu)) is None:
+                best, why = wanted, said
+            else:
+                record(self.name, name, False, reason, launch)
         launch.schedule = ScheduleAttr(m=product.m, n=product.n, **best.choices, vectors=cpu.name)
         reason = f"blocks of {best.block_m} by {best.block_n}, register tiles of "
-        reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}"
+        reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}{why}"
         record(self.name, name, True, reason, launch)

@@ -189,3 +189,29 @@ func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> (tensor<32x64xf
   }
   func.return %y, %z : tensor<32x64xf32>, tensor<32x64xf64>
 }
+
+// -----
+
+// What is asked for takes the place of what the model decides, unless the contraction cannot have it.
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=64 thread_m=4}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=65}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
+// ASKED: schedule-cpu: asked: blocks of 64 by 128, register tiles of 4 by 32 for avx512, as asked
+// MISFIT: schedule-cpu: asked: declined: blocks of 65 by 128 are not made of register tiles of 8 by 32
+// MISFIT: schedule-cpu: asked: blocks of 128 by 128, register tiles of 8 by 32 for avx512
+func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
+  %y = loop.kernel @asked(%x, %w) : (tensor<128x1024xf32>, tensor<512x1024xf32>) -> tensor<128x512xf32> {
+  ^bb0(%x: memref<128x1024xf32>, %w: memref<512x1024xf32>, %out: memref<128x512xf32>):
+    loop.for %i = 0 to 128 {
+      loop.for %j = 0 to 512 {
+        %s = loop.for %k = 0 to 1024 reduce(add) -> f32 {
+          %p = loop.load %x[%i, %k] : memref<128x1024xf32>
+          %q = loop.load %w[%j, %k] : memref<512x1024xf32>
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<128x512xf32>
+      }
+    }
+  }
+  func.return %y : tensor<128x512xf32>
+}

@@ -55,8 +55,8 @@ func.func @cumsum(%a: tensor<8xi64>) -> tensor<8xi64> {
 // CHECK: [[UNTIL:%.*]] = tensor_ir.index_map (i, j, k) -> %{{.*}}[i, k] if j - k >= 0 else 0 : (tensor<2x7xi64>) -> tensor<2x7x7xi64>
 // CHECK: tensor_ir.reduce add([[UNTIL]]) over [2]
 // CHECK: [[BEFORE:%.*]] = tensor_ir.index_map (i, j) -> %{{.*}}[i, j floordiv 16 - 1] if j floordiv 16 >= 1 else 0
-// CHECK: [[RUN:%.*]] = tensor_ir.index_map (i, j, k) -> %a[i, j floordiv 16 * 16 + k] if j mod 16 - k >= 0 else 0
-// CHECK: tensor_ir.reduce add([[RUN]]) over [2]
+// CHECK: [[WITHIN:%.*]] = tensor_ir.index_map (i, j, k) -> %a[i, j floordiv 16 * 16 + k] if j mod 16 - k >= 0 else 0
+// CHECK: tensor_ir.reduce add([[WITHIN]]) over [2]
 // CHECK: tensor_ir.elementwise add([[BEFORE]], %{{.*}})
 func.func @cumsum_parts(%a: tensor<2x100xi64>) -> tensor<2x100xi64> {
   %0 = torch.cumsum %a {dim = 1} : (tensor<2x100xi64>) -> tensor<2x100xi64>

@@ -1,0 +1,111 @@
+"""Which tilings a contraction on a CPU may have, which are near one another, and how long each should take.
+
+A search starts from the model's choice (`cpu_tilings.py`) and goes from neighbour to neighbour; what is
+measured decides, the estimate here only says what to measure first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+from .cpu_tilings import CpuProblem, CpuTiling, register_tiles
+from .cpus import Cpu
+
+LOAD_CYCLES = 4.0
+"""Cycles to fetch a vector that is not in the L1 cache."""
+
+PACK_CYCLES = 2.0
+"""Cycles to copy a vector into a pack."""
+
+
+def _parts(extent: int, size: int) -> int:
+    return -(-extent // size)
+
+
+def _up(size: int, unit: int) -> int:
+    return max(_parts(size, unit), 1) * unit
+
+
+def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
+    """Why a contraction cannot be tiled so; None if it can."""
+    lanes = cpu.lanes(problem.element_bytes)
+    if any(size < 1 for size in tiling.choices.values()):
+        return "every size must be at least 1"
+    if tiling.thread_n % lanes:
+        return f"thread_n = {tiling.thread_n} is not a multiple of the {lanes} elements of a vector"
+    if (tiling.thread_m, tiling.thread_n // lanes) not in register_tiles(problem, cpu):
+        return (
+            f"a register tile of {tiling.thread_m} by {tiling.thread_n} does not fit "
+            f"{cpu.registers} registers"
+        )
+    if tiling.block_m % tiling.thread_m or tiling.block_n % tiling.thread_n:
+        return (
+            f"blocks of {tiling.block_m} by {tiling.block_n} are not made of register tiles of "
+            f"{tiling.thread_m} by {tiling.thread_n}"
+        )
+    if tiling.block_k % lanes:
+        return f"block_k = {tiling.block_k} is not a multiple of the {lanes} elements of a vector"
+    for name, extent in (("m", problem.m), ("n", problem.n), ("k", problem.k)):
+        size = getattr(tiling, f"block_{name}")
+        if size >= 2 * extent and size > lanes * 4:
+            return f"block_{name} = {size} is twice the extent, {extent}, or more"
+    if (taken := scratch_bytes(problem, tiling)) > 2 * cpu.l2_bytes:
+        return (
+            f"the packs of a block take {taken} bytes, twice the L2 cache of {cpu.l2_bytes} or more"
+        )
+    return None
+
+
+def scratch_bytes(problem: CpuProblem, tiling: CpuTiling) -> int:
+    """The bytes of a block's packed operands and sums."""
+    operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
+    sums = problem.results * tiling.block_m * tiling.block_n
+    return (operands * tiling.block_k + sums) * problem.element_bytes
+
+
+def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTiling]:
+    """The legal tilings one step away: another register tile, or a block halved or doubled along an axis."""
+    lanes = cpu.lanes(problem.element_bytes)
+    found: dict[CpuTiling, None] = {}
+    for rows, vectors in register_tiles(problem, cpu):
+        near = abs(rows - tiling.thread_m) <= 4 and abs(vectors - tiling.thread_n // lanes) <= 1
+        if not near or rows * vectors * 2 < tiling.thread_m * tiling.thread_n // lanes:
+            continue
+        thread_n = vectors * lanes
+        blocks = _up(tiling.block_m, rows), _up(tiling.block_n, thread_n)
+        found[CpuTiling(*blocks, tiling.block_k, rows, thread_n)] = None
+    for axis, unit in (("m", tiling.thread_m), ("n", tiling.thread_n), ("k", lanes)):
+        size, extent = getattr(tiling, f"block_{axis}"), getattr(problem, axis)
+        for other in (size // 2, size * 2, extent):
+            resized = min(_up(other, unit), _up(extent, unit))
+            found[replace(tiling, **{f"block_{axis}": resized})] = None
+    found.pop(tiling, None)
+    return [each for each in found if misfit(problem, each, cpu) is None]
+
+
+def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: int) -> float:
+    """About how many cycles a contraction takes when tiled so; infinity where it cannot be.
+
+    The last round of blocks may leave threads idle; packing, and sums that wait in memory between chunks, are
+    charged by the vector.
+    """
+    if misfit(problem, tiling, cpu) is not None:
+        return inf
+    lanes = cpu.lanes(problem.element_bytes)
+    rows, vectors = tiling.thread_m, tiling.thread_n // lanes
+    sums = problem.results * rows * vectors
+    loads = problem.rows * rows + problem.columns * vectors
+    step = max(sums / cpu.fmas, 4.0, loads / cpu.loads)
+    tiles = _parts(min(tiling.block_m, problem.m), rows) * _parts(
+        min(tiling.block_n, problem.n), tiling.thread_n
+    )
+    chunks = _parts(problem.k, tiling.block_k)
+    multiply = tiles * (problem.k * step + chunks * (2 * sums + LOAD_CYCLES * loads))
+    operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
+    packed = operands * problem.k / lanes * PACK_CYCLES
+    if scratch_bytes(problem, tiling) > cpu.l2_bytes:
+        packed *= 2
+        multiply *= 1.25
+    blocks = problem.batch * _parts(problem.m, tiling.block_m) * _parts(problem.n, tiling.block_n)
+    return _parts(blocks, threads) * (multiply + packed)

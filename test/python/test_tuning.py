@@ -1,0 +1,373 @@
+"""Tuning: what is kept, under which key, and how a search goes on, with a clock of its own."""
+
+import dataclasses
+import json
+import shutil
+import sqlite3
+from functools import cache
+from math import inf
+
+import pytest
+import torch
+
+import deplo
+from deplo.analysis.cpu_neighbours import estimated_cycles, misfit, neighbours
+from deplo.analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
+from deplo.analysis.cpus import CPUS
+from deplo.analysis.targets import get_target
+from deplo.errors import DeploError, UsageError
+from deplo.frontend.capture import capture
+from deplo.passes.llvm.host_cpu import host_cpu
+from deplo.passes.tile.schedule_cpu import ScheduleCpuPass
+from deplo.program_stages import make_context, module_at
+from deplo.tools import commands
+from deplo.tune import search
+from deplo.tune.book import database_path, machine_text, open_book, versions_text
+from deplo.tune.database import Database, Key, Trial, choices_text
+from deplo.tune.kernels import tunable_kernels
+from deplo.tune.search import Search, Worker
+from deplo.tune.session import open_database, tune
+from deplo.tune.settings import Settings, seconds_of
+from deplo.tune.worker import Bench
+
+KEY = Key("kernel", "machine", "versions", Settings().text)
+CHOICES = {"block_m": 64, "block_n": 64, "block_k": 64, "thread_m": 4, "thread_n": 32}
+SMALL = Settings(generations=3, candidates=4)
+OTHERS = {"beam": 2, "generations": 2, "candidates": 3, "rounds": 5, "timeout": 9.0, "gain": 0.1}
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("DEPLO_CACHE", "1")
+    monkeypatch.setenv("DEPLO_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def captured(m=48, k=64, n=96):
+    args = (torch.randn(m, k), torch.randn(k, n))
+    return capture(lambda a, b: a @ b, args, None), args
+
+
+@cache
+def kernel_of(m=48, k=64, n=96):
+    (kernel,), _ = tunable_kernels(captured(m, k, n)[0].module, get_target("cpu"))
+    return kernel
+
+
+class Clock:
+    """A measurement that knows how long each tiling takes, and counts what it is asked."""
+
+    def __init__(self, ratio, stop_after=None):
+        self.ratio = ratio
+        self.asked = []
+        self.stop_after = stop_after
+
+    def __call__(self, kernel, choices, rounds):
+        if len(self.asked) == self.stop_after:
+            raise KeyboardInterrupt
+        self.asked.append((choices_text(choices), rounds))
+        found = self.ratio(CpuTiling(**choices), rounds)
+        return found if isinstance(found, Trial) else Trial("timed", found)
+
+
+def run(kernel, database, clock, settings=None, deadline=inf):
+    settings = settings or SMALL
+    key = Key(kernel.digest, machine_text(), versions_text(), settings.text)
+    return Search(kernel, key, database, settings, clock, deadline, lambda _: None).run()
+
+
+def taller_is_better(tiling, rounds):
+    return 1 - tiling.block_m / 1000
+
+
+# --------------------------------------------------------------------------- keys
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Settings)])
+def test_each_setting_changes_the_key(field):
+    other = Settings(**{field: OTHERS[field]})
+    assert dataclasses.replace(KEY, settings=other.text).digest != KEY.digest
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Key)])
+def test_kernel_machine_and_versions_change_the_key(field):
+    assert dataclasses.replace(KEY, **{field: "other"}).digest != KEY.digest
+
+
+def test_a_kernel_is_what_it_computes_not_what_it_is_called():
+    x, w = torch.randn(48, 64), torch.randn(64, 96)
+
+    def other_names(left, right):
+        product = torch.matmul(left, right)
+        return product
+
+    (renamed,), _ = tunable_kernels(capture(other_names, (x, w), None).module, get_target("cpu"))
+    assert renamed.digest == kernel_of().digest
+    assert kernel_of(n=97).digest != kernel_of().digest
+
+
+def test_threads_and_versions_are_part_of_where_a_tuning_holds(monkeypatch):
+    from deplo.tune import book
+
+    assert str(host_cpu()) in machine_text()
+    before = machine_text()
+    monkeypatch.setattr(book, "thread_count", lambda: 77)
+    assert machine_text() != before
+    book.versions_text.cache_clear()
+    before = versions_text()
+    monkeypatch.setattr(book, "compiler_digest", lambda: "another compiler")
+    book.versions_text.cache_clear()
+    assert versions_text() != before
+    book.versions_text.cache_clear()
+
+
+# --------------------------------------------------------------------------- candidates
+
+
+@pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
+@pytest.mark.parametrize("shape", [(1, 512, 512, 512), (8, 7, 33, 100), (1, 4, 2048, 64)])
+def test_neighbours_are_legal_and_another_tiling_each(cpu, shape):
+    problem = CpuProblem(*shape, results=1, rows=1, columns=1, element_bytes=4)
+    start = choose_cpu_tiling(problem, cpu)
+    assert misfit(problem, start, cpu) is None
+    found = neighbours(problem, start, cpu)
+    assert len(found) >= 3
+    assert len({start, *found}) == len(found) + 1
+    assert all(misfit(problem, each, cpu) is None for each in found)
+    assert all(0 < estimated_cycles(problem, each, cpu, 2) < inf for each in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"block_m": 0}, "at least 1"),
+        ({"thread_n": 33}, "not a multiple of the 16 elements"),
+        ({"thread_m": 32, "block_m": 128}, "does not fit 32 registers"),
+        ({"block_m": 65}, "not made of register tiles"),
+        ({"block_k": 65}, "block_k = 65 is not a multiple"),
+        ({"block_n": 4096}, "twice the extent, 512, or more"),
+        ({"block_m": 512, "block_n": 512, "block_k": 2048}, "twice the L2 cache"),
+    ],
+)
+def test_what_is_illegal_is_told(change, reason):
+    problem = CpuProblem(1, 512, 512, 2048, results=1, rows=1, columns=1, element_bytes=4)
+    cpu = CPUS["avx512"]
+    tiling = dataclasses.replace(CpuTiling(64, 64, 256, 8, 32), **change)
+    assert reason in (misfit(problem, tiling, cpu) or "")
+    assert estimated_cycles(problem, tiling, cpu, 1) == inf
+
+
+def test_the_pass_names_the_neighbours_of_what_it_chooses():
+    program, _ = captured()
+    module = module_at("loop", program.module, get_target("cpu"), "")
+    from deplo.passes.tile.tileify import TileifyPass
+
+    TileifyPass().apply(make_context(), module)
+    space = ScheduleCpuPass.schedule_space(make_context(), module)
+    assert len(space) >= 3
+    assert all(len(each.asked) == 5 for each in space)
+
+
+# --------------------------------------------------------------------------- searches
+
+
+def test_a_search_finds_what_is_faster_and_does_not_measure_twice(own_cache):
+    kernel, clock = kernel_of(200, 64, 96), Clock(taller_is_better)
+    database = open_database()
+    found = run(kernel, database, clock)
+    assert found.finished
+    assert found.choices is not None
+    assert found.choices["block_m"] > kernel.model.block_m
+    assert found.ratio == 1 - found.choices["block_m"] / 1000
+    assert len(set(clock.asked)) == len(clock.asked)
+    again = Clock(taller_is_better)
+    assert run(kernel, database, again) == found
+    assert again.asked == []
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 5, 9])
+def test_a_search_that_is_killed_goes_on_where_it_was(own_cache, stop_after):
+    kernel, whole = kernel_of(200, 64, 96), Clock(taller_is_better)
+    expected = run(kernel, Database(own_cache / "whole.sqlite"), whole)
+    first, database = Clock(taller_is_better, stop_after), open_database()
+    with pytest.raises(KeyboardInterrupt):
+        run(kernel, database, first)
+    database.close()
+    second = Clock(taller_is_better)
+    assert run(kernel, open_database(), second) == expected
+    assert first.asked + second.asked == whole.asked
+
+
+def test_a_search_that_runs_out_of_time_is_to_be_continued(own_cache):
+    kernel, clock = kernel_of(), Clock(taller_is_better)
+    database = open_database()
+    found = run(kernel, database, clock, deadline=0)
+    assert (found.finished, found.choices, clock.asked) == (False, None, [])
+    assert run(kernel, database, clock).finished
+
+
+@pytest.mark.parametrize("outcome", ["wrong", "refused", "failed", "impossible", "timeout"])
+def test_only_what_was_timed_can_win(own_cache, outcome):
+    clock = Clock(lambda tiling, rounds: Trial(outcome, note="no"))
+    found = run(kernel_of(), open_database(), clock)
+    assert found.finished
+    assert found.choices is None
+
+
+def test_a_machine_that_is_busy_is_asked_again_later(own_cache):
+    busy = Clock(lambda tiling, rounds: Trial("unsteady"))
+    database = open_database()
+    assert not run(kernel_of(200, 64, 96), database, busy).finished
+    calm = Clock(taller_is_better)
+    assert run(kernel_of(200, 64, 96), database, calm).finished
+    assert calm.asked[0] == busy.asked[0]
+
+
+def test_what_was_fast_by_chance_does_not_win(own_cache):
+    settings = Settings()
+    clock = Clock(lambda tiling, rounds: 0.5 if rounds == settings.rounds else 1.0)
+    assert run(kernel_of(), open_database(), clock).choices is None
+
+
+# --------------------------------------------------------------------------- the process that measures
+
+
+def test_candidates_are_checked_and_timed():
+    kernel, bench = kernel_of(), Bench()
+    request = {
+        "module": kernel.module,
+        "choices": kernel.model.choices,
+        "rounds": 2,
+        "reduction": kernel.reduction,
+        "flops": 1,
+        "element_bytes": 4,
+    }
+    answer = bench.answer(request)
+    assert answer["outcome"] == "timed"
+    assert answer["ratio"] > 0
+    assert bench.answer(request | {"flops": 1e18})["outcome"] == "impossible"
+    assert bench.answer(request | {"choices": {"block_m": "64"}})["outcome"] == "refused"
+    bench.fastest = 1e-9
+    assert bench.answer(request)["outcome"] == "unsteady"
+    bench.expected = [each + 1 for each in bench.expected]
+    answer = bench.answer(request)
+    assert answer["outcome"] == "wrong"
+    assert answer["note"] == "4608 elements of result 0 differ"
+    assert "broken" in bench.answer(request | {"module": "no module"})
+
+
+def test_a_process_that_takes_too_long_is_replaced(own_cache):
+    kernel = kernel_of()
+    with Worker(timeout=0.01) as worker:
+        assert worker(kernel, kernel.model.choices, 1).outcome == "timeout"
+        worker.timeout = 60.0
+        assert worker(kernel, kernel.model.choices, 1).outcome == "timed"
+
+
+def test_a_process_that_ends_is_told(own_cache, monkeypatch):
+    monkeypatch.setattr(search.sys, "executable", shutil.which("true"))
+    kernel = kernel_of()
+    with Worker(timeout=60.0) as worker:
+        trial = worker(kernel, kernel.model.choices, 1)
+    assert trial == Trial("failed", note="the process that measures ended")
+
+
+# --------------------------------------------------------------------------- what compiling makes of it
+
+
+def test_a_later_compilation_uses_what_was_found(own_cache, monkeypatch):
+    _, args = captured()
+    f = lambda a, b: a @ b  # noqa: E731
+    plain = deplo.compile(f, args, target="cpu")
+    assert "as tuned" not in str(plain.compilation.decisions)
+    kernel = kernel_of()
+    wanted = {**kernel.model.choices, "block_m": kernel.model.thread_m}
+    monkeypatch.setattr(
+        search.Worker, "__call__", lambda *_: pytest.fail("nothing is to be measured")
+    )
+    key = Key(kernel.digest, machine_text(), versions_text(), Settings().text)
+    database = open_database()
+    database.begin(key, kernel.name)
+    database.settle(key, wanted, 0.5, finished=True)
+    tuned = deplo.compile(f, args, target="cpu", tune="1s")
+    assert f"blocks of {wanted['block_m']} by" in str(tuned.compilation.decisions)
+    assert "as tuned" in str(tuned.compilation.decisions)
+    assert f"block_m = {wanted['block_m']}," in tuned.ir("tile")
+    torch.testing.assert_close(tuned(*args), args[0] @ args[1])
+    # What does not fit the kernel is not used, and what was found elsewhere is not found.
+    database.settle(key, {**wanted, "thread_n": 5}, 0.5, finished=True)
+    assert "as tuned" not in str(deplo.compile(f, args, target="cpu").compilation.decisions)
+    other = dataclasses.replace(key, versions="older")
+    database.begin(other, kernel.name)
+    database.settle(other, wanted, 0.4, finished=True)
+    assert open_book().choices == {kernel.digest: {**wanted, "thread_n": 5}}
+
+
+def test_what_cannot_be_read_is_as_if_nothing_was_tuned(own_cache):
+    path = database_path()
+    path.write_text("this is no database, whatever it is called" * 100)
+    assert open_book().choices == {}
+    with pytest.raises(DeploError, match="cannot be used"):
+        open_database()
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("pragma user_version = 99")
+    with pytest.raises(DeploError, match="format 99"):
+        open_database()
+
+
+def test_tunings_travel_as_text(own_cache, tmp_path):
+    database = open_database()
+    run(kernel_of(200, 64, 96), database, Clock(taller_is_better))
+    text = database.export()
+    other = Database(tmp_path / "other.sqlite")
+    assert other.load(text) == 1
+    assert other.export() == text
+    data = json.loads(text)
+    data["tunings"][0]["choices"]["block_m"] = "__import__"
+    empty = Database(tmp_path / "empty.sqlite")
+    for wrong in (json.dumps(data), text.replace('"format": 1', '"format": 2'), "[]", "{"):
+        with pytest.raises(UsageError, match="no export of tunings"):
+            empty.load(wrong)
+    assert list(empty.all()) == []
+
+
+# --------------------------------------------------------------------------- the command line
+
+
+def test_the_command_shows_exports_and_imports(own_cache, tmp_path, capsys):
+    assert commands.run(["tune", "--show"]) == 0
+    assert capsys.readouterr().out == "nothing yet\n"
+    run(kernel_of(200, 64, 96), open_database(), Clock(taller_is_better))
+    file = str(tmp_path / "tunings.json")
+    assert commands.run(["tune", "--export", file]) == 0
+    assert commands.run(["tune", "--import", file]) == 0
+    assert capsys.readouterr().out == "took 1 tuning\n"
+    assert commands.run(["tune", "--show"]) == 0
+    assert " times as fast with block_m=" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name one program to tune"),
+        (["--show", "-c", "torch.zeros(3)"], "name one program to tune"),
+        (["-c", "torch.zeros(3)", "--budget", "soon"], "60s, 5m or 1h, not 'soon'"),
+        (["-c", "torch.zeros(3)", "--beam", "0"], "beam cannot be 0"),
+        (["--import", "/nowhere"], "cannot read or write /nowhere"),
+    ],
+)
+def test_wrong_usage_is_told(own_cache, arguments, said, capsys):
+    assert commands.run(["tune", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_tuning_needs_this_cpu_and_a_place_to_keep_what_it_finds(own_cache, monkeypatch):
+    module = captured()[0].module
+    with pytest.raises(UsageError, match="the target is sm_80, not cpu"):
+        tune(module, get_target("sm_80"), 1, Settings())
+    monkeypatch.setenv("DEPLO_CACHE", "0")
+    with pytest.raises(UsageError, match="there is none that can be written to"):
+        tune(module, get_target("cpu"), 1, Settings())
+    assert seconds_of("1.5m") == 90

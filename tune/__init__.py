@@ -1,0 +1,1 @@
+"""Search for schedules by measuring: `deplo tune`, `deplo.compile(..., tune="60s")`."""

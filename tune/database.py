@@ -1,0 +1,251 @@
+"""What was measured, kept: one SQLite file beside the compiled code, text and numbers only.
+
+A *tuning* is the search for one kernel: its key is a digest of the kernel's canonical text, the machine, the
+versions of what compiles and measures, and the settings of the search. Nothing else may change its result.
+A *trial* is one candidate of it. Each is written as soon as it is known, so a search that is killed loses no
+more than the candidate it was at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import DeploError, UsageError
+
+FORMAT = 1
+CHOICES = ("block_m", "block_n", "block_k", "thread_m", "thread_n")
+OUTCOMES = ("timed", "refused", "failed", "wrong", "impossible", "timeout")
+"""What may become of a candidate and is kept; one that other work disturbed is not."""
+
+_TABLES = """
+create table if not exists tunings (
+  key text primary key, kernel text not null, name text not null, machine text not null,
+  versions text not null, settings text not null, choices text, ratio real, finished integer not null);
+create table if not exists trials (
+  key text not null, choices text not null, rounds integer not null, outcome text not null, ratio real,
+  note text not null, primary key (key, choices, rounds));
+create index if not exists tunings_by_kernel on tunings (kernel, machine, versions);
+"""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a search is for, and how it goes on."""
+
+    kernel: str
+    """A digest of the kernel's canonical text."""
+    machine: str
+    versions: str
+    settings: str
+
+    @property
+    def digest(self) -> str:
+        """The name of the tuning."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of a candidate; `ratio` is how long it took, as a part of what the model's choice took."""
+
+    outcome: str
+    ratio: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The result of a search so far: the best choices, or None where the model's own are best."""
+
+    key: Key
+    name: str
+    choices: Mapping[str, int] | None
+    ratio: float | None
+    finished: bool
+
+
+def digest_of(kernel: str) -> str:
+    """The digest of a kernel's canonical text."""
+    return hashlib.sha256(kernel.encode()).hexdigest()
+
+
+def choices_text(choices: Mapping[str, int]) -> str:
+    """Choices as text that is the same for the same choices."""
+    return json.dumps(dict(choices), sort_keys=True)
+
+
+def choices_of(data: Any) -> dict[str, int]:
+    """Choices from JSON data. Raises DeploError if they are none."""
+    if isinstance(data, dict) and set(data) == set(CHOICES):
+        if all(type(value) is int and 0 < value < 1 << 31 for value in data.values()):
+            return data
+    raise DeploError(f"the tuning database has choices that are none: {json.dumps(data)[:100]}")
+
+
+class Database:
+    """The file; several processes may use it at once."""
+
+    def __init__(self, path: Path, *, create: bool = True):
+        """Open the file. Raises DeploError if it is no database of deplo's, or of another format."""
+        self.path = path
+        try:
+            name = path if create else f"file:{path}?mode=ro"
+            self._connection = sqlite3.connect(name, timeout=30, uri=not create)
+            if create:
+                path.chmod(0o600)
+                (found,) = self._connection.execute("pragma user_version").fetchone()
+                if found == 0:
+                    self._connection.executescript(_TABLES)
+                    self._connection.execute(f"pragma user_version = {FORMAT}")
+            (found,) = self._connection.execute("pragma user_version").fetchone()
+        except (sqlite3.Error, OSError) as error:
+            raise DeploError(
+                f"the tuning database {path} cannot be used: {error}; remove it to begin anew"
+            ) from error
+        if found != FORMAT:
+            raise DeploError(
+                f"the tuning database {path} has format {found}, not {FORMAT}; remove it to begin anew"
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    # ------------------------------------------------------------------ searches
+
+    def begin(self, key: Key, name: str) -> Tuning:
+        """The tuning of that key; one that was never begun is new."""
+        with self._connection as connection:
+            connection.execute(
+                "insert or ignore into tunings values (?, ?, ?, ?, ?, ?, null, null, 0)",
+                (key.digest, key.kernel, name, key.machine, key.versions, key.settings),
+            )
+        (found,) = self._tunings("key = ?", key.digest)
+        return found
+
+    def add_trial(self, key: Key, choices: Mapping[str, int], rounds: int, trial: Trial) -> None:
+        """Keep what became of a candidate that was to be timed in so many rounds."""
+        with self._connection as connection:
+            connection.execute(
+                "insert or replace into trials values (?, ?, ?, ?, ?, ?)",
+                (key.digest, choices_text(choices), rounds, *astuple(trial)),
+            )
+
+    def trials(self, key: Key) -> dict[tuple[str, int], Trial]:
+        """What became of all candidates so far, by `choices_text` and rounds."""
+        rows = self._connection.execute(
+            "select choices, rounds, outcome, ratio, note from trials where key = ?", (key.digest,)
+        )
+        return {(choices, rounds): Trial(*found) for choices, rounds, *found in rows}
+
+    def settle(
+        self, key: Key, choices: Mapping[str, int] | None, ratio: float | None, *, finished: bool
+    ) -> None:
+        """Keep what is best so far."""
+        text = None if choices is None else choices_text(choices)
+        with self._connection as connection:
+            connection.execute(
+                "update tunings set choices = ?, ratio = ?, finished = ? where key = ?",
+                (text, ratio, int(finished), key.digest),
+            )
+
+    # ------------------------------------------------------------------ answers
+
+    def all(self) -> Iterator[Tuning]:
+        """Every tuning."""
+        yield from self._tunings("1 = ?", 1)
+
+    def best(self, machine: str, versions: str) -> dict[str, dict[str, int]]:
+        """The choices that were found for each kernel, by its digest: the fastest, whatever the settings."""
+        best: dict[str, dict[str, int]] = {}
+        ratios: dict[str, float] = {}
+        for tuning in self._tunings("machine = ? and versions = ? order by key", machine, versions):
+            if tuning.choices is not None and tuning.ratio is not None:
+                if tuning.ratio < ratios.get(tuning.key.kernel, 1.0):
+                    best[tuning.key.kernel] = dict(tuning.choices)
+                    ratios[tuning.key.kernel] = tuning.ratio
+        return best
+
+    def _tunings(self, condition: str, *values: Any) -> Iterator[Tuning]:
+        rows = self._connection.execute(
+            "select kernel, machine, versions, settings, name, choices, ratio, finished from tunings "
+            f"where {condition}",
+            values,
+        )
+        for kernel, machine, versions, settings, name, choices, ratio, finished in rows.fetchall():
+            key = Key(kernel, machine, versions, settings)
+            made = None if choices is None else choices_of(json.loads(choices))
+            yield Tuning(key, name, made, ratio, bool(finished))
+
+    # ------------------------------------------------------------------ other machines
+
+    def export(self) -> str:
+        """All tunings as JSON text."""
+        rows = [
+            {
+                **asdict(tuning.key),
+                "name": tuning.name,
+                "choices": tuning.choices,
+                "ratio": tuning.ratio,
+                "finished": tuning.finished,
+                "trials": [
+                    {"choices": json.loads(choices), "rounds": rounds, **asdict(trial)}
+                    for (choices, rounds), trial in sorted(self.trials(tuning.key).items())
+                ],
+            }
+            for tuning in self.all()
+        ]
+        rows.sort(key=lambda row: json.dumps(row, sort_keys=True))
+        return json.dumps({"format": FORMAT, "tunings": rows}, indent=1) + "\n"
+
+    def load(self, text: str) -> int:
+        """Take the tunings of an export, all or none; gives their number. Raises UsageError."""
+        try:
+            data = json.loads(text)
+            if data["format"] != FORMAT:
+                raise ValueError(f"format {data['format']}, not {FORMAT}")
+            read = [_read(row) for row in data["tunings"]]
+        except (ValueError, KeyError, TypeError, AttributeError, DeploError) as error:
+            raise UsageError(f"that is no export of tunings: {error}") from error
+        for tuning, trials in read:
+            self.begin(tuning.key, tuning.name)
+            for choices, rounds, trial in trials:
+                self.add_trial(tuning.key, choices, rounds, trial)
+            self.settle(tuning.key, tuning.choices, tuning.ratio, finished=tuning.finished)
+        return len(read)
+
+
+def _read(row: dict[str, Any]) -> tuple[Tuning, list[tuple[dict[str, int], int, Trial]]]:
+    """A tuning of an export, everything in it looked at."""
+    texts = [row[name] for name in ("kernel", "machine", "versions", "settings", "name")]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a key that is no text")
+    choices = None if row["choices"] is None else choices_of(row["choices"])
+    trials = [
+        (
+            choices_of(trial["choices"]),
+            int(trial["rounds"]),
+            Trial(_outcome(trial["outcome"]), _ratio(trial["ratio"]), str(trial["note"])),
+        )
+        for trial in row["trials"]
+    ]
+    key = Key(*texts[:4])
+    return Tuning(key, texts[4], choices, _ratio(row["ratio"]), bool(row["finished"])), trials
+
+
+def _outcome(value: Any) -> str:
+    if value not in OUTCOMES:
+        raise ValueError(f"an outcome {value!r}")
+    return value
+
+
+def _ratio(value: Any) -> float | None:
+    if value is None or (isinstance(value, int | float) and 0 < value < 1e9):
+        return value
+    raise ValueError(f"a ratio {value!r}")
