@@ -159,7 +159,10 @@ class _Order:
 
 
 class _Memory:
-    """The bytes of buffers that are alive while steps run, sizes as hinted."""
+    """The bytes of buffers in the arena that are alive while steps run, sizes as hinted.
+
+    Those that are returned, or that PyTorch is called with, are not in the arena.
+    """
 
     def __init__(self, steps: Sequence[Operation]):
         self.alive = 0
@@ -171,7 +174,7 @@ class _Memory:
             for value in values:
                 self._users.setdefault(value, set()).add(position)
         self._made: set[SSAValue] = set()
-        known = {*steps}
+        known = {step for step in steps if isinstance(step, LaunchOp)}
         self._stays = {value for value in self._users if not known.issuperset(users_of(value))}
 
     def made_by(self, group: Sequence[int]) -> int:
