@@ -159,19 +159,22 @@ class _Order:
 
 
 class _Memory:
-    """The bytes of buffers that are alive while steps run, sizes as hinted; what PyTorch makes is none."""
+    """The bytes of buffers in the arena that are alive while steps run, sizes as hinted.
+
+    Those that are returned, or that PyTorch is called with, are not in the arena.
+    """
 
     def __init__(self, steps: Sequence[Operation]):
         self.alive = 0
-        given = {value for step in steps if isinstance(step, CallOp) for value in step.outputs}
-        arrays = [{v for v in map(array_of, s.operands) if v not in given} for s in steps]
-        self._touched = [{v for v in each if isinstance(v.owner, AllocOp)} for each in arrays]
+        self._touched = [
+            {v for v in map(array_of, s.operands) if isinstance(v.owner, AllocOp)} for s in steps
+        ]
         self._users: dict[SSAValue, set[int]] = {}
         for position, values in enumerate(self._touched):
             for value in values:
                 self._users.setdefault(value, set()).add(position)
         self._made: set[SSAValue] = set()
-        known = {*steps}
+        known = {step for step in steps if isinstance(step, LaunchOp)}
         self._stays = {value for value in self._users if not known.issuperset(users_of(value))}
 
     def made_by(self, group: Sequence[int]) -> int:
