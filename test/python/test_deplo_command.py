@@ -369,7 +369,7 @@ USAGE = {
     "stage of the CPU": (["-c", EXP, "--target", "sm_80", "--ir", "llvm"], "no stage 'llvm'"),
     "output": (["-c", EXP, "-o", "no/such/directory.cu"], "cannot write no/such/directory.cu: "),
     "directory": (["-c", EXP, "--dump-dir", "programs.py"], "cannot write programs.py: "),
-    "stage": (["-c", EXP, "--ir", "ptx"], "argument --ir: invalid choice: 'ptx'"),
+    "stage": (["-c", EXP, "--ir", "ptx"], "argument -t/--ir: invalid choice: 'ptx'"),
     "schedule": (["-c", EXP, "--schedule", "BM=16,FM=3"], "thread_m = 3 does not divide block_m"),
     "target": (["-c", EXP, "--target", "sm_75"], "argument --target: invalid choice: 'sm_75'"),
 }
