@@ -173,8 +173,8 @@ def write_source(
         body.append(f"    char *buffer_{i} = {where};  // {buffer.array}")
     body += [_tensor_map(plan, i) for i in range(len(plan.tensor_maps))]
     body += ["    for (int round = 0; round <= ROUNDS; ++round) {"]
-    kernels = {kernel.name: kernel for kernel in plan.kernels}
-    body += [_launch(step, kernels[step.kernel]) for step in plan.launches]
+    named = {kernel.name: kernel for kernel in plan.kernels}
+    body += [_launch(step, named[step.kernel]) for step in plan.launches]
     body += ["    }", '    check(cudaDeviceSynchronize(), "running the kernels");', "    report();"]
     body += [
         _comparison(i, ref, plan, value)

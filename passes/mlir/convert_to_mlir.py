@@ -50,7 +50,7 @@ from ...analysis.plan import KERNEL_ATTRIBUTE, buffer_bytes
 from ...analysis.sizes import sizes_of
 from ...dialects.kernel import AllocOp, AssertOp, CallOp, LaunchOp
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp, TransposeOp
-from ...dialects.sizes import static_extent
+from ...dialects.sizes import static_extent, static_shape
 from ...errors import DeploError
 from ..decisions import record
 from ..lower_loops import IndexConstants
@@ -314,7 +314,7 @@ def _move_scratch(entry: Block, body: Block) -> None:
             local = memref.AllocaOp.get(
                 op.memref.type.element_type,  # pyright: ignore[reportUnknownMemberType]
                 IntegerAttr(ALIGNMENT, i64),
-                op.memref.type.get_shape(),
+                static_shape(op.memref.type),
             )
             body.insert_op_before(local, first)
             local.memref.name_hint = op.memref.name_hint

@@ -89,7 +89,7 @@ def test_the_driver_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
         plan = Plan.from_data(plan_of(count, "sm_80"))
         program = cuda.CudaProgram.__new__(cuda.CudaProgram)
         program._functions, program._descriptors = {}, {}
-        program._shared = {kernel.name: kernel.shared_bytes for kernel in plan.kernels}
+        program._kernels = {kernel.name: kernel for kernel in plan.kernels}
         program._cubins = {"k": Cubin("sm_80", b"code", {"k": Usage(8, 0, 0, 0, 0)})}
         asked.clear()
         pointers = {Ref("argument", 0): 4096, Ref("buffer", 0): 8192}

@@ -154,7 +154,7 @@ def test_a_kernel_gets_its_tensor_map_by_value(data: dict[str, Any], launched: l
     plan = Plan.from_data(data)
     program = cuda.CudaProgram.__new__(cuda.CudaProgram)
     program._functions = {(0, "k"): "the function"}
-    program._descriptors, program._shared = {}, {"k": 0}
+    program._descriptors, program._kernels = {}, {k.name: k for k in plan.kernels}
     pointers = {Ref("argument", 0): 4096, Ref("buffer", 0): 8192}
     for x in (4096, 4096, 512):
         program._launch(plan, plan.launches[0], pointers | {Ref("argument", 0): x}, 0, 7)
