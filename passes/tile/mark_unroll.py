@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.targets import get_target
 from ...dialects.loop import ForOp, KernelOp
+from ...errors import counted
 from ..decisions import record
 
 UNROLL = "unroll"
@@ -51,4 +52,4 @@ class MarkUnrollPass(ModulePass):
                 continue
             for loop in loops:
                 loop.attributes[UNROLL] = UnitAttr()
-            record(self.name, name, True, f"{len(loops)} loops", kernel)
+            record(self.name, name, True, counted(len(loops), "loop"), kernel)

@@ -32,6 +32,7 @@ from ...analysis.index import always_holds, never_holds, operand_ranges
 from ...analysis.targets import get_target
 from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.sizes import ExtentAttr
+from ...errors import counted
 from ..decisions import record
 from ..replacing import decide, replace
 from .rewrite_indices import rewrite_index
@@ -152,7 +153,7 @@ def _split_kernel(kernel: KernelOp) -> tuple[bool, str]:
         split(loop, places)
         count, pieces = count + 1, pieces + len(places) + 1
     if pieces > count:
-        return True, f"{count} loops became {pieces}"
+        return True, f"{counted(count, 'loop')} became {pieces}"
     if count:
-        return True, f"the conditions of {count} loops are left to the blocks"
+        return True, f"the conditions of {counted(count, 'loop')} are left to the blocks"
     return False, "; ".join(reasons) or "no loop has a condition"

@@ -11,7 +11,7 @@
 // CPP:        for (int i = 0; i < 4; ++i) {
 // CPP:            #pragma unroll
 // CPP-NEXT:       for (int k = 0; k < 8; ++k) {
-// REMARK: remark: mark-unroll: short: 1 loops
+// REMARK: remark: mark-unroll: short: 1 loop
 // CPU: remark: mark-unroll: short: declined: LLVM unrolls
 func.func @main(%x: tensor<2x4x8xf32>) -> tensor<2x4xf32> {
   %y = loop.kernel @short(%x) : (tensor<2x4x8xf32>) -> tensor<2x4xf32> {

@@ -3,7 +3,7 @@
 // RUN: deplo-opt %s -p split-loops --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // The two sources of a concatenation.
-// REMARK: remark: split-loops: cat: 1 loops became 2
+// REMARK: remark: split-loops: cat: 1 loop became 2
 // GPU: remark: split-loops: cat: declined: a GPU has threads in the place of loops
 // CHECK-LABEL: loop.kernel @cat
 // CHECK:       loop.for %j = 0 to 5 {
@@ -36,7 +36,7 @@ func.func @main(%x: tensor<4x5xf32>, %y: tensor<4x3xf32>) -> tensor<4x8xf32> {
 // -----
 
 // A window is tested at the borders only: between them no position of %w is outside.
-// REMARK: remark: split-loops: window: 1 loops became 3
+// REMARK: remark: split-loops: window: 1 loop became 3
 // CHECK-LABEL: loop.kernel @window
 // CHECK:       loop.for %j = 0 to 1 {
 // CHECK:         loop.test[%w >= 1]
@@ -72,8 +72,8 @@ func.func @main(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 
 // Blocks of 4: whether a block reads %a or %b depends on the block alone, so the counter leaves the condition. In blocks
 // of 3 the second one straddles the limit, and is cut there.
-// REMARK: remark: split-loops: blocks: the conditions of 1 loops are left to the blocks
-// REMARK: remark: split-loops: straddled: 1 loops became 2
+// REMARK: remark: split-loops: blocks: the conditions of 1 loop are left to the blocks
+// REMARK: remark: split-loops: straddled: 1 loop became 2
 // CHECK-LABEL: loop.kernel @blocks
 // CHECK:       loop.for %j = 0 to 4 {
 // CHECK-NEXT:    loop.test[%b < 1]
