@@ -12,12 +12,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import torch
 
-from .analysis.fallbacks import Fallback as EagerCall
-from .analysis.fallbacks import summary
+from .analysis.eager_calls import EagerCall, summary
 from .analysis.targets import TARGETS, Target, get_target
 from .errors import FallbackWarning, UsageError
 from .execution import Code, ExecutionPlan, Kernel
@@ -27,7 +27,6 @@ from .garbage import fewer_collections
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
 from .program_stages import asked_schedule
 from .runtime.cuda_graphs import GraphedCalls
-from .tune.session import tune as search
 from .tune.settings import Settings, seconds_of
 
 __all__ = ["Kernel", "Program", "choose_target", "compile"]
@@ -166,6 +165,7 @@ def compile(
     with fewer_collections():
         captured = capture(program, args, kwargs, dynamic_shapes, fallback)
         if tune is not None:
+            search = import_module(".tune.session", __package__).tune
             search(captured.module, choose_target(target, captured), seconds_of(tune), Settings())
         compiled = Program(captured, choose_target(target, captured), schedule)
     if (told := summary(compiled.fallbacks)) is not None:

@@ -8,27 +8,21 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects as get_xdsl_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from .analysis.fallbacks import Fallback, fallbacks
-from .analysis.plan import build_plan
+from .analysis.eager_calls import EagerCall
 from .analysis.targets import Target
-from .analysis.verify import verify_module
 from .dialects import get_all_dialects
-from .dialects.c_printer import c_source
-from .dialects.cuda_printer import cuda_source, kernel_texts
 from .errors import UsageError
-from .garbage import fewer_collections
-from .passes.decisions import Decision, recording
-from .passes.llvm.translate import llvm_sources
+from .passes.decisions import Decision
 from .passes.pipelines import make_pipeline
-from .passes.tuned import tuned_by
 from .program_cache import Compiled, find, is_used, keep, program_key
-from .runtime.jit import assembly
 from .tune.book import Book, open_book
 
 CUDA_STAGES = {
@@ -61,7 +55,7 @@ class Compilation:
 
     decisions: list[Decision] = field(default_factory=list[Decision])
     seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
-    fallbacks: tuple[Fallback, ...] = ()
+    fallbacks: tuple[EagerCall, ...] = ()
     """What is to run in PyTorch."""
 
 
@@ -105,19 +99,6 @@ def passes_to(
     return segments
 
 
-def text_of(stage: str, module: ModuleOp) -> str:
-    """The text of a module at a stage: C, CUDA C++ and assembly have one of their own."""
-    match stage:
-        case "cuda":
-            return cuda_source(module)
-        case "c":
-            return c_source(module)
-        case "asm":
-            return "".join(map(assembly, llvm_sources(module).values()))
-        case _:
-            return f"{module!s}\n"
-
-
 def compile_module(
     module: ModuleOp, target: Target, schedule: str, compilation: Compilation
 ) -> Compiled:
@@ -127,11 +108,10 @@ def compile_module(
     key = program_key(module, target, schedule, book.digest) if is_used() else None
     compiled = None if key is None else find(key)
     if compiled is None:
-        with tuned_by(book.answer):
-            compiled = _compile(module.clone(), target, schedule, compilation)
-        if (
-            key is not None and not compilation.fallbacks
-        ):  # those name lines, which are not in the key
+        copy = module.clone()
+        compiled = compiler().run_passes(copy, target, schedule, book.answer, compilation)
+        # Fallbacks name the user's lines, which are not in the key.
+        if key is not None and not compilation.fallbacks:
             keep(key, compiled)
     else:
         compilation.seconds.append(("cache", time.perf_counter() - start))
@@ -139,31 +119,6 @@ def compile_module(
     return compiled
 
 
-def _compile(module: ModuleOp, target: Target, schedule: str, compilation: Compilation) -> Compiled:
-    """Run the passes."""
-    context = make_context()
-    last = list(stages_of(target))[-1]
-    with fewer_collections(), recording() as decisions:
-        for _, passes in passes_to(last, target, schedule):
-            for each in passes:
-                start = time.perf_counter()
-                each.apply(context, module)
-                compilation.seconds.append((each.name, time.perf_counter() - start))
-            verify_module(module)
-    compilation.fallbacks = fallbacks(module)
-    start = time.perf_counter()
-    sources = kernel_texts(module) if target.is_gpu else llvm_sources(module)
-    plan = build_plan(module, target.name, sources)
-    compilation.seconds.append(("translate", time.perf_counter() - start))
-    return Compiled(plan, decisions)
-
-
-def module_at(stage: str, module: ModuleOp, target: Target, schedule: str) -> ModuleOp:
-    """The module that one of Torch IR becomes at a stage."""
-    module = module.clone()
-    context = make_context()
-    with tuned_by(Book().answer if target.is_gpu else open_book().answer):
-        for _, passes in passes_to(stage, target, schedule):
-            for each in passes:
-                each.apply(context, module)
-    return module
+def compiler() -> Any:
+    """The module `program_passes`, which knows every IR and printer: a program that is kept needs none."""
+    return import_module(".program_passes", __package__)

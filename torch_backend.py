@@ -26,7 +26,7 @@ from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._guards import CompileContext
 from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
 
-from .analysis.fallbacks import summary
+from .analysis.eager_calls import summary
 from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.aten_graph import capture_graph
 from .frontend.decompositions import decompositions

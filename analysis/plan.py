@@ -58,9 +58,9 @@ from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
 from ..errors import DeploError
+from .architecture import require_architecture
 from .launch_groups import GROUP, marked_writes
 from .sizes import positive_extents, sizes_of
-from .targets import require_architecture
 
 VERSION = 2
 """Version of the plan's format."""

@@ -14,7 +14,8 @@ from typing import TextIO
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.fallbacks import Fallback, fallbacks
+from ..analysis.eager_calls import EagerCall
+from ..analysis.fallbacks import fallbacks
 from ..analysis.targets import TARGETS, Target, get_target
 from ..dialects.cuda_printer import kernel_texts
 from ..errors import DeploError, UsageError
@@ -24,7 +25,8 @@ from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program
-from ..program_stages import asked_schedule, make_context, passes_to, text_of
+from ..program_passes import text_of
+from ..program_stages import asked_schedule, make_context, passes_to
 from .compiling import add_compile_options, capture_source, load, progress
 from .console import write_output
 from .executors import make_checker
@@ -231,7 +233,7 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _fallbacks(captured: Captured, target: Target) -> tuple[Fallback, ...]:
+def _fallbacks(captured: Captured, target: Target) -> tuple[EagerCall, ...]:
     """The operators that PyTorch runs, whatever stage is printed."""
     module = captured.module.clone()
     for _, passes in passes_to("tensor", target):

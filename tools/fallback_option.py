@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..analysis.fallbacks import Fallback, summary
+from ..analysis.eager_calls import EagerCall, summary
 
 FALLBACK_OPTION: dict[str, Any] = {
     "choices": ["error", "eager"],
@@ -15,7 +15,7 @@ FALLBACK_OPTION: dict[str, Any] = {
 """The option's declaration."""
 
 
-def tell_fallbacks(listed: tuple[Fallback, ...]) -> None:
+def tell_fallbacks(listed: tuple[EagerCall, ...]) -> None:
     """Say on stderr which operators PyTorch runs, if there are any."""
     if (told := summary(listed)) is not None:
         print(told, file=sys.stderr)

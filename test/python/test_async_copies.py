@@ -7,8 +7,8 @@ import pytest
 from ir_programs import parse
 from kernel_programs import PROGRAMS, Program, cubin, source
 
+from deplo.analysis.architecture import require_architecture
 from deplo.analysis.plan import build_plan
-from deplo.analysis.targets import require_architecture
 from deplo.dialects.cuda_printer import kernel_texts
 from deplo.errors import DeploError
 from deplo.interpreter import execute

@@ -24,7 +24,7 @@ FOREIGN = {
     "xdsl": {
         *("dialects", "analysis", "passes", "interpreter"),
         *("frontend", "lazy", "tools", "tune", "universe", "execution"),
-        *("program", "program_cache", "program_stages"),
+        *("program", "program_cache", "program_passes", "program_stages"),
     },
     "llvmlite": {"runtime", "passes", "tools"},
     "cuda": {"runtime", "tools"},

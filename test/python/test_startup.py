@@ -47,3 +47,12 @@ def test_naming_a_pipeline_imports_no_pass(python):
     code = "from deplo.universe import DEPLO\nDEPLO.all_passes['torch-to-cuda']()"
     loaded = modules_after(python, code)
     assert not {name for name in loaded if name.startswith("deplo.passes.loop")}
+
+
+def test_a_program_that_is_kept_needs_neither_passes_nor_printers(python, tmp_path, monkeypatch):
+    monkeypatch.setenv("DEPLO_CACHE", "1")
+    monkeypatch.setenv("DEPLO_CACHE_DIR", str(tmp_path / "cache"))
+    code = "import torch, deplo\ndeplo.compile(torch.nn.ReLU(), (torch.ones(4),)).kernels"
+    needed = {"deplo.program_passes", "deplo.passes.loop.fuse_loops", "deplo.dialects.cuda"}
+    assert needed - {"deplo.dialects.cuda"} <= modules_after(python, code)
+    assert not modules_after(python, code) & needed

@@ -19,7 +19,8 @@ from deplo.errors import DeploError, UsageError
 from deplo.frontend.capture import capture
 from deplo.passes.llvm.host_cpu import host_cpu
 from deplo.passes.tile.schedule_cpu import ScheduleCpuPass
-from deplo.program_stages import make_context, module_at
+from deplo.program_passes import module_at
+from deplo.program_stages import make_context
 from deplo.tools import commands
 from deplo.tune import search
 from deplo.tune.book import database_path, machine_text, open_book, versions_text

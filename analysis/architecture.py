@@ -1,0 +1,36 @@
+"""Whether a GPU can run a program: its instructions, and the shared memory of its blocks."""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects import cuda
+from ..errors import DeploError
+from .targets import TARGETS
+
+
+def require_architecture(module: ModuleOp, target: str) -> None:
+    """Raise DeploError at an operation whose instruction the GPUs of `target` do not have.
+
+    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`), and
+    kernels how much shared memory their launches ask for.
+    """
+    limit = TARGETS[target].block_shared_bytes if target in TARGETS else None
+    for function in [op for op in module.walk() if isinstance(op, cuda.FuncOp)]:
+        if limit is not None and function.shared_bytes > limit:
+            raise DeploError(
+                f"@{function.sym_name.data} needs {function.shared_bytes} bytes of shared memory, "
+                f"a block of {target} can have {limit}; schedule it with smaller blocks or fewer stages"
+            )
+    match = re.fullmatch(r"sm_(\d+)[af]?", target)
+    if match is None:
+        return
+    for op in module.walk():
+        since: int = getattr(op, "SINCE", 0)
+        if int(match.group(1)) < since:
+            raise DeploError(
+                f"'{op.name}' at {op.location} needs sm_{since} or later, the target is {target}; "
+                "lower the program for this target again, without it"
+            )

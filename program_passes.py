@@ -1,0 +1,70 @@
+"""The passes run on a program: to its plan, or to one of its stages and the text of that."""
+
+from __future__ import annotations
+
+import time
+
+from xdsl.dialects.builtin import ModuleOp
+
+from .analysis.fallbacks import fallbacks
+from .analysis.plan import build_plan
+from .analysis.targets import Target
+from .analysis.verify import verify_module
+from .dialects.c_printer import c_source
+from .dialects.cuda_printer import cuda_source, kernel_texts
+from .garbage import fewer_collections
+from .passes.decisions import recording
+from .passes.llvm.translate import llvm_sources
+from .passes.tuned import Answer, tuned_by
+from .program_cache import Compiled
+from .program_stages import Compilation, make_context, passes_to, stages_of
+from .runtime.jit import assembly
+from .tune.book import Book, open_book
+
+
+def run_passes(
+    module: ModuleOp, target: Target, schedule: str, tuned: Answer, compilation: Compilation
+) -> Compiled:
+    """Compile a module of Torch IR, which is changed; `compilation` is told of each pass.
+
+    `tuned` says what was found best for a kernel.
+    """
+    context = make_context()
+    last = list(stages_of(target))[-1]
+    with fewer_collections(), recording() as decisions, tuned_by(tuned):
+        for _, passes in passes_to(last, target, schedule):
+            for each in passes:
+                start = time.perf_counter()
+                each.apply(context, module)
+                compilation.seconds.append((each.name, time.perf_counter() - start))
+            verify_module(module)
+    compilation.fallbacks = fallbacks(module)
+    start = time.perf_counter()
+    sources = kernel_texts(module) if target.is_gpu else llvm_sources(module)
+    plan = build_plan(module, target.name, sources)
+    compilation.seconds.append(("translate", time.perf_counter() - start))
+    return Compiled(plan, decisions)
+
+
+def module_at(stage: str, module: ModuleOp, target: Target, schedule: str) -> ModuleOp:
+    """The module that one of Torch IR becomes at a stage."""
+    module = module.clone()
+    context = make_context()
+    with tuned_by(Book().answer if target.is_gpu else open_book().answer):
+        for _, passes in passes_to(stage, target, schedule):
+            for each in passes:
+                each.apply(context, module)
+    return module
+
+
+def text_of(stage: str, module: ModuleOp) -> str:
+    """The text of a module at a stage: C, CUDA C++ and assembly have one of their own."""
+    match stage:
+        case "cuda":
+            return cuda_source(module)
+        case "c":
+            return c_source(module)
+        case "asm":
+            return "".join(map(assembly, llvm_sources(module).values()))
+        case _:
+            return f"{module!s}\n"
