@@ -296,11 +296,11 @@ def table(result: dict[str, Any]) -> str:
             theirs = by["inductor"]["total_seconds"]
             line += f" {theirs:9.2f} s {by['deplo']['total_seconds'] / theirs:9.2f}"
         lines.append(f"{line}, from the cache {by['cached']['total_seconds']:.2f} s")
-        first = by["first"]
-        lines.append(
-            f"{first['total_seconds']:37.2f} s    from the cache, the first that a process compiles, "
-            f"of which imports {first['import_seconds']:.2f} s"
-        )
+        if (first := by.get("first")) is not None:
+            lines.append(
+                f"{first['total_seconds']:37.2f} s    from the cache, the first that a process "
+                f"compiles, of which imports {first['import_seconds']:.2f} s"
+            )
     gpu = result["gpu"]
     cold, first, cached = (gpu[what] for what in ("cold", "first", "cached"))
     lines += [

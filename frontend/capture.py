@@ -19,9 +19,9 @@ from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.sizes import Extent
-from ..errors import UnsupportedOpError, UsageError
+from ..errors import DeploError, UnsupportedOpError, UsageError
 from .dynamic_shapes import asked_axes
-from .export import export
+from .export import SizesDoNotFit, export
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .python_values import Inputs, close_over, with_closed_over
@@ -152,11 +152,21 @@ def capture(
     else:
         module = program
     asked = asked_axes(module, inputs, dynamic_shapes)
-    exported = export(module, inputs, fallback, dynamic_shapes, asked)
-    sizes = Sizes()
-    if dynamic_shapes is not None:
-        sizes = dynamic_sizes(exported, module, inputs, fallback, asked)
-    captured = _import(exported, tuple(kwargs or {}), fallback, sizes)
+
+    def attempt(*, assertions: bool) -> Captured:
+        exported = export(module, inputs, fallback, dynamic_shapes, asked, assertions=assertions)
+        sizes = Sizes()
+        if dynamic_shapes is not None:
+            sizes = dynamic_sizes(exported, module, inputs, fallback, asked, assertions=assertions)
+        return _import(exported, tuple(kwargs or {}), fallback, sizes)
+
+    try:
+        captured = attempt(assertions=False)
+    except SizesDoNotFit as told:
+        try:  # PyTorch 2.11 cannot prove min(8 * n, 16 * n) == 8 * n; what it asserts is proved here
+            captured = attempt(assertions=True)
+        except DeploError:
+            raise told from None
     return _as_called(captured, module, args, kwargs or {}, inputs)
 
 

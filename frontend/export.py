@@ -29,23 +29,36 @@ from .tracing import watching
 from .unsupported import SourceLine, is_internal
 
 
+class SizesDoNotFit(DeploError):
+    """torch.export found that a program is not for all sizes asked for, or could not prove that it is."""
+
+
 def export(
     module: torch.nn.Module,
     inputs: Inputs,
     fallback: Fallback,
     dynamic_shapes: Any = None,
     asked: Sequence[AskedAxis] = (),
+    *,
+    assertions: bool = False,
 ) -> torch.export.ExportedProgram:
     """The program as it runs on `inputs`, but for the extents that are asked to be dynamic.
 
-    Raises UsageError for a program that fails, DeploError for one that cannot be captured.
+    With `assertions`, what the program needs of its sizes beyond the ranges asked for is asserted in it.
+    Raises UsageError for a program that fails, DeploError for one that cannot be captured: SizesDoNotFit
+    if that is because it needs more of its sizes, without `assertions`.
     """
     traced = traceable(inputs, asked)
     try:
         # Lazy graph modules, as Dynamo's are: the code of what only passes between passes is not generated.
         with torch.no_grad(), _quiet(), watching(module), _use_lazy_graph_module(True):
             exported = torch.export.export(
-                module, traced.args, traced.kwargs, dynamic_shapes=dynamic_shapes, strict=False
+                module,
+                traced.args,
+                traced.kwargs,
+                dynamic_shapes=dynamic_shapes,
+                strict=False,
+                prefer_deferred_runtime_asserts_over_guards=assertions,
             )
         drawn = number_of_draws(exported)
         with torch.no_grad(), _quiet():
@@ -59,7 +72,7 @@ def export(
         if (fault := _eager_failure(module, inputs.args, inputs.kwargs)) is not None:
             raise UsageError(_failure("this program fails in PyTorch", fault)) from error
         if asked and (told := sizes_do_not_fit(error)) is not None:
-            raise DeploError(told) from error
+            raise SizesDoNotFit(told) from error
         longer = "" if traced is inputs else ", with 2 positions for each dynamic axis of 1"
         raise DeploError(_failure(f"this program cannot be captured{longer}", error)) from error
 

@@ -43,9 +43,12 @@ def dynamic_sizes(
     inputs: Inputs,
     fallback: Fallback,
     asked: Sequence[AskedAxis],
+    *,
+    assertions: bool = False,
 ) -> Sizes:
     """The sizes of a program; those that are to be 1, as in the example or as was asked, are checked for it.
 
+    `assertions` is how the program was exported.
     Raises UnsupportedOpError if the program is another one for them.
     """
     tensors = input_tensors(exported, inputs)
@@ -70,7 +73,8 @@ def dynamic_sizes(
         others = [each for each in asked if (each.position, each.axis) not in ones]
         shapes = shapes_at(module, inputs.args, inputs.kwargs, by_position(others))
         try:
-            fixed = export(module, fixed_inputs, fallback, shapes if others else None, others)
+            among = shapes if others else None
+            fixed = export(module, fixed_inputs, fallback, among, others, assertions=assertions)
         except DeploError as error:
             raise UnsupportedOpError(f"for {told}: {error}") from error
         if (

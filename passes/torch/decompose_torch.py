@@ -83,9 +83,10 @@ class DecomposeTorchPass(ModulePass):
                 if isinstance(each, CallOp):
                     lower_call(each)
                 elif isinstance(each, TorchOp):
-                    if (reason := _lower(each)) is None:
+                    may_call = falls_back and not depends_on_sizes(each)
+                    if (reason := _lower(each, may_call)) is None:
                         lowered += 1
-                    elif falls_back and not depends_on_sizes(each):
+                    elif may_call:
                         replace_by_call(each, reason)
                     else:
                         refused.append(f"  {_where(each)}{each.name}: {reason}")
@@ -99,13 +100,13 @@ class DecomposeTorchPass(ModulePass):
             record(self.name, "main", False, "there is no operation of torch")
 
 
-def _lower(op: TorchOp) -> str | None:
-    """Replace `op`, or say why not and leave everything as it was."""
+def _lower(op: TorchOp, may_call: bool) -> str | None:
+    """Replace `op`, or say why not and leave everything as it was; then PyTorch may run it, or not."""
     if not op.results:
         op.detach()
         op.erase()
         return None
-    lowering = Lowering(op)
+    lowering = Lowering(op, may_call=may_call)
     try:
         values = RULES[type(op)](lowering, op)
     except (Refusal, VerifyException, UndecidedSize) as reason:

@@ -24,9 +24,12 @@ from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import normalize_axis
 from .indexing import fold_until, joined_index
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
+from .squares import check_comparisons
 
-MOST_TESTS = 1 << 32
-"""Each element looks at each update along its axis. More looks than this would take many seconds."""
+TESTS_PER_SECOND = 2e9
+FOLDS_PER_SECOND = 1e11
+PYTORCH_UPDATES_PER_SECOND = 3e8
+"""Tests of indices, updates taken or not, and what PyTorch writes."""
 
 FOLDS = {
     "sum": Update.ADD,
@@ -50,9 +53,12 @@ def _write(
     count = shape_of(updates)[axis]
     shape = shape_of(index if update is Update.REPLACE else value)
     others = prod(n for i, n in enumerate(shape) if i != axis)
-    tests = hinted(others * shape_of(value)[axis] * count)
-    if tests > MOST_TESTS:
-        raise Refusal(f"a scatter that compares {tests:.1e} times, more than {MOST_TESTS:.1e}")
+    looks = hinted(others * shape_of(value)[axis] * count)
+    lists = prod(n for i, n in enumerate(shape_of(index)) if i != axis)
+    tests = hinted(lists * shape_of(value)[axis] * count)
+    seconds = tests / TESTS_PER_SECOND + looks / FOLDS_PER_SECOND
+    pytorch_seconds = hinted(prod(shape_of(updates))) / PYTORCH_UPDATES_PER_SECOND
+    check_comparisons(e, "a scatter", looks, seconds, pytorch_seconds)
     if update is Update.REPLACE:
         return e.scatter(update, value, index, updates, axis)
     element = compute_element(element_of(value))

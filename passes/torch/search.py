@@ -18,7 +18,10 @@ from ...dialects.sizes import hinted
 from ...dialects.torch_base import TorchOp
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, shape_of
 from .promotion import common_element
-from .sort import MOST_COMPARISONS
+from .squares import check_comparisons
+
+COMPARISONS_PER_SECOND = 5e10
+PYTORCH_SEARCHES_PER_SECOND = 5e7
 
 
 def _search(e: Lowering, op: Any) -> SSAValue:
@@ -35,10 +38,9 @@ def _search(e: Lowering, op: Any) -> SSAValue:
     last, extent = len(e.shape), shape_of(sequence)[-1]
     square = (*e.shape, extent)
     comparisons = hinted(prod(square))
-    if comparisons > MOST_COMPARISONS:
-        raise Refusal(
-            f"a search that takes {comparisons:.1e} comparisons, more than {MOST_COMPARISONS:.1e}"
-        )
+    seconds = comparisons / COMPARISONS_PER_SECOND
+    pytorch_seconds = hinted(prod(e.shape)) / PYTORCH_SEARCHES_PER_SECOND
+    check_comparisons(e, "a search", comparisons, seconds, pytorch_seconds)
     index = [*dims(last)[:-1], AffineExpr.dimension(last)][-len(shape_of(sequence)) :]
     bound = e.index_map([sequence], [index], square, suffix="bound")
     here = e.index_map([value], [dims(last)], square, suffix="here")

@@ -20,11 +20,14 @@ from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import normalize_axis
 from .indexing import fold_until
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
+from .squares import check_comparisons
 
 LONGEST_SORT = 1 << 15
-MOST_COMPARISONS = 1 << 32
-"""Each element compares itself with each other along the axis. Longer axes, or more comparisons in all, would
-take many seconds."""
+
+COMPARISONS_PER_SECOND = 1.5e10
+PYTORCH_SORTS_PER_SECOND = 5e7
+PYTORCH_PICKS_PER_SECOND = 1e9
+"""Elements that PyTorch puts in order, or looks at to find the first few."""
 
 
 def _comparable(e: Lowering, value: SSAValue) -> SSAValue:
@@ -32,22 +35,23 @@ def _comparable(e: Lowering, value: SSAValue) -> SSAValue:
     return e.cast(value, compute_element(element_of(value)))
 
 
-def _check_work(value: SSAValue, axis: int) -> None:
+def _check_work(e: Lowering, value: SSAValue, axis: int, count: Extent) -> None:
     extent = hinted(shape_of(value)[axis])
     if extent > LONGEST_SORT:
         raise Refusal(f"the order of {extent} elements, more than {LONGEST_SORT}")
-    comparisons = hinted(prod(shape_of(value))) * extent
-    if comparisons > MOST_COMPARISONS:
-        raise Refusal(
-            f"an order that takes {comparisons:.1e} comparisons, more than {MOST_COMPARISONS:.1e}"
-        )
+    elements = hinted(prod(shape_of(value)))
+    few = hinted(count) * 4 < extent or not isinstance(e.op, t.SortOp | t.SortStableOp)
+    pytorch_seconds = elements / (PYTORCH_PICKS_PER_SECOND if few else PYTORCH_SORTS_PER_SECOND)
+    comparisons = elements * extent
+    seconds = comparisons / COMPARISONS_PER_SECOND
+    check_comparisons(e, "an order", comparisons, seconds, pytorch_seconds)
 
 
 def _sorted(
     e: Lowering, value: SSAValue, axis: int, count: Extent, *, descending: bool = False
 ) -> tuple[SSAValue, SSAValue]:
     """The first `count` values along `axis` in order, and their positions."""
-    _check_work(value, axis)
+    _check_work(e, value, axis, count)
     return e.sort(value, axis, count, descending=descending)
 
 

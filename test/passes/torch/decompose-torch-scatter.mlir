@@ -1,7 +1,7 @@
 // RUN: deplo-opt %s --pass-pipeline=decompose-torch | FileCheck %s
 // RUN: sed 's/2x4x/70000x4x/g; s/6x4x/70000x4x/g' %s > %t.mlir
 // RUN: not deplo-opt %t.mlir --pass-pipeline=decompose-torch 2>&1 | FileCheck %s --check-prefix=LONG
-// LONG: torch.scatter_add: a scatter that compares 2.0e+10 times, more than 4.3e+09
+// LONG: torch.scatter_add: a scatter that takes 2.0e+10 comparisons, more than 4.3e+09
 
 // The index has one position for each element of the source.
 // CHECK-LABEL: func.func @scatter_add
