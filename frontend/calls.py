@@ -36,6 +36,9 @@ WHERE = ("layout", "device", "pin_memory", "memory_format")
 BY_MEMORY = ("as_strided", "_reshape_alias", "as_strided_copy", "as_strided_scatter")
 """Operators whose result depends on the strides of their argument, which the IR does not keep."""
 
+MESSAGES = {"assert_msg"}
+"""Arguments that are texts for the user."""
+
 _OPTION = re.compile(r"[A-Za-z0-9_.]*")
 
 
@@ -101,7 +104,7 @@ def _plain(name: str, value: Any) -> Attribute:
         if (element := (ELEMENTS | OPAQUE_ELEMENTS).get(value)) is not None:
             return element
     elif isinstance(value, str):
-        if _OPTION.fullmatch(value):
+        if name in MESSAGES or _OPTION.fullmatch(value):
             return argument_attr(value)
         raise Refused(f"{name} = {value!r}, a text that is no operator's option")
     elif isinstance(value, (bool, float)) or (type(value) is int and -(2**63) <= value < 2**63):

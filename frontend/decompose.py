@@ -18,7 +18,7 @@ from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from .decompositions import decompositions, is_kept, is_mutable
+from .decompositions import OWN, decompositions, is_kept, is_mutable
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -99,7 +99,9 @@ def _trace(node: torch.fx.Node, rules: Rules, mode: FakeTensorMode) -> torch.fx.
         flat = [values.get(x, x) if isinstance(x, torch.fx.Node) else x for x in leaves]
         args, kwargs = pytree.tree_unflatten(flat, structure)
         target: Any = node.target
-        return target(*args, **kwargs)
+        # The trace asks the rules for what is not composite only.
+        made = rules[target](*args, **kwargs) if target in OWN else NotImplemented
+        return target(*args, **kwargs) if made is NotImplemented else made
 
     trace = make_fx(functionalize(call, remove="mutations"), decomposition_table=rules)
     with enable_python_dispatcher(), mode:

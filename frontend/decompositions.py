@@ -140,6 +140,15 @@ def _eye(rows: int, columns: int | None = None, *, dtype: Any = None, **where: A
     return (row.unsqueeze(-1) == column).to(dtype or torch.get_default_dtype())
 
 
+def _one_hot(value: torch.Tensor, num_classes: int = -1) -> Any:
+    """Looks its classes up in a list of all of them, which checks them; eager asserts that they are there."""
+    if num_classes < 1:
+        return NotImplemented
+    classes = torch.arange(num_classes, device=value.device)
+    found = aten.embedding(classes.unsqueeze(-1), value)
+    return (found == classes).to(torch.int64)
+
+
 def _is_mask(index: torch.Tensor | None) -> bool:
     return index is not None and index.dtype in (torch.bool, torch.uint8)
 
@@ -196,6 +205,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.eye.m: _eye,
     aten.index.Tensor: _index,
     aten.index_put.default: _index_put,
+    aten.one_hot.default: _one_hot,
     aten.put.default: _put,
     aten.rrelu.default: _rrelu,
     aten.rrelu_with_noise.default: _rrelu_with_noise,

@@ -213,7 +213,7 @@ class Importer:
 
     def _result_types(self, node: torch.fx.Node) -> list[TensorType]:
         """The types of a call's results. Raises Refused."""
-        value: Any = node.meta["val"]
+        value: Any = node.meta.get("val")
         if not isinstance(value, (list, tuple)):
             value = () if value is None else (value,)
         return [self._type(result) for result in cast(Sequence[Any], value)]

@@ -181,6 +181,11 @@ def _() -> Case:
     return nn.Embedding(11, 3), (torch.tensor([[0, 10, 5], [3, 3, 1]]),)
 
 
+@case("one_hot")
+def _() -> Case:
+    return lambda i: F.one_hot(i, 5), (torch.tensor([[0, 4, 2], [3, 3, 1]]),)
+
+
 @case("kwargs_and_a_dict")
 def _() -> Case:
     def both(x: dict[str, torch.Tensor], scale: float = 2.0) -> dict[str, torch.Tensor]:

@@ -196,6 +196,18 @@ def test_what_is_not_supported_runs_in_pytorch_and_is_told_once() -> None:
     assert "test_torch_compile.py" in told[0]
 
 
+def test_what_eager_asserts_of_values_is_asserted() -> None:
+    def program(i: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.one_hot(i, 7).sum(0)
+
+    compiled = torch.compile(program, backend="deplo")
+    classes = torch.tensor([3, 0, 6, 3])
+    assert torch.equal(compiled(classes), program(classes))
+    for wrong in (7, -1):
+        with pytest.raises(RuntimeError, match="one_hot: Class values must be"):
+            compiled(torch.tensor([3, 0, 6, wrong]))
+
+
 def test_a_graph_that_deplo_cannot_express_runs_in_pytorch() -> None:
     def program(x: torch.Tensor) -> torch.Tensor:
         return torch.fft.rfft(x.sin())

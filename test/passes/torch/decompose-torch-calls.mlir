@@ -44,7 +44,7 @@ func.func @arguments(%q: tensor<2x4xf32>, %e: tensor<2x0xf32>, %t: tensor<2x1000
 // PyTorch also gets what it does much faster than by comparing everything with everything; not what is small.
 builtin.module attributes {deplo.fallback = "eager"} {
 // CHECK-LABEL: func.func @squares
-// CHECK: tensor_ir.call "aten.sort.default"(input = %x){{.*}}deplo.reason = "an order that takes 6.7e+07 comparisons, about 3 times PyTorch's time"
+// CHECK: tensor_ir.call "aten.sort.default"(input = %x{{.*}}deplo.reason = "an order that takes 6.7e+07 comparisons, about 3 times PyTorch's time"
 // CHECK: tensor_ir.sort %s
 // CHECK: tensor_ir.call "aten.topk.default"{{.*}}deplo.reason = "an order that takes 6.7e+07 comparisons, about 52 times PyTorch's time"
 // CHECK: tensor_ir.call "aten.index_put.default"{{.*}}deplo.reason = "a scatter that takes 2.0e+08 comparisons, about 88 times PyTorch's time"
