@@ -41,6 +41,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "lift-to-loops",
         "fuse-loops",
         "merge-siblings",
+        "collapse-reduce",
         "hoist-invariants",
         "share-sweeps",
         "dedup-loads",
