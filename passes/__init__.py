@@ -20,6 +20,7 @@ PASSES = {
     "fuse-loops": ".loop.fuse_loops:FuseLoopsPass",
     "merge-siblings": ".loop.merge_siblings:MergeSiblingsPass",
     "collapse-reduce": ".loop.collapse_reduce:CollapseReducePass",
+    "coalesce-axes": ".loop.coalesce_axes:CoalesceAxesPass",
     "share-sweeps": ".loop.share_sweeps:ShareSweepsPass",
     "hoist-invariants": ".loop.hoist_invariants:HoistInvariantsPass",
     "dedup-loads": ".loop.dedup_loads:DedupLoadsPass",

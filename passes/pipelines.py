@@ -42,6 +42,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "fuse-loops",
         "merge-siblings",
         "collapse-reduce",
+        "coalesce-axes",
         "hoist-invariants",
         "share-sweeps",
         "dedup-loads",

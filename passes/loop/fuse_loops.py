@@ -62,7 +62,7 @@ one into the reduction of a matrix product would pass a gate on each of them, an
 # --------------------------------------------------------------------------- interchange
 
 
-def _perfect_nest(kernel: KernelOp) -> list[ForOp]:
+def perfect_nest(kernel: KernelOp) -> list[ForOp]:
     """The free loops around the whole body of a kernel, outermost first."""
     loops: list[ForOp] = []
     block = kernel.body.block
@@ -91,7 +91,7 @@ def _bind_first(consumer: KernelOp, argument: SSAValue) -> list[int] | None:
     Then what the loads stand for need not run once per iteration of the others: the statistics of a
     column run once per column. Iterations of free loops are independent, so any order is right.
     """
-    loops = _perfect_nest(consumer)
+    loops = perfect_nest(consumer)
     needed = {
         v for u in argument.uses if isinstance(u.operation, LoadOp) for v in u.operation.indices
     }
@@ -264,7 +264,7 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
                 if _decline_reason(producer, chain, consumer, argument) is None:
                     reason = None
                 else:
-                    _permute(_perfect_nest(consumer), undo)
+                    _permute(perfect_nest(consumer), undo)
             if reason is not None and (
                 selection := _selection(producer, consumer, argument, position)
             ):
