@@ -22,6 +22,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from . import lazy
     from .execution import ExecutionPlan, Kernel
     from .lazy import Tensor, Variable, prepare
     from .program import Program, compile
@@ -45,11 +46,14 @@ __all__ = [
     "UsageError",
     "Variable",
     "compile",
+    "lazy",
     "prepare",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "lazy":
+        return import_module(".lazy", __name__)
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LAZY[name], __name__), name)

@@ -1,19 +1,24 @@
-"""Do independent kernels run at once? Seconds of the median call, on one thread and on all.
+"""Do independent kernels run at once? The median call, on one thread and on all.
 
-    nice -n -15 python bench/groups.py
+    nice -n -15 python bench/groups.py      # measures, writes bench/results/groups.json
+    python bench/groups.py --show           # prints the results file
 
 `pair` are two independent products of 512 by 512, kernels of several blocks each; `products` are the same
 with a third that reads both, (a @ b) @ (c @ d). `sums` are two sums over vectors, which deplo does not split
 on a CPU: each is a kernel of one block, which one thread computes. `in turn` is the plan without its groups,
-on all threads.
+on all threads. That two run at once is tested by test/python/test_launch_groups.py, without a clock.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,7 +27,9 @@ import deplo
 from deplo.runtime import cpu, threads
 from deplo.runtime.cpu import TIMED_CALLS, CpuProgram
 from deplo.runtime.plan import Plan, Step
+from deplo.tools.measuring import ROOT, machine
 
+RESULT = ROOT / "bench" / "results" / "groups.json"
 ROUNDS = 60
 
 
@@ -57,31 +64,60 @@ def prepared(plan: Plan, count: int, inputs: list[torch.Tensor]) -> tuple[Any, C
     return shared, program
 
 
+def measured(function: Callable[..., Any], inputs: list[torch.Tensor]) -> dict[str, Any]:
+    """A program's medians in microseconds, and its groups of kernels."""
+    count = threads.thread_count()
+    plan = deplo.compile(function, inputs).plan
+    ways: dict[str, tuple[Any, Callable[..., Any]]] = {
+        "one thread": prepared(plan, 1, inputs),
+        "in turn": prepared(in_turn(plan), count, inputs),
+        "at once": prepared(plan, count, inputs),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, (shared, program) in ways.items():
+            cpu.sharing = lambda shared=shared: shared  # pyright: ignore[reportPrivateImportUsage]
+            start = time.perf_counter()
+            program(*inputs)
+            seconds[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(each) * 1e6 for name, each in seconds.items()}
+    return {"median_us": medians, "groups": kernels(plan)}
+
+
+def table(result: dict[str, Any]) -> str:
+    """The result as text."""
+    lines = [f"{'':10} {'one thread':>12} {'in turn':>12} {'at once':>12}   at once / one thread"]
+    for name, row in result["programs"].items():
+        medians = list(row["median_us"].values())
+        said = " ".join(f"{value:9.1f} us" for value in medians)
+        lines.append(f"{name:10} {said}   {medians[-1] / medians[0]:.2f}")
+    where = result["machine"]
+    lines.append(
+        f"medians of {result['rounds']} calls, {where['threads']} threads of {where['cpu']}, "
+        f"{where['commit']}"
+    )
+    return "\n".join(lines)
+
+
 def main() -> None:
-    """Print a table."""
+    """Measure, or show."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--show", action="store_true", help="print the results file and leave")
+    parser.add_argument("--out", type=Path, default=RESULT, help="the results file")
+    options = parser.parse_args()
+    if options.show:
+        print(table(json.loads(options.out.read_text())))
+        return
     torch.manual_seed(0)
     inputs = [torch.randn(512, 512) for _ in range(4)]
-    count = threads.thread_count()
-    print(f"{'':10} {'one thread':>12} {'in turn':>12} {'at once':>12}   at once / one thread")
-    for function in (pair, products, sums):
-        plan = deplo.compile(function, inputs).plan
-        ways: dict[str, tuple[Any, Callable[..., Any]]] = {
-            "one thread": prepared(plan, 1, inputs),
-            "in turn": prepared(in_turn(plan), count, inputs),
-            "at once": prepared(plan, count, inputs),
-        }
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(ROUNDS):
-            for name, (shared, program) in ways.items():
-                cpu.sharing = lambda shared=shared: shared  # pyright: ignore[reportPrivateImportUsage]
-                start = time.perf_counter()
-                program(*inputs)
-                seconds[name].append(time.perf_counter() - start)
-        medians = [statistics.median(each) for each in seconds.values()]
-        said = " ".join(f"{value * 1e6:9.1f} us" for value in medians)
-        print(
-            f"{function.__name__:10} {said}   {medians[-1] / medians[0]:.2f}   groups: {kernels(plan)}"
-        )
+    where = {**machine(), "threads": threads.thread_count(), "load_before": os.getloadavg()[0]}
+    programs = {f.__name__: measured(f, inputs) for f in (pair, products, sums)}
+    result = {"rounds": ROUNDS, "machine": where, "programs": programs}
+    options.out.parent.mkdir(exist_ok=True)
+    options.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(table(result))
 
 
 def kernels(plan: Plan) -> list[list[str]]:

@@ -19,6 +19,8 @@ PASSES = {
     "lift-to-loops": ".loop.lift_to_loops:LiftToLoopsPass",
     "fuse-loops": ".loop.fuse_loops:FuseLoopsPass",
     "merge-siblings": ".loop.merge_siblings:MergeSiblingsPass",
+    "collapse-reduce": ".loop.collapse_reduce:CollapseReducePass",
+    "coalesce-axes": ".loop.coalesce_axes:CoalesceAxesPass",
     "share-sweeps": ".loop.share_sweeps:ShareSweepsPass",
     "hoist-invariants": ".loop.hoist_invariants:HoistInvariantsPass",
     "dedup-loads": ".loop.dedup_loads:DedupLoadsPass",

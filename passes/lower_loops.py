@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineSymExpr
 from xdsl.rewriter import InsertPoint
 
+from ..analysis.vectors import walks_along
 from ..dialects.kernel import AssertOp, AtomicAddOp
 from ..dialects.loop import AccumulateOp, CheckedIndexOp, ForOp, IndexOp, LoadOp
 from ..dialects.loop import AssertOp as LoopAssertOp
@@ -165,7 +166,7 @@ def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsA
 
 
 def _walks_contiguously(op: ForOp) -> bool:
-    """Whether consecutive iterations load neighbouring elements, wherever they load others at all.
+    """Whether consecutive iterations load neighbours, be it in different rows, if not the same element.
 
     Only then can the iterations of one reduction make a vector; else its neighbours may.
     """
@@ -176,7 +177,8 @@ def _walks_contiguously(op: ForOp) -> bool:
             extents = shape_of(load.memref.type)
             # An axis of one element does not keep those of the axis before it apart.
             last = max((i for i, extent in enumerate(extents) if extent != 1), default=0)
-            if any(dim in expr.used_dims() for expr in load.map.data.results[:last]):
+            outer = any(dim in expr.used_dims() for expr in load.map.data.results[:last])
+            if outer and not walks_along(load, op.induction_var):
                 return False
     return True
 

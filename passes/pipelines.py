@@ -41,6 +41,8 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "lift-to-loops",
         "fuse-loops",
         "merge-siblings",
+        "collapse-reduce",
+        "coalesce-axes",
         "hoist-invariants",
         "share-sweeps",
         "dedup-loads",

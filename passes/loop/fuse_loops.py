@@ -14,8 +14,10 @@ is then done more than once (`analysis/cost.py`). A producer that does not pay s
 numbers as the reason. Merged are producers of one output whose loops form one chain. A producer that
 checks indices is merged only where each of its elements is read, so that no check is lost; reductions that
 all rows share, and many rows with reductions that one thread would have to fold, stay in a kernel of their
-own. A sum that several places read is computed once, in its own kernel unless one scope serves them all:
-each place would round it in its own order, and a softmax that subtracts one from the other shows that.
+own. What selects the one term of a reduction that counts is merged at any cost: the others are then not
+computed (`collapse-reduce`). A sum that several places read is computed once, in its own kernel unless one
+scope serves them all: each place would round it in its own order, and a softmax that subtracts one from the
+other shows that.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, MemRefType, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 
@@ -39,8 +42,10 @@ from ...analysis.cost import (
 )
 from ...dialects.index import ZERO
 from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.scalars import is_bool
 from ...dialects.sizes import shape_of
 from ..decisions import record
+from .collapse_reduce import EQ, NE, collapse
 from .dedup_loads import dedup_kernel
 from .merging import Chain, checks, merge, shallowest
 
@@ -57,7 +62,7 @@ one into the reduction of a matrix product would pass a gate on each of them, an
 # --------------------------------------------------------------------------- interchange
 
 
-def _perfect_nest(kernel: KernelOp) -> list[ForOp]:
+def perfect_nest(kernel: KernelOp) -> list[ForOp]:
     """The free loops around the whole body of a kernel, outermost first."""
     loops: list[ForOp] = []
     block = kernel.body.block
@@ -86,7 +91,7 @@ def _bind_first(consumer: KernelOp, argument: SSAValue) -> list[int] | None:
     Then what the loads stand for need not run once per iteration of the others: the statistics of a
     column run once per column. Iterations of free loops are independent, so any order is right.
     """
-    loops = _perfect_nest(consumer)
+    loops = perfect_nest(consumer)
     needed = {
         v for u in argument.uses if isinstance(u.operation, LoadOp) for v in u.operation.indices
     }
@@ -139,6 +144,32 @@ def _decline_reason(
     if copies > 1 and any(_rounds(o) for ops in chain.levels for o in ops):
         return f"{copies} places would compute its sum, each rounding it in an order of its own"
     return None
+
+
+def _selection(
+    producer: KernelOp, consumer: KernelOp, argument: BlockArgument, position: dict[KernelOp, int]
+) -> Chain | None:
+    """The producer, if merging it lets `collapse-reduce` put one iteration in the place of a reduction."""
+    result = producer.output_args[0].type
+    assert isinstance(result, MemRefType)
+    compared = [o for o in producer.walk() if isinstance(o, arith.CmpiOp)]
+    if not is_bool(result.element_type) or checks(producer):
+        return None
+    if not any(compare.predicate.value.data in (EQ, NE) for compare in compared):
+        return None
+    fuse_into(producer, position)
+    chain = Chain.of(producer)
+    if isinstance(chain, str):
+        return None
+    assert consumer.parent is not None
+    trial = consumer.clone()
+    consumer.parent.insert_op_after(trial, consumer)
+    merge(producer, chain, trial, trial.body.block.args[argument.index])
+    sweeps = [o for o in trial.walk() if isinstance(o, ForOp) and o.res and o.induction_var.uses]
+    found = any(collapse(sweep) is None for sweep in reversed(sweeps))
+    trial.detach()
+    trial.erase()
+    return chain if found else None
 
 
 def _rounds(op: Operation) -> bool:
@@ -233,7 +264,11 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
                 if _decline_reason(producer, chain, consumer, argument) is None:
                     reason = None
                 else:
-                    _permute(_perfect_nest(consumer), undo)
+                    _permute(perfect_nest(consumer), undo)
+            if reason is not None and (
+                selection := _selection(producer, consumer, argument, position)
+            ):
+                chain, reason = selection, None
             if reason is None:
                 merge(producer, chain, consumer, argument)
                 _erase_unused(producer, merged=True)

@@ -78,13 +78,13 @@ def _mm(e: Lowering, op: TorchOp) -> SSAValue:
 
 
 def _addmm(e: Lowering, op: TorchOp) -> SSAValue:
-    """beta * input + alpha * product; with beta = 0 the input is not read, as in PyTorch."""
+    """alpha * product + beta * input; with beta = 0 the input is not read, as in PyTorch."""
     left, right = _operands(e, op.operands[-2:])
     result = scaled(e, product(e, left, right), op.number("alpha"))
     beta = op.number("beta")
     if beta == 0:
         return result
-    return e.apply(Function.ADD, scaled(e, e.argument(op.operands[0]), beta), result)
+    return e.apply(Function.ADD, result, scaled(e, e.argument(op.operands[0]), beta))
 
 
 RULES: dict[type[TorchOp], Rule] = {

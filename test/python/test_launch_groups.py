@@ -1,6 +1,8 @@
 """Launches that run at once: which may, where their buffers lie, and that they run."""
 
+import ctypes
 import random
+import threading
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -22,6 +24,7 @@ from deplo.passes.kernel.assign_arena import AssignArenaPass
 from deplo.passes.kernel.group_launches import GroupLaunchesPass
 from deplo.runtime import cpu, cuda, threads
 from deplo.runtime.cpu import TIMED_CALLS, CpuProgram
+from deplo.runtime.plan import Step
 
 UNIT = 64
 """Bytes of the oracle's unit of memory."""
@@ -283,6 +286,75 @@ def test_a_group_is_handed_over_where_its_launches_alone_are_not(chains, monkeyp
     for _ in range(3):
         program(*inputs())
     assert set(groups) == {len(group) for group in chains.plan.groups if len(group) > 1}
+
+
+class Meeting:
+    """In the place of a program's kernels, functions whose first calls wait until all of them are called."""
+
+    def __init__(self, program, seconds):
+        self.barrier = threading.Barrier(len(program._kernels))
+        self.seconds = seconds
+        self.called: set[str] = set()
+        self.missed = 0
+        self.functions = []
+        for step in program.plan.launches:
+            kernel = program._kernels[step.kernel]
+            # The arrays, the blocks to run and where a failed check is written.
+            words = len(step.arguments) + 3
+            kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * words)
+            self.functions.append(function := kind(self.meet(step.kernel)))
+            kernel.address = ctypes.cast(function, ctypes.c_void_p).value
+            kernel.seconds_per_block = 1.0
+
+    def meet(self, name):
+        """A kernel that computes nothing."""
+
+        def kernel(*_):
+            if name not in self.called:
+                self.called.add(name)
+                try:
+                    self.barrier.wait(self.seconds)
+                except threading.BrokenBarrierError:
+                    self.missed += 1
+
+        return kernel
+
+
+@pytest.fixture(scope="module")
+def products():
+    """Two products of 512 by 512 that do not depend on each other."""
+    arguments = [torch.randn(512, 512) for _ in range(4)]
+    return deplo.compile(lambda a, b, c, d: (a @ b, c @ d + 1), arguments), arguments
+
+
+@pytest.mark.parametrize("has_team", [True, False])
+def test_two_products_run_at_once_on_two_threads(products, monkeypatch, has_team):
+    """Neither ends before the other begins."""
+    compiled, arguments = products
+    found = threads.sharing()
+    assert found.team is not None
+    shared = replace(found, threads=2, worth_seconds=0.0, team=found.team if has_team else None)
+    monkeypatch.setattr(cpu, "sharing", lambda: shared)
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    program = CpuProgram(compiled.plan)
+    meeting = Meeting(program, 60.0)
+    for _ in range(TIMED_CALLS + 2):  # with a team the last ones are prepared calls
+        meeting.called.clear()
+        program(*arguments)
+        assert len(meeting.called) == 2
+    assert meeting.missed == 0
+    assert bool(program._prepared) == has_team
+
+
+def test_launches_in_turn_do_not_meet(products, monkeypatch):
+    compiled, arguments = products
+    shared = replace(threads.sharing(), threads=2, worth_seconds=0.0)
+    monkeypatch.setattr(cpu, "sharing", lambda: shared)
+    steps = (replace(s, group=None) if isinstance(s, Step) else s for s in compiled.plan.steps)
+    program = CpuProgram(replace(compiled.plan, steps=tuple(steps)))
+    meeting = Meeting(program, 0.1)
+    program(*arguments)
+    assert meeting.missed == 2
 
 
 def test_a_plan_whose_groups_share_memory_is_refused(chains):

@@ -277,3 +277,70 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<1xf3
   }
   func.return %c, %e, %g : tensor<2xf32>, tensor<2xf32>, tensor<1xf32>
 }
+
+// -----
+
+// A mask that selects one term of each sum is computed where it is read, 50 times each element: no sum is left
+// then. That of another is stored.
+// CHECK-LABEL: loop.kernel @rows
+// CHECK:           arith.cmpi eq
+// CHECK-LABEL: loop.kernel @less
+// REMARK: remark: fuse-loops: less: declined: not merged into sums: would recompute
+// REMARK: remark: fuse-loops: hit: merged into rows
+func.func @main(%t: tensor<8x50xf32>, %ids: tensor<6xi64>) -> (tensor<6x50xf32>, tensor<6x50xf32>) {
+  %hit = loop.kernel @hit(%ids) : (tensor<6xi64>) -> tensor<6x8xi1> {
+  ^bb0(%ids: memref<6xi64>, %out: memref<6x8xi1>):
+    loop.for %i = 0 to 6 {
+      loop.for %k = 0 to 8 {
+        %id = loop.load %ids[%i] : memref<6xi64>
+        %o = loop.index [%k]
+        %c = arith.index_cast %o : index to i64
+        %h = arith.cmpi eq, %c, %id : i64
+        loop.store %h, %out[%i, %k] : memref<6x8xi1>
+      }
+    }
+  }
+  %rows = loop.kernel @rows(%hit, %t) : (tensor<6x8xi1>, tensor<8x50xf32>) -> tensor<6x50xf32> {
+  ^bb0(%hit: memref<6x8xi1>, %t: memref<8x50xf32>, %out: memref<6x50xf32>):
+    loop.for %i = 0 to 6 {
+      loop.for %j = 0 to 50 {
+        %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %h = loop.load %hit[%i, %k] : memref<6x8xi1>
+          %v = loop.load %t[%k, %j] : memref<8x50xf32>
+          %zero = arith.constant 0.0 : f32
+          %w = arith.select %h, %v, %zero : f32
+          loop.yield %w : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<6x50xf32>
+      }
+    }
+  }
+  %less = loop.kernel @less(%ids) : (tensor<6xi64>) -> tensor<6x8xi1> {
+  ^bb0(%ids: memref<6xi64>, %out: memref<6x8xi1>):
+    loop.for %i = 0 to 6 {
+      loop.for %k = 0 to 8 {
+        %id = loop.load %ids[%i] : memref<6xi64>
+        %o = loop.index [%k]
+        %c = arith.index_cast %o : index to i64
+        %h = arith.cmpi slt, %c, %id : i64
+        loop.store %h, %out[%i, %k] : memref<6x8xi1>
+      }
+    }
+  }
+  %sums = loop.kernel @sums(%less, %t) : (tensor<6x8xi1>, tensor<8x50xf32>) -> tensor<6x50xf32> {
+  ^bb0(%less: memref<6x8xi1>, %t: memref<8x50xf32>, %out: memref<6x50xf32>):
+    loop.for %i = 0 to 6 {
+      loop.for %j = 0 to 50 {
+        %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %h = loop.load %less[%i, %k] : memref<6x8xi1>
+          %v = loop.load %t[%k, %j] : memref<8x50xf32>
+          %zero = arith.constant 0.0 : f32
+          %w = arith.select %h, %v, %zero : f32
+          loop.yield %w : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<6x50xf32>
+      }
+    }
+  }
+  func.return %rows, %sums : tensor<6x50xf32>, tensor<6x50xf32>
+}
