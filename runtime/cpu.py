@@ -118,6 +118,12 @@ class CpuProgram:
         `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
         a size is found to be 0.
         """
+        if (results := self.again(arguments)) is not None:
+            return results
+        return self._run(arguments, given, sharing())
+
+    def again(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Run the plan as an earlier call did, if arguments are like its: prepared; else None."""
         shared = sharing()
         count = len(arguments)
         for prepared in self._prepared:
@@ -131,7 +137,7 @@ class CpuProgram:
                 if failed is None:
                     return results
                 raise _failure(failed)
-        return self._run(arguments, given, shared)
+        return None
 
     def _run(
         self, arguments: Sequence[Any], given: Sequence[Sequence[Any]], shared: Sharing
