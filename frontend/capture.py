@@ -99,6 +99,11 @@ class Captured:
         plain = pytree.tree_structure(((None,) * count, {}))
         return count if not self.constants and self.in_spec == plain else -1
 
+    @property
+    def takes_any_tensors(self) -> bool:
+        """Whether its inputs are tensors one by one, whatever their strides and with no values among them."""
+        return self._takes_tensors >= 0 and not self.reads_memory
+
     def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
         """The outputs of a call, organized as the original's, from `@main`'s results and arguments."""
         flat: list[Any] = []

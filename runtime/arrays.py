@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import UsageError
+from .huge_pages import LARGE_BYTES, ask_for_huge_pages
 from .plan import ALIGNMENT, Argument, Array
 from .sizes import static
 
@@ -156,7 +157,8 @@ class TorchLibrary:
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
-        return self._empty(array.shape, dtype=self._dtypes[array.dtype], device=self._device)
+        made = self._empty(array.shape, dtype=self._dtypes[array.dtype], device=self._device)
+        return _on_huge_pages(made) if self._is_cpu and made.nbytes >= LARGE_BYTES else made
 
     def pointer(self, value: Any) -> int:
         """See `Library.pointer`."""
@@ -205,7 +207,14 @@ class TorchLibrary:
             return partial(self.empty, array)
         shape = tuple(map(static, array.shape))
         strides = tuple(prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape)))
-        return partial(self._empty_strided, shape, strides, self._dtypes[array.dtype])
+        make = partial(self._empty_strided, shape, strides, self._dtypes[array.dtype])
+        return (lambda: _on_huge_pages(make())) if make().nbytes >= LARGE_BYTES else make
+
+
+def _on_huge_pages(tensor: Any) -> Any:
+    """The tensor, which is new."""
+    ask_for_huge_pages(tensor.data_ptr(), tensor.nbytes)
+    return tensor
 
 
 @cache

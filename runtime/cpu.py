@@ -33,6 +33,9 @@ from .threads import Sharing, sharing
 TIMED_CALLS = 4
 """Calls after which it is settled whether a launch of fixed sizes is worth other threads' help."""
 
+SURELY_WORTH = 10
+"""How many times as long as such work must take that the first call settles it: caches and pages are cold."""
+
 MAX_PREPARED = 4
 """Calls that a program has prepared at most; the oldest makes room."""
 
@@ -115,6 +118,12 @@ class CpuProgram:
         `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
         a size is found to be 0.
         """
+        if (results := self.again(arguments)) is not None:
+            return results
+        return self._run(arguments, given, sharing())
+
+    def again(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Run the plan as an earlier call did, if arguments are like its: prepared; else None."""
         shared = sharing()
         count = len(arguments)
         for prepared in self._prepared:
@@ -128,7 +137,7 @@ class CpuProgram:
                 if failed is None:
                     return results
                 raise _failure(failed)
-        return self._run(arguments, given, shared)
+        return None
 
     def _run(
         self, arguments: Sequence[Any], given: Sequence[Sequence[Any]], shared: Sharing
@@ -288,12 +297,12 @@ def _run_group(launches: Sequence[_Launch], pointers: Sequence[int], shared: Sha
 
 
 def _worth_sharing(launches: Sequence[_Launch], shared: Sharing) -> bool:
-    """Whether other threads are to help with launches that may run at once; all must be known by now."""
+    """Whether other threads are to help with launches that may run at once; all must be settled by now."""
     seconds = 0.0
     for launch in launches:
-        if launch.kernel.seconds_per_block is None:
+        if not launch.kernel.is_settled(launch.blocks, shared):
             return False
-        seconds += launch.kernel.seconds_per_block * launch.blocks
+        seconds += (launch.kernel.seconds_per_block or 0.0) * launch.blocks
     return shared.threads > 1 and seconds >= shared.worth_seconds
 
 
@@ -324,13 +333,22 @@ class _CpuKernel:
             first = 2
         left = range(first, blocks)
         threads = self.threads_for(len(left), shared)
-        if threads > 1:
+        settled = self.is_settled(len(left), shared)
+        if threads > 1 and settled:
             chunk = chunk_size(len(left), threads)
             self.check(shared.run(launch.driver, self.address, values, left, chunk))
-        elif launch.sizes or self.timed < TIMED_CALLS:
+        elif launch.sizes or not settled:
             self._timed(launch.driver, values, left)
+            self.timed += 1
         else:
             self._alone(launch.driver, values, left)
+
+    def is_settled(self, blocks: int, shared: Sharing) -> bool:
+        """Whether the time of its blocks is known well enough to say if so many are worth sharing."""
+        if self.seconds_per_block is None:
+            return False
+        surely = self.seconds_per_block * blocks >= SURELY_WORTH * shared.worth_seconds
+        return surely or self.timed >= TIMED_CALLS
 
     def threads_for(self, blocks: int, shared: Sharing) -> int:
         """How many threads are to run so many blocks: one where others would come too late."""
@@ -346,7 +364,6 @@ class _CpuKernel:
     def _timed(self, driver: jit.Driver, values: Sequence[int], blocks: range) -> None:
         start = time.perf_counter()
         self._alone(driver, values, blocks)
-        self.timed += 1
         if blocks:
             self.seconds_per_block = (time.perf_counter() - start) / len(blocks)
 

@@ -1,12 +1,15 @@
 """Loops that fill what a `tile.pack` holds, a flat buffer, in the order in which a register tile reads it.
 
     for %k = 0 to 512 {                         // rows are neighbours in memory: so are they in a panel
-      for %r = 0 to 32 { %ws[%panel * 16384 + %k * 32 + %r] = ... }
+      for %panel = 0 to 8 {
+        for %r = 0 to 32 { %ws[%panel * 16384 + %k * 32 + %r] = ... }
+      }
     }
 
-Where positions are neighbours in memory, but rows are to be, squares as wide as a vector are read row by row
-into a small buffer and turned there by shuffles. Windows of an image come one offset after the other
-(`pack_windows.py`). Rows past the end are 0, positions past it are left out.
+All panels take turns at each position, so that memory is read in its order. Where positions are neighbours
+in memory, but rows are to be, squares as wide as a vector are read row by row into a small buffer and turned
+there by shuffles. Windows of an image come one offset after the other (`pack_windows.py`). Rows past the end
+are 0, positions past it are left out.
 """
 
 from __future__ import annotations
@@ -31,6 +34,12 @@ from .loop_code import LoopCode
 from .pack_windows import Windows
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
+
+SHORT_BODY = 4
+"""Operations that compute an element, up to which the lines of a square are written out one after the other.
+
+LLVM then keeps a square that is only loaded in registers.
+"""
 
 
 @dataclass(frozen=True)
@@ -180,14 +189,15 @@ class PackLoops:
         strips = height % self.lanes == 0
         windows = self._windows() if strips else None
         full = code.index(D0 // height, [self.rows])
-        with code.loop(full, "panel") as panel:
-            if strips and lies_along_rows(self.pack):
+        if strips and lies_along_rows(self.pack):
+            with code.loop(full, "panel") as panel:
                 self._turn(panel, height)
-            elif windows is not None:
+        elif windows is not None:
+            with code.loop(full, "panel") as panel:
                 self._fill_windows(windows, panel)
-            else:
-                with code.loop(self.length, "k") as position:
-                    self._fill_column(panel, position, height)
+        else:
+            with code.loop(self.length, "k") as position, code.loop(full, "panel") as panel:
+                self._fill_column(panel, position, height)
         if self.rows is self.total:
             return
         panels = code.index(D0 // height, [self.total])
@@ -255,11 +265,12 @@ class PackLoops:
 
     def _turn_square(self, panel: SSAValue, strip: SSAValue, square: SSAValue, height: int) -> None:
         code, lanes = self.code, self.lanes
-        edge = code.constants.get(lanes)
-        with code.loop(edge, "r") as row, code.loop(edge, "k") as column:
-            line = code.index(D0 * height + D1 * lanes + D2, [panel, strip, row])
-            position = code.index(D0 * lanes + D1, [square, column])
-            code.store(self._element(line, position), self.square, (D0 * lanes + D1, [row, column]))
+        if len(self.body.ops) <= SHORT_BODY:
+            for number in range(lanes):
+                self._read_line((panel, strip, code.constants.get(number)), square, height)
+        else:
+            with code.loop(code.constants.get(lanes), "r") as row:
+                self._read_line((panel, strip, row), square, height)
         lines = [
             code.load_vector(self.square, (AffineExpr.constant(number * lanes), []), lanes)
             for number in range(lanes)
@@ -268,6 +279,17 @@ class PackLoops:
             first = (D1 * lanes + number) * height + D2 * lanes
             first = D0 * (height * self.pack.shape[1]) + first
             code.store_vector(line, self.buffer, (first, [panel, square, strip]))
+
+    def _read_line(
+        self, place: tuple[SSAValue, SSAValue, SSAValue], square: SSAValue, height: int
+    ) -> None:
+        """Copy a line into the square: the panel, its strip and the strip's row say which."""
+        code, lanes = self.code, self.lanes
+        with code.loop(code.constants.get(lanes), "k") as column:
+            line = code.index(D0 * height + D1 * lanes + D2, place)
+            position = code.index(D0 * lanes + D1, [square, column])
+            element = self._element(line, position)
+            code.store(element, self.square, (D0 * lanes + D1, [place[2], column]))
 
     # ------------------------------------------------------------------ elements
 

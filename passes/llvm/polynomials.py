@@ -49,6 +49,8 @@ _TANH = (
     -3.33332819422e-1,
 )
 _TANH_SPLIT = 0.625
+_TANH_IS_ONE = 40.0
+"""A 2 |x| from which on tanh |x| rounds to 1."""
 _ERF_SMALL = (
     -5.96761703e-4,
     4.99119423e-3,
@@ -65,11 +67,23 @@ _ERF_SPLIT = 0.927734375
 def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x: with n the integer nearest to x / ln 2, 2**n * e**(x - n ln 2)."""
     x = _clamp(m, x, -104.0, 89.0)  # e**-104 rounds to 0 and e**89 to infinity
+    rest, shifted = _reduce(m, x)
+    return _scale(m, _exp_near_zero(m, rest), shifted)
+
+
+def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
+    """e**x for -87 < x < 88, where 2**n is a normal float; elsewhere any value."""
+    rest, shifted = _reduce(m, x)
+    n = m.insert(arith.SubiOp(m.bits(shifted), m.bits(m.float(_ROUND))))
+    return m.mul(_exp_near_zero(m, rest), _power_of_two(m, n))
+
+
+def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """x - n ln 2 and n + `_ROUND`, with n the integer nearest to x / ln 2."""
     shifted = m.fma(x, m.float(_LOG2_E), m.float(_ROUND))
     n = m.sub(shifted, m.float(_ROUND))
     rest = m.fma(n, m.float(-_LN_2_HIGH), x)
-    rest = m.fma(n, m.float(-_LN_2_LOW), rest)
-    return _scale(m, _exp_near_zero(m, rest), shifted)
+    return m.fma(n, m.float(-_LN_2_LOW), rest), shifted
 
 
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -147,7 +161,9 @@ def tanh(m: MathBuilder, x: SSAValue) -> SSAValue:
     size = m.abs(x)
     square = m.mul(x, x)
     near = m.fma(m.mul(m.horner(square, _TANH), square), x, x)
-    grown = exp(m, m.add(size, size))
+    doubled = m.add(size, size)
+    held = m.select(m.test(doubled, "ogt", _TANH_IS_ONE), m.float(_TANH_IS_ONE), doubled)
+    grown = _moderate_exp(m, held)
     far = m.sub(m.float(1.0), m.div(m.float(2.0), m.add(grown, m.float(1.0))))
     return m.copysign(m.select(m.test(size, "olt", _TANH_SPLIT), near, far), x)
 
@@ -164,7 +180,7 @@ def erf(m: MathBuilder, x: SSAValue) -> SSAValue:
     for coefficient in _ERF_LARGE_TAIL:
         far = m.fma(far, size, m.float(coefficient))
     far = m.fma(far, size, m.insert(arith.NegfOp(size)))
-    far = m.sub(m.float(1.0), exp(m, far))
-    # Beyond 4 the result is 1; so is it where the polynomial would leave its range.
+    far = m.sub(m.float(1.0), _moderate_exp(m, far))
+    # Beyond 4 the result is 1; there the polynomial leaves its range, and that of the exponential.
     far = m.select(m.test(size, "ogt", 4.0), m.float(1.0), far)
     return m.select(m.test(size, "ogt", _ERF_SPLIT), m.copysign(far, x), near)

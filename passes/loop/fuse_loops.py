@@ -14,10 +14,11 @@ is then done more than once (`analysis/cost.py`). A producer that does not pay s
 numbers as the reason. Merged are producers of one output whose loops form one chain. A producer that
 checks indices is merged only where each of its elements is read, so that no check is lost; reductions that
 all rows share, and many rows with reductions that one thread would have to fold, stay in a kernel of their
-own. What selects the one term of a reduction that counts is merged at any cost: the others are then not
-computed (`collapse-reduce`). A sum that several places read is computed once, in its own kernel unless one
-scope serves them all: each place would round it in its own order, and a softmax that subtracts one from the
-other shows that.
+own. So does a contraction that the consumer would fold: inside of a reduction, no block of its results
+shares what it reads. What selects the one term of a reduction that counts is merged at any cost: the others
+are then not computed (`collapse-reduce`). A sum that several places read is computed once, in its own kernel
+unless one scope serves them all: each place would round it in its own order, and a softmax that subtracts one
+from the other shows that.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from ...dialects.sizes import shape_of
 from ..decisions import record
 from .collapse_reduce import EQ, NE, collapse
 from .dedup_loads import dedup_kernel
+from .folded_contractions import loses_blocks
 from .merging import Chain, checks, merge, shallowest
 
 PASS = "fuse-loops"
@@ -117,7 +119,7 @@ def _decline_reason(
         return "its value is a result of the program, or what PyTorch is called with"
     if chain.checks and not any(_reads_all(load) for load in loads):
         return "checks indices from data, and not all of them would be read"
-    if any(isinstance(o, ForOp) for ops in chain.levels for o in ops):
+    if any(isinstance(o, ForOp) for o in chain.statements):
         parallel = any(isinstance(o, ForOp) and not o.res for o in consumer.body.block.ops)
         places = [shallowest(load, set(load.indices)) for load in loads]
         if parallel and any(place.parent is consumer.body.block for place in places):
@@ -140,8 +142,16 @@ def _decline_reason(
             f"{_si(saved)}B of traffic ({extra / max(saved, 1):.1f} per byte, "
             f"{WORK_PER_BYTE:g} pays)"
         )
+    total = work(producer)
+    if total > max(WORK_PER_BYTE * saved, MAX_SERIAL_WORK) and any(
+        loses_blocks(chain, load) for load in loads
+    ):
+        return (
+            f"its {_si(total)}FLOP would run inside of a reduction, where no block of results shares what "
+            f"they read, to save {_si(saved)}B of traffic"
+        )
     copies = len(places) + others
-    if copies > 1 and any(_rounds(o) for ops in chain.levels for o in ops):
+    if copies > 1 and any(_rounds(o) for o in chain.statements):
         return f"{copies} places would compute its sum, each rounding it in an order of its own"
     return None
 
@@ -256,9 +266,7 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
         if not isinstance(chain, str):
             reason = _decline_reason(producer, chain, consumer, argument)
             undo = None
-            if reason is not None and any(
-                isinstance(o, ForOp) for ops in chain.levels for o in ops
-            ):
+            if reason is not None and any(isinstance(o, ForOp) for o in chain.statements):
                 undo = _bind_first(consumer, argument)
             if undo is not None:
                 if _decline_reason(producer, chain, consumer, argument) is None:

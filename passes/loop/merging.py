@@ -81,6 +81,11 @@ class Chain:
             return "does not store at its identity index"
         return cls(levels, counters, store, axis_of, checks(kernel))
 
+    @property
+    def statements(self) -> list[Operation]:
+        """What it does, at all levels."""
+        return [op for ops in self.levels for op in ops]
+
 
 # --------------------------------------------------------------------------- placing
 

@@ -119,6 +119,10 @@ PROGRAMS = {
         lambda x, s, w: (x * s) @ w,
         [torch.randn(50, 60), torch.randn(60), torch.randn(60, 70)],
     ),
+    "computed columns": (
+        lambda x, w: x @ (torch.exp(-w * w) * 2 - w).T,
+        [torch.randn(37, 61), torch.randn(83, 61)],
+    ),
 }
 
 

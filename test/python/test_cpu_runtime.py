@@ -5,6 +5,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,6 +189,38 @@ def test_blocks_are_shared_by_threads_without_loss(
     x = np.random.default_rng(0).standard_normal(512).astype(np.float32)
     for _ in range(20):
         np.testing.assert_array_equal(program(x)[0], 4 * x)
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "shared_from"),
+    [
+        ([20, 3, 150, 8, 8, 8], None),  # cold pages and caches made the first call look long
+        ([20, 3, 150, 70, 70, 70], 4),  # it is worth sharing, and not so long that one call says so
+        ([20, 30], 0),  # whatever is cold, so much is worth sharing
+    ],
+)
+def test_threads_are_asked_for_help_once_it_is_known_to_pay(
+    microseconds: list[int], shared_from: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = iter([t for each in microseconds for t in (0.0, each * 1e-6)])
+    monkeypatch.setattr(cpu, "time", SimpleNamespace(perf_counter=lambda: next(readings)))
+    pool = ThreadPoolExecutor(1)
+    monkeypatch.setattr(threads, "_pool", lambda: pool)
+    monkeypatch.setattr(cpu, "sharing", lambda: threads.Sharing(2, 20e-6, None))
+    run, helped = threads.Sharing.run, []
+
+    def counted(*arguments: Any) -> int:
+        helped.append(call)
+        return run(*arguments)
+
+    monkeypatch.setattr(threads.Sharing, "run", counted)
+    program = elementwise("%r = arith.addf %x, %x : f32", {"x": "f32"}, "f32", 50)
+    x = np.arange(50 * 256, dtype=np.float32)
+    for call in range(7):  # noqa: B007
+        (y,) = program(x)
+        np.testing.assert_array_equal(y, 2 * x)
+    assert helped == ([] if shared_from is None else list(range(shared_from, 7)))
+    assert next(readings, None) is None
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])

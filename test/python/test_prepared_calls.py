@@ -10,6 +10,7 @@ import torch
 from cpu_programs import cpu_program
 from test_cpu_runtime import CHAIN, GATHER
 
+import deplo
 from deplo.errors import UsageError
 from deplo.runtime import cpu, threads
 from deplo.runtime.cpu import MAX_PREPARED, TIMED_CALLS, CpuProgram
@@ -152,3 +153,43 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.stdout == "7\n", done.stderr
+
+
+def test_a_program_that_ran_refuses_other_inputs_as_it_did_before() -> None:
+    x, y = torch.randn(6, 8), torch.randn(6, 8)
+    program = deplo.compile(lambda x, y: torch.cat([x, y], 1), (x, y), target="cpu")
+
+    def refusals() -> list[str]:
+        said = []
+        for args in (
+            (x,),
+            (x, y, x),
+            (x, 3),
+            (x, y.numpy()),
+            ((x, y),),
+            (x, y[:5]),
+            (x, y.double()),
+        ):
+            with pytest.raises(UsageError) as raised:
+                program(*args)
+            said.append(str(raised.value))
+        return said
+
+    first = refusals()
+    for _ in range(TIMED_CALLS + 2):
+        assert torch.equal(program(x, y), torch.cat([x, y], 1))
+    assert program.executable._prepared
+    assert refusals() == first
+    assert torch.equal(program(y, x), torch.cat([y, x], 1))
+    assert torch.equal(program(x.T.contiguous().T, y), torch.cat([x, y], 1))
+    assert torch.equal(program(torch.nn.Parameter(x), y).detach(), torch.cat([x, y], 1))
+
+
+def test_a_check_that_fails_in_a_program_that_ran_raises() -> None:
+    x, ids = torch.randn(5, 4), torch.tensor([4, 0, 2])
+    program = deplo.compile(lambda x, ids: x[ids], (x, ids), target="cpu")
+    for _ in range(TIMED_CALLS + 2):
+        assert torch.equal(program(x, ids), x[ids])
+    with pytest.raises(IndexError):
+        program(x, ids + 1)
+    assert torch.equal(program(x, ids), x[ids])

@@ -344,3 +344,53 @@ func.func @main(%t: tensor<8x50xf32>, %ids: tensor<6xi64>) -> (tensor<6x50xf32>,
   }
   func.return %rows, %sums : tensor<6x50xf32>, tensor<6x50xf32>
 }
+
+// -----
+
+// Declined: a product of matrices that a reduction folds would have no blocks of results any more, whatever
+// is done with its results before; also where its own elementwise producers are still kernels.
+// CHECK-LABEL: func.func @main(%x: tensor<64x64xf32>
+// CHECK:         loop.kernel @k_h
+// CHECK:         loop.kernel @k_y
+// REMARK-DAG: remark: fuse-loops: k_h: declined: not merged into k_y: its 262.1 kFLOP would run inside of a reduction, where no block of results shares what they read, to save 32.8 kB of traffic
+func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x1xf32> {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x64xf32>) -> tensor<64x64x64xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %w[j, k] : (tensor<64x64xf32>) -> tensor<64x64x64xf32>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<64x64x64xf32>, tensor<64x64x64xf32>) -> tensor<64x64x64xf32>
+  %h = tensor_ir.reduce add(%p) over [2] : tensor<64x64x64xf32> -> tensor<64x64x1xf32>
+  %s = tensor_ir.index_map (i, j) -> %h[i, j, 0] : (tensor<64x64x1xf32>) -> tensor<64x64xf32>
+  %e = tensor_ir.elementwise exp(%s) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = tensor_ir.reduce max(%e) over [1] : tensor<64x64xf32> -> tensor<64x1xf32>
+  func.return %y : tensor<64x1xf32>
+}
+
+// -----
+
+// A sum of products of matrices is one product of matrices: the reduction goes on with its sum.
+// CHECK-LABEL: func.func @main(%x: tensor<8x64x64xf32>
+// CHECK:         loop.kernel @k_y
+// CHECK-NOT:     loop.kernel
+// REMARK-DAG: remark: fuse-loops: k_h: merged into k_y
+func.func @main(%x: tensor<8x64x64xf32>, %w: tensor<8x64x64xf32>) -> tensor<1x64x64xf32> {
+  %a = tensor_ir.index_map (l, i, j, k) -> %x[l, i, k] : (tensor<8x64x64xf32>) -> tensor<8x64x64x64xf32>
+  %b = tensor_ir.index_map (l, i, j, k) -> %w[l, j, k] : (tensor<8x64x64xf32>) -> tensor<8x64x64x64xf32>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<8x64x64x64xf32>, tensor<8x64x64x64xf32>) -> tensor<8x64x64x64xf32>
+  %h = tensor_ir.reduce add(%p) over [3] : tensor<8x64x64x64xf32> -> tensor<8x64x64x1xf32>
+  %s = tensor_ir.index_map (l, i, j) -> %h[l, i, j, 0] : (tensor<8x64x64x1xf32>) -> tensor<8x64x64xf32>
+  %y = tensor_ir.reduce add(%s) over [0] : tensor<8x64x64xf32> -> tensor<1x64x64xf32>
+  func.return %y : tensor<1x64x64xf32>
+}
+
+// -----
+
+// Results share nothing where all operands depend on the same counters: that is no product of matrices.
+// CHECK-LABEL: func.func @main(%x: tensor<64x64x64xf32>
+// CHECK:         loop.kernel @k_y
+// CHECK-NOT:     loop.kernel
+func.func @main(%x: tensor<64x64x64xf32>, %w: tensor<64x64x64xf32>) -> tensor<64x1xf32> {
+  %p = tensor_ir.elementwise mul(%x, %w) : (tensor<64x64x64xf32>, tensor<64x64x64xf32>) -> tensor<64x64x64xf32>
+  %h = tensor_ir.reduce add(%p) over [2] : tensor<64x64x64xf32> -> tensor<64x64x1xf32>
+  %s = tensor_ir.index_map (i, j) -> %h[i, j, 0] : (tensor<64x64x1xf32>) -> tensor<64x64xf32>
+  %y = tensor_ir.reduce max(%s) over [1] : tensor<64x64xf32> -> tensor<64x1xf32>
+  func.return %y : tensor<64x1xf32>
+}
