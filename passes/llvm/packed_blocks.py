@@ -88,8 +88,8 @@ class PackedBlock:
         self.m, self.n = (launch.body.block.args[p] for p in positions if p is not None)
         self.tile_m, self.tile_n = (size for size in tile if size is not None)
         self.outer, self.inner = _sweeps(launch)
-        self.packs = [op for op in self.outer.body.ops if isinstance(op, PackOp)]
-        self.terms = [self._term(value) for value in self.inner.yielded]
+        self.packs = [op for op in launch.walk() if isinstance(op, PackOp)]
+        self.read()
         self.element = self.outer.res[0].type
         self.lanes = CPUS[name].lanes(storage_bytes(self.element))
         self.size_m, self.size_n = (self._extent(counter) for counter in (self.m, self.n))
@@ -98,6 +98,10 @@ class PackedBlock:
                 f"blocks of {self.size_m} by {self.size_n} are not made of register tiles of "
                 f"{self.tile_m} by {self.tile_n} in vectors of {self.lanes}"
             )
+
+    def read(self) -> None:
+        """Find what is multiplied."""
+        self.terms = [self._term(value) for value in self.inner.yielded]
 
     def _extent(self, counter: SSAValue) -> int:
         axis = self.launch.axis_of(counter)
@@ -126,7 +130,7 @@ class PackedBlock:
     def lower(self, block: Block) -> None:
         """Write the block's code; the launch's body is taken apart."""
         self.code = code = self.code_class(block, self.constants)
-        buffers = {pack: self._scratch(pack.element.type, _elements(pack)) for pack in self.packs}
+        buffers = {pack: self._scratch(pack.element.type, elements_of(pack)) for pack in self.packs}
         self.single = self.outer.extent.data == 1
         # Sums that are complete after one chunk are done with, strip by strip.
         rows = self.tile_m if self.single else self.size_m
@@ -273,7 +277,8 @@ class PackedBlock:
             code.clone(rest, values)
 
 
-def _elements(pack: PackOp) -> int:
+def elements_of(pack: PackOp) -> int:
+    """Elements of the buffer that a pack fills."""
     rows, length = pack.shape
     return rows * (pack.row_stride if pack.panel_rows is None else length)
 

@@ -62,7 +62,8 @@ class Term:
 class RegisterTile:
     """Tiles of `height` rows by `width` columns of sums, whose rows lie `stride` elements apart.
 
-    If they are `fresh`, sums begin as 0 and only those of one row of tiles are kept.
+    If they are `fresh`, sums begin as 0 and only those of one row of tiles are kept. With `strip`, only the
+    factors of one row of tiles are there.
     """
 
     code: LoopCode
@@ -74,6 +75,7 @@ class RegisterTile:
     stride: int
     fresh: bool
     hint: str = "k"
+    strip: bool = False
 
     def multiply(self, tile: tuple[SSAValue, SSAValue], length: SSAValue) -> None:
         """Add the products of `length` positions to the sums of a tile: which one by rows, by columns."""
@@ -135,7 +137,7 @@ class RegisterTile:
 
     def _row_place(self, rows: Packed, row: int) -> AffineExpr:
         """Where an element of a row of a tile lies: a function of the tile and the position."""
-        first = D0 * (self.height * rows.stride)
+        first = ZERO if self.strip else D0 * (self.height * rows.stride)
         if rows.panel is None:
             return first + (row * rows.stride) + D1
         self._check(rows)
@@ -188,7 +190,8 @@ class PlainTile(RegisterTile):
     def _row_element(self, rows: Packed, tile: SSAValue, row: SSAValue, k: SSAValue) -> Place:
         height = self.height
         if rows.panel is None:
-            return (D0 * height + D1) * rows.stride + D2, [tile, row, k]
+            above = ZERO if self.strip else D0 * height
+            return (above + D1) * rows.stride + D2, [tile, row, k]
         self._check(rows)
         return D0 * (height * rows.stride) + D2 * height + D1, [tile, row, k]
 
