@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ..dialects.loop import ForOp, KernelOp, StoreOp
-from ..dialects.scalars import Combiner, is_compute_float
+from ..dialects.scalars import Combiner
 from ..dialects.tile import LaunchOp
 from .products import Product, find_product
 from .terms import BOUND, Opaque, Term, TermReader, stored_term
@@ -132,8 +132,6 @@ class _Finder:
         value = reader.term(self.product.columns[0])
         exponent, score = self._score(exponent)
         left, right = self._sides(score)
-        if value.type != exponent.type or not is_compute_float(exponent.type):
-            raise Opaque("weights and values have different types")
         result = TermReader(self.kernel, counters)
         mean = Term("result", 2, (), exponent.type)
         result.known[sweep.res[0]] = mean
@@ -190,11 +188,7 @@ class _Finder:
         numerator, total = (self._open(each) for each in weights.operands)
         exponent, largest = self._shifted(numerator)
         self._check_fold(largest, Combiner.MAX, exponent)
-        bound = AffineExpr.dimension(total.bound or 0)
-        inner, shift = self._shifted(total.operands[0] if total.name == "fold" else total)
-        same = inner == exponent.at({self.sweep: bound}) and shift == largest
-        if not same or total.key != (Combiner.ADD, self.columns):
-            raise Opaque("its rows are not divided by their sum")
+        self._check_sum(total, exponent, largest)
         if guard is not None and self._open(guard) != largest:
             raise Opaque("its rows are no softmax")
         return exponent, largest, total, guard is not None
@@ -205,6 +199,16 @@ class _Finder:
             raise Opaque("its rows are no softmax")
         exponent, largest = numerator.operands[0].operands
         return exponent, self._open(largest)
+
+    def _check_sum(self, total: Term, exponent: Term, largest: Term) -> None:
+        """Raise unless a term sums exp(exponent - largest) over all of the sweep."""
+        if total.bound is not None and total.key == (Combiner.ADD, self.columns):
+            inner = total.operands[0]
+            if inner.name == "math.exp" and inner.operands[0].name == "arith.subf":
+                bound = AffineExpr.dimension(total.bound)
+                if self._shifted(inner) == (exponent.at({self.sweep: bound}), largest):
+                    return
+        raise Opaque("its rows are not divided by their sum")
 
     def _check_fold(self, fold: Term, combiner: Combiner, body: Term) -> None:
         """Raise unless a term folds another one over all of the sweep."""

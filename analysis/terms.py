@@ -41,6 +41,10 @@ DIMS = 32
 """Dims at most; the last ones stand for counters of folds that are being read."""
 
 
+MAX_SIZE = 1000
+"""Terms that a term is made of, at most; they are compared one by one."""
+
+
 class Opaque(Exception):
     """A value that is no term; says why."""
 
@@ -61,6 +65,17 @@ class Term:
     bound: int | None = None
     op: Operation | None = field(default=None, compare=False, repr=False)
     """An operation that computes it, for who builds one."""
+    size: int = field(init=False, compare=False)
+    """How many terms it is made of, those that are there twice counted twice."""
+    height: int = field(init=False, compare=False)
+    """How many folds stand in each other."""
+
+    def __post_init__(self):
+        inner = max((operand.height for operand in self.operands), default=0)
+        object.__setattr__(self, "height", inner + (self.name == "fold"))
+        object.__setattr__(self, "size", 1 + sum(operand.size for operand in self.operands))
+        if self.size > MAX_SIZE:
+            raise Opaque("it computes too much")
 
     def walk(self) -> Iterator[Term]:
         """This and all terms in it."""
@@ -72,12 +87,6 @@ class Term:
         """Whether it differs from one value of a dim to another."""
         wanted = AffineExpr.dimension(dim)
         return any(leaf == wanted for t in self.walk() for e in t.exprs for leaf in leaves(e))
-
-    @property
-    def height(self) -> int:
-        """How many folds stand in each other."""
-        inner = max((operand.height for operand in self.operands), default=0)
-        return inner + (self.name == "fold")
 
     def at(self, dims: Mapping[int, AffineExpr]) -> Term:
         """This with expressions in place of some dims."""

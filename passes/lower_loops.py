@@ -22,10 +22,8 @@ Loads, stores and index expressions stay affine for whoever turns them into addr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.builder import Builder
-from xdsl.dialects import arith, math, scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType, i64
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -39,6 +37,7 @@ from ..dialects.scalars import Combiner, identity, is_bool, is_weighted
 from ..dialects.sizes import Extent, Size, shape_of
 from ..dialects.syntax import scalar_attr
 from .replacing import replace
+from .weighted import combine_weighted
 
 INDEX = IndexType()
 
@@ -73,49 +72,6 @@ def combine(
     if isinstance(a.type, IntegerType):
         return builder.insert(_INTEGER_COMBINERS[combiner](a, b)).result
     return builder.insert(_FLOAT_COMBINERS[combiner](a, b, flags)).result
-
-
-def combine_weighted(
-    builder: Builder, first: Sequence[SSAValue], second: Sequence[SSAValue]
-) -> list[SSAValue]:
-    """Insert what two contributions (exponent, weight, means) give: see `scalars.verify_combiners`."""
-    largest = combine(builder, Combiner.MAX, first[0], second[0])
-    shift = exponent_shift(builder, largest)
-    weights = [
-        builder.insert(arith.MulfOp(weight, scaled_exp(builder, exponent, shift))).result
-        for exponent, weight in (first[:2], second[:2])
-    ]
-    total = combine(builder, Combiner.ADD, weights[0], weights[1])
-    shares = [share(builder, weight, total) for weight in weights]
-    results = [largest, total]
-    for values in zip(first[2:], second[2:], strict=True):
-        parts = [
-            builder.insert(arith.MulfOp(s, v)).result for s, v in zip(shares, values, strict=True)
-        ]
-        results.append(combine(builder, Combiner.ADD, parts[0], parts[1]))
-    return results
-
-
-def exponent_shift(builder: Builder, largest: SSAValue) -> SSAValue:
-    """What is subtracted from exponents: the largest, but 0 for minus infinity."""
-    low = identity_constant(builder, Combiner.MAX, largest.type)
-    zero = identity_constant(builder, Combiner.ADD, largest.type)
-    nothing = builder.insert(arith.CmpfOp(largest, low, "oeq")).result
-    return builder.insert(arith.SelectOp(nothing, zero, largest)).result
-
-
-def scaled_exp(builder: Builder, exponent: SSAValue, shift: SSAValue) -> SSAValue:
-    """Insert exp(exponent - shift)."""
-    difference = builder.insert(arith.SubfOp(exponent, shift)).result
-    return builder.insert(math.ExpOp(difference)).result
-
-
-def share(builder: Builder, weight: SSAValue, total: SSAValue) -> SSAValue:
-    """Insert weight / total, 0 if the total is."""
-    zero = identity_constant(builder, Combiner.ADD, total.type)
-    nothing = builder.insert(arith.CmpfOp(total, zero, "oeq")).result
-    quotient = builder.insert(arith.DivfOp(weight, total)).result
-    return builder.insert(arith.SelectOp(nothing, zero, quotient)).result
 
 
 def identity_constant(builder: Builder, combiner: Combiner, element: Attribute) -> SSAValue:

@@ -51,7 +51,8 @@ from ...dialects.scalars import Combiner
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
-from ..lower_loops import combine, exponent_shift, scaled_exp, share
+from ..lower_loops import combine
+from ..weighted import exponent_shift, scaled_exp, share
 from .pack_loops import Bound, PackBody
 from .packed_blocks import PackedBlock, elements_of
 from .plain_blocks import PlainCode, PlainPackLoops
@@ -111,6 +112,7 @@ class SoftmaxBlock(PackedBlock):
         self.largest, self.weights = (self._scratch(self.element, self.size_m) for _ in range(2))
         self.means = self._scratch(self.element, self.size_m * self.size_n)
         square = self._scratch(self.element, self.lanes * self.lanes)
+        self._name(buffers, [self.strip, self.largest, self.weights, self.means])
         rest, tests = self._after()
         self.bounds = {counter: self._bounds(counter, tests) for counter in (self.m, self.n)}
         self.rows, self.columns = (
@@ -146,6 +148,13 @@ class SoftmaxBlock(PackedBlock):
         """What is done for each point once its row is complete, and the conditions around it."""
         ops, tests = super()._after()
         return [op for op in ops if op is not self.left], tests
+
+    def _name(self, buffers: dict[PackOp, SSAValue], sums: Sequence[SSAValue]) -> None:
+        """Give the scratch buffers the names of what they hold."""
+        for pack, buffer in buffers.items():
+            buffer.name_hint = pack.packed.name_hint
+        for buffer, name in zip(sums, ("scores", "maxima", "weights", "means"), strict=True):
+            buffer.name_hint = name
 
     def _products(self, buffers: dict[PackOp, SSAValue]) -> tuple[RegisterTile, RegisterTile]:
         """The register tiles of scores, and those of means."""
@@ -319,7 +328,8 @@ class SoftmaxBlock(PackedBlock):
     ) -> SSAValue:
         """Fold what a function writes for each column of a row."""
         code = self.code
-        body, loop = code.sweep(end, "j", [start])
+        hint = self.inner.induction_var.name_hint or "j"
+        body, loop = code.sweep(end, hint, [start])
         outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
         value = contribution(body.args[0])
         folded = combine(code.builder, combiner, body.args[1], value, REASSOCIATE)

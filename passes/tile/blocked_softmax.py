@@ -56,7 +56,8 @@ class _Line:
 
 
 def build_kernel(found: Softmax, schedule: ScheduleAttr) -> None:
-    """Put the kernel in front of the one that it replaces; `schedule` has sizes and vectors."""
+    """Put the kernel in front of the one that it replaces; `schedule` has sizes and vectors, and room
+    for what m and n are."""
     _Builder(found, schedule).build()
 
 

@@ -52,8 +52,8 @@ MIN_ROWS = 16
 MAX_WIDTH = 512
 """Columns of the result, at most: a block has all of them, as scores are computed once."""
 
-MIN_COLUMNS = 256
-"""Scores of a row, at least: fewer are a part or two."""
+MIN_COLUMNS = 128
+"""Scores of a row, at least: of fewer, the products with them cost as much as writing them."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ class OnlineSoftmaxPass(ModulePass):
         problem = problem_of(found)
         cpu = find_cpu(self.vectors)
         limit = cpu.cores * cpu.l2_bytes if self.min_bytes is None else self.min_bytes
-        if problem.rows < MIN_ROWS:
-            return f"{problem.rows} rows are too few to pack columns for"
+        if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
+            return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
         if problem.width > MAX_WIDTH:
             return f"{problem.width} columns of the result are too many for a block"
         if problem.score_bytes < limit:
             return f"{problem.score_bytes} bytes of scores fit the caches"
         tiling = choose_softmax_tiling(problem, cpu)
-        schedule = ScheduleAttr(**tiling.choices, vectors=cpu.name)
+        schedule = ScheduleAttr(m=0, n=0, **tiling.choices, vectors=cpu.name)
         build_kernel(found, schedule)
         others = tuple(each.sym_name.data for each in found.producers)
         for each in (kernel, *reversed(found.producers)):
