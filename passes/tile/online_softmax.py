@@ -49,6 +49,9 @@ from .blocked_softmax import build_kernel
 MIN_ROWS = 16
 """Rows that must share a packed column, else packing costs more than it saves."""
 
+CACHES = 1
+"""Of the second-level caches of all cores, what scores may fill that go to memory."""
+
 MAX_WIDTH = 512
 """Columns of the result, at most: a block has all of them, as scores are computed once."""
 
@@ -65,7 +68,7 @@ class OnlineSoftmaxPass(ModulePass):
     target: str = "cpu"
     vectors: str = "host"
     min_bytes: int | None = None
-    """Bytes of scores from which on they are not written to memory; by default what the caches have."""
+    """Bytes of scores from which on they are not written to memory; by default what the L2 caches hold."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
@@ -90,7 +93,7 @@ class OnlineSoftmaxPass(ModulePass):
             return found
         problem = problem_of(found)
         cpu = find_cpu(self.vectors)
-        limit = cpu.cores * cpu.l2_bytes if self.min_bytes is None else self.min_bytes
+        limit = CACHES * cpu.cores * cpu.l2_bytes if self.min_bytes is None else self.min_bytes
         if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
             return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
         if problem.width > MAX_WIDTH:
