@@ -283,7 +283,7 @@ class UpdateAttr(EnumAttribute[Update], SpacedOpaqueSyntaxAttribute):
 def verify_combiner(combiner: Combiner, element: Attribute) -> None:
     """Raise unless `combiner` folds values of `element` by itself; f16 and bf16 accumulate in f32."""
     if combiner in WEIGHTED:
-        raise VerifyException(f"{combiner} folds beside max and weight only")
+        raise VerifyException(f"{combiner} does not fold by itself; it needs a max beside it")
     kind = element_kind(element)
     allowed = "b" if combiner in (Combiner.ANY, Combiner.ALL) else "fi"
     if kind not in allowed:
