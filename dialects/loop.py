@@ -75,7 +75,7 @@ from .loop_access import (
     TestOp,
 )
 from .loop_transpose import TransposeOp
-from .scalars import Combiner, CombinerAttr, verify_combiner, verify_element
+from .scalars import Combiner, CombinerAttr, verify_combiners, verify_element
 from .sizes import Extent, ExtentAttr, memref_of, parse_extent, print_extent, shape_of
 
 
@@ -93,10 +93,12 @@ class ForOp(IRDLOperation):
     """Count from 0 to an extent.
 
     Iterations of a loop without results are independent. A `reduce` loop folds what its body yields,
-    one combiner per result; with no iterations it gives the combiners' identities.
+    one combiner per result; with no iterations it gives the combiners' identities. `max, weight, mean` fold
+    together: contributions are exponents, weights and values (`scalars.verify_combiners`).
     ```
     loop.for %i = 0 to 32 { ... }
     %s, %m = loop.for %k = 0 to s0 reduce(add, max) -> f32, f32 { ... loop.yield %a, %b : f32, f32 }
+    %x, %l, %v = loop.for %j = 0 to 8 reduce(max, weight, mean) -> f32, f32, f32 { ... }
     ```
     """
 
@@ -153,8 +155,7 @@ class ForOp(IRDLOperation):
             raise VerifyException("body must take exactly the loop counter, an index")
         if len(self.combiners) != len(self.res):
             raise VerifyException(f"{len(self.combiners)} combiners for {len(self.res)} results")
-        for combiner, result in zip(self.combiners, self.res, strict=True):
-            verify_combiner(combiner.data, result.type)
+        verify_combiners([combiner.data for combiner in self.combiners], self.res.types)
         types = tuple(value.type for value in self.yielded)
         if types != tuple(self.res.types):
             listed = ", ".join(map(str, types)), ", ".join(map(str, self.res.types))

@@ -7,6 +7,7 @@ integers (two's complement, wrapping); f16 and bf16 are storage formats: cast to
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
@@ -242,6 +243,12 @@ class Combiner(StrEnum):
     MIN = "min"
     ANY = "any"
     ALL = "all"
+    WEIGHT = "weight"
+    MEAN = "mean"
+
+
+WEIGHTED = (Combiner.WEIGHT, Combiner.MEAN)
+"""Combiners that need what others fold beside them: `reduce(max, weight, mean)`, see `verify_combiners`."""
 
 
 @irdl_attr_definition
@@ -274,7 +281,9 @@ class UpdateAttr(EnumAttribute[Update], SpacedOpaqueSyntaxAttribute):
 
 
 def verify_combiner(combiner: Combiner, element: Attribute) -> None:
-    """Raise unless `combiner` folds values of `element`; f16 and bf16 accumulate in f32."""
+    """Raise unless `combiner` folds values of `element` by itself; f16 and bf16 accumulate in f32."""
+    if combiner in WEIGHTED:
+        raise VerifyException(f"{combiner} does not fold by itself; it needs a max beside it")
     kind = element_kind(element)
     allowed = "b" if combiner in (Combiner.ANY, Combiner.ALL) else "fi"
     if kind not in allowed:
@@ -282,9 +291,38 @@ def verify_combiner(combiner: Combiner, element: Attribute) -> None:
         raise VerifyException(f"{combiner} does not fold values of {element}{hint}")
 
 
+def is_weighted(combiners: Sequence[Combiner]) -> bool:
+    """Whether contributions are folded together: exponents, weights and means."""
+    return any(combiner in WEIGHTED for combiner in combiners)
+
+
+def verify_combiners(combiners: Sequence[Combiner], elements: Sequence[Attribute]) -> None:
+    """Raise unless the results of one reduction, of types `elements`, can be folded so.
+
+    In `max, weight, mean` a contribution (x, l, v) is the value v with the weight l * exp(x). Two give
+
+        x = max(x1, x2)    l = l1' + l2'    v = l1'/l * v1 + l2'/l * v2    where li' = li * exp(xi - x)
+
+    which is associative and commutative, and never larger than the contributions. With an x of minus infinity
+    li' is 0, and where l is 0, so are both quotients; the identity is (minus infinity, 0, 0). Any number of
+    means may share their weights.
+    """
+    if not is_weighted(combiners):
+        for combiner, element in zip(combiners, elements, strict=True):
+            verify_combiner(combiner, element)
+        return
+    first, rest = tuple(combiners[:2]), combiners[2:]
+    if first != (Combiner.MAX, Combiner.WEIGHT) or any(c is not Combiner.MEAN for c in rest):
+        raise VerifyException("what is weighted is folded by max, weight and any number of means")
+    if len(set(elements)) > 1 or not is_compute_float(elements[0]):
+        raise VerifyException("exponents, weights and means are all f32 or all f64")
+
+
 def identity(combiner: Combiner, element: Attribute) -> int | float:
     """The value that leaves any other unchanged under `combiner`."""
     match combiner:
+        case Combiner.WEIGHT | Combiner.MEAN:
+            return 0.0
         case Combiner.ADD:
             return 0 if is_integer(element) else 0.0
         case Combiner.MUL:

@@ -36,7 +36,7 @@ from ..dialects.loop import (
     YieldOp,
 )
 from ..dialects.loop_transpose import TransposeOp
-from ..dialects.scalars import Combiner, identity
+from ..dialects.scalars import Combiner, identity, is_weighted
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from ..dialects.tile_pack import PackOp, PackYieldOp
@@ -47,6 +47,7 @@ from .product import MAX_FACTOR, Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
 from .tensor_ir import ProgramError, evaluate_index
 from .views import MAX_ELEMENTS, Place, TooWide, linear_terms, require
+from .weighted import fold_weighted, join_weighted
 
 MAX_LANES = 1 << 22
 
@@ -185,21 +186,37 @@ class LoopMachine:
             self._open(counter, op.induction_var)
             outer_mask, self.mask = self.mask, self._align(self.mask)
             yielded = self.run(op.body.block)
-            parts = [self._fold(c, v) for c, v in zip(combiners, yielded, strict=True)]
+            if is_weighted(combiners):
+                parts = self._fold_weighted(yielded)
+            else:
+                parts = [self._fold(c, v) for c, v in zip(combiners, yielded, strict=True)]
             self.mask = outer_mask
             self.counters.pop()
-            if totals:
-                parts = [
-                    COMBINER_OPS[c](as_array(total, MAX_ELEMENTS), as_array(part, MAX_ELEMENTS))
-                    for c, total, part in zip(combiners, totals, parts, strict=True)
-                ]
-            totals = parts
+            totals = self._join(combiners, totals, parts) if totals else parts
         if not totals:
             totals = [
                 np.full((1,) * depth, identity(c, r.type), numpy_dtype(r.type))
                 for c, r in zip(combiners, op.res, strict=True)
             ]
         self.values.update(zip(op.res, totals, strict=True))
+
+    def _join(
+        self, combiners: Sequence[Combiner], totals: Sequence[Value], parts: Sequence[Value]
+    ) -> list[Value]:
+        """What two parts of a loop's range give together."""
+        first = [as_array(total, MAX_ELEMENTS) for total in totals]
+        second = [as_array(part, MAX_ELEMENTS) for part in parts]
+        if is_weighted(combiners):
+            return join_weighted(first, second, MAX_ELEMENTS)
+        return [COMBINER_OPS[c](a, b) for c, a, b in zip(combiners, first, second, strict=True)]
+
+    def _fold_weighted(self, yielded: Sequence[SSAValue]) -> list[Value]:
+        """Fold contributions with weights of the innermost open loop."""
+        exponents, weights, *means = self._get_all(yielded)
+        shape = (*exponents.shape[:-1], self.shape[-1])
+        self._require(shape)
+        whole = np.broadcast_to(exponents, shape)
+        return fold_weighted(whole, weights, means, self._limit)
 
     def _fold(self, combiner: Combiner, value: SSAValue) -> Value:
         """Fold what the iterations of the innermost open loop contribute."""

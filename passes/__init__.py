@@ -28,6 +28,7 @@ PASSES = {
     "tileify": ".tile.tileify:TileifyPass",
     "schedule": ".tile.schedule:SchedulePass",
     "deepen-launch": ".tile.deepen_launch:DeepenLaunchPass",
+    "online-softmax": ".tile.online_softmax:OnlineSoftmaxPass",
     "collapse-rows": ".tile.collapse_rows:CollapseRowsPass",
     "split-axes": ".tile.split_axes:SplitAxesPass",
     "schedule-cpu": ".tile.schedule_cpu:ScheduleCpuPass",

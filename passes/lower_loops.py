@@ -34,10 +34,11 @@ from ..analysis.vectors import walks_along
 from ..dialects.kernel import AssertOp, AtomicAddOp
 from ..dialects.loop import AccumulateOp, CheckedIndexOp, ForOp, IndexOp, LoadOp
 from ..dialects.loop import AssertOp as LoopAssertOp
-from ..dialects.scalars import Combiner, identity, is_bool
+from ..dialects.scalars import Combiner, identity, is_bool, is_weighted
 from ..dialects.sizes import Extent, Size, shape_of
 from ..dialects.syntax import scalar_attr
 from .replacing import replace
+from .weighted import combine_weighted
 
 INDEX = IndexType()
 
@@ -193,16 +194,22 @@ def _fold_contributions(
     terminator = block.last_op
     assert terminator is not None
     builder = Builder(InsertPoint.before(terminator))
-    folded: list[SSAValue] = []
     if (nested := _chunk_in(block)) is not None:
         _continue_in(nested, op, block)
         return
-    for combiner, result, contribution in zip(combiners, op.res, terminator.operands, strict=True):
-        accumulator = block.insert_arg(result.type, len(block.args))
+    accumulators: list[SSAValue] = []
+    for result in op.res:
+        accumulators.append(block.insert_arg(result.type, len(block.args)))
+        accumulators[-1].name_hint = f"{result.name_hint}_so_far" if result.name_hint else "acc"
+    contributions = list(terminator.operands)
+    if is_weighted(combiners):
+        folded = combine_weighted(builder, accumulators, contributions)
+    else:
+        pairs = zip(combiners, accumulators, contributions, strict=True)
+        folded = [combine(builder, c, a, b, flags) for c, a, b in pairs]
+    for result, value in zip(op.res, folded, strict=True):
         hint = result.name_hint
-        accumulator.name_hint = f"{hint}_so_far" if hint else "acc"
-        folded.append(combine(builder, combiner, accumulator, contribution, flags))
-        folded[-1].name_hint = f"{hint}_next" if hint else "next"
+        value.name_hint = f"{hint}_next" if hint else "next"
     end = scf.YieldOp(*folded)
     end.location = terminator.location
     builder.insert(end)

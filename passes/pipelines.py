@@ -53,6 +53,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "split-axes{target=$target}",
         "schedule{target=$target$choices}",
         "deepen-launch{target=$target}",
+        "online-softmax{target=$target}",
         "collapse-rows{target=$target}",
         "schedule-cpu{target=$target}",
         "pack-operands",

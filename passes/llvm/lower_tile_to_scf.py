@@ -42,7 +42,8 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.index import extent_range, simplify
 from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import delinearize
-from ...dialects.loop import IndexOp, KernelOp
+from ...dialects.loop import ForOp, IndexOp, KernelOp
+from ...dialects.scalars import is_weighted
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
@@ -50,6 +51,7 @@ from ..host import Device, lower_host
 from ..lower_loops import IndexConstants, lower_loops
 from .packed_blocks import PackedBlock, is_packed
 from .plain_blocks import PlainBlock
+from .softmax_blocks import PlainSoftmaxBlock, SoftmaxBlock
 
 INDEX = IndexType()
 
@@ -96,7 +98,7 @@ def _build(
     entry.insert_op_before(loop, launch)
     entry.add_op(func.ReturnOp())
     if is_packed(launch):
-        packed = (PackedBlock if vectors else PlainBlock)(launch, entry, constants)
+        packed = _block_class(launch, vectors)(launch, entry, constants)
         _replace_counters(launch, values)
         packed.lower(body)
     else:
@@ -108,6 +110,14 @@ def _build(
     function.attributes[KERNEL_ATTRIBUTE] = UnitAttr()
     record(LowerTileToScfPass.name, name, True, f"runs {blocks} blocks as one counted loop", kernel)
     return Device(function, blocks, 1)
+
+
+def _block_class(launch: LaunchOp, vectors: bool) -> type[PackedBlock]:
+    """What lowers a launch of packed operands."""
+    loops = (op for op in launch.body.block.ops if isinstance(op, ForOp))
+    if any(is_weighted([each.data for each in loop.combiners]) for loop in loops):
+        return SoftmaxBlock if vectors else PlainSoftmaxBlock
+    return PackedBlock if vectors else PlainBlock
 
 
 def _append_argument(block: Block, type: IndexType | MemRefType, name: str) -> SSAValue:

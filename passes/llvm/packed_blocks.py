@@ -30,17 +30,14 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from xdsl.builder import Builder
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.rewriter import InsertPoint
 
 from ...analysis.cpus import CPUS
-from ...dialects.affine import ZERO
 from ...dialects.loop import ForOp, LoadOp, TestOp
-from ...dialects.scalars import is_integer, storage_bytes
+from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import PackOp, PackYieldOp
 from ...errors import DeploError
@@ -48,6 +45,7 @@ from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from .loop_code import LoopCode
 from .pack_loops import Bound, PackBody, PackLoops
+from .register_tiles import Packed, RegisterTile, Term
 
 ALIGNMENT = 64
 """Bytes that every scratch buffer begins at a multiple of: a line of the cache."""
@@ -73,6 +71,7 @@ class PackedBlock:
 
     code_class = LoopCode
     pack_loops_class = PackLoops
+    tile_class = RegisterTile
 
     def __init__(self, launch: LaunchOp, entry: Block, constants: IndexConstants):
         self.launch = launch
@@ -89,8 +88,8 @@ class PackedBlock:
         self.m, self.n = (launch.body.block.args[p] for p in positions if p is not None)
         self.tile_m, self.tile_n = (size for size in tile if size is not None)
         self.outer, self.inner = _sweeps(launch)
-        self.packs = [op for op in self.outer.body.ops if isinstance(op, PackOp)]
-        self.terms = [self._term(value) for value in self.inner.yielded]
+        self.packs = [op for op in launch.walk() if isinstance(op, PackOp)]
+        self.read()
         self.element = self.outer.res[0].type
         self.lanes = CPUS[name].lanes(storage_bytes(self.element))
         self.size_m, self.size_n = (self._extent(counter) for counter in (self.m, self.n))
@@ -99,6 +98,10 @@ class PackedBlock:
                 f"blocks of {self.size_m} by {self.size_n} are not made of register tiles of "
                 f"{self.tile_m} by {self.tile_n} in vectors of {self.lanes}"
             )
+
+    def read(self) -> None:
+        """Find what is multiplied."""
+        self.terms = [self._term(value) for value in self.inner.yielded]
 
     def _extent(self, counter: SSAValue) -> int:
         axis = self.launch.axis_of(counter)
@@ -127,7 +130,7 @@ class PackedBlock:
     def lower(self, block: Block) -> None:
         """Write the block's code; the launch's body is taken apart."""
         self.code = code = self.code_class(block, self.constants)
-        buffers = {pack: self._scratch(pack.element.type, _elements(pack)) for pack in self.packs}
+        buffers = {pack: self._scratch(pack.element.type, elements_of(pack)) for pack in self.packs}
         self.single = self.outer.extent.data == 1
         # Sums that are complete after one chunk are done with, strip by strip.
         rows = self.tile_m if self.single else self.size_m
@@ -139,6 +142,14 @@ class PackedBlock:
             counter: self._least(self.constants.get(size), self.bounds[counter])
             for counter, size in ((self.m, self.size_m), (self.n, self.size_n))
         }
+        terms = [
+            Term(Packed.of(t.rows, buffers[t.rows]), Packed.of(t.columns, buffers[t.columns]), each)
+            for t, each in zip(self.terms, sums, strict=True)
+        ]
+        self._name(buffers, sums)
+        hint = self.inner.induction_var.name_hint or "k"
+        sizes = self.tile_m, self.tile_n, self.size_n
+        tiles = self.tile_class(code, terms, self.element, self.lanes, *sizes, self.single, hint)
         if not self.single:
             self._clear(sums, limits)
         chunks = self.constants.get(self.outer.extent.data)
@@ -147,7 +158,7 @@ class PackedBlock:
             length = self._fill(buffers, limits, square)
             with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
                 with code.loop(self._tiles(limits[self.n], self.tile_n), "tile_n") as tile_n:
-                    self._multiply(buffers, sums, (tile_m, tile_n), length)
+                    tiles.multiply((tile_m, tile_n), length)
                 first = code.index(D0 * self.tile_m, [tile_m])
                 end = code.smaller(code.index(D0 + self.tile_m, [first]), limits[self.m])
                 following = code.index(D0 + 1, [chunk])
@@ -155,6 +166,9 @@ class PackedBlock:
                 with nullcontext() if self.single else code.when(last):
                     self._finish(rest, sums, (first, end), limits[self.n])
         code.builder.insert(scf.YieldOp())
+
+    def _name(self, buffers: dict[PackOp, SSAValue], sums: Sequence[SSAValue]) -> None:
+        """Give the scratch buffers names, where somebody reads them."""
 
     def _scratch(self, element: object, count: int) -> SSAValue:
         """A buffer for the time that the function runs."""
@@ -262,94 +276,9 @@ class PackedBlock:
             values.update(zip(self.outer.res, loaded, strict=True))
             code.clone(rest, values)
 
-    # ------------------------------------------------------------------ the register tiles
 
-    def _multiply(
-        self,
-        buffers: dict[PackOp, SSAValue],
-        sums: Sequence[SSAValue],
-        tile: tuple[SSAValue, SSAValue],
-        length: SSAValue,
-    ) -> None:
-        """A register tile of sums over one chunk."""
-        code = self.code
-        places = self._places(*tile)
-        if self.single:
-            zero = code.broadcast(emit_constant(code.builder, 0, self.element), self.lanes)
-            start = [zero] * (len(sums) * len(places))
-        else:
-            start = [
-                code.load_vector(buffer, place, self.lanes) for buffer in sums for place in places
-            ]
-        body, loop = code.sweep(length, self.inner.induction_var.name_hint or "k", start)
-        outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
-        next_sums = self._step(buffers, tile, body.args[0], body.args[1:])
-        code.builder.insert(scf.YieldOp(*next_sums))
-        code.builder = outer
-        for number, value in enumerate(loop.results):
-            buffer, place = sums[number // len(places)], places[number % len(places)]
-            code.store_vector(value, buffer, place)
-
-    def _places(
-        self, tile_m: SSAValue, tile_n: SSAValue
-    ) -> list[tuple[AffineExpr, list[SSAValue]]]:
-        """Where the vectors of a register tile lie among the sums."""
-        above = ZERO if self.single else D0 * (self.tile_m * self.size_n)
-        first = above + D1 * self.tile_n
-        return [
-            (first + (row * self.size_n + column), [tile_m, tile_n])
-            for row in range(self.tile_m)
-            for column in range(0, self.tile_n, self.lanes)
-        ]
-
-    def _step(
-        self,
-        buffers: dict[PackOp, SSAValue],
-        tile: tuple[SSAValue, SSAValue],
-        position: SSAValue,
-        sums: Sequence[SSAValue],
-    ) -> list[SSAValue]:
-        """The sums after one more position of K."""
-        code, lanes = self.code, self.lanes
-        vectors: dict[PackOp, list[SSAValue]] = {}
-        for pack in {term.columns: None for term in self.terms}:
-            first = D0 * (self.tile_n * pack.shape[1]) + D1 * self.tile_n
-            vectors[pack] = [
-                code.load_vector(buffers[pack], (first + column, [tile[1], position]), lanes)
-                for column in range(0, self.tile_n, lanes)
-            ]
-        made: dict[int, SSAValue] = {}
-        width = self.tile_n // lanes
-        for row in range(self.tile_m):
-            spread: dict[PackOp, SSAValue] = {}
-            for pack in {term.rows: None for term in self.terms}:
-                place = _row_place(pack, row, self.tile_m)
-                element = code.load(buffers[pack], (place, [tile[0], position]))
-                spread[pack] = code.broadcast(element, lanes)
-            for number, term in enumerate(self.terms):
-                for column in range(width):
-                    at = (number * self.tile_m + row) * width + column
-                    made[at] = self._add(spread[term.rows], vectors[term.columns][column], sums[at])
-        return [made[at] for at in range(len(sums))]
-
-    def _add(self, row: SSAValue, column: SSAValue, so_far: SSAValue) -> SSAValue:
-        if is_integer(self.element):
-            return self.code.insert(
-                arith.AddiOp(so_far, self.code.insert(arith.MuliOp(row, column)))
-            )
-        return self.code.insert(vector.FMAOp(row, column, so_far))
-
-
-def _row_place(pack: PackOp, row: int, tile: int) -> AffineExpr:
-    """Where an element of a row of a tile lies: a function of the tile and the position."""
-    if pack.panel_rows is None:
-        return D0 * (tile * pack.row_stride) + (row * pack.row_stride) + D1
-    if pack.panel_rows != tile:
-        raise DeploError(f"panels of {pack.panel_rows} rows do not fit register tiles of {tile}")
-    return D0 * (tile * pack.shape[1]) + D1 * tile + row
-
-
-def _elements(pack: PackOp) -> int:
+def elements_of(pack: PackOp) -> int:
+    """Elements of the buffer that a pack fills."""
     rows, length = pack.shape
     return rows * (pack.row_stride if pack.panel_rows is None else length)
 

@@ -54,6 +54,7 @@ from ...dialects.loop import (
     TestOp,
     YieldOp,
 )
+from ...dialects.scalars import is_weighted
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, StageOp
@@ -124,6 +125,8 @@ def obstacle(launch: LaunchOp, target: Target) -> str | None:
         return "its threads already work together"
     if not any(sweep.res for sweep in sweeps_of(launch)):
         return "no reduce loop in the body"
+    if any(is_weighted([c.data for c in sweep.combiners]) for sweep in sweeps_of(launch)):
+        return "it folds weighted means, which one thread joins"
     if any(isinstance(inner, StoreOp) for op in between(launch) for inner in op.walk()):
         return "it stores under a condition between the sweeps"
     if is_contraction(launch):

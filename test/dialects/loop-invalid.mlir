@@ -258,7 +258,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     loop.for %i = 0 to 4 {
       %v = loop.load %x[%i] : memref<4xf32>
       // expected-error@+1 {{Expected `add`, `mul`}}
-      %s = loop.for %k = 0 to 4 reduce(mean) -> f32 {
+      %s = loop.for %k = 0 to 4 reduce(median) -> f32 {
         loop.yield %v : f32
       }
       loop.store %v, %y[%i] : memref<4xf32>
@@ -458,4 +458,55 @@ func.func @main(%w: tensor<2x64x48xf32>) -> tensor<1xf32> {
     loop.store %v, %y[0] : memref<1xf32>
   }
   func.return %y : tensor<1xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
+    loop.for %i = 0 to 4 {
+      %v = loop.load %x[%i] : memref<4xf32>
+      // expected-error@+1 {{what is weighted is folded by max, weight and any number of means}}
+      %r0, %r1 = loop.for %k = 0 to 4 reduce(max, mean) -> f32, f32 {
+        loop.yield %v, %v : f32, f32
+      }
+      loop.store %v, %y[%i] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
+    loop.for %i = 0 to 4 {
+      %v = loop.load %x[%i] : memref<4xf32>
+      // expected-error@+1 {{what is weighted is folded by max, weight and any number of means}}
+      %r0, %r1, %r2 = loop.for %k = 0 to 4 reduce(max, weight, add) -> f32, f32, f32 {
+        loop.yield %v, %v, %v : f32, f32, f32
+      }
+      loop.store %v, %y[%i] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %y = loop.kernel @k(%x) : (tensor<4xi32>) -> tensor<4xi32> {
+  ^bb0(%x: memref<4xi32>, %y: memref<4xi32>):
+    loop.for %i = 0 to 4 {
+      %v = loop.load %x[%i] : memref<4xi32>
+      // expected-error@+1 {{exponents, weights and means are all f32 or all f64}}
+      %r0, %r1 = loop.for %k = 0 to 4 reduce(max, weight) -> i32, i32 {
+        loop.yield %v, %v : i32, i32
+      }
+      loop.store %v, %y[%i] : memref<4xi32>
+    }
+  }
+  func.return %y : tensor<4xi32>
 }

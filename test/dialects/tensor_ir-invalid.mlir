@@ -438,3 +438,11 @@ func.func @main(%x: tensor<4x3xf32>) {
   %0, %1 = tensor_ir.sort %x along 0 : tensor<4x3xf32> -> (tensor<2x3xf32>, tensor<2x3xi32>)
   func.return
 }
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{weight does not fold by itself; it needs a max beside it}}
+  %0 = tensor_ir.reduce weight(%x) over [0] : tensor<4xf32> -> tensor<1xf32>
+  func.return
+}

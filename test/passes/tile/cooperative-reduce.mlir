@@ -266,3 +266,22 @@ func.func @main(%x: tensor<6x7xf32>) -> tensor<3xf32> {
   }
   func.return %y : tensor<3xf32>
 }
+
+// -----
+
+// REMARK: cooperative-reduce: weighted: declined: it folds weighted means, which one thread joins
+func.func @main(%x: tensor<8x64xf32>, %v: tensor<8x64xf32>) -> tensor<8xf32> {
+  %y = loop.kernel @weighted(%x, %v) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8xf32> {
+  ^bb0(%x: memref<8x64xf32>, %v: memref<8x64xf32>, %y: memref<8xf32>):
+    tile.launch (%i = 8 : thread) {
+      %m, %l, %c = loop.for %j = 0 to 64 reduce(max, weight, mean) -> f32, f32, f32 {
+        %a = loop.load %x[%i, %j] : memref<8x64xf32>
+        %b = loop.load %v[%i, %j] : memref<8x64xf32>
+        %one = arith.constant 1.0 : f32
+        loop.yield %a, %one, %b : f32, f32, f32
+      }
+      loop.store %c, %y[%i] : memref<8xf32>
+    }
+  }
+  func.return %y : tensor<8xf32>
+}

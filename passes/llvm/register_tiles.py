@@ -1,0 +1,202 @@
+"""Register tiles: sums of products of packed rows and columns that stay in vector registers for a sweep.
+
+    %0, ..., %15 = scf.for %k = %c0 to %length iter_args(...) -> (vector<16xf32>, ...) {
+      %w0, %w1 = vector.load %ws[...]                              // a row of a panel of 32 columns
+      %x0 = vector.broadcast (loop.load %xs[...])                  // an element of each of 8 rows
+      vector.fma %x0, %w0, %s0   ...
+    }
+    vector.store %0, %sums[...]
+
+`PlainTile` does the same in plain loops, where no vector registers are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, scf, vector
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ...dialects.affine import ZERO
+from ...dialects.scalars import is_integer
+from ...dialects.tile_pack import PackOp
+from ...errors import DeploError
+from ..loop.scalar_code import emit_constant
+from .loop_code import LoopCode, Place
+
+D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packed operand: a flat buffer, and how its elements lie there.
+
+    Without `panel`, rows lie `stride` elements apart; with it, panels of so many rows of `stride` positions.
+    """
+
+    buffer: SSAValue
+    stride: int
+    panel: int | None = None
+
+    @staticmethod
+    def of(pack: PackOp, buffer: SSAValue) -> Packed:
+        """What a pack has filled."""
+        panel = pack.panel_rows
+        return Packed(buffer, pack.row_stride if panel is None else pack.shape[1], panel)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One sum of products."""
+
+    rows: Packed
+    columns: Packed
+    sums: SSAValue
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """Tiles of `height` rows by `width` columns of sums, whose rows lie `stride` elements apart.
+
+    If they are `fresh`, sums begin as 0 and only those of one row of tiles are kept. With `strip`, only the
+    factors of one row of tiles are there.
+    """
+
+    code: LoopCode
+    terms: Sequence[Term]
+    element: Attribute
+    lanes: int
+    height: int
+    width: int
+    stride: int
+    fresh: bool
+    hint: str = "k"
+    strip: bool = False
+
+    def multiply(self, tile: tuple[SSAValue, SSAValue], length: SSAValue) -> None:
+        """Add the products of `length` positions to the sums of a tile: which one by rows, by columns."""
+        code = self.code
+        places = self._places(*tile)
+        if self.fresh:
+            zero = code.broadcast(emit_constant(code.builder, 0, self.element), self.lanes)
+            start = [zero] * (len(self.terms) * len(places))
+        else:
+            start = [
+                code.load_vector(term.sums, place, self.lanes)
+                for term in self.terms
+                for place in places
+            ]
+        body, loop = code.sweep(length, self.hint, start)
+        outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
+        next_sums = self._step(tile, body.args[0], body.args[1:])
+        code.builder.insert(scf.YieldOp(*next_sums))
+        code.builder = outer
+        for number, value in enumerate(loop.results):
+            term, place = self.terms[number // len(places)], places[number % len(places)]
+            code.store_vector(value, term.sums, place)
+
+    def _places(self, tile_m: SSAValue, tile_n: SSAValue) -> list[Place]:
+        """Where the vectors of a tile lie among the sums."""
+        above = ZERO if self.fresh else D0 * (self.height * self.stride)
+        first = above + D1 * self.width
+        return [
+            (first + (row * self.stride + column), [tile_m, tile_n])
+            for row in range(self.height)
+            for column in range(0, self.width, self.lanes)
+        ]
+
+    def _step(
+        self, tile: tuple[SSAValue, SSAValue], position: SSAValue, sums: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """The sums after one more position."""
+        code, lanes = self.code, self.lanes
+        vectors: dict[Packed, list[SSAValue]] = {}
+        for columns in {term.columns: None for term in self.terms}:
+            first = D0 * (self.width * columns.stride) + D1 * self.width
+            vectors[columns] = [
+                code.load_vector(columns.buffer, (first + column, [tile[1], position]), lanes)
+                for column in range(0, self.width, lanes)
+            ]
+        made: dict[int, SSAValue] = {}
+        width = self.width // lanes
+        for row in range(self.height):
+            spread: dict[Packed, SSAValue] = {}
+            for rows in {term.rows: None for term in self.terms}:
+                place = self._row_place(rows, row)
+                element = code.load(rows.buffer, (place, [tile[0], position]))
+                spread[rows] = code.broadcast(element, lanes)
+            for number, term in enumerate(self.terms):
+                for column in range(width):
+                    at = (number * self.height + row) * width + column
+                    made[at] = self._add(spread[term.rows], vectors[term.columns][column], sums[at])
+        return [made[at] for at in range(len(sums))]
+
+    def _row_place(self, rows: Packed, row: int) -> AffineExpr:
+        """Where an element of a row of a tile lies: a function of the tile and the position."""
+        first = ZERO if self.strip else D0 * (self.height * rows.stride)
+        if rows.panel is None:
+            return first + (row * rows.stride) + D1
+        self._check(rows)
+        return first + D1 * self.height + row
+
+    def _check(self, rows: Packed) -> None:
+        if rows.panel != self.height:
+            raise DeploError(
+                f"panels of {rows.panel} rows do not fit register tiles of {self.height}"
+            )
+
+    def _add(self, row: SSAValue, column: SSAValue, so_far: SSAValue) -> SSAValue:
+        if is_integer(self.element):
+            return self.code.insert(
+                arith.AddiOp(so_far, self.code.insert(arith.MuliOp(row, column)))
+            )
+        return self.code.insert(vector.FMAOp(row, column, so_far))
+
+
+class PlainTile(RegisterTile):
+    """The same sums in plain loops; who compiles the loops finds the vectors."""
+
+    def multiply(self, tile: tuple[SSAValue, SSAValue], length: SSAValue) -> None:
+        """Add the products of `length` positions to the sums of a tile."""
+        code = self.code
+        rows, columns = code.constants.get(self.height), code.constants.get(self.width)
+        if self.fresh:
+            zero = emit_constant(code.builder, 0, self.element)
+            with code.loop(rows, "row") as row, code.loop(columns, "column") as column:
+                for term in self.terms:
+                    code.store(zero, term.sums, self._sum_place(tile, row, column))
+        with (
+            code.loop(length, self.hint) as k,
+            code.loop(rows, "row") as row,
+            code.loop(columns, "column") as column,
+        ):
+            for term in self.terms:
+                left = code.load(term.rows.buffer, self._row_element(term.rows, tile[0], row, k))
+                inside = D0 * (self.width * term.columns.stride) + D2 * self.width + D1
+                right = code.load(term.columns.buffer, (inside, [tile[1], column, k]))
+                place = self._sum_place(tile, row, column)
+                so_far = code.load(term.sums, place)
+                code.store(self._fold(so_far, left, right), term.sums, place)
+
+    def _sum_place(self, tile: tuple[SSAValue, SSAValue], row: SSAValue, column: SSAValue) -> Place:
+        inside = D2 * self.stride + D1 * self.width + D3
+        above = D0 * (self.height * self.stride)
+        return inside if self.fresh else above + inside, [*tile, row, column]
+
+    def _row_element(self, rows: Packed, tile: SSAValue, row: SSAValue, k: SSAValue) -> Place:
+        height = self.height
+        if rows.panel is None:
+            above = ZERO if self.strip else D0 * height
+            return (above + D1) * rows.stride + D2, [tile, row, k]
+        self._check(rows)
+        return D0 * (height * rows.stride) + D2 * height + D1, [tile, row, k]
+
+    def _fold(self, so_far: SSAValue, left: SSAValue, right: SSAValue) -> SSAValue:
+        code = self.code
+        if is_integer(self.element):
+            return code.insert(arith.AddiOp(so_far, code.insert(arith.MuliOp(left, right))))
+        return code.insert(arith.AddfOp(so_far, code.insert(arith.MulfOp(left, right))))

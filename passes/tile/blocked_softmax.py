@@ -1,0 +1,295 @@
+"""The kernel of a softmax between two contractions, in blocks of rows and parts of scores.
+
+Written by `online-softmax`, which shows it; lowered by `passes/llvm/softmax_blocks.py`. Past the end of the
+rows, of the scores and of the result's columns packed factors are 0; past the end of the scores exponents are
+minus infinity, which contributes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, UnitAttr, i64
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...analysis.softmax import Softmax
+from ...analysis.terms import Term
+from ...analysis.vectors import lies_along
+from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
+from ...dialects.scalars import Combiner
+from ...dialects.schedule import ScheduleAttr
+from ...dialects.syntax import scalar_attr
+from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
+from ..lower_loops import CHUNK
+from .blockify_launch import parts_of
+from .emit_terms import TermWriter
+from .pack_operands import PAD
+
+INDEX = IndexType()
+WEIGHTED = (Combiner.MAX, Combiner.WEIGHT, Combiner.MEAN)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A dim that comes in parts: the counters that say which part and where in it, and its end."""
+
+    dim: int
+    part: SSAValue | None
+    size: int
+    extent: int
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether the last part ends past the end."""
+        return self.extent % self.size != 0
+
+    def at(self, inside: SSAValue) -> tuple[AffineExpr, list[SSAValue]]:
+        """The position, over two counters at most."""
+        if self.part is None:
+            return AffineExpr.dimension(0), [inside]
+        return AffineExpr.dimension(0) * self.size + AffineExpr.dimension(1), [self.part, inside]
+
+
+def build_kernel(found: Softmax, schedule: ScheduleAttr) -> None:
+    """Put the kernel in front of the one that it replaces; `schedule` has sizes and vectors, and room
+    for what m and n are."""
+    _Builder(found, schedule).build()
+
+
+@dataclass
+class _Builder:
+    found: Softmax
+    schedule: ScheduleAttr
+    arrays: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
+
+    def size(self, choice: str) -> int:
+        """The number of a choice that the schedule has."""
+        value = self.schedule.get(choice)
+        assert value is not None
+        return value
+
+    def build(self) -> None:
+        """Build the kernel and put it in the old one's place."""
+        found = self.found
+        old = found.kernel
+        inputs = self._inputs()
+        kernel = KernelOp(old.sym_name.data, inputs, old.outputs.types)
+        kernel.attributes |= old.attributes
+        kernel.location = old.location
+        body = kernel.body.block
+        for value, argument in zip(inputs, body.args, strict=False):
+            self.arrays[value] = argument
+            argument.name_hint = value.name_hint
+        self.outputs: dict[SSAValue, SSAValue] = dict(
+            zip(old.output_args, kernel.output_args, strict=True)
+        )
+        for theirs, mine in self.outputs.items():
+            mine.name_hint = theirs.name_hint
+        body.add_op(self._launch())
+        assert old.parent is not None
+        old.parent.insert_op_before(kernel, old)
+        for theirs, mine in zip(old.outputs, kernel.outputs, strict=True):
+            mine.name_hint = theirs.name_hint
+            theirs.replace_all_uses_with(mine)
+
+    def _inputs(self) -> list[SSAValue]:
+        found = self.found
+        terms = (found.exponent, found.value, *(store.value for store in found.stores))
+        loaded = [t.key for term in terms for t in term.walk() if t.name == "load"]
+        return list(dict.fromkeys(key for key in loaded if isinstance(key, SSAValue)))
+
+    def _launch(self) -> LaunchOp:
+        found, product = self.found, self.found.product
+        old = list(found.launch.body.block.args)
+        size_m, size_n = self.size("block_m"), self.size("block_n")
+        body = Block()
+        axes: list[AxisAttr] = []
+        self.dims: dict[int, AffineExpr] = {}
+        self.counters: list[SSAValue] = []
+        blocks: dict[int, SSAValue] = {}
+        for axis, extent in enumerate(found.extents):
+            if axis == product.n:
+                continue
+            blocks[axis] = body.insert_arg(INDEX, len(body.args))
+            hint = old[axis].name_hint or "i"
+            blocks[axis].name_hint = f"{hint}_block" if axis == product.m else hint
+            parts = parts_of(extent, size_m) if axis == product.m else extent
+            axes.append(AxisAttr(parts, Level.BLOCK))
+            if axis != product.m:
+                self.dims[axis] = AffineExpr.dimension(len(self.counters))
+                self.counters.append(blocks[axis])
+        points: dict[int, SSAValue] = {}
+        for axis in sorted((product.m, product.n)):
+            points[axis] = body.insert_arg(INDEX, len(body.args))
+            points[axis].name_hint = old[axis].name_hint
+            axes.append(AxisAttr(size_m if axis == product.m else size_n, Level.THREAD))
+        self.row = _Line(product.m, blocks[product.m], size_m, found.rows)
+        self.column = _Line(product.n, None, size_n, found.width)
+        self.row_point, self.column_point = points[product.m], points[product.n]
+        position = {axis: len(blocks) + i for i, axis in enumerate(points)}
+        schedule = self.schedule.with_choices(m=position[product.m], n=position[product.n])
+        launch = LaunchOp(axes, Region(body), schedule)
+        launch.location = found.launch.location
+        self._fill(body)
+        return launch
+
+    def _writer(self, block: Block, *lines: tuple[_Line, SSAValue]) -> TermWriter:
+        """Writes terms at points of lines, given by their counters."""
+        counters, dims = list(self.counters), dict(self.dims)
+        for line, inside in lines:
+            expr, operands = line.at(inside)
+            first = len(counters)
+            space = [AffineExpr.dimension(first + i) for i in range(len(operands))]
+            dims[line.dim] = expr.replace_dims_and_symbols(space, [])
+            counters += operands
+        return TermWriter(block, counters, dims, self.arrays)
+
+    def _inside(self, writer: TermWriter, *lines: _Line) -> SSAValue | None:
+        """Whether a point is not past the end of lines; None if no point is."""
+        ends = [
+            AffineExpr.dimension(line.dim) * -1 + (line.extent - 1)
+            for line in lines
+            if line.is_ragged
+        ]
+        if not ends:
+            return None
+        test = TestOp(writer.exprs(ends), writer.counters)
+        writer.block.add_op(test)
+        return test.result
+
+    # ------------------------------------------------------------------ the body
+
+    def _fill(self, body: Block) -> None:
+        found = self.found
+        inner = _Line(found.score.bound or 0, None, found.depth, found.depth)
+        left = self._pack(body, found.left, self.row, inner, "row")
+        outer = self._loop(body, parts_of(found.columns, self.size("block_k")), "_block")
+        scores = _Line(found.sweep, outer.induction_var, self.size("block_k"), found.columns)
+        parts = outer.body.block
+        right = self._pack(parts, found.right, scores, inner, "column")
+        value = self._pack(parts, found.value, self.column, scores, "value")
+        chunk = self._loop(parts, scores.size, "")
+        chunk.attributes[CHUNK] = UnitAttr()
+        self._contribute(chunk, scores, left, right, value)
+        parts.add_op(YieldOp(*chunk.res))
+        self._finish(body, outer)
+
+    def _loop(self, block: Block, extent: object, suffix: str) -> ForOp:
+        assert isinstance(extent, int)
+        types = [self.found.exponent.type] * len(WEIGHTED)
+        region = Region(Block(arg_types=[INDEX]))
+        loop = ForOp(extent, region, combiners=WEIGHTED, result_types=types)
+        last = loop.body.block.last_op
+        if last is not None:
+            last.detach()
+        hint = self.found.product.sweeps[0].induction_var.name_hint or "k"
+        loop.induction_var.name_hint = hint + suffix
+        loop.location = self.found.product.sweeps[0].location
+        for result, name in zip(loop.res, ("max", "weight", "mean"), strict=True):
+            result.name_hint = name
+        block.add_op(loop)
+        return loop
+
+    def _pack(self, block: Block, term: Term, rows: _Line, positions: _Line, name: str) -> PackOp:
+        """A factor over its rows and positions, 0 past their ends."""
+        body = Block(arg_types=[INDEX, INDEX])
+        row, position = body.args
+        row.name_hint, position.name_hint = "r", "p"
+        writer = self._writer(body, (rows, row), (positions, position))
+        inside = self._inside(writer, rows, positions)
+        value = writer.write(term) if inside is None else self._or(writer, inside, term, 0.0)
+        body.add_op(PackYieldOp(value))
+        shape = [rows.size, positions.size]
+        pack = PackOp(MemRefType(term.type, shape, memory_space=SHARED), Region(body))
+        if name != "row":
+            pack.panels = IntegerAttr(self.size("thread_n"), i64)
+        elif lies_along(body, position):
+            pack.pad = IntegerAttr(PAD, i64)
+        else:
+            pack.panels = IntegerAttr(self.size("thread_m"), i64)
+        pack.location = self.found.launch.location
+        pack.packed.name_hint = f"{name}_packed"
+        block.add_op(pack)
+        return pack
+
+    def _or(
+        self, writer: TermWriter, condition: SSAValue, term: Term, otherwise: float
+    ) -> SSAValue:
+        """A term where a condition holds, else a number."""
+        yes, no = Block(), Block()
+        yes.add_op(scf.YieldOp(writer.within(yes).write(term)))
+        constant = arith.ConstantOp(scalar_attr(otherwise, term.type))
+        no.add_ops([constant, scf.YieldOp(constant.result)])
+        op = scf.IfOp(condition, [term.type], Region(yes), Region(no))
+        writer.block.add_op(op)
+        return op.output[0]
+
+    def _contribute(
+        self, chunk: ForOp, scores: _Line, left: PackOp, right: PackOp, value: PackOp
+    ) -> None:
+        """One score, and what it contributes."""
+        found, body = self.found, chunk.body.block
+        score = self._score(chunk, left, right)
+        body.add_op(score)
+        writer = self._writer(body, (self.row, self.row_point), (scores, chunk.induction_var))
+        writer.known[found.score] = score.res[0]
+        inside = self._inside(writer, self.row, scores)
+        if inside is None:
+            exponent = writer.write(found.exponent)
+        else:
+            exponent = self._or(writer, inside, found.exponent, -math.inf)
+        one = arith.ConstantOp(scalar_attr(1.0, found.exponent.type))
+        space = [AffineExpr.dimension(0), AffineExpr.dimension(1)]
+        load = LoadOp(value.packed, space, [self.column_point, chunk.induction_var])
+        body.add_ops([one, load, YieldOp(exponent, one.result, load.result)])
+
+    def _score(self, chunk: ForOp, left: PackOp, right: PackOp) -> ForOp:
+        body = Block(arg_types=[INDEX])
+        space = [AffineExpr.dimension(0), AffineExpr.dimension(1)]
+        loads = [
+            LoadOp(pack.packed, space, [line, body.args[0]])
+            for pack, line in ((left, self.row_point), (right, chunk.induction_var))
+        ]
+        product = arith.MulfOp(loads[0].result, loads[1].result)
+        body.add_ops([*loads, product, YieldOp(product.result)])
+        fold = self.found.score
+        add = [Combiner.ADD]
+        loop = ForOp(self.found.depth, Region(body), combiners=add, result_types=[fold.type])
+        if isinstance(fold.op, ForOp):
+            body.args[0].name_hint = fold.op.induction_var.name_hint
+        loop.res[0].name_hint = "score"
+        return loop
+
+    def _finish(self, body: Block, outer: ForOp) -> None:
+        """Store what follows from the folded row."""
+        found = self.found
+        lines = [(self.row, self.row_point), (self.column, self.column_point)]
+        writer = self._writer(body, *lines)
+        inside = self._inside(writer, self.row, self.column)
+        then = Block() if inside is not None else body
+        for number, result in enumerate(outer.res):
+            writer.known[Term("result", number, (), result.type)] = result
+        writer = writer.within(then)
+        if not found.guarded:
+            writer.known[found.mean] = self._mean(then, outer.res)
+        for store in found.stores:
+            value, place = writer.write(store.value), writer.exprs(store.exprs)
+            then.add_op(StoreOp(value, self.outputs[store.output], place, writer.counters))
+        if inside is not None:
+            then.add_op(scf.YieldOp())
+            body.add_op(scf.IfOp(inside, [], Region(then)))
+
+    def _mean(self, block: Block, results: Sequence[SSAValue]) -> SSAValue:
+        """The mean, but NaN in a row of minus infinities: there exp(x - max x) is."""
+        largest, _, mean = results
+        low = arith.ConstantOp(scalar_attr(-math.inf, largest.type))
+        nan = arith.ConstantOp(scalar_attr(math.nan, largest.type))
+        nothing = arith.CmpfOp(largest, low.result, "oeq")
+        chosen = arith.SelectOp(nothing.result, nan.result, mean)
+        block.add_ops([low, nan, nothing, chosen])
+        return chosen.result

@@ -1,0 +1,126 @@
+"""`online-softmax`: scores that only a softmax between two contractions needs stay in the cache.
+
+    %s = loop.kernel ... { %q[%i, %d] * %k[%j, %d], summed over %d }
+    %m = loop.kernel ... { the largest %x = f(%s[%i, %j]) of each row %i }
+    %p = loop.kernel ... { exp(%x - %m) / (its sum over %j) }
+    %y = loop.kernel ... { %p[%i, %j] * %v[%j, %d], summed over %j }
+becomes
+    %y = loop.kernel ... {
+      tile.launch (%i_block = 16 : block, %i = 256 : thread, %d = 64 : thread) {
+        %q_packed = tile.pack ...
+        %m, %l, %mean = loop.for %j_block = 0 to 8 reduce(max, weight, mean) -> f32, f32, f32 {
+          %k_packed = tile.pack ...      %v_packed = tile.pack ...
+          %0, %1, %2 = loop.for %j = 0 to 512 reduce(max, weight, mean) -> f32, f32, f32 {
+            %s = loop.for ... reduce(add) ...           // one score
+            loop.yield f(%s), 1, %v : f32, f32, f32
+          } {chunk}
+          loop.yield %0, %1, %2
+        }
+        loop.store %mean, %y[...]
+
+It is found by algebra, not by the shape of the code: the factor that a contraction multiplies by, read as a
+term over inputs through the kernels that compute it, is exp(x_j - max x) / sum exp(x_j - max x) over all j
+that the contraction sums over. Then its result is a mean of v_j with the weights exp(x_j): a reduction with
+an associative combiner. x is anything that is computed from one score: scaled, masked, biased.
+
+Short rows, whose scores fit the cache, stay as they are, and so do GPUs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...analysis.cost import hints_of
+from ...analysis.cpu_softmax import SoftmaxProblem, choose_softmax_tiling
+from ...analysis.softmax import Softmax, find_softmax
+from ...analysis.targets import get_target
+from ...dialects.loop import KernelOp
+from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import ScheduleAttr
+from ...dialects.tile import LaunchOp
+from ..decisions import record
+from ..llvm.host_cpu import find_cpu
+from .blocked_softmax import build_kernel
+
+MIN_ROWS = 16
+"""Rows that must share a packed column, else packing costs more than it saves."""
+
+CACHES = 1
+"""Of the second-level caches of all cores, what scores may fill that go to memory."""
+
+MAX_WIDTH = 512
+"""Columns of the result, at most: a block has all of them, as scores are computed once."""
+
+MIN_COLUMNS = 128
+"""Scores of a row, at least: of fewer, the products with them cost as much as writing them."""
+
+
+@dataclass(frozen=True)
+class OnlineSoftmaxPass(ModulePass):
+    """Needs kernels that are one `tile.launch` each; merges those of a softmax between contractions."""
+
+    name = "online-softmax"
+
+    target: str = "cpu"
+    vectors: str = "host"
+    min_bytes: int | None = None
+    """Bytes of scores from which on they are not written to memory; by default what the L2 caches hold."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = get_target(self.target).is_gpu
+        with hints_of(op):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                if kernel.parent is None:
+                    continue
+                name = kernel.sym_name.data
+                reason = "the target is a GPU" if gpu else self._apply(kernel)
+                if isinstance(reason, tuple):
+                    record(self.name, name, True, reason[0], kernel, reason[1])
+                else:
+                    record(self.name, name, False, reason, kernel)
+
+    def _apply(self, kernel: KernelOp) -> str | tuple[str, tuple[str, ...]]:
+        """Merge what a kernel multiplies by into it; gives why not, or what was done with which kernels."""
+        launch = kernel.body.block.first_op
+        if not isinstance(launch, LaunchOp) or launch.next_op is not None:
+            return "it is not one launch"
+        found = find_softmax(kernel, launch)
+        if isinstance(found, str):
+            return found
+        problem = problem_of(found)
+        cpu = find_cpu(self.vectors)
+        limit = CACHES * cpu.cores * cpu.l2_bytes if self.min_bytes is None else self.min_bytes
+        if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
+            return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
+        if problem.width > MAX_WIDTH:
+            return f"{problem.width} columns of the result are too many for a block"
+        if problem.score_bytes < limit:
+            return f"{problem.score_bytes} bytes of scores fit the caches"
+        tiling = choose_softmax_tiling(problem, cpu)
+        schedule = ScheduleAttr(m=0, n=0, **tiling.choices, vectors=cpu.name)
+        build_kernel(found, schedule)
+        others = tuple(each.sym_name.data for each in found.producers)
+        for each in (kernel, *reversed(found.producers)):
+            each.detach()
+            each.erase()
+        parts = -(-problem.columns // tiling.block_k)
+        return (
+            f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row",
+            others,
+        )
+
+
+def problem_of(found: Softmax) -> SoftmaxProblem:
+    """What the model needs to know."""
+    return SoftmaxProblem(
+        batch=found.batch,
+        rows=found.rows,
+        columns=found.columns,
+        depth=found.depth,
+        width=found.width,
+        element_bytes=storage_bytes(found.exponent.type),
+    )

@@ -1,0 +1,121 @@
+// RUN: deplo-opt %s -p lower-tile-to-scf | FileCheck %s
+// RUN: deplo-opt %s -p 'lower-tile-to-scf{vectors=false}' | FileCheck %s --check-prefix=PLAIN
+// RUN: deplo-opt %s -p 'lower-tile-to-scf{vectors=false},canonicalize,cse,convert-to-mlir' >/dev/null
+
+// The columns that some row of the block does not mask end behind the diagonal; those behind count as 0 times
+// their values, once for all rows.
+// CHECK-LABEL: func.func @attention
+// CHECK:         %scores = memref.alloc() {alignment = 64 : i64} : memref<3200xf32>
+// CHECK:         %[[WHOLE:.*]] = arith.minsi %c304, %c300
+// CHECK-NEXT:    %[[LAST:.*]] = loop.index[%c20 - 1]
+// CHECK-NEXT:    %[[DIAGONAL:.*]] = loop.index[%j_block * 20 + %[[LAST]] - %c0 + 1]
+// CHECK-NEXT:    %[[LESS:.*]] = arith.minsi %[[WHOLE]], %[[DIAGONAL]]
+// CHECK-NEXT:    %[[END:.*]] = arith.maxsi %[[LESS]], %c0
+// CHECK:         scf.for %left_out = %[[END]] to %[[WHOLE]]
+// CHECK:           loop.load %v[%i, %left_out, %c_1]
+// CHECK:           arith.mulf
+// CHECK:           loop.store {{.*}}, %means[%c_1]
+// The rows are packed once, columns and values part by part.
+// CHECK:         loop.store %q_1, %row_packed
+// CHECK:         %[[PARTS:.*]] = loop.index[(%[[END]] + 303) floordiv 304]
+// CHECK:         scf.for %l_block = %c0 to %[[PARTS]]
+// CHECK:           %[[LEFT:.*]] = loop.index[%[[END]] - %l_block * 304]
+// CHECK-NEXT:      %[[LENGTH:.*]] = arith.minsi %[[LEFT]], %c304
+// CHECK:           vector.store {{.*}}, %column_packed
+// CHECK:           loop.store {{.*}}, %value_packed
+// Scores of ten rows; that no column is past the end need not be asked.
+// CHECK:           scf.for %tile_m
+// CHECK:             scf.for %tile_n
+// CHECK:               vector.fma
+// CHECK:               vector.store {{.*}}, %scores
+// CHECK:             scf.for %j =
+// CHECK:               %[[BEFORE:.*]] = loop.load %maxima[%j]
+// CHECK:               %[[WORTH:.*]] = loop.load %weights[%j]
+// CHECK:               %[[MAX:.*]] = scf.for %l_1 = %c0 to %[[LENGTH]] step %c1 iter_args(%[[SO_FAR:.*]] = %[[BEFORE]])
+// CHECK-NEXT:            loop.load %scores
+// CHECK-NEXT:            loop.test[%j_block * 20 + %j - %l_1 >= 0]
+// CHECK-NOT:             loop.test
+// CHECK:                 arith.maximumf %[[SO_FAR]], %x
+// CHECK:               %[[ADDED:.*]] = scf.for
+// CHECK:                 math.exp
+// CHECK:               %[[KEPT:.*]] = arith.mulf %[[WORTH]]
+// CHECK-NEXT:          %[[TOTAL:.*]] = arith.addf %[[KEPT]], %[[ADDED]]
+// CHECK:               loop.store %[[MAX]], %maxima[%j]
+// CHECK-NEXT:          loop.store %[[TOTAL]], %weights[%j]
+// CHECK:               loop.store {{.*}}, %means
+// And their products with the values.
+// CHECK:             scf.for %tile_n
+// CHECK:               vector.load %means
+// CHECK:               vector.fma
+// CHECK:               vector.store {{.*}}, %means
+// CHECK:         loop.store %mean, %y
+// PLAIN-LABEL: func.func @attention
+// PLAIN-NOT:     vector.
+// PLAIN:         scf.for %left_out
+// PLAIN:         loop.store {{.*}}, %scores
+// PLAIN:         loop.store {{.*}}, %means
+func.func @main(%q: tensor<2x40x8xf32>, %k: tensor<2x300x8xf32>, %v: tensor<2x300x16xf32>) -> tensor<2x40x16xf32> {
+  %y = loop.kernel @attention(%q, %k, %v) : (tensor<2x40x8xf32>, tensor<2x300x8xf32>, tensor<2x300x16xf32>) -> tensor<2x40x16xf32> {
+  ^bb0(%q: memref<2x40x8xf32>, %k: memref<2x300x8xf32>, %v: memref<2x300x16xf32>, %y: memref<2x40x16xf32>):
+    tile.launch (%i = 2 : block, %j_block = 2 : block, %j = 20 : thread, %k_1 = 16 : thread) schedule(#tile.schedule<m = 2, n = 3, block_m = 20, block_n = 16, block_k = 304, thread_m = 10, thread_n = 16, vectors = avx512>) {
+      %row_packed = tile.pack (%r = 20, %p = 8) pad 16 : memref<20x8xf32, "shared"> {
+        %q_1 = loop.load %q[%i, %j_block * 20 + %r, %p] : memref<2x40x8xf32>
+        tile.yield %q_1 : f32
+      }
+      %max, %weight, %mean = loop.for %l_block = 0 to 1 reduce(max, weight, mean) -> f32, f32, f32 {
+        %column_packed = tile.pack (%r_1 = 304, %p_1 = 8) panels 16 : memref<304x8xf32, "shared"> {
+          %0 = loop.test[%r_1 < 300]
+          %1 = scf.if %0 -> (f32) {
+            %k_2 = loop.load %k[%i, %r_1, %p_1] : memref<2x300x8xf32>
+            scf.yield %k_2 : f32
+          } else {
+            %2 = arith.constant 0.000000e+00 : f32
+            scf.yield %2 : f32
+          }
+          tile.yield %1 : f32
+        }
+        %value_packed = tile.pack (%r_2 = 16, %p_2 = 304) panels 16 : memref<16x304xf32, "shared"> {
+          %3 = loop.test[%p_2 < 300]
+          %4 = scf.if %3 -> (f32) {
+            %v_1 = loop.load %v[%i, %p_2, %r_2] : memref<2x300x16xf32>
+            scf.yield %v_1 : f32
+          } else {
+            %5 = arith.constant 0.000000e+00 : f32
+            scf.yield %5 : f32
+          }
+          tile.yield %4 : f32
+        }
+        %max_1, %weight_1, %mean_1 = loop.for %l = 0 to 304 reduce(max, weight, mean) -> f32, f32, f32 {
+          %score = loop.for %l_1 = 0 to 8 reduce(add) -> f32 {
+            %6 = loop.load %row_packed[%j, %l_1] : memref<20x8xf32, "shared">
+            %7 = loop.load %column_packed[%l, %l_1] : memref<304x8xf32, "shared">
+            %8 = arith.mulf %6, %7 : f32
+            loop.yield %8 : f32
+          }
+          %9 = loop.test[%l < 300]
+          %10 = scf.if %9 -> (f32) {
+            %11 = loop.test[%j_block * 20 + %j - %l >= 0]
+            %x = scf.if %11 -> (f32) {
+              %12 = arith.constant 0.353553385 : f32
+              %scaled = arith.mulf %score, %12 : f32
+              scf.yield %scaled : f32
+            } else {
+              %13 = arith.constant 0xff800000 : f32
+              scf.yield %13 : f32
+            }
+            scf.yield %x : f32
+          } else {
+            %14 = arith.constant 0xff800000 : f32
+            scf.yield %14 : f32
+          }
+          %15 = arith.constant 1.000000e+00 : f32
+          %16 = loop.load %value_packed[%k_1, %l] : memref<16x304xf32, "shared">
+          loop.yield %10, %15, %16 : f32, f32, f32
+        } attributes {chunk}
+        loop.yield %max_1, %weight_1, %mean_1 : f32, f32, f32
+      }
+      loop.store %mean, %y[%i, %j_block * 20 + %j, %k_1] : memref<2x40x16xf32>
+    }
+  }
+  func.return %y : tensor<2x40x16xf32>
+}

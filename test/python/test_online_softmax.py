@@ -1,0 +1,347 @@
+"""Softmax between two contractions, whose scores stay in the cache: what PyTorch computes in float64."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from c_programs import run_in_c
+from cpu_programs import cpu_program
+
+import deplo
+from deplo.analysis.plan import build_plan
+from deplo.passes import pipelines
+from deplo.passes.decisions import recording
+from deplo.passes.llvm.translate import llvm_sources
+from deplo.passes.tile import online_softmax
+from deplo.runtime.cpu import CpuProgram
+from deplo.runtime.plan import Plan
+from deplo.tools.reducer import make_context
+
+INF = float("inf")
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch) -> None:
+    """No scores are few enough to go to memory."""
+    monkeypatch.setattr(online_softmax, "CACHES", 0)
+
+
+def plain(q, k, v):
+    return torch.softmax(q @ k.mT * 0.3, -1) @ v
+
+
+def attention(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+def causal(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def masked(q, k, v, mask):
+    return torch.softmax((q @ k.mT).masked_fill(~mask, -INF), -1) @ v
+
+
+def biased(q, k, v, bias):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
+
+def grouped(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, enable_gqa=True, scale=0.5)
+
+
+def side_by_side(q, k, v):
+    """Heads between positions and features, as projections leave them."""
+    heads = (x.transpose(1, 2) for x in (q, k, v))
+    out = F.scaled_dot_product_attention(*heads, is_causal=True).transpose(1, 2)
+    return out.reshape(*out.shape[:2], -1)
+
+
+def capped(q, k, v):
+    return torch.softmax(torch.tanh(q @ k.mT / 5) * 5, -1) @ v * 2 + v[..., :1, :]
+
+
+def tensors(*shapes, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]
+
+
+def exact(program, args):
+    """The result in float64, of a mask that hides rows as a whole by its formula."""
+    args = [a.double() if a.is_floating_point() else a for a in args]
+    if program is causal:
+        q, k, v = args
+        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
+        return masked(q / q.shape[-1] ** 0.5, k, v, mask)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        return program(*args)
+
+
+def compiled(program, args):
+    """A program that is one kernel for its scores and what becomes of them."""
+    with recording() as decisions:
+        made = deplo.compile(program, tuple(args), target="cpu")
+    fired = [d for d in decisions if d.pass_name == "online-softmax" and d.fired]
+    assert len(fired) == 1, [str(d) for d in decisions if d.pass_name == "online-softmax"]
+    return made
+
+
+def check(result, wanted, tolerance=1e-5) -> None:
+    """NaN and infinities are where they should be, and all else is close."""
+    finite = wanted.isfinite()
+    assert torch.equal(result.isnan(), wanted.isnan())
+    assert torch.equal(result.isfinite(), finite)
+    assert torch.equal(result[wanted.isinf()].double(), wanted[wanted.isinf()])
+    apart = (result.double() - wanted)[finite].norm()
+    assert apart <= tolerance * wanted[finite].norm() + 1e-30
+
+
+SHAPES = (
+    (16, 128, 24, 6),
+    (17, 131, 40, 5),
+    (64, 512, 64, 64),
+    (65, 513, 64, 65),
+    (101, 1303, 37, 41),
+    (300, 300, 32, 130),
+    (700, 650, 24, 16),
+)
+"""Rows, columns, products of a score, columns of the result."""
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("program", [plain, attention, causal, capped])
+def test_results_are_those_of_float64(program, shape) -> None:
+    rows, columns, depth, width = shape
+    args = tensors((1, 3, rows, depth), (1, 3, columns, depth), (1, 3, columns, width))
+    made = compiled(program, args)
+    result = made(*args)
+    check(result, exact(program, args))
+    assert torch.equal(result, made(*args))
+
+
+def test_masks_groups_layouts_and_biases() -> None:
+    q, k, v = tensors((2, 8, 40, 16), (2, 2, 300, 16), (2, 2, 300, 24))
+    check(compiled(grouped, (q, k, v))(q, k, v), exact(grouped, (q, k, v)))
+    args = (*tensors((3, 40, 16), (3, 300, 16), (3, 300, 24)), torch.rand(40, 300) > 0.5)
+    check(compiled(masked, args)(*args), exact(masked, args))
+    args = tensors((1, 3, 40, 16), (1, 3, 300, 16), (1, 3, 300, 24), (40, 300))
+    check(compiled(biased, args)(*args), exact(biased, args))
+    args = tensors((1, 260, 8, 16), (1, 260, 8, 16), (1, 260, 8, 16))
+    check(compiled(side_by_side, args)(*args), exact(side_by_side, args))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [(torch.float16, 2e-3), (torch.bfloat16, 1.6e-2), (torch.float64, 1e-14)],
+)
+def test_other_types(dtype, tolerance) -> None:
+    args = tensors((1, 2, 60, 24), (1, 2, 700, 24), (1, 2, 700, 16), dtype=dtype)
+    result = compiled(attention, args)(*args)
+    assert result.dtype == dtype
+    check(result, exact(attention, args), tolerance)
+
+
+@pytest.mark.parametrize("columns", [130, 640, 1100])
+def test_rows_that_are_masked_as_a_whole(columns) -> None:
+    q, k, v = tensors((2, 40, 16), (2, columns, 16), (2, columns, 8))
+    mask = torch.rand(40, columns, generator=torch.Generator().manual_seed(1)) > 0.5
+    mask[3] = False
+    mask[5, : columns // 2] = False
+    mask[6, columns // 2 :] = False
+    mask[7] = torch.arange(columns) == columns - 1
+    args = (q, k, v, mask)
+    result = compiled(masked, args)(*args)
+    assert result[:, 3].isnan().all()  # softmax of minus infinities
+    check(result, exact(masked, args))
+    bias = torch.where(mask, 0.0, -INF)
+    args = (q[None], k[None], v[None], bias)
+    result = compiled(biased, args)(*args)
+    assert (result[:, :, 3] == 0).all()  # PyTorch's attention gives 0 there
+    check(result, exact(biased, args))
+
+
+@pytest.mark.parametrize("columns", [130, 640, 1100])
+@pytest.mark.parametrize("program", [plain, causal])
+def test_what_is_not_finite_goes_where_it_goes_in_pytorch(program, columns) -> None:
+    q, k, v = tensors((1, 4, columns, 16), (1, 4, columns, 16), (1, 4, columns, 8))
+    q[0, 0, 3, 1], q[0, 0, 5, 2] = float("nan"), INF
+    k[0, 1, columns - 1, 1], k[0, 1, 5, 2] = float("nan"), -INF
+    v[0, 2, columns // 2, 3], v[0, 2, columns - 1, 4], v[0, 2, 0, 5] = float("nan"), INF, -INF
+    args = (q, k, v)
+    check(compiled(program, args)(*args), exact(program, args))
+
+
+@pytest.mark.parametrize(
+    "scales", [(1e18, 1e18, 1), (1, 1, 1e38), (1e-30, 1e-30, 1e-36), (1, 0, 1)]
+)
+def test_huge_and_tiny_values(scales) -> None:
+    args = tensors((2, 50, 16), (2, 1100, 16), (2, 1100, 8))
+    args = [a.clamp(-1, 1) * scale for a, scale in zip(args, scales, strict=True)]
+    check(compiled(plain, args)(*args), exact(plain, args), 1e-4)
+
+
+def test_minus_zero_is_the_mean_of_minus_zeros() -> None:
+    q, k, v = tensors((50, 16), (130, 16), (130, 8))
+    args = (q, k, v.abs() * -0.0)
+    assert (compiled(plain, args)(*args) == 0).all()
+
+
+@pytest.mark.parametrize("vectors", ["avx512", "avx2", "neon", "sse2"])
+@pytest.mark.parametrize("program", [plain, causal])
+def test_every_kind_of_vector(program, vectors) -> None:
+    args = tensors((1, 2, 61, 20), (1, 2, 700, 20), (1, 2, 700, 30))
+    module = deplo.compile(program, tuple(args), target="cpu").stage("loop").clone()
+    passes = pipelines.make_pipeline("loop-to-llvm", "cpu")
+    context = make_context()
+    for each in passes:
+        is_ours = isinstance(each, online_softmax.OnlineSoftmaxPass)
+        (replace(each, vectors=vectors) if is_ours else each).apply(context, module)
+    run = CpuProgram(Plan.from_data(build_plan(module, "cpu", llvm_sources(module))))
+    (result,) = run(*args)
+    check(result, exact(program, args))
+
+
+@pytest.mark.parametrize("program", [plain, causal])
+def test_c_computes_the_same(program, tmp_path) -> None:
+    args = tensors((1, 2, 61, 20), (1, 2, 700, 20), (1, 2, 700, 30))
+    check(run_in_c(compiled(program, args), tmp_path, args), exact(program, args))
+
+
+THREADS = """
+import hashlib, sys, torch, deplo
+import torch.nn.functional as F
+from deplo.passes.tile import online_softmax
+online_softmax.CACHES = 0
+torch.manual_seed(0)
+args = tuple(torch.randn(1, 8, 600, 32) for _ in range(3))
+def causal(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+program = deplo.compile(causal, args, target="cpu")
+for _ in range(6):
+    result = program(*args)
+print(hashlib.sha256(result.numpy().tobytes()).hexdigest())
+"""
+
+
+def test_bits_do_not_depend_on_the_number_of_threads() -> None:
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", THREADS],
+            env={**os.environ, "DEPLO_NUM_THREADS": str(threads)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in (1, 2, 5)
+    }
+    assert len(found) == 1
+
+
+def test_long_rows_need_no_memory_for_scores(monkeypatch) -> None:
+    monkeypatch.undo()
+    args = tuple(torch.randn(1, 8, 4096, 64) for _ in range(3))
+    program = deplo.compile(causal, args, target="cpu")
+    assert [kernel.name for kernel in program.kernels] == ["k_scaled_dot_product_attention_reduce"]
+    assert not program.plan.arena_bytes
+
+
+def test_no_rows_and_no_columns() -> None:
+    for rows, columns in ((0, 300), (300, 0)):
+        q, k, v = tensors((1, 2, rows, 8), (1, 2, columns, 8), (1, 2, columns, 8))
+        program = deplo.compile(attention, (q, k, v), target="cpu")
+        assert torch.equal(program(q, k, v), attention(q, k, v))
+
+
+def declined(program, args, **options) -> set[str]:
+    """Why kernels stay as they are."""
+    with recording() as decisions:
+        made = deplo.compile(program, tuple(args), target="cpu", **options)
+        made(*args)
+    ours = [d for d in decisions if d.pass_name == "online-softmax"]
+    assert not any(d.fired for d in ours)
+    return {d.reason for d in ours}
+
+
+def test_what_is_needed_elsewhere_is_computed_as_before() -> None:
+    args = tensors((50, 16), (300, 16), (300, 8))
+
+    def with_weights(q, k, v):
+        weights = torch.softmax(q @ k.mT, -1)
+        return weights @ v, weights
+
+    def with_logsumexp(q, k, v):
+        scores = q @ k.mT
+        return torch.softmax(scores, -1) @ v, torch.logsumexp(scores, -1)
+
+    assert "k_softmax_reduce is needed elsewhere, too" in declined(with_weights, args)
+    assert any("is needed elsewhere, too" in each for each in declined(with_logsumexp, args))
+
+
+def test_sizes_that_change_are_left_alone() -> None:
+    args = tensors((1, 2, 300, 16), (1, 2, 300, 16), (1, 2, 300, 16))
+    tokens = torch.export.Dim("tokens", min=2)
+    shapes = {name: {2: tokens} for name in ("q", "k", "v")}
+    assert "its sizes are dynamic" in declined(attention, args, dynamic_shapes=shapes)
+
+
+# ------------------------------------------------------------------ the reduction itself
+
+
+def means(extents) -> str:
+    """A program that folds x, weights and v over two loops of these extents."""
+    rows, (outer, inner) = 5, extents
+    row, all_ = f"{rows}xf32", f"{rows}x{outer * inner}xf32"
+    results = f"(tensor<{row}>, tensor<{row}>, tensor<{row}>)"
+    kind = f"(tensor<{all_}>, tensor<{all_}>, tensor<{all_}>) -> {results}"
+    buffers = ", ".join(f"%{name}s: memref<{all_}>" for name in "xwv")
+    buffers += "".join(f", %{name}s: memref<{row}>" for name in "abc")
+    loads = "".join(
+        f"%{to} = loop.load %{name}s[%i, %o * {inner} + %k] : memref<{all_}>\n"
+        for to, name in zip("pqr", "xwv", strict=True)
+    )
+    stores = "".join(f"loop.store %{name}, %{name}s[%i] : memref<{row}>\n" for name in "abc")
+    return f"""
+func.func @main(%x: tensor<{all_}>, %w: tensor<{all_}>, %v: tensor<{all_}>)
+    -> {results} {{
+  %a, %b, %c = loop.kernel @k(%x, %w, %v) : {kind} {{
+  ^bb0({buffers}):
+    tile.launch (%i = {rows} : block) {{
+      %a, %b, %c = loop.for %o = 0 to {outer} reduce(max, weight, mean) -> f32, f32, f32 {{
+        %d, %e, %f = loop.for %k = 0 to {inner} reduce(max, weight, mean) -> f32, f32, f32 {{
+          {loads}
+          loop.yield %p, %q, %r : f32, f32, f32
+        }}
+        loop.yield %d, %e, %f : f32, f32, f32
+      }}
+      {stores}
+    }}
+  }}
+  func.return %a, %b, %c : tensor<{row}>, tensor<{row}>, tensor<{row}>
+}}"""
+
+
+@pytest.mark.parametrize("extents", [(1, 12), (12, 1), (3, 4), (0, 4), (4, 0)])
+def test_weighted_means_may_be_folded_in_parts(extents) -> None:
+    n = extents[0] * extents[1]
+    rng = np.random.default_rng(0)
+    x, w, v = (rng.standard_normal((5, n)).astype(np.float32) for _ in range(3))
+    w = np.abs(w)
+    if n:
+        x[1] = -np.inf
+        x[2, :6] = -np.inf
+        x[3, 4], v[4, 5] = np.nan, np.inf
+        x[0] *= 1e30
+    largest, weight, mean = cpu_program(means(extents))(x, w, v)
+    with np.errstate(all="ignore"):
+        top = x.max(1, initial=-np.inf)
+        scaled = w * np.exp(x - np.where(np.isneginf(top), 0, top)[:, None])
+        total = scaled.sum(1)
+        shares = np.where(total == 0, 0, scaled.T / total).T
+        np.testing.assert_array_equal(largest, top)
+        np.testing.assert_allclose(weight, total, 1e-6)
+        np.testing.assert_allclose(mean, (shares * v).sum(1), 1e-5, 1e-6)
