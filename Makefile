@@ -50,9 +50,9 @@ test-ops: $(STAMP)
 	    --write test/python/opinfo.json || status=1; \
 	done; $(BIN)/python -m deplo.tools.generate_coverage || status=1; exit $$status
 
-# 5,000 random cases of the functions of lazy tensors, against numpy. About ten minutes.
+# 5,000 random cases of the functions of lazy tensors, against numpy. A few minutes.
 test-lazy: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python test/python/lazy_cases.py --cases 5000
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest test/python/test_lazy_functions.py -k test_random_cases --hypothesis-profile=many
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """What the Python tests share: running the console scripts as a user would, and how Hypothesis looks.
 
 Hypothesis tries the same examples each time, so that a commit passes or fails for good;
-`pytest --hypothesis-profile=explore` tries new ones.
+`pytest --hypothesis-profile=explore` tries new ones, `=many` more of the same.
 """
 
 import os
@@ -19,6 +19,7 @@ from hypothesis import settings
 os.environ["DEPLO_CACHE"] = "0"  # what is tested is compiled now
 
 settings.register_profile("repeat", derandomize=True, deadline=None)
+settings.register_profile("many", derandomize=True, deadline=None, max_examples=5000)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("repeat")
 

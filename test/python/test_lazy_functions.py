@@ -6,7 +6,7 @@ import lazy_cases
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from lazy_oracle import FLOATS, INTEGERS, SHAPES, agree, array, quiet
 
@@ -205,8 +205,16 @@ def test_creation():
     )
 
 
-def test_random_cases():
-    """The first of those that `make test-lazy` runs, all functions among them."""
+@given(st.data())
+def test_random_cases(data):
+    """`make test-lazy` tries 5,000."""
+    case = lazy_cases.made(lazy_cases.Draw(lazy_cases.Choices(data)))
+    note(f"{case.name} {case.dtype}")
+    tensor = lazy_cases.plain(case)
+    assert lazy_cases.judge(case, tensor.numpy()) is None
+
+
+def test_random_cases_as_one_program():
     assert lazy_cases.wrong(range(100)) == {}
 
 
