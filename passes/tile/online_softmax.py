@@ -53,7 +53,8 @@ CACHES = 1
 """Of the second-level caches of all cores, what scores may fill that go to memory."""
 
 MAX_WIDTH = 512
-"""Columns of the result, at most: a block has all of them, as scores are computed once."""
+"""Products of a score and columns of the result, at most: a block has all of them, as it computes a score
+once, and at once."""
 
 MIN_COLUMNS = 128
 """Scores of a row, at least: of fewer, the products with them cost as much as writing them."""
@@ -96,8 +97,8 @@ class OnlineSoftmaxPass(ModulePass):
         limit = CACHES * cpu.cores * cpu.l2_bytes if self.min_bytes is None else self.min_bytes
         if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
             return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
-        if problem.width > MAX_WIDTH:
-            return f"{problem.width} columns of the result are too many for a block"
+        if max(problem.depth, problem.width) > MAX_WIDTH:
+            return f"rows of {problem.depth} and {problem.width} elements are too long for a block"
         if problem.score_bytes < limit:
             return f"{problem.score_bytes} bytes of scores fit the caches"
         tiling = choose_softmax_tiling(problem, cpu)

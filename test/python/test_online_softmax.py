@@ -1,6 +1,7 @@
 """Softmax between two contractions, whose scores stay in the cache: what PyTorch computes in float64."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from c_programs import run_in_c
-from cpu_programs import cpu_program
+from cpu_programs import cpu_program, lower
 
 import deplo
 from deplo.analysis.plan import build_plan
@@ -204,6 +205,46 @@ def test_every_kind_of_vector(program, vectors) -> None:
     run = CpuProgram(Plan.from_data(build_plan(module, "cpu", llvm_sources(module))))
     (result,) = run(*args)
     check(result, exact(program, args))
+
+
+MASKS = {
+    "%j - %m >= 0": lambda i, j: i >= j,
+    "%j - %m + 200 >= 0": lambda i, j: i + 200 >= j,
+    "%j - %m - 30 >= 0": lambda i, j: i - 30 >= j,
+    "-%j - %m + 500 >= 0": lambda i, j: 500 - i >= j,
+    "%j * 3 - %m >= 0": lambda i, j: i * 3 >= j,
+    "%m < 100": lambda i, j: j + 0 * i < 100,
+    "%m >= 100": lambda i, j: j + 0 * i >= 100,
+    "%m - %j >= 0": lambda i, j: j >= i,
+    "%j - %m >= 0, %m - %j + 20 >= 0": lambda i, j: (i >= j) & (j + 20 >= i),
+    "%j >= 50": lambda i, j: (i >= 50) & (j >= 0),
+    "%m * 2 - %j >= 0": lambda i, j: j * 2 >= i,
+    "(%m floordiv 64) mod 2 - 1 >= 0": lambda i, j: j // 64 % 2 == 1,
+}
+"""Conditions on the row %j and the column %m, and what they mean."""
+
+
+@pytest.mark.parametrize("condition", list(MASKS), ids=lambda text: text)
+def test_masks_by_counters(condition) -> None:
+    q, k, v = tensors((1, 2, 300, 20), (1, 2, 1100, 20), (1, 2, 1100, 9))
+    v[0, 0, 1050, 3] = float("nan")
+    text = deplo.compile(causal, (q, k, v), target="cpu").ir("loop")
+    wanted = ", ".join(each.strip() for each in condition.split(","))
+    row = "%k"
+    changed, count = re.subn(
+        rf"loop.test\[{re.escape(row)} - (%\w+) >= 0\]",
+        lambda m: f"loop.test[{wanted.replace('%j', row).replace('%m', m[1])}]",
+        text,
+    )
+    assert count == 3, text
+    module = lower(changed, "loop-to-llvm")
+    plan = Plan.from_data(build_plan(module, "cpu", llvm_sources(module)))
+    assert len(plan.kernels) == 1
+    (result,) = CpuProgram(plan)(q, k, v)
+    mask = MASKS[condition](torch.arange(300)[:, None], torch.arange(1100))
+    scores = (q.double() @ k.mT.double() / 20**0.5).masked_fill(~mask, -INF)
+    weights = torch.softmax(scores, -1).masked_fill(~mask.any(-1, keepdim=True), 0)
+    check(result, weights @ v.double())
 
 
 @pytest.mark.parametrize("program", [plain, causal])

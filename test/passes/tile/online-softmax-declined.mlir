@@ -384,7 +384,7 @@ func.func @main(%q: tensor<8x6xf32>, %k: tensor<130x6xf32>, %v: tensor<130x5xf32
 
 // -----
 
-// REMARK: online-softmax: wide: declined: 520 columns of the result are too many for a block
+// REMARK: online-softmax: wide: declined: rows of 6 and 520 elements are too long for a block
 func.func @main(%q: tensor<20x6xf32>, %k: tensor<130x6xf32>, %v: tensor<130x520xf32>) -> tensor<20x520xf32> {
   %s = loop.kernel @scores(%q, %k) : (tensor<20x6xf32>, tensor<130x6xf32>) -> tensor<20x130xf32> {
   ^bb0(%q: memref<20x6xf32>, %k: memref<130x6xf32>, %s: memref<20x130xf32>):
