@@ -48,7 +48,7 @@ def collapsed(text, inputs):
 @st.composite
 def selections(draw):
     """A reduction of what an equality selects, as text, and its inputs."""
-    count = draw(st.sampled_from([1, 2, 3, 7, 100]))
+    count = draw(st.sampled_from([1, 2, 3, 7, 100, 127, 128, 300]))
     combiner, element = draw(st.sampled_from(list(NEUTRAL)))
     neutral = draw(st.sampled_from(NEUTRAL[combiner, element]))
     width = draw(st.sampled_from([8, 16, 32, 64]))
