@@ -156,6 +156,8 @@ def test_a_program_on_a_matrix_of_any_size(name):
 
 @pytest.mark.parametrize("name", PER_LARGER_MATRIX)
 def test_a_program_on_a_larger_matrix(name):
+    if name == "pooled to the largest" and torch.__version__ < (2, 13):
+        pytest.skip("torch.export before 2.13 fixes whether the extents are odd")
     check(PER_LARGER_MATRIX[name], [((5, 9),), ((4, 11),), ((8, 6),)], TWO_FROM_FOUR)
 
 
