@@ -271,10 +271,16 @@ class CudaPrinter(BasePrinter):
         places = ", ".join(f"%{i}" for i in range(len(op.arguments) + 1))
         text = _PTX_TEMPLATES.get(instruction, f"{instruction} {places};")
         result = self.name(op.result)
-        inputs = ", ".join(f'"{_PTX_REGISTER[str(v.type)]}"({self.name(v)})' for v in op.arguments)
+        inputs = ", ".join(map(self._ptx_input, op.arguments))
         output = f'"={_PTX_REGISTER[str(op.result.type)]}"({result})'
         self.line(f"{self.type(op.result.type)} {result};")
         self.line(f'asm("{text}" : {output} : {inputs});')
+
+    def _ptx_input(self, value: SSAValue) -> str:
+        """A value and its register; the bits of a constant half are an int in C++, too wide for its own."""
+        register, text = _PTX_REGISTER[str(value.type)], self.name(value)
+        is_wide = register == "h" and isinstance(value.owner, cuda.LiteralOp)
+        return f'"{register}"({"(unsigned short)" if is_wide else ""}{text})'
 
     @print.register
     def _(self, op: cuda.CastOp) -> None:

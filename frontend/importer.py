@@ -71,10 +71,13 @@ ADDED_BY_PYTORCH = {
 }
 """What PyTorch puts between the operators that the user called: other views of complex numbers, checks."""
 
+CHECKS = {aten._assert_async.default, aten._linalg_check_errors.default}
+"""Checks of values that PyTorch's `is_impure` does not count as such."""
+
 
 def has_effect(node: torch.fx.Node) -> bool:
     """Whether a node does something besides giving its results: draws random numbers, or checks."""
-    return node.target == aten._linalg_check_errors.default or node.is_impure()
+    return node.target in CHECKS or node.is_impure()
 
 
 class Importer:

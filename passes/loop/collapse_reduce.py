@@ -45,7 +45,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.affine import ZERO, product, replace_dims
 from ...dialects.loop import ForOp, IndexOp, KernelOp, YieldOp
-from ...dialects.scalars import Combiner, identity, is_bool
+from ...dialects.scalars import Combiner, identity, is_bool, is_weighted
 from ...dialects.sizes import Extent, extent_expr
 from ...errors import counted
 from ..decisions import record
@@ -273,6 +273,8 @@ def collapse(loop: ForOp) -> str | None:
     if not all(is_reusable(op) for op in inside):
         return "an iteration may do more than contribute"
     body, combiners = Body(loop), [c.data for c in loop.combiners]
+    if is_weighted(combiners):
+        return "what is weighted is folded together"
     b = Builder(InsertPoint.before(loop))
     if not loop.induction_var.uses:
         for combiner, value in zip(combiners, loop.yielded, strict=True):

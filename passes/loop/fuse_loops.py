@@ -169,7 +169,7 @@ def _selection(
         return None
     fuse_into(producer, position)
     chain = Chain.of(producer)
-    if isinstance(chain, str):
+    if isinstance(chain, str) or chain.checks:  # what was merged into it may check, too
         return None
     assert consumer.parent is not None
     trial = consumer.clone()

@@ -197,3 +197,18 @@ def test_one_hot_rows_times_what_is_infinite_stay_a_product():
     compiled = deplo.compile(program, (IDS, TABLE))
     assert not any(d["fired"] for d in compiled.report()["decisions"] if "collapse" in d["pass"])
     torch.testing.assert_close(compiled(IDS, TABLE), program(IDS, TABLE), equal_nan=True)
+
+
+def test_ids_that_nothing_selects_with_are_checked_all_the_same():
+    """Only five rows are read, but an index of another row is out of range."""
+
+    def program(ids, places, table):
+        hit = torch.arange(8) == ids[places][:, None]
+        return torch.where(hit[:5, :, None], table, 0.0).sum(1)
+
+    ids, places, table = torch.arange(20) % 8, torch.arange(20), torch.randn(8, 500)
+    compiled = deplo.compile(program, (ids, places, table))
+    torch.testing.assert_close(compiled(ids, places, table), program(ids, places, table))
+    places[15] = 99
+    with pytest.raises(IndexError):
+        compiled(ids, places, table)

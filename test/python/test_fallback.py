@@ -402,3 +402,15 @@ def test_a_gpu_program_keeps_its_calls():
     from deplo.analysis.targets import get_target
 
     assert len(Program(captured, get_target("sm_90a")).plan.calls) == 5
+
+
+@pytest.mark.parametrize("message", [(), ("not so",)])
+def test_an_assertion_that_pytorch_runs_is_not_dropped(message):
+    def program(x):
+        torch._assert_async((x > 0).all(), *message)
+        return x * 2
+
+    compiled = compile_quietly(program, X.abs() + 1)
+    assert torch.equal(compiled(X.abs() + 1), (X.abs() + 1) * 2)
+    with pytest.raises(RuntimeError):
+        compiled(-X.abs())

@@ -400,3 +400,24 @@ func.func @main(%x: tensor<?xf32, #sym.extents<s0>>, %id: tensor<i64>) -> (tenso
   }
   func.return %z, %y : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// Equal contributions to a mean add up to a weight, which is none of theirs.
+// REMARK: remark: collapse-reduce: weighted: declined: what is weighted is folded together
+// CHECK-LABEL: loop.kernel @weighted
+// CHECK:         reduce(max, weight, mean)
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = loop.kernel @weighted(%x) : (tensor<3xf32>) -> tensor<3xf32> {
+  ^bb0(%x: memref<3xf32>, %out: memref<3xf32>):
+    loop.for %i = 0 to 3 {
+      %v = loop.load %x[%i] : memref<3xf32>
+      %one = arith.constant 1.0 : f32
+      %max, %weight, %mean = loop.for %k = 0 to 5 reduce(max, weight, mean) -> f32, f32, f32 {
+        loop.yield %v, %one, %v : f32, f32, f32
+      }
+      loop.store %weight, %out[%i] : memref<3xf32>
+    }
+  }
+  func.return %y : tensor<3xf32>
+}
