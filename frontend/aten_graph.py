@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
-from .importer import Fallback, Importer
+from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .sizes import InputTensor, Limits, input_sizes
 from .view_outputs import outputs_of, results_of
@@ -65,7 +65,7 @@ def capture_graph(module: torch.fx.GraphModule, fallback: Fallback = "error") ->
         )
     positions = {argument.name: i for i, argument in enumerate(arguments)}
     outputs = outputs_of(graph, positions)
-    graph.eliminate_dead_code()
+    graph.eliminate_dead_code(has_effect)
     for node in graph.nodes:
         if node.op == "call_function":
             importer.add_call(node)

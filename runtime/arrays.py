@@ -78,6 +78,11 @@ def is_torch_tensor(value: object) -> bool:
     return hasattr(value, "data_ptr") and hasattr(value, "is_contiguous")
 
 
+def _has_no_memory(value: Any) -> bool:
+    """Whether a torch tensor only stands for one, as those of `FakeTensorMode` do."""
+    return value.numel() > 0 and value.data_ptr() == 0
+
+
 class NumpyLibrary:
     """Arrays of numpy, on the CPU."""
 
@@ -142,6 +147,8 @@ class TorchLibrary:
         array = argument.array
         if type(value) is not self._tensor and not is_torch_tensor(value):
             raise _mismatch(argument, "a torch tensor", type(value).__name__)
+        if type(value) is not self._tensor and _has_no_memory(value):
+            raise _mismatch(argument, "a tensor with memory", type(value).__name__)
         if value.dtype is not (dtype := self._dtypes[array.dtype]):
             raise _mismatch(argument, f"dtype {dtype}", str(value.dtype))
         if value.shape != array.shape:

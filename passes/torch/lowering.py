@@ -8,11 +8,11 @@ operation is rounded to a half type once, at its end, as PyTorch's own kernels d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import inf, isfinite, prod
 from typing import Any
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i1, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, f16, f32, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineSet
 from xdsl.rewriter import InsertPoint
@@ -41,6 +41,13 @@ from ...dialects.torch_base import ScalarValue, Shape, number_of, value_of
 class Refusal(Exception):
     """An operation cannot be lowered; the message says what about it."""
 
+
+LARGEST: dict[Attribute, float] = {
+    f16: 65504.0,
+    bf16: (2 - 2**-7) * 2.0**127,
+    f32: (2 - 2**-23) * 2.0**127,
+}
+"""The largest numbers of the types that are narrower than a Python number."""
 
 Rule = Callable[["Lowering", Any], SSAValue | Sequence[SSAValue]]
 """Lowers one operation: gives a value per result, of the result's shape."""
@@ -271,7 +278,14 @@ class Lowering:
 
 
 def _wrapped(value: ScalarValue, element: Attribute) -> ScalarValue:
-    """A Python number as PyTorch stores it: truth for bool, truncated for integers."""
+    """A Python number as PyTorch stores it: truth for bool, truncated for integers.
+
+    Raises Refusal for one that is too large: there PyTorch fails for some operators, others make it infinite.
+    """
     if is_bool(element):
         return bool(value)
-    return float(value) if is_float(element) else int(value)
+    if not is_float(element):
+        return int(value)
+    if isfinite(value) and abs(value) > LARGEST.get(element, inf):
+        raise Refusal(f"{value}, which is more than {element} holds")
+    return float(value)

@@ -1,13 +1,16 @@
 """What cannot be expressed is reported all at once, with counts and the user's lines."""
 
 import inspect
+import re
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from deplo.errors import DeploError, UnsupportedOpError
+import deplo
+from deplo.errors import DeploError, UnsupportedOpError, UsageError
 from deplo.frontend.capture import capture
 
 X = torch.randn(4, 4)
@@ -121,3 +124,30 @@ def test_a_view_of_real_numbers_as_complex_is_the_cause_itself():
 )
 def test_a_number_that_depends_on_values_is_refused(program):
     assert "_local_scalar_dense.default (from item), 1 time" in error_of(program, torch.ones(()))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [(torch.float16, -1e9), (torch.float16, 65519.0), (torch.bfloat16, 3.4e38), (X.dtype, 1e39)],
+)
+def test_a_number_that_its_type_does_not_hold(dtype, number):
+    def fill(x):
+        return torch.full_like(x, number)
+
+    with pytest.raises(RuntimeError, match="overflow"):
+        fill(X.to(dtype))
+    with pytest.raises(UnsupportedOpError, match=re.escape(f"{number}, which is more than")):
+        deplo.compile(fill, (X.to(dtype),))
+    largest = torch.finfo(dtype).max
+    ours = deplo.compile(lambda x: torch.full_like(x, largest), (X.to(dtype),))
+    assert (ours(X.to(dtype)) == largest).all()
+
+
+def test_a_tensor_without_memory_is_refused():
+    program = deplo.compile(torch.relu, (X,))
+    with FakeTensorMode():
+        fake = torch.empty(4, 4)
+    for _ in range(3):  # also where a call is prepared
+        with pytest.raises(UsageError, match="a tensor with memory, got FakeTensor"):
+            program(fake)
+        assert torch.equal(program(X), torch.relu(X))
