@@ -23,6 +23,7 @@ from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ..dialects.loop import LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import shape_of
+from .conditions import linear
 from .index import Range, operand_ranges, simplify
 
 Access = LoadOp | StoreOp
@@ -59,6 +60,21 @@ def walks_along(op: Access, counter: SSAValue) -> bool:
     assert isinstance(memref, MemRefType)
     offset = linearize(op.map.data.results, shape_of(memref))
     return _is_unit_stride([offset], op, counter, 2)
+
+
+def dimension_along(load: LoadOp, last: SSAValue, other: SSAValue) -> int | None:
+    """The dimension of a load's array that `other` counts along, if `last` counts along the last one."""
+    steps: list[tuple[int, int]] = []
+    for expr in load.map.data.results:
+        parts = linear(expr)
+        if parts is None:
+            return None
+        by = {load.indices[d]: c for d, c in parts.coefficients.items()}
+        steps.append((by.get(last, 0), by.get(other, 0)))
+    if not steps or steps[-1] != (1, 0):
+        return None
+    others = [axis for axis, step in enumerate(steps[:-1]) if step != (0, 0)]
+    return others[0] if [steps[axis] for axis in others] == [(0, 1)] else None
 
 
 def lies_along(body: Block, counter: SSAValue) -> bool:

@@ -33,7 +33,7 @@ from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import func, llvm, memref
+from xdsl.dialects import func, llvm, memref, vector
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -45,6 +45,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -189,6 +190,11 @@ class _KernelConversion:
                 self._convert_assert(builder, op)
             case TransposeOp():
                 results = self._transpose(builder, op)
+            case vector.LoadOp() if len(op.indices) > 1:
+                emitter = self._emitter(builder, tuple(op.indices))
+                dims = [AffineExpr.dimension(i) for i in range(len(op.indices))]
+                address = emitter.address(op.base, self._buffer(op.base), dims)
+                results = [builder.insert(llvm.LoadOp(address, op.result.type)).dereferenced_value]
             case _:
                 results = _lower_scalar(builder, op)
         self._replace_results(op, results)
@@ -282,6 +288,8 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
             return tuple(op.operands_)
         case TransposeOp():
             return tuple(op.origin)
+        case vector.LoadOp() if len(op.indices) > 1:
+            return tuple(op.indices)
         case _:
             return ()
 

@@ -129,6 +129,13 @@ class LoopCode:
         type = VectorType(element_of(buffer), [lanes])
         return self.insert(vector.LoadOp(buffer, [self.index(*place)], type))
 
+    def load_line(self, square: SSAValue, number: int) -> SSAValue:
+        """A line of a buffer of two axes, as long as a vector."""
+        assert isinstance(square.type, MemRefType)
+        type = VectorType(element_of(square), [square.type.get_shape()[1]])
+        place = [self.constants.get(number), self.constants.get(0)]
+        return self.insert(vector.LoadOp(square, place, type))
+
     def store_vector(self, value: SSAValue, buffer: SSAValue, place: Place) -> None:
         """Write neighbours in a flat buffer, from a multiple of their number on."""
         self.builder.insert(vector.StoreOp(value, buffer, [self.index(*place)]))

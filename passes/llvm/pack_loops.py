@@ -7,9 +7,9 @@
     }
 
 All panels take turns at each position, so that memory is read in its order. Where positions are neighbours
-in memory, but rows are to be, squares as wide as a vector are read row by row into a small buffer and turned
-there by shuffles. Windows of an image come one offset after the other (`pack_windows.py`). Rows past the end
-are 0, positions past it are left out.
+in memory, but rows are to be, squares as wide as a vector are turned by shuffles: those of an array as they
+are loaded (`loop.transpose`), what is computed after it was written to a small buffer. Windows of an image
+come one offset after the other (`pack_windows.py`). Rows past the end are 0, positions past it are left out.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.conditions import linear
 from ...analysis.index import operand_ranges, simplify
-from ...analysis.vectors import lies_along
+from ...analysis.vectors import dimension_along, lies_along
 from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
-from ...dialects.loop import TestOp
+from ...dialects.loop import LoadOp, TestOp, TransposeOp
+from ...dialects.loop_transpose import SQUARE
+from ...dialects.scalars import storage_bytes
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile_pack import PackOp, PackYieldOp
 from ..loop.scalar_code import emit_constant
@@ -35,11 +37,8 @@ from .pack_windows import Windows
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 
-SHORT_BODY = 4
-"""Operations that compute an element, up to which the lines of a square are written out one after the other.
-
-LLVM then keeps a square that is only loaded in registers.
-"""
+ELEMENT_BYTES = 4
+"""Bytes of an element that `loop.transpose` turns."""
 
 
 @dataclass(frozen=True)
@@ -265,31 +264,56 @@ class PackLoops:
 
     def _turn_square(self, panel: SSAValue, strip: SSAValue, square: SSAValue, height: int) -> None:
         code, lanes = self.code, self.lanes
-        if len(self.body.ops) <= SHORT_BODY:
-            for number in range(lanes):
-                self._read_line((panel, strip, code.constants.get(number)), square, height)
+        along = self._in_one_array()
+        if along is not None:
+            lines = self._turned_in_registers(along, panel, strip, square, height)
         else:
-            with code.loop(code.constants.get(lanes), "r") as row:
-                self._read_line((panel, strip, row), square, height)
-        lines = [
-            code.load_vector(self.square, (AffineExpr.constant(number * lanes), []), lanes)
-            for number in range(lanes)
-        ]
-        for number, line in enumerate(turned(code, lines, lanes)):
+            self._read_square(panel, strip, square, height)
+            lines = [
+                code.load_vector(self.square, (AffineExpr.constant(number * lanes), []), lanes)
+                for number in range(lanes)
+            ]
+            lines = turned(code, lines, lanes)
+        for number, line in enumerate(lines):
             first = (D1 * lanes + number) * height + D2 * lanes
             first = D0 * (height * self.pack.shape[1]) + first
             code.store_vector(line, self.buffer, (first, [panel, square, strip]))
 
-    def _read_line(
-        self, place: tuple[SSAValue, SSAValue, SSAValue], square: SSAValue, height: int
-    ) -> None:
-        """Copy a line into the square: the panel, its strip and the strip's row say which."""
+    def _in_one_array(self) -> int | None:
+        """The dimension that rows count along in the array that a pack copies, if it computes nothing."""
+        row, position = self.pack.body.block.args
+        if self.lanes != SQUARE or storage_bytes(self.pack.element.type) != ELEMENT_BYTES:
+            return None
+        match self.body.ops:
+            case (LoadOp() as load,) if load.result is self.body.element:
+                return dimension_along(load, position, row)
+            case _:
+                return None
+
+    def _turned_in_registers(
+        self, along: int, panel: SSAValue, strip: SSAValue, square: SSAValue, height: int
+    ) -> list[SSAValue]:
+        """The lines of a square of an array, turned by a `loop.transpose`."""
+        code, edge = self.code, self.lanes
+        (load,) = self.body.ops
+        assert isinstance(load, LoadOp)
+        line = code.index(D0 * height + D1 * edge, [panel, strip])
+        first = code.index(D0 * edge, [square])
+        counters: dict[SSAValue, SSAValue] = dict(
+            zip(self.pack.body.block.args, (line, first), strict=True)
+        )
+        origin = [counters.get(value, value) for value in load.indices]
+        shape = (edge, edge)
+        made = code.insert(TransposeOp(load.memref, load.map.data.results, origin, along, shape))
+        return [code.load_line(made, number) for number in range(edge)]
+
+    def _read_square(self, panel: SSAValue, strip: SSAValue, square: SSAValue, height: int) -> None:
         code, lanes = self.code, self.lanes
-        with code.loop(code.constants.get(lanes), "k") as column:
-            line = code.index(D0 * height + D1 * lanes + D2, place)
+        edge = code.constants.get(lanes)
+        with code.loop(edge, "r") as row, code.loop(edge, "k") as column:
+            line = code.index(D0 * height + D1 * lanes + D2, [panel, strip, row])
             position = code.index(D0 * lanes + D1, [square, column])
-            element = self._element(line, position)
-            code.store(element, self.square, (D0 * lanes + D1, [place[2], column]))
+            code.store(self._element(line, position), self.square, (D0 * lanes + D1, [row, column]))
 
     # ------------------------------------------------------------------ elements
 

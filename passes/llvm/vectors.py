@@ -5,7 +5,8 @@
     %s = vector.fma %v, %w, %t : vector<16xf32>                     `llvm.intr.fma`
     %b = memref.alloc() {alignment = 64} : memref<4096xf32>         a call of `aligned_alloc`
 
-Buffers have one axis, and vectors begin at multiples of their length, so that every access is aligned.
+Buffers have one axis, and vectors begin at multiples of their length, so that every access is aligned. Those
+of more axes, which squares have, need to know their shape: `convert_to_llvm.py` loads from them.
 """
 
 from __future__ import annotations

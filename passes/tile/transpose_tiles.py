@@ -31,9 +31,9 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.conditions import linear
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.targets import get_target
+from ...analysis.vectors import dimension_along
 from ...dialects.affine import replace_dims
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
@@ -60,6 +60,11 @@ class _Nest:
     columns: ForOp
 
     @property
+    def counters(self) -> tuple[SSAValue, SSAValue]:
+        """What they count."""
+        return self.rows.induction_var, self.columns.induction_var
+
+    @property
     def extents(self) -> tuple[int, int]:
         """How often they run."""
         rows, columns = self.rows.extent.data, self.columns.extent.data
@@ -80,27 +85,11 @@ def _nests(kernel: KernelOp) -> list[_Nest]:
     return found
 
 
-def _along(load: LoadOp, nest: _Nest) -> int | None:
-    """The dimension of a load's array that columns count along, if rows count along the last one."""
-    rows, columns = nest.rows.induction_var, nest.columns.induction_var
-    steps: list[tuple[int, int]] = []
-    for expr in load.map.data.results:
-        parts = linear(expr)
-        if parts is None:
-            return None
-        by = {load.indices[d]: c for d, c in parts.coefficients.items()}
-        steps.append((by.get(rows, 0), by.get(columns, 0)))
-    if not steps or steps[-1] != (1, 0):
-        return None
-    others = [axis for axis, step in enumerate(steps[:-1]) if step != (0, 0)]
-    return others[0] if [steps[axis] for axis in others] == [(0, 1)] else None
-
-
 def _transposed(nest: _Nest) -> dict[LoadOp, int]:
     """The loads of a nest that squares can serve."""
     found: dict[LoadOp, int] = {}
     for op in nest.columns.body.block.ops:
-        if isinstance(op, LoadOp) and (along := _along(op, nest)) is not None:
+        if isinstance(op, LoadOp) and (along := dimension_along(op, *nest.counters)) is not None:
             found[op] = along
     return found
 

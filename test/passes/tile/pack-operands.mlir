@@ -27,7 +27,9 @@
 // SCF-LABEL: func.func @ragged
 // SCF-DAG:     memref.alloc() {alignment = 64 : i64} : memref<384xf32>
 // SCF-DAG:     memref.alloc() {alignment = 64 : i64} : memref<1024xf32>
-// SCF:         vector.shuffle
+// SCF:         loop.transpose %w[{{.*}}] along 0 : memref<50x40xf32> -> memref<16x16xf32>
+// SCF-COUNT-16: vector.load
+// SCF-NOT:     vector.shuffle
 // SCF:         scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
 // SCF-COUNT-4:   vector.fma
 // SCF:         llvm.inline_asm
@@ -53,6 +55,30 @@ func.func @main(%x: tensor<30x40xf32>, %w: tensor<50x40xf32>) -> tensor<30x50xf3
 
 // -----
 
+// What is computed on its way into a square is written to a buffer, and turned from there.
+// CHECK-LABEL: loop.kernel @computed
+// SCF-LABEL: func.func @computed
+// SCF:         arith.negf
+// SCF:         vector.shuffle
+func.func @main(%x: tensor<30x40xf32>, %w: tensor<50x40xf32>) -> tensor<30x50xf32> {
+  %y = loop.kernel @computed(%x, %w) : (tensor<30x40xf32>, tensor<50x40xf32>) -> tensor<30x50xf32> {
+  ^bb0(%x: memref<30x40xf32>, %w: memref<50x40xf32>, %out: memref<30x50xf32>):
+    tile.launch (%i = 30 : thread, %j = 50 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 8, block_n = 32, block_k = 32, thread_m = 4, thread_n = 16, vectors = avx512>) {
+      %s = loop.for %k = 0 to 40 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<30x40xf32>
+        %q = loop.load %w[%j, %k] : memref<50x40xf32>
+        %n = arith.negf %q : f32
+        %r = arith.mulf %p, %n : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<30x50xf32>
+    }
+  }
+  func.return %y : tensor<30x50xf32>
+}
+
+// -----
+
 // Where the rows are neighbours in memory they come in panels, too. What a factor is computed by moves along,
 // from in front of the sweep as well.
 // CHECK-LABEL: loop.kernel @turned
@@ -63,7 +89,7 @@ func.func @main(%x: tensor<30x40xf32>, %w: tensor<50x40xf32>) -> tensor<30x50xf3
 // CHECK-NOT:     loop.load %scale
 // CHECK:       func.return
 // SCF-LABEL: func.func @turned
-// SCF-NOT:     vector.shuffle
+// SCF-NOT:     {{vector.shuffle|loop.transpose}}
 // SCF:         arith.muli %{{.+}}, %{{.+}} : vector<16xi32>
 func.func @main(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>, %s: tensor<16xf32>, %n: tensor<16x16xi32>) -> (tensor<16x16xf32>, tensor<16x16xi32>) {
   %y = loop.kernel @turned(%x, %w, %s) : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16xf32>) -> tensor<16x16xf32> {
