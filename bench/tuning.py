@@ -106,6 +106,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each ({ROUNDS})")
     options = parser.parse_args()
     if options.show:
+        if not RESULT.exists():
+            parser.error(f"there is no {RESULT.relative_to(ROOT)} yet; run without --show")
         print(table(json.loads(RESULT.read_text())))
         return 0
     result: dict[str, Any] = {
