@@ -13,6 +13,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
+from ...dialects.sizes import static_shape
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 
@@ -132,7 +133,7 @@ class LoopCode:
     def load_line(self, square: SSAValue, number: int) -> SSAValue:
         """A line of a buffer of two axes, as long as a vector."""
         assert isinstance(square.type, MemRefType)
-        type = VectorType(element_of(square), [square.type.get_shape()[1]])
+        type = VectorType(element_of(square), [static_shape(square.type)[1]])
         place = [self.constants.get(number), self.constants.get(0)]
         return self.insert(vector.LoadOp(square, place, type))
 
