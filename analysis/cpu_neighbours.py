@@ -9,13 +9,21 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from .cpu_tilings import CpuProblem, CpuTiling, register_tiles
+from .cpu_tilings import (
+    CpuProblem,
+    CpuTiling,
+    choose_dot_tiling,
+    choose_packed_tiling,
+    dot_tiles,
+    register_tiles,
+    step_cycles,
+)
 from .cpus import Cpu
 
 LOAD_CYCLES = 4.0
 """Cycles to fetch a vector that is not in the L1 cache."""
 
-PACK_CYCLES = 2.0
+COPY_CYCLES = 2.0
 """Cycles to copy a vector into a pack."""
 
 
@@ -30,13 +38,17 @@ def _up(size: int, unit: int) -> int:
 def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
     """Why a contraction cannot be tiled so; None if it can."""
     lanes = cpu.lanes(problem.element_bytes)
-    if any(size < 1 for size in tiling.choices.values()):
+    if any(size < 1 for name, size in tiling.choices.items() if name != "dot"):
         return "every size must be at least 1"
-    if tiling.thread_n % lanes:
+    if tiling.dot and not problem.along:
+        return "a dot tile needs operands that are vectors along K"
+    width = 1 if tiling.dot else lanes
+    if tiling.thread_n % width:
         return f"thread_n = {tiling.thread_n} is not a multiple of the {lanes} elements of a vector"
-    if (tiling.thread_m, tiling.thread_n // lanes) not in register_tiles(problem, cpu):
+    tiles = dot_tiles(problem, cpu) if tiling.dot else register_tiles(problem, cpu)
+    if (tiling.thread_m, tiling.thread_n // width) not in tiles:
         return (
-            f"a register tile of {tiling.thread_m} by {tiling.thread_n} does not fit "
+            f"a tile of {tiling.thread_m} by {tiling.thread_n} does not fit "
             f"{cpu.registers} registers"
         )
     if tiling.block_m % tiling.thread_m or tiling.block_n % tiling.thread_n:
@@ -61,6 +73,8 @@ def scratch_bytes(problem: CpuProblem, tiling: CpuTiling) -> int:
     """The bytes of a block's packed operands and sums."""
     operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
     sums = problem.results * tiling.block_m * tiling.block_n
+    if tiling.dot:
+        return sums * problem.element_bytes
     return (operands * tiling.block_k + sums) * problem.element_bytes
 
 
@@ -68,13 +82,21 @@ def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTili
     """The legal tilings one step away: another register tile, or a block halved or doubled along an axis."""
     lanes = cpu.lanes(problem.element_bytes)
     found: dict[CpuTiling, None] = {}
-    for rows, vectors in register_tiles(problem, cpu):
-        near = abs(rows - tiling.thread_m) <= 4 and abs(vectors - tiling.thread_n // lanes) <= 1
-        if not near or rows * vectors * 2 < tiling.thread_m * tiling.thread_n // lanes:
+    width = 1 if tiling.dot else lanes
+    tiles = dot_tiles(problem, cpu) if tiling.dot else register_tiles(problem, cpu)
+    for rows, vectors in tiles:
+        near = abs(rows - tiling.thread_m) <= 4 and abs(vectors - tiling.thread_n // width) <= 1
+        if not near or rows * vectors * 2 < tiling.thread_m * tiling.thread_n // width:
             continue
-        thread_n = vectors * lanes
+        thread_n = vectors * width
         blocks = _up(tiling.block_m, rows), _up(tiling.block_n, thread_n)
-        found[CpuTiling(*blocks, tiling.block_k, rows, thread_n)] = None
+        found[
+            replace(tiling, block_m=blocks[0], block_n=blocks[1], thread_m=rows, thread_n=thread_n)
+        ] = None
+    if problem.along:
+        found[
+            choose_packed_tiling(problem, cpu) if tiling.dot else choose_dot_tiling(problem, cpu)
+        ] = None
     for axis, unit in (("m", tiling.thread_m), ("n", tiling.thread_n), ("k", lanes)):
         size, extent = getattr(tiling, f"block_{axis}"), getattr(problem, axis)
         for other in (size // 2, size * 2, extent):
@@ -93,17 +115,17 @@ def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: 
     if misfit(problem, tiling, cpu) is not None:
         return inf
     lanes = cpu.lanes(problem.element_bytes)
-    rows, vectors = tiling.thread_m, tiling.thread_n // lanes
+    rows, vectors = tiling.thread_m, tiling.thread_n // (1 if tiling.dot else lanes)
     sums = problem.results * rows * vectors
     loads = problem.rows * rows + problem.columns * vectors
-    step = max(sums / cpu.fmas, 4.0, loads / cpu.loads)
+    step = step_cycles(sums, loads, cpu) / (lanes if tiling.dot else 1)
     tiles = _parts(min(tiling.block_m, problem.m), rows) * _parts(
         min(tiling.block_n, problem.n), tiling.thread_n
     )
     chunks = _parts(problem.k, tiling.block_k)
     multiply = tiles * (problem.k * step + chunks * (2 * sums + LOAD_CYCLES * loads))
     operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
-    packed = operands * problem.k / lanes * PACK_CYCLES
+    packed = 0.0 if tiling.dot else operands * problem.k / lanes * COPY_CYCLES
     if scratch_bytes(problem, tiling) > cpu.l2_bytes:
         packed *= 2
         multiply *= 1.25

@@ -3,10 +3,15 @@
 A register tile of f rows and g vectors loads f elements and g vectors for f * g multiply-adds in each
 position of the reduced axis; its sums, the vectors of columns and one element must fit the registers. Of
 those that do, the one is taken whose tiles cover the result in the fewest cycles, what stands over included,
-and of equals the one that fetches the fewest bytes. The rows of a block, its columns and its sums fill a
-quarter of the L2 cache each; the larger a block, the rarer an element is packed. Blocks are as large as that
-allows while there are enough of them for all cores. If then all of K fits half of the cache, it is one
-chunk.
+and of equals the one that fetches the fewest bytes. The columns of a block fill half of the L2 cache, its
+rows a quarter, and its sums no more than all of it; the larger a block, the rarer an element is packed.
+Blocks are as large as that allows while there are enough of them for all cores. If then all of K fits half
+of the cache, it is one chunk.
+
+Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
+of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
+added up at the end. That takes `REDUCE_CYCLES` for each result; packing takes `PACK_CYCLES` for each vector
+of columns, once for each block of rows. The smaller is taken.
 """
 
 from __future__ import annotations
@@ -21,14 +26,27 @@ MAX_ROWS = 16
 MAX_VECTORS = 4
 """Vectors of columns of a register tile, at most."""
 
-CHUNK_BYTES = 1024
-"""Of a row of an operand in one chunk of K: 256 of f32, between which sums go to memory and back."""
+LOAD_SHARE = 0.3
+"""Of the time of a load that multiply-adds do not hide, though both are issued in the same cycles."""
 
-BLOCKS_PER_CORE = 4
+CHUNK_BYTES = 512
+"""Of a row of an operand in one chunk of K: 128 of f32, between which sums go to memory and back."""
+
+BLOCKS_PER_CORE = 2
 """Blocks that a core should have, so that an early finisher helps the others."""
 
 MIN_WORK = 1 << 19
 """Multiply-adds that are worth a block of their own: about 10 us."""
+
+
+REDUCE_CYCLES = 8
+"""To add up the elements of a vector."""
+
+PACK_CYCLES = 16
+"""To pack a vector of columns that lie along K."""
+
+MAX_DOT_COLUMNS = 8
+"""Columns of a dot tile, at most: each is a place in memory to keep track of."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +58,8 @@ class CpuTiling:
     block_k: int
     thread_m: int
     thread_n: int
+    dot: int = 0
+    """1 if vectors lie along K, and nothing is packed; `thread_n` then counts columns."""
 
     @property
     def choices(self) -> dict[str, int]:
@@ -63,6 +83,8 @@ class CpuProblem:
     element_bytes: int
     period: int = 1
     """Positions that inner sweeps have, such as 9 of a 3 by 3 window; a chunk of K has whole ones."""
+    along: bool = False
+    """Whether all factors are elements of arrays that lie along K."""
 
 
 def _parts(extent: int, size: int) -> int:
@@ -85,6 +107,22 @@ def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
     ]
 
 
+def dot_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
+    """Rows and columns of the dot tiles that fit the registers."""
+    return [
+        (rows, columns)
+        for rows in range(1, MAX_ROWS + 1)
+        for columns in range(1, MAX_DOT_COLUMNS + 1)
+        if problem.results * rows * columns + problem.rows * rows + 1 <= cpu.registers
+    ]
+
+
+def step_cycles(sums: int, loads: int, cpu: Cpu) -> float:
+    """Cycles of a position of K, or of a vector of them, in a tile of so many vectors of sums."""
+    # A multiply-add takes about four cycles, so that many sums must be on their way.
+    return max(sums / cpu.fmas, 4.0) + LOAD_SHARE * loads / cpu.loads
+
+
 def choose_register_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
     """Rows and columns of the register tile that covers the result in the fewest cycles."""
     lanes = cpu.lanes(problem.element_bytes)
@@ -92,27 +130,77 @@ def choose_register_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
     def cost(tile: tuple[int, int]) -> tuple[float, float]:
         rows, vectors = tile
         tiles = _parts(problem.m, rows) * _parts(problem.n, vectors * lanes)
-        sums = problem.results * rows * vectors
         loads = problem.rows * rows + problem.columns * vectors
-        # A multiply-add takes about four cycles, so that many sums must be on their way.
-        issue = max(sums, 4 * cpu.fmas) / cpu.fmas
         fetched = problem.rows * rows * problem.element_bytes
         fetched += problem.columns * vectors * cpu.vector_bytes
-        return tiles * max(issue, loads / cpu.loads), tiles * fetched
+        cycles = step_cycles(problem.results * rows * vectors, loads, cpu)
+        return tiles * cycles, tiles * fetched
 
     rows, vectors = min(register_tiles(problem, cpu), key=cost)
     return rows, vectors * lanes
 
 
+def choose_dot_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
+    """Rows and columns of the dot tile that covers the result in the fewest cycles."""
+
+    def cost(tile: tuple[int, int]) -> tuple[float, int]:
+        rows, columns = tile
+        tiles = _parts(problem.m, rows) * _parts(problem.n, columns)
+        loads = problem.rows * rows + problem.columns * columns
+        return tiles * step_cycles(problem.results * rows * columns, loads, cpu), rows
+
+    return min(dot_tiles(problem, cpu), key=cost)
+
+
+def prefers_dot(problem: CpuProblem, rows: int, cpu: Cpu) -> bool:
+    """Whether adding up vectors costs less than packing columns for blocks of so many rows.
+
+    All rows are read for every few columns, so they must stay in the cache.
+    """
+    rows_bytes = problem.rows * problem.m * problem.k * problem.element_bytes
+    if not problem.along or rows_bytes > cpu.l2_bytes * 5 // 8:
+        return False
+    reduced = problem.results * problem.m * REDUCE_CYCLES
+    vectors = problem.columns * problem.k / cpu.lanes(problem.element_bytes)
+    return reduced < vectors * PACK_CYCLES * _parts(problem.m, rows)
+
+
+def choose_dot_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
+    """The tiling of a contraction that is not packed."""
+    rows, columns = choose_dot_tile(problem, cpu)
+    lanes = cpu.lanes(problem.element_bytes)
+    line = (problem.rows * rows + problem.columns * columns) * problem.element_bytes
+    block_k = _even(problem.k, cpu.l1_bytes // 2 // line, lanes)
+    chunk = problem.rows * block_k * problem.element_bytes
+    block_m = _even(problem.m, cpu.l2_bytes // 2 // chunk, rows)
+    sums = problem.results * block_m * problem.element_bytes
+    work = problem.batch * problem.m * problem.n * problem.k * problem.results
+    wanted = min(cpu.cores * BLOCKS_PER_CORE, _parts(work, MIN_WORK))
+    strips = _parts(wanted, problem.batch * _parts(problem.m, block_m))
+    most = min(cpu.l2_bytes // 4 // sums, _parts(problem.n, strips) + columns - 1)
+    block_n = _even(problem.n, most, columns)
+    return CpuTiling(block_m, block_n, block_k, rows, columns, dot=1)
+
+
 def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     """The tiling that the model takes for a contraction."""
+    packed = choose_packed_tiling(problem, cpu)
+    if prefers_dot(problem, packed.block_m, cpu):
+        return choose_dot_tiling(problem, cpu)
+    return packed
+
+
+def choose_packed_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
+    """The tiling of a contraction of packed operands."""
     thread_m, thread_n = choose_register_tile(problem, cpu)
     lanes = cpu.lanes(problem.element_bytes)
     unit = lanes if problem.period == 1 else problem.period
     block_k = _even(problem.k, CHUNK_BYTES // problem.element_bytes, unit)
-    slab = cpu.l2_bytes // 4 // (block_k * problem.element_bytes)
-    block_n = _even(problem.n, slab // problem.columns, thread_n)
-    block_m = _even(problem.m, slab // problem.rows, thread_m)
+    row_bytes = block_k * problem.element_bytes
+    block_n = _even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
+    sums_bytes = problem.results * block_n * problem.element_bytes
+    most = min(cpu.l2_bytes // 4 // (problem.rows * row_bytes), cpu.l2_bytes // sums_bytes)
+    block_m = _even(problem.m, most, thread_m)
     work = problem.batch * problem.m * problem.n * problem.k * problem.results
     wanted = min(cpu.cores * BLOCKS_PER_CORE, _parts(work, MIN_WORK))
     while problem.batch * _parts(problem.m, block_m) * _parts(problem.n, block_n) < wanted:

@@ -21,11 +21,12 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from ..dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp
+from ..dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from ..dialects.tile_pack import PackOp
+from .vectors import is_aligned_along
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,21 @@ def find_product(launch: LaunchOp) -> Product | str:
     if len(pairs) < len(factors):
         return "it sums what is no product"
     return _orient(launch, sweeps, pairs)
+
+
+def lies_along_k(product: Product, elements: int) -> bool:
+    """Whether each factor is an element of an array, and vectors of so many along K are aligned."""
+    sweep, *nested = product.sweeps
+    extent = sweep.extent.data
+    if nested or not isinstance(extent, int) or extent % elements:
+        return False
+    factors = (*product.rows, *product.columns)
+    return all(
+        isinstance(load := factor.owner, LoadOp)
+        and all(isinstance(index, BlockArgument) for index in load.indices)
+        and is_aligned_along(load, sweep.induction_var, elements)
+        for factor in factors
+    )
 
 
 def _nest(loop: ForOp) -> tuple[ForOp, ...] | str:

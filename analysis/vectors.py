@@ -102,11 +102,18 @@ def _at(
 
 
 def is_vector(op: Access, counter: SSAValue, width: int) -> bool:
-    """Whether `width` points of a counter, from a multiple of it on, access an aligned vector."""
+    """Whether `width` points of a counter are a vector that a GPU's thread accesses at once."""
     memref = op.memref.type
     assert isinstance(memref, MemRefType)
     if storage_bytes(memref.element_type) * width > MAX_VECTOR_BYTES:
         return False
+    return is_aligned_along(op, counter, width)
+
+
+def is_aligned_along(op: Access, counter: SSAValue, width: int) -> bool:
+    """Whether `width` points of a counter, from a multiple of it on, access an aligned vector."""
+    memref = op.memref.type
+    assert isinstance(memref, MemRefType)
     if not is_unit_stride(op, counter, width):
         return False
     ranges = operand_ranges(op.indices)

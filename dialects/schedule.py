@@ -95,6 +95,7 @@ CHOICES = {
         Choice("block_k", "positions of the reduced axis in a block's scratchpad", short="BK"),
         Choice("thread_m", "rows of the result that one thread computes", short="FM"),
         Choice("thread_n", "columns of the result that one thread computes", short="FN"),
+        Choice("dot", "1 if a CPU's vectors lie along K, and nothing is packed", numbers=(1,)),
         Choice("strip_m", "neighbouring rows among those of one thread", derived=True),
         Choice("strip_n", "neighbouring columns among those of one thread", derived=True),
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),

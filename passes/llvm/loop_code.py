@@ -81,11 +81,19 @@ class LoopCode:
         self.builder.insert(scf.YieldOp())
         self.builder = outer
 
-    def sweep(self, end: SSAValue, hint: str, start: Sequence[SSAValue]) -> tuple[Block, scf.ForOp]:
+    def sweep(
+        self,
+        end: SSAValue,
+        hint: str,
+        start: Sequence[SSAValue],
+        first: SSAValue | None = None,
+        step: int = 1,
+    ) -> tuple[Block, scf.ForOp]:
         """A loop that carries values; gives its body, empty as yet, and itself."""
         body = Block(arg_types=[INDEX, *(value.type for value in start)])
         body.args[0].name_hint = hint
-        loop = scf.ForOp(self.constants.get(0), end, self.constants.get(1), start, body)
+        begin = self.constants.get(0) if first is None else first
+        loop = scf.ForOp(begin, end, self.constants.get(step), start, body)
         self.builder.insert(loop)
         return body, loop
 

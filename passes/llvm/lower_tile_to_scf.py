@@ -49,6 +49,7 @@ from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, lower_host
 from ..lower_loops import IndexConstants, lower_loops
+from .dot_blocks import DotBlock, PlainDotBlock, is_dot
 from .packed_blocks import PackedBlock, is_packed
 from .plain_blocks import PlainBlock
 from .softmax_blocks import PlainSoftmaxBlock, SoftmaxBlock
@@ -97,7 +98,7 @@ def _build(
     loop.location = launch.location
     entry.insert_op_before(loop, launch)
     entry.add_op(func.ReturnOp())
-    if is_packed(launch):
+    if is_packed(launch) or is_dot(launch):
         packed = _block_class(launch, vectors)(launch, entry, constants)
         _replace_counters(launch, values)
         packed.lower(body)
@@ -117,6 +118,8 @@ def _block_class(launch: LaunchOp, vectors: bool) -> type[PackedBlock]:
     loops = (op for op in launch.body.block.ops if isinstance(op, ForOp))
     if any(is_weighted([each.data for each in loop.combiners]) for loop in loops):
         return SoftmaxBlock if vectors else PlainSoftmaxBlock
+    if is_dot(launch):
+        return DotBlock if vectors else PlainDotBlock
     return PackedBlock if vectors else PlainBlock
 
 

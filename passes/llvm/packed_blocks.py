@@ -87,17 +87,31 @@ class PackedBlock:
             raise DeploError("packs operands; its schedule must have m, n, thread_m and thread_n")
         self.m, self.n = (launch.body.block.args[p] for p in positions if p is not None)
         self.tile_m, self.tile_n = (size for size in tile if size is not None)
-        self.outer, self.inner = _sweeps(launch)
+        self.outer, self.inner = self.sweeps()
         self.packs = [op for op in launch.walk() if isinstance(op, PackOp)]
         self.read()
         self.element = self.outer.res[0].type
         self.lanes = CPUS[name].lanes(storage_bytes(self.element))
         self.size_m, self.size_n = (self._extent(counter) for counter in (self.m, self.n))
-        if self.size_m % self.tile_m or self.size_n % self.tile_n or self.tile_n % self.lanes:
+        if self.size_m % self.tile_m or self.size_n % self.tile_n or self.tile_n % self.width:
             raise DeploError(
                 f"blocks of {self.size_m} by {self.size_n} are not made of register tiles of "
-                f"{self.tile_m} by {self.tile_n} in vectors of {self.lanes}"
+                f"{self.tile_m} by {self.tile_n} in vectors of {self.width}"
             )
+
+    @property
+    def width(self) -> int:
+        """What the columns of a register tile are a multiple of."""
+        return self.lanes
+
+    def sweeps(self) -> tuple[ForOp, ForOp]:
+        """The loop over chunks and the chunk."""
+        outer = [op for op in self.launch.body.block.ops if isinstance(op, ForOp)]
+        if len(outer) == 1 and outer[0].res:
+            inner = [op for op in outer[0].body.ops if isinstance(op, ForOp)]
+            if len(inner) == 1 and list(outer[0].yielded) == list(inner[0].res):
+                return outer[0], inner[0]
+        raise DeploError("a packed contraction has one loop over chunks of K, with one loop in it")
 
     def read(self) -> None:
         """Find what is multiplied."""
@@ -191,7 +205,8 @@ class PackedBlock:
         counters = (self.m, self.n)
         if not all(any(self._bound(e, test, c) for c in counters) for e in test.exprs):
             return ops, []
-        inner = [op for op in last.true_region.block.ops if not isinstance(op, scf.YieldOp)]
+        apart = (self.outer, last.true_region.block.last_op)
+        inner = [op for op in last.true_region.block.ops if op not in apart]
         return [op for op in ops if op not in (last, test)] + inner, [test]
 
     def _bound(self, expr: AffineExpr, test: TestOp, counter: SSAValue) -> Bound | None:
@@ -281,13 +296,3 @@ def elements_of(pack: PackOp) -> int:
     """Elements of the buffer that a pack fills."""
     rows, length = pack.shape
     return rows * (pack.row_stride if pack.panel_rows is None else length)
-
-
-def _sweeps(launch: LaunchOp) -> tuple[ForOp, ForOp]:
-    """The loop over chunks and the chunk."""
-    outer = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
-    if len(outer) == 1 and outer[0].res:
-        inner = [op for op in outer[0].body.ops if isinstance(op, ForOp)]
-        if len(inner) == 1 and list(outer[0].yielded) == list(inner[0].res):
-            return outer[0], inner[0]
-    raise DeploError("a packed contraction has one loop over chunks of K, with one loop in it")

@@ -15,11 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, scf, vector
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.rewriter import InsertPoint
 
 from ...dialects.affine import ZERO
 from ...dialects.scalars import is_integer
@@ -27,6 +25,9 @@ from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from .loop_code import LoopCode, Place
+
+STEPS = 4
+"""Positions in a round of the loop: its counter and its jump would take a tenth of a core's instructions."""
 
 D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
 
@@ -90,14 +91,29 @@ class RegisterTile:
                 for term in self.terms
                 for place in places
             ]
-        body, loop = code.sweep(length, self.hint, start)
-        outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
-        next_sums = self._step(tile, body.args[0], body.args[1:])
-        code.builder.insert(scf.YieldOp(*next_sums))
-        code.builder = outer
-        for number, value in enumerate(loop.results):
+        whole = code.index(D0 // STEPS * STEPS, [length])
+        sums = self._sweep(tile, (code.constants.get(0), whole), STEPS, start)
+        sums = self._sweep(tile, (whole, length), 1, sums)
+        for number, value in enumerate(sums):
             term, place = self.terms[number // len(places)], places[number % len(places)]
             code.store_vector(value, term.sums, place)
+
+    def _sweep(
+        self,
+        tile: tuple[SSAValue, SSAValue],
+        positions: tuple[SSAValue, SSAValue],
+        steps: int,
+        sums: Sequence[SSAValue],
+    ) -> Sequence[SSAValue]:
+        """The sums after the positions from one to another, so many of them in each round of a loop."""
+        code, (first, end) = self.code, positions
+        body, loop = code.sweep(end, self.hint, sums, first, steps)
+        with code.into(body):
+            position, *made = body.args
+            for step in range(steps):
+                made = self._step(tile, position, step, made)
+            code.builder.insert(scf.YieldOp(*made))
+        return loop.results
 
     def _places(self, tile_m: SSAValue, tile_n: SSAValue) -> list[Place]:
         """Where the vectors of a tile lie among the sums."""
@@ -110,13 +126,17 @@ class RegisterTile:
         ]
 
     def _step(
-        self, tile: tuple[SSAValue, SSAValue], position: SSAValue, sums: Sequence[SSAValue]
+        self,
+        tile: tuple[SSAValue, SSAValue],
+        position: SSAValue,
+        step: int,
+        sums: Sequence[SSAValue],
     ) -> list[SSAValue]:
-        """The sums after one more position."""
+        """The sums after one more position, so many steps after `position`."""
         code, lanes = self.code, self.lanes
         vectors: dict[Packed, list[SSAValue]] = {}
         for columns in {term.columns: None for term in self.terms}:
-            first = D0 * (self.width * columns.stride) + D1 * self.width
+            first = D0 * (self.width * columns.stride) + (D1 + step) * self.width
             vectors[columns] = [
                 code.load_vector(columns.buffer, (first + column, [tile[1], position]), lanes)
                 for column in range(0, self.width, lanes)
@@ -126,35 +146,29 @@ class RegisterTile:
         for row in range(self.height):
             spread: dict[Packed, SSAValue] = {}
             for rows in {term.rows: None for term in self.terms}:
-                place = self._row_place(rows, row)
+                place = self._row_place(rows, row, step)
                 element = code.load(rows.buffer, (place, [tile[0], position]))
                 spread[rows] = code.broadcast(element, lanes)
             for number, term in enumerate(self.terms):
                 for column in range(width):
                     at = (number * self.height + row) * width + column
-                    made[at] = self._add(spread[term.rows], vectors[term.columns][column], sums[at])
+                    factors = spread[term.rows], vectors[term.columns][column]
+                    made[at] = multiply_add(code, self.element, *factors, sums[at])
         return [made[at] for at in range(len(sums))]
 
-    def _row_place(self, rows: Packed, row: int) -> AffineExpr:
-        """Where an element of a row of a tile lies: a function of the tile and the position."""
+    def _row_place(self, rows: Packed, row: int, step: int) -> AffineExpr:
+        """Where an element of a row of a tile lies, so many steps after a position: a function of the two."""
         first = ZERO if self.strip else D0 * (self.height * rows.stride)
         if rows.panel is None:
-            return first + (row * rows.stride) + D1
+            return first + (row * rows.stride) + (D1 + step)
         self._check(rows)
-        return first + D1 * self.height + row
+        return first + (D1 + step) * self.height + row
 
     def _check(self, rows: Packed) -> None:
         if rows.panel != self.height:
             raise DeploError(
                 f"panels of {rows.panel} rows do not fit register tiles of {self.height}"
             )
-
-    def _add(self, row: SSAValue, column: SSAValue, so_far: SSAValue) -> SSAValue:
-        if is_integer(self.element):
-            return self.code.insert(
-                arith.AddiOp(so_far, self.code.insert(arith.MuliOp(row, column)))
-            )
-        return self.code.insert(vector.FMAOp(row, column, so_far))
 
 
 class PlainTile(RegisterTile):
@@ -180,7 +194,7 @@ class PlainTile(RegisterTile):
                 right = code.load(term.columns.buffer, (inside, [tile[1], column, k]))
                 place = self._sum_place(tile, row, column)
                 so_far = code.load(term.sums, place)
-                code.store(self._fold(so_far, left, right), term.sums, place)
+                code.store(fold_plain(code, self.element, left, right, so_far), term.sums, place)
 
     def _sum_place(self, tile: tuple[SSAValue, SSAValue], row: SSAValue, column: SSAValue) -> Place:
         inside = D2 * self.stride + D1 * self.width + D3
@@ -195,8 +209,20 @@ class PlainTile(RegisterTile):
         self._check(rows)
         return D0 * (height * rows.stride) + D2 * height + D1, [tile, row, k]
 
-    def _fold(self, so_far: SSAValue, left: SSAValue, right: SSAValue) -> SSAValue:
-        code = self.code
-        if is_integer(self.element):
-            return code.insert(arith.AddiOp(so_far, code.insert(arith.MuliOp(left, right))))
-        return code.insert(arith.AddfOp(so_far, code.insert(arith.MulfOp(left, right))))
+
+def multiply_add(
+    code: LoopCode, element: Attribute, a: SSAValue, b: SSAValue, so_far: SSAValue
+) -> SSAValue:
+    """A sum of vectors and one more product."""
+    if is_integer(element):
+        return fold_plain(code, element, a, b, so_far)
+    return code.insert(vector.FMAOp(a, b, so_far))
+
+
+def fold_plain(
+    code: LoopCode, element: Attribute, a: SSAValue, b: SSAValue, so_far: SSAValue
+) -> SSAValue:
+    """A sum and one more product."""
+    if is_integer(element):
+        return code.insert(arith.AddiOp(so_far, code.insert(arith.MuliOp(a, b))))
+    return code.insert(arith.AddfOp(so_far, code.insert(arith.MulfOp(a, b))))

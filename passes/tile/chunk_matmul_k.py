@@ -86,6 +86,9 @@ class ChunkMatmulKPass(ModulePass):
         if any(isinstance(o, ForOp) for sweep in sweeps for o in sweep.body.walk()):
             record(self.name, name, False, "the sweep has chunks already", launch)
             return
+        if launch.schedule is not None and launch.schedule.word("vectors") is not None:
+            record(self.name, name, False, "a CPU's dot tile takes chunks itself", launch)
+            return
         for sweep in sweeps:
             chunk(sweep, size)
         extents = ", ".join(str(sweep.extent.data) for sweep in sweeps) or "no sweep"

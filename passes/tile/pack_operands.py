@@ -109,16 +109,17 @@ class _Packing:
         dims = [AffineExpr.dimension(i) for i in range(len(counters))]
         self.starts = {axis: (blocks[axis], sizes[axis], extents[axis]) for axis in points}
         self.points = points
+        dot = self.schedule.get("dot") == 1
         whole: dict[SSAValue, AffineExpr] = {}
         for axis, argument in enumerate(old):
             whole[argument] = dims[axis]
             if axis in points:
                 place = dims[len(blocks) + sorted((m, n)).index(axis)]
                 whole[argument] = dims[axis] * sizes[axis] + place
-        packs = self._chunk(old)
+        packs = 0 if dot else self._chunk(old)
         for op in list(launch.body.walk()):
             rewrite_index(op, whole, counters)
-        self._guard(dims, counters)
+        self._guard(dims, counters, whole_body=dot)
         for _ in old:
             body.erase_arg(body.args[0])
         launch.axes = ArrayAttr(axes)
@@ -273,8 +274,10 @@ class _Packing:
 
     # ------------------------------------------------------------------ the edges
 
-    def _guard(self, dims: Sequence[AffineExpr], counters: Sequence[SSAValue]) -> None:
-        """Run what follows the sweep only for points inside of the result."""
+    def _guard(
+        self, dims: Sequence[AffineExpr], counters: Sequence[SSAValue], *, whole_body: bool
+    ) -> None:
+        """Run what follows the sweep, or all of it, only for points inside of the result."""
         inside: list[AffineExpr] = []
         for axis, (_, size, extent) in self.starts.items():
             if parts_of(extent, size) * size != extent:
@@ -283,9 +286,10 @@ class _Packing:
         if not inside:
             return
         block = self.launch.body.block
-        sweep = next(op for op in block.ops if isinstance(op, ForOp))
+        ops = list(block.ops)
+        first = next(i for i, op in enumerate(ops) if isinstance(op, ForOp))
         then = Block()
-        while (op := sweep.next_op) is not None:
+        for op in ops if whole_body else ops[first + 1 :]:
             op.detach()
             then.add_op(op)
         then.add_op(scf.YieldOp())
@@ -312,4 +316,5 @@ class PackOperandsPass(ModulePass):
             return
         assert launch.schedule is not None
         packs = _Packing(launch, found, launch.schedule).run()
-        record(self.name, name, True, f"{packs} operands are packed", launch)
+        said = f"{packs} operands are packed" if packs else "operands are read where they lie"
+        record(self.name, name, True, said, launch)

@@ -24,7 +24,8 @@ from xdsl.passes import ModulePass
 from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_neighbours import misfit, neighbours
 from ...analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
-from ...analysis.products import Product, find_product
+from ...analysis.cpus import CPUS
+from ...analysis.products import Product, find_product, lies_along_k
 from ...analysis.targets import get_target
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
@@ -40,6 +41,9 @@ MIN_PRODUCT = 1 << 15
 SIZES = tuple(field.name for field in fields(CpuTiling))
 """What is chosen for a contraction."""
 
+MAX_VECTOR_BYTES = max(cpu.vector_bytes for cpu in CPUS.values())
+"""Bytes of a vector, on any CPU."""
+
 MIN_ROWS = 4
 """Rows that must share a packed element, else packing costs more than it saves."""
 
@@ -49,6 +53,7 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
     extents = [trips(axis.extent.data) for axis in launch.axes]
     m, n = extents[product.m], extents[product.n]
     others = (e for i, e in enumerate(extents) if i not in (product.m, product.n))
+    element_bytes = max(storage_bytes(result.type) for result in product.results)
     return CpuProblem(
         batch=prod(others),
         m=m,
@@ -57,8 +62,9 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         results=len(product.results),
         rows=len(set(product.rows)),
         columns=len(set(product.columns)),
-        element_bytes=max(storage_bytes(result.type) for result in product.results),
+        element_bytes=element_bytes,
         period=prod(trips(sweep.extent.data) for sweep in product.sweeps[1:]),
+        along=lies_along_k(product, MAX_VECTOR_BYTES // element_bytes),
     )
 
 
@@ -92,6 +98,7 @@ class ScheduleCpuPass(ModulePass):
     block_k: int | None = None
     thread_m: int | None = None
     thread_n: int | None = None
+    dot: int | None = None
 
     @property
     def asked(self) -> dict[str, int]:
@@ -138,7 +145,9 @@ class ScheduleCpuPass(ModulePass):
                 best, why = wanted, said
             else:
                 record(self.name, name, False, reason, launch)
-        launch.schedule = ScheduleAttr(m=product.m, n=product.n, **best.choices, vectors=cpu.name)
-        reason = f"blocks of {best.block_m} by {best.block_n}, register tiles of "
+        choices = {name: value for name, value in best.choices.items() if value}
+        launch.schedule = ScheduleAttr(m=product.m, n=product.n, **choices, vectors=cpu.name)
+        kind = "dot" if best.dot else "register"
+        reason = f"blocks of {best.block_m} by {best.block_n}, {kind} tiles of "
         reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}{why}"
         record(self.name, name, True, reason, launch)
