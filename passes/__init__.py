@@ -64,6 +64,7 @@ PASSES = {
     "cut-loops": ".llvm.cut_loops:CutLoopsPass",
     "interchange-columns": ".llvm.interchange_columns:InterchangeColumnsPass",
     "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
+    "invert-divisors": ".llvm.invert_divisors:InvertDivisorsPass",
     "unroll-windows": ".llvm.unroll_windows:UnrollWindowsPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",
     "convert-to-mlir": ".mlir.convert_to_mlir:ConvertToMlirPass",

@@ -93,6 +93,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "interchange-columns",
         "keep-in-output",
         "cut-loops",
+        "invert-divisors",
         "unroll-windows",
         "inline-calls",
         "group-launches",

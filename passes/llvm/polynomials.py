@@ -179,7 +179,7 @@ def erf(m: MathBuilder, x: SSAValue) -> SSAValue:
     far = m.fma(far, size, e)
     for coefficient in _ERF_LARGE_TAIL:
         far = m.fma(far, size, m.float(coefficient))
-    far = m.fma(far, size, m.insert(arith.NegfOp(size)))
+    far = m.fma(far, size, m.negative(size))
     far = m.sub(m.float(1.0), _moderate_exp(m, far))
     # Beyond 4 the result is 1; there the polynomial leaves its range, and that of the exponential.
     far = m.select(m.test(size, "ogt", 4.0), m.float(1.0), far)

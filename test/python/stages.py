@@ -12,6 +12,7 @@ INSIDE_NATIVE = (
     "interchange-columns",
     "keep-in-output",
     "cut-loops",
+    "invert-divisors",
     "unroll-windows",
     "inline-calls",
     "group-launches",
