@@ -22,8 +22,8 @@ becomes
 
 A core divides a vector in the time of some ten multiplications. The rest is exact, so that the corrected
 product is the quotient, rounded once (Peter Markstein, "Computation of elementary functions on the IBM RISC
-System/6000 processor", 1990); only of a quotient below 2**-103 the rest may be subnormal, and the quotient one
-unit off. Divisors below 1 stay, as the product could be infinite where the quotient is not.
+System/6000 processor", 1990); only of a quotient below 2**-103 the rest may be subnormal, and the quotient
+one unit off. Divisors below 1 stay, as the product could be infinite where the quotient is not.
 
 Declined are loops that reduce something or have loops in them, divisors that are constants, and other types
 than f32.
