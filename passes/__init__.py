@@ -66,6 +66,7 @@ PASSES = {
     "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
     "invert-divisors": ".llvm.invert_divisors:InvertDivisorsPass",
     "unroll-windows": ".llvm.unroll_windows:UnrollWindowsPass",
+    "small-angles": ".llvm.small_angles:SmallAnglesPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",
     "convert-to-mlir": ".mlir.convert_to_mlir:ConvertToMlirPass",
     "convert-to-llvm": ".llvm.convert_to_llvm:ConvertToLlvmPass",

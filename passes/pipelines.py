@@ -95,6 +95,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "cut-loops",
         "invert-divisors",
         "unroll-windows",
+        "small-angles",
         "inline-calls",
         "group-launches",
         "assign-arena",

@@ -20,7 +20,7 @@ _LN_2_HIGH = 0.693359375
 """ln 2 to 9 bits: its product with an integer of a few bits is exact."""
 _LN_2_LOW = -2.12194440e-4
 
-_ROUND = 12582912.0
+ROUND = 12582912.0
 """1.5 * 2**23: adding it leaves a float's nearest integer in the low bits of the sum."""
 
 _EXPONENT_BITS = 23
@@ -81,9 +81,9 @@ def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
 
 
 def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """x - n ln 2 and n + `_ROUND`, with n the integer nearest to x / ln 2."""
-    shifted = m.fma(x, m.float(_LOG2_E), m.float(_ROUND))
-    n = m.sub(shifted, m.float(_ROUND))
+    """x - n ln 2 and n + `ROUND`, with n the integer nearest to x / ln 2."""
+    shifted = m.fma(x, m.float(_LOG2_E), m.float(ROUND))
+    n = m.sub(shifted, m.float(ROUND))
     rest = m.fma(n, m.float(-_LN_2_HIGH), x)
     return m.fma(n, m.float(-_LN_2_LOW), rest), shifted
 
@@ -91,8 +91,8 @@ def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """2**x: with n the integer nearest to x, 2**n * e**((x - n) ln 2)."""
     held = _at_least(m, x, -151.0)
-    shifted = m.add(held, m.float(_ROUND))
-    rest = m.sub(held, m.sub(shifted, m.float(_ROUND)))
+    shifted = m.add(held, m.float(ROUND))
+    rest = m.sub(held, m.sub(shifted, m.float(ROUND)))
     high = m.mul(rest, m.float(_LN_2_HIGH))
     near = _exp_near_zero(m, m.fma(rest, m.float(_LN_2_LOW), high))
     return _scale(m, near, shifted, x, (-124.0, 127.999992))
@@ -110,7 +110,7 @@ def _exp_near_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
 
 
 def _raise_exponent(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAValue:
-    """The bits of value * 2**n, n from the low bits of `n + _ROUND`, if it is a normal float."""
+    """The bits of value * 2**n, n from the low bits of `n + ROUND`, if it is a normal float."""
     raised = m.insert(arith.ShLIOp(m.bits(shifted), m.int(_EXPONENT_BITS)))
     return m.insert(arith.AddiOp(m.bits(value), raised))
 
@@ -122,7 +122,7 @@ def _scale(
     x: SSAValue,
     normal: tuple[float, float],
 ) -> SSAValue:
-    """value * 2**n, for n + `_ROUND` and the argument `x`; between `normal` bounds of it, a normal float.
+    """value * 2**n, for n + `ROUND` and the argument `x`; between `normal` bounds of it, a normal float.
 
     Below, the exponent is raised by more and a product brings it down, which rounds to a subnormal. Above, the
     result is infinite, or NaN if `x` is.

@@ -14,6 +14,7 @@ INSIDE_NATIVE = (
     "cut-loops",
     "invert-divisors",
     "unroll-windows",
+    "small-angles",
     "inline-calls",
     "group-launches",
     "assign-arena",

@@ -177,6 +177,18 @@ def test_the_extremum_of_zeros_is_a_zero():
         assert torch.equal(ours, eager)
 
 
+@pytest.mark.parametrize("large", [1.0, 65537.0, 1e10, INF, NAN])
+def test_sines_of_a_row_with_a_large_angle(large):
+    x = torch.randn(5, 70)
+    x[3, 69] = large
+
+    def sines(x):
+        return torch.sin(x) + torch.cos(2 * x), torch.sin(x).sum(-1), torch.where(x > 0, x.cos(), x)
+
+    for ours, eager in zip(*run(sines, x), strict=True):
+        torch.testing.assert_close(ours, eager, equal_nan=True)
+
+
 def test_a_half_output_holds_no_exponentials_but_is_right():
     ours, eager = run(lambda x: F.softmax(x.float(), -1).half(), torch.randn(4, 40))
     torch.testing.assert_close(ours, eager)

@@ -52,8 +52,25 @@ pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in cas
     ["exp", "exp2", "expm1", "log", "log1p", "log2", "tanh", "erf", "rsqrt", "sin", "cos", "tan"],
 )
 def test_f32_functions_are_within_2_ulp_and_exact_at_the_edges(function: str) -> None:
-    x = sample()
-    (y,) = elementwise(f"%r = math.{function} %x : f32", {"x": "f32"}, "f32", BLOCKS)(x)
+    check_f32(function, sample())
+
+
+@pytest.mark.parametrize("function", ["sin", "cos"])
+def test_sines_of_small_angles_are_within_2_ulp_also_where_they_are_tiny(function: str) -> None:
+    """Multiples of half pi and their neighbours, floats of every exponent, what is no number; no large ones."""
+    near = (np.arange(-41721, 41722) * (math.pi / 2)).astype(np.float32)
+    every = sample()
+    every[np.abs(every) > 65536] = 65536
+    special = np.array([-0.0, 0.0, math.nan, math.inf, -math.inf, 65536, -65536], np.float32)
+    around = [np.nextafter(near, np.float32(to)) for to in (-math.inf, math.inf)]
+    x = np.concatenate([special, every, near, *around])
+    check_f32(function, np.concatenate([x, np.zeros(-x.size % BLOCK, np.float32)]))
+
+
+def check_f32(function: str, x: np.ndarray) -> None:
+    """Compile a function for arrays of that size and compare it with float64, to 2 units."""
+    program = elementwise(f"%r = math.{function} %x : f32", {"x": "f32"}, "f32", x.size // BLOCK)
+    (y,) = program(x)
     with np.errstate(over="ignore"):
         wide = exact(function, x)
         expected = wide.astype(np.float32)
