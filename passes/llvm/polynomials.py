@@ -124,8 +124,8 @@ def _scale(
 ) -> SSAValue:
     """value * 2**n, for n + `ROUND` and the argument `x`; between `normal` bounds of it, a normal float.
 
-    Below, the exponent is raised by more and a product brings it down, which rounds to a subnormal. Above, the
-    result is infinite, or NaN if `x` is.
+    Below, the exponent is raised by more and a product brings it down, which rounds to a subnormal. Above,
+    the result is infinite, or NaN if `x` is.
     """
     low, high = normal
     small = m.test(x, "olt", low)

@@ -15,9 +15,9 @@ becomes
     }
     scf.if %large { scf.for ... }                 // as it was
 
-What is left after multiples of pi / 2 is found by three multiply-adds, for arguments up to some size; all floats
-need many more digits of pi, a branch or a call, any of which keeps LLVM from making vectors of the loop. So the last bit
-of a sine may depend on whether another angle of its loop is large, but not on anything else.
+What is left after multiples of pi / 2 is found by three multiply-adds, for arguments up to some size; all
+floats need many more digits of pi, a branch or a call, any of which keeps LLVM from making vectors of the loop.
+So the last bit of a sine may depend on whether another angle of its loop is large, but on nothing else.
 
 Declined are loops that have loops in them, those that read what they store, which cannot run again, and
 functions in a branch.
@@ -25,6 +25,7 @@ functions in a branch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -40,7 +41,10 @@ from ..decisions import record
 from .angles import cos, is_large, sin
 from .math_builder import MathBuilder
 
-_FUNCTIONS = {math.SinOp: sin, math.CosOp: cos}
+_FUNCTIONS: dict[type[Operation], Callable[[MathBuilder, SSAValue], SSAValue]] = {
+    math.SinOp: sin,
+    math.CosOp: cos,
+}
 
 
 def _is_function(op: Operation) -> bool:
