@@ -1,7 +1,7 @@
 """sin and cos of f32 that is not large, without branches or calls: within 2 units in the last place.
 
-`test/python/test_expand_math.py` measures it. Coefficients and the parts of pi / 2 are those of Norbert Juffa's
-`sinf` and `cosf`, which need a fused multiply-add and hold to 71476; beyond, `is_large`.
+`test/python/test_expand_math.py` measures it. Coefficients and the parts of pi / 2 are those of Norbert
+Juffa's `sinf` and `cosf`, which need a fused multiply-add and hold to 71476.
 """
 
 from __future__ import annotations

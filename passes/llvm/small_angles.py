@@ -16,8 +16,8 @@ becomes
     scf.if %large { scf.for ... }                 // as it was
 
 What is left after multiples of pi / 2 is found by three multiply-adds, for arguments up to some size; all
-floats need many more digits of pi, a branch or a call, any of which keeps LLVM from making vectors of the loop.
-So the last bit of a sine may depend on whether another angle of its loop is large, but on nothing else.
+floats need many more digits of pi, a branch or a call, and with these LLVM makes no vectors of the loop. So
+the last bit of a sine may depend on whether another angle of its loop is large, but on nothing else.
 
 Declined are loops that have loops in them, those that read what they store, which cannot run again, and
 functions in a branch.
