@@ -241,7 +241,14 @@ def host_cpu() -> tuple[str, str, str]:
     """What machine code for this CPU depends on: its name, its features, and the compiler's version."""
     binding, _ = _machine()
     version = ".".join(map(str, binding.llvm_version_info))
-    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), version
+    return binding.get_host_cpu_name(), _features(binding), version
+
+
+def _features(binding: Any) -> str:
+    """What this CPU has, its longest vectors to be used: LLVM's model of some CPUs has it halve them."""
+    features = binding.get_host_cpu_features()
+    flattened = features.flatten()
+    return f"{flattened},-prefer-256-bit" if features.get("avx512f") else flattened
 
 
 def _optimized(source: str) -> tuple[Any, Any]:
@@ -291,7 +298,7 @@ def _machine() -> tuple[Any, Any]:
     target = target.from_triple(binding.get_process_triple())
     machine = target.create_target_machine(
         cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
+        features=_features(binding),
         opt=3,
         reloc="pic",
         codemodel="jitdefault",

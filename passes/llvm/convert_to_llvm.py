@@ -67,7 +67,7 @@ from .accesses import (
     emit_store,
 )
 from .nonnegative import NonNegative
-from .scalars import LOWERINGS
+from .scalars import LOWERINGS, extremum_of_any_order
 from .transposes import transpose_squares
 from .vectors import VECTOR_LOWERINGS, declarations
 
@@ -83,10 +83,14 @@ class ConvertToLlvmPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every kernel and every external function that kernels call."""
+        declared = [f for each in op.walk() if (f := _extremum_declaration(each)) is not None]
         if any(isinstance(each, memref.AllocOp) for each in op.walk()):
+            declared += declarations()
+        if declared:
+            by_name = {function.sym_name.data: function for function in declared}
             first = op.body.block.first_op
             assert first is not None
-            op.body.block.insert_ops_before(declarations(), first)
+            op.body.block.insert_ops_before(list(by_name.values()), first)
         for function in list(op.ops):
             if not isinstance(function, func.FuncOp):
                 continue
@@ -117,6 +121,15 @@ def _declaration(function: func.FuncOp) -> llvm.FuncOp:
         llvm.LLVMFunctionType(list(inputs), result),
         linkage=llvm.LinkageAttr("external"),
     )
+
+
+def _extremum_declaration(op: Operation) -> llvm.FuncOp | None:
+    """The intrinsic that a step of a reduction calls as a function."""
+    if (name := extremum_of_any_order(op)) is None:
+        return None
+    element = op.results[0].type
+    signature = llvm.LLVMFunctionType([element, element], element)
+    return llvm.FuncOp(name, signature, linkage=llvm.LinkageAttr("external"))
 
 
 @dataclass

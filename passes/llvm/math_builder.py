@@ -52,6 +52,10 @@ class MathBuilder:
         """a * b + c, rounded once"""
         return self.insert(math.FmaOp(a, b, c))
 
+    def negative(self, a: SSAValue) -> SSAValue:
+        """-a"""
+        return self.insert(arith.NegfOp(a))
+
     def abs(self, a: SSAValue) -> SSAValue:
         """|a|"""
         return self.insert(math.AbsFOp(a))

@@ -20,12 +20,15 @@ _LN_2_HIGH = 0.693359375
 """ln 2 to 9 bits: its product with an integer of a few bits is exact."""
 _LN_2_LOW = -2.12194440e-4
 
-_ROUND = 12582912.0
+ROUND = 12582912.0
 """1.5 * 2**23: adding it leaves a float's nearest integer in the low bits of the sum."""
 
 _EXPONENT_BITS = 23
 _BIAS = 127
 _MIN_NORMAL = 1.17549435e-38
+_MAX = 3.40282347e38
+_LIFT = 64
+"""What the exponent of a result is raised by that may be subnormal, until the end."""
 _SQRT_HALF_BITS = 0x3F3504F3
 _MANTISSA = 0x007FFFFF
 
@@ -66,39 +69,38 @@ _ERF_SPLIT = 0.927734375
 
 def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x: with n the integer nearest to x / ln 2, 2**n * e**(x - n ln 2)."""
-    x = _clamp(m, x, -104.0, 89.0)  # e**-104 rounds to 0 and e**89 to infinity
-    rest, shifted = _reduce(m, x)
-    return _scale(m, _exp_near_zero(m, rest), shifted)
+    held = _at_least(m, x, -104.0)  # e**-104 rounds to 0
+    rest, shifted = _reduce(m, held)
+    return _scale(m, _exp_near_zero(m, rest), shifted, x, (-86.0, 88.7228317))
 
 
 def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
-    """e**x for -87 < x < 88, where 2**n is a normal float; elsewhere any value."""
+    """e**x for -86 < x < 88, where 2**n is a normal float; elsewhere, and for NaN, any value."""
     rest, shifted = _reduce(m, x)
-    n = m.insert(arith.SubiOp(m.bits(shifted), m.bits(m.float(_ROUND))))
-    return m.mul(_exp_near_zero(m, rest), _power_of_two(m, n))
+    return m.from_bits(_raise_exponent(m, _exp_near_zero(m, rest), shifted))
 
 
 def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """x - n ln 2 and n + `_ROUND`, with n the integer nearest to x / ln 2."""
-    shifted = m.fma(x, m.float(_LOG2_E), m.float(_ROUND))
-    n = m.sub(shifted, m.float(_ROUND))
+    """x - n ln 2 and n + `ROUND`, with n the integer nearest to x / ln 2."""
+    shifted = m.fma(x, m.float(_LOG2_E), m.float(ROUND))
+    n = m.sub(shifted, m.float(ROUND))
     rest = m.fma(n, m.float(-_LN_2_HIGH), x)
     return m.fma(n, m.float(-_LN_2_LOW), rest), shifted
 
 
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """2**x: with n the integer nearest to x, 2**n * e**((x - n) ln 2)."""
-    x = _clamp(m, x, -151.0, 129.0)
-    shifted = m.add(x, m.float(_ROUND))
-    rest = m.sub(x, m.sub(shifted, m.float(_ROUND)))
+    held = _at_least(m, x, -151.0)
+    shifted = m.add(held, m.float(ROUND))
+    rest = m.sub(held, m.sub(shifted, m.float(ROUND)))
     high = m.mul(rest, m.float(_LN_2_HIGH))
-    return _scale(m, _exp_near_zero(m, m.fma(rest, m.float(_LN_2_LOW), high)), shifted)
+    near = _exp_near_zero(m, m.fma(rest, m.float(_LN_2_LOW), high))
+    return _scale(m, near, shifted, x, (-124.0, 127.999992))
 
 
-def _clamp(m: MathBuilder, x: SSAValue, low: float, high: float) -> SSAValue:
-    """`x` held in [low, high]; NaN stays, as it compares false."""
-    x = m.select(m.test(x, "olt", low), m.float(low), x)
-    return m.select(m.test(x, "ogt", high), m.float(high), x)
+def _at_least(m: MathBuilder, x: SSAValue, low: float) -> SSAValue:
+    """`x`, or `low` where it is less; NaN stays, as it compares false."""
+    return m.select(m.test(x, "olt", low), m.float(low), x)
 
 
 def _exp_near_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -107,20 +109,31 @@ def _exp_near_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
     return m.add(tail, m.float(1.0))
 
 
-def _scale(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAValue:
-    """value * 2**n, n from the low bits of `n + _ROUND`.
+def _raise_exponent(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAValue:
+    """The bits of value * 2**n, n from the low bits of `n + ROUND`, if it is a normal float."""
+    raised = m.insert(arith.ShLIOp(m.bits(shifted), m.int(_EXPONENT_BITS)))
+    return m.insert(arith.AddiOp(m.bits(value), raised))
 
-    In two steps, as 2**n alone may not be a float where the product is.
+
+def _scale(
+    m: MathBuilder,
+    value: SSAValue,
+    shifted: SSAValue,
+    x: SSAValue,
+    normal: tuple[float, float],
+) -> SSAValue:
+    """value * 2**n, for n + `ROUND` and the argument `x`; between `normal` bounds of it, a normal float.
+
+    Below, the exponent is raised by more and a product brings it down, which rounds to a subnormal. Above,
+    the result is infinite, or NaN if `x` is.
     """
-    n = m.insert(arith.SubiOp(m.bits(shifted), m.bits(m.float(_ROUND))))
-    half = m.insert(arith.ShRSIOp(n, m.int(1)))
-    other = m.insert(arith.SubiOp(n, half))
-    return m.mul(m.mul(value, _power_of_two(m, half)), _power_of_two(m, other))
-
-
-def _power_of_two(m: MathBuilder, n: SSAValue) -> SSAValue:
-    biased = m.insert(arith.AddiOp(n, m.int(_BIAS)))
-    return m.from_bits(m.insert(arith.ShLIOp(biased, m.int(_EXPONENT_BITS))))
+    low, high = normal
+    small = m.test(x, "olt", low)
+    bits = _raise_exponent(m, value, shifted)
+    lifted = m.insert(arith.AddiOp(bits, m.int(_LIFT << _EXPONENT_BITS)))
+    result = m.from_bits(m.select(small, lifted, bits))
+    result = m.select(small, m.mul(result, m.float(2.0**-_LIFT)), result)
+    return m.select(m.test(x, "ugt", high), m.mul(x, m.float(_MAX)), result)
 
 
 def log(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -165,7 +178,8 @@ def tanh(m: MathBuilder, x: SSAValue) -> SSAValue:
     held = m.select(m.test(doubled, "ogt", _TANH_IS_ONE), m.float(_TANH_IS_ONE), doubled)
     grown = _moderate_exp(m, held)
     far = m.sub(m.float(1.0), m.div(m.float(2.0), m.add(grown, m.float(1.0))))
-    return m.copysign(m.select(m.test(size, "olt", _TANH_SPLIT), near, far), x)
+    # NaN stays in the polynomial near zero: the exponential may lose it.
+    return m.copysign(m.select(m.test(size, "ult", _TANH_SPLIT), near, far), x)
 
 
 def erf(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -179,7 +193,7 @@ def erf(m: MathBuilder, x: SSAValue) -> SSAValue:
     far = m.fma(far, size, e)
     for coefficient in _ERF_LARGE_TAIL:
         far = m.fma(far, size, m.float(coefficient))
-    far = m.fma(far, size, m.insert(arith.NegfOp(size)))
+    far = m.fma(far, size, m.negative(size))
     far = m.sub(m.float(1.0), _moderate_exp(m, far))
     # Beyond 4 the result is 1; there the polynomial leaves its range, and that of the exponential.
     far = m.select(m.test(size, "ogt", 4.0), m.float(1.0), far)

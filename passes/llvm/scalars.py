@@ -120,6 +120,28 @@ def _simple_intrinsic(builder: Builder, op: Operation) -> Results:
     return [intrinsic(builder, name, op.operands, result)]
 
 
+_EXTREMA = (arith.MaximumfOp, arith.MinimumfOp)
+
+
+def extremum_of_any_order(op: Operation) -> str | None:
+    """The intrinsic of a step of a reduction whose order is the compiler's choice.
+
+    Which of two zeros is the larger one is its choice, too: no instruction knows, so it would take several.
+    """
+    if not isinstance(op, _EXTREMA) or FastMathFlag.REASSOC not in op.fastmath.data:
+        return None
+    return f"llvm.{_INTRINSICS[type(op)]}.{type_suffix(op.result.type)}"
+
+
+def _extremum(builder: Builder, op: Operation) -> Results:
+    if (name := extremum_of_any_order(op)) is None:
+        return _simple_intrinsic(builder, op)
+    flags = llvm.FastMathAttr((FastMathFlag.NO_SIGNED_ZEROS,))
+    # An intrinsic's own operation can have no flags where it becomes LLVM's text.
+    call = llvm.CallOp(name, *op.operands, return_type=op.results[0].type, fastmath=flags)
+    return builder.insert(call).results
+
+
 def _constant(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, arith.ConstantOp)
     value, type = op.value, convert_type(op.result.type)
@@ -235,6 +257,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     **dict.fromkeys(_INTEGER_BINARY, _integer_binary),
     **dict.fromkeys(_FLOAT_BINARY, _float_binary),
     **dict.fromkeys(_INTRINSICS, _simple_intrinsic),
+    **dict.fromkeys(_EXTREMA, _extremum),
     arith.ConstantOp: _constant,
     arith.CmpiOp: _cmpi,
     arith.CmpfOp: _cmpf,

@@ -145,6 +145,50 @@ def test_softmax_where_values_are_special(width, dtype):
         torch.testing.assert_close(ours, eager, equal_nan=True)
 
 
+def _anything(*shape):
+    """Floats of all bit patterns."""
+    low, high = torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max
+    return torch.randint(low, high, shape, dtype=torch.int32).view(torch.float32)
+
+
+@pytest.mark.parametrize("width", [1, 15, 512])
+def test_a_row_is_divided_as_if_each_element_were(width):
+    """Also by what is large, tiny, no number, and where quotients are subnormal or too large."""
+    torch.manual_seed(0)
+    rows = 1024
+    divisors = torch.cat([_anything(rows // 2), 1 + 9 * torch.rand(rows // 2)])
+    divisors[:9] = torch.tensor([0.0, -0.0, 1.0, -1.0, 2.0**60, 2.0**61, INF, -INF, NAN])
+    x = torch.cat([_anything(rows // 2, width), torch.randn(rows // 2, width)])
+    x[::7, 0], x[1::7, 0], x[2::7, 0] = INF, -0.0, torch.finfo(torch.float32).max
+    # A divisor that is found row by row: the larger of two.
+    ours, exact = run(lambda x, d: x / d.amax(-1, keepdim=True), x, torch.stack([divisors] * 2, 1))
+    number = ~exact.isnan()
+    assert torch.equal(ours.isnan(), ~number)
+    same = ours.view(torch.int32) == exact.view(torch.int32)
+    assert same[number & (exact.abs() >= 2.0**-103)].all()
+    lost = (ours.double() - exact.double()).abs()[number & ~same]
+    assert (lost <= (exact.double().abs() * 2.0**-23).clamp_min(2.0**-149)[number & ~same]).all()
+
+
+def test_the_extremum_of_zeros_is_a_zero():
+    zeros = torch.tensor([0.0, -0.0]).repeat(3, 40)
+    for function in (torch.amax, torch.amin):
+        ours, eager = run(lambda x, f=function: f(x, -1), zeros)
+        assert torch.equal(ours, eager)
+
+
+@pytest.mark.parametrize("large", [1.0, 65537.0, 1e10, INF, NAN])
+def test_sines_of_a_row_with_a_large_angle(large):
+    x = torch.randn(5, 70)
+    x[3, 69] = large
+
+    def sines(x):
+        return torch.sin(x) + torch.cos(2 * x), torch.sin(x).sum(-1), torch.where(x > 0, x.cos(), x)
+
+    for ours, eager in zip(*run(sines, x), strict=True):
+        torch.testing.assert_close(ours, eager, equal_nan=True)
+
+
 def test_a_half_output_holds_no_exponentials_but_is_right():
     ours, eager = run(lambda x: F.softmax(x.float(), -1).half(), torch.randn(4, 40))
     torch.testing.assert_close(ours, eager)

@@ -13,8 +13,9 @@ import pytest
 from cpu_programs import cpu_plan, cpu_program, elementwise, lower
 
 from deplo.errors import DeploError, UsageError
+from deplo.passes.llvm.host_cpu import find_cpu
 from deplo.passes.llvm.translate import llvm_sources
-from deplo.runtime import cpu, threads
+from deplo.runtime import cpu, jit, threads
 from deplo.runtime.cpu import CpuProgram
 
 HERE = Path(__file__).parent
@@ -58,6 +59,11 @@ func.func @main(%x: tensor<512xf32>) -> (tensor<512xf32>, tensor<512xf32>) {
   func.return %b, %x : tensor<512xf32>, tensor<512xf32>
 }
 """
+
+
+def test_loops_have_vectors_of_the_full_length() -> None:
+    (kernel,) = elementwise("%r = arith.addf %x, %x : f32", {"x": "f32"}, "f32", 4).plan.kernels
+    assert ("zmm" in jit.assembly(kernel.source)) == (find_cpu("host").name == "avx512")
 
 
 def test_a_kernels_text_is_the_same_each_time_and_leaves_the_module_as_it_was():

@@ -11,6 +11,7 @@ EDGES = np.array(
         *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45),
         *(1.17549435e-38, -1.17549435e-38, 3.4028235e38, -3.4028235e38, 88.72283, 88.72284),
         *(-87.33655, -103.97208, -103.97209, 128.0, 127.99999, -149.0, -149.5, -150.0, -126.0),
+        *(-86.0, -86.00001, -124.0, -124.00001, 1e38),
         *(0.625, 0.62499994, 9.0, 20.0, -20.0, 0.927734375, 4.0, -0.99999994, -1.0000001),
         *(1 - 2.0**-24, 1 + 2.0**-23, 2.0**-24, 2.0**-25, 16777216.0, 1e10, -1e10),
     ],
@@ -51,8 +52,25 @@ pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in cas
     ["exp", "exp2", "expm1", "log", "log1p", "log2", "tanh", "erf", "rsqrt", "sin", "cos", "tan"],
 )
 def test_f32_functions_are_within_2_ulp_and_exact_at_the_edges(function: str) -> None:
-    x = sample()
-    (y,) = elementwise(f"%r = math.{function} %x : f32", {"x": "f32"}, "f32", BLOCKS)(x)
+    check_f32(function, sample())
+
+
+@pytest.mark.parametrize("function", ["sin", "cos"])
+def test_sines_of_small_angles_are_within_2_ulp_also_where_they_are_tiny(function: str) -> None:
+    """Multiples of half pi and their neighbours, floats of every exponent, what is no number."""
+    near = (np.arange(-41721, 41722) * (math.pi / 2)).astype(np.float32)
+    every = sample()
+    every[np.abs(every) > 65536] = 65536
+    special = np.array([-0.0, 0.0, math.nan, math.inf, -math.inf, 65536, -65536], np.float32)
+    around = [np.nextafter(near, np.float32(to)) for to in (-math.inf, math.inf)]
+    x = np.concatenate([special, every, near, *around])
+    check_f32(function, np.concatenate([x, np.zeros(-x.size % BLOCK, np.float32)]))
+
+
+def check_f32(function: str, x: np.ndarray) -> None:
+    """Compile a function for arrays of that size and compare it with float64, to 2 units."""
+    program = elementwise(f"%r = math.{function} %x : f32", {"x": "f32"}, "f32", x.size // BLOCK)
+    (y,) = program(x)
     with np.errstate(over="ignore"):
         wide = exact(function, x)
         expected = wide.astype(np.float32)

@@ -124,3 +124,20 @@ func.func @transposed(%x: memref<?x?xf32, #sym.extents<s2, s1>>, %y: memref<?xf3
 ^end:
   func.return
 }
+
+// -----
+
+// Where the order of a reduction is free, so is which zero is the larger one; else zeros are ordered.
+// CHECK:       llvm.func @llvm.maximum.f32(f32, f32) -> f32
+// CHECK-LABEL: llvm.func @k_largest
+// CHECK:         llvm.call @llvm.maximum.f32(%a, %b) {fastmathFlags = #llvm.fastmath<nsz>}
+// CHECK:         llvm.call_intrinsic "llvm.maximum.f32"(%a, %b)
+func.func @k_largest(%x: memref<4xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %a = loop.load %x[0] : memref<4xf32>
+  %b = loop.load %x[1] : memref<4xf32>
+  %m = arith.maximumf %a, %b fastmath<reassoc> : f32
+  loop.store %m, %x[2] : memref<4xf32>
+  %n = arith.maximumf %a, %b : f32
+  loop.store %n, %x[3] : memref<4xf32>
+  func.return
+}

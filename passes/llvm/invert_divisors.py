@@ -1,0 +1,134 @@
+"""`invert-divisors`: divisions of a loop by what it does not change become products with the inverse.
+
+    scf.for %j = %c0 to %c512 step %c1 {
+      %e = loop.load %x[%i, %j]
+      %p = arith.divf %e, %s
+      loop.store %p, %y[%i, %j]
+    }
+becomes
+    %inverse = arith.divf %one, %s
+    scf.if (1 <= |%s| <= 2**60) {
+      scf.for %j = ... {
+        %e = loop.load %x[%i, %j]
+        %q = arith.mulf %e, %inverse
+        %rest = math.fma %q, %s, -%e
+        %corrected = math.fma -%rest, %inverse, %q
+        %p = %corrected, or %q where that is no number       // of infinities
+        loop.store %p, %y[%i, %j]
+      }
+    } else {
+      scf.for ...                                            // as it was
+    }
+
+A core divides a vector in the time of some ten multiplications. The rest is exact, so that the corrected
+product is the quotient, rounded once (Peter Markstein, "Computation of elementary functions on the IBM RISC
+System/6000 processor", 1990); only of a quotient below 2**-103 the rest may be subnormal, and the quotient
+one unit off. Divisors below 1 stay, as the product could be infinite where the quotient is not.
+
+Declined are loops that reduce something or have loops in them, divisors that are constants, and other types
+than f32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import Float32Type, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...errors import counted
+from ..decisions import record
+from .math_builder import MathBuilder
+
+MOST = 2.0**60
+"""The largest divisor whose inverse is taken: far from one whose inverse is subnormal."""
+
+
+def _divisions(loop: scf.ForOp) -> list[arith.DivfOp]:
+    """The divisions in a loop by what is known in front of it."""
+    ops = list(loop.body.walk())
+    inside = set(ops)
+    return [
+        op
+        for op in ops
+        if isinstance(op, arith.DivfOp)
+        and isinstance(op.result.type, Float32Type)
+        and not isinstance(op.rhs.owner, arith.ConstantOp)
+        and _is_known_before(op.rhs, loop, inside)
+    ]
+
+
+def _is_known_before(value: SSAValue, loop: scf.ForOp, inside: set[Operation]) -> bool:
+    owner = value.owner
+    return owner not in inside if isinstance(owner, Operation) else owner is not loop.body.block
+
+
+def _reason(loop: scf.ForOp) -> str | None:
+    """Why a loop stays as it is."""
+    if loop.res:
+        return "the loop reduces something"
+    if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
+        return "a loop is left inside"
+    divisors = {op.rhs for op in _divisions(loop)}
+    if not divisors:
+        return "nothing is divided by what the loop does not change"
+    return None if len(divisors) == 1 else "there are several divisors"
+
+
+def _invert(loop: scf.ForOp) -> None:
+    """Replace a loop by two, of which the first multiplies."""
+    m = MathBuilder(loop)
+    divisor = _divisions(loop)[0].rhs
+    inverse = m.div(m.float(1.0), divisor)
+    inverse.name_hint = "inverse"
+    size = m.abs(divisor)
+    fits = m.insert(arith.AndIOp(m.test(size, "oge", 1.0), m.test(size, "ole", MOST)))
+    fits.name_hint = "fits"
+    as_it_was = loop.clone()
+    choice = scf.IfOp(fits, [], Region(Block()), Region(Block([as_it_was, scf.YieldOp()])))
+    m.builder.insert(choice)
+    loop.detach()
+    choice.true_region.block.add_ops([loop, scf.YieldOp()])
+    for division in _divisions(loop):
+        _multiply(division, inverse)
+
+
+def _multiply(division: arith.DivfOp, inverse: SSAValue) -> None:
+    """A division as a product, which is corrected by what it lacks."""
+    m = MathBuilder(division)
+    dividend, divisor = division.lhs, division.rhs
+    product = m.mul(dividend, inverse)
+    # The rest's sign is such that a zero keeps that of the dividend.
+    rest = m.fma(product, divisor, m.negative(dividend))
+    corrected = m.fma(m.negative(rest), inverse, product)
+    quotient = m.select(m.test(corrected, "uno", corrected), product, corrected)
+    quotient.name_hint = division.result.name_hint
+    division.result.replace_all_uses_with(quotient)
+    division.detach()
+    division.erase()
+
+
+@dataclass(frozen=True)
+class InvertDivisorsPass(ModulePass):
+    """Needs kernels as `scf` functions; leaves loops that divide by what changes."""
+
+    name = "invert-divisors"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Look at every loop of every kernel."""
+        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
+            if KERNEL_ATTRIBUTE not in function.attributes:
+                continue
+            count, reasons = 0, dict[str, None]()
+            for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
+                if (reason := _reason(loop)) is None:
+                    _invert(loop)
+                    count += 1
+                else:
+                    reasons[reason] = None
+            said = counted(count, "loop") if count else "; ".join(reasons) or "there is no loop"
+            record(self.name, function.sym_name.data, count > 0, said, function)

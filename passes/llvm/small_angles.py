@@ -1,0 +1,133 @@
+"""`small-angles`: loops take sines and cosines of what is not large; if something is, they run again.
+
+    scf.for %j = %c0 to %c512 step %c1 {
+      %v = loop.load %x[%i, %j]
+      %s = math.sin %v : f32
+      loop.store %s, %y[%i, %j]
+    }
+becomes
+    %large = scf.for %j = ... iter_args(%any = %false) -> (i1) {
+      %v = loop.load %x[%i, %j]
+      %s = ...                                    // a polynomial: right if |%v| <= 65536, or no number
+      loop.store %s, %y[%i, %j]
+      %any_next = arith.ori %any, (|%v| > 65536 and |%v| < infinity)
+      scf.yield %any_next
+    }
+    scf.if %large { scf.for ... }                 // as it was
+
+What is left after multiples of pi / 2 is found by three multiply-adds, for arguments up to some size; all
+floats need many more digits of pi, a branch or a call, and with these LLVM makes no vectors of the loop. So
+the last bit of a sine may depend on whether another angle of its loop is large, but on nothing else.
+
+Declined are loops that have loops in them, those that read what they store, which cannot run again, and
+functions in a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, math, scf
+from xdsl.dialects.builtin import Float32Type, ModuleOp, i1
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...dialects.loop import LoadOp, StoreOp
+from ...errors import counted
+from ..decisions import record
+from .angles import cos, is_large, sin
+from .math_builder import MathBuilder
+
+_FUNCTIONS: dict[type[Operation], Callable[[MathBuilder, SSAValue], SSAValue]] = {
+    math.SinOp: sin,
+    math.CosOp: cos,
+}
+
+
+def _is_function(op: Operation) -> bool:
+    return type(op) in _FUNCTIONS and isinstance(op.results[0].type, Float32Type)
+
+
+def _reason(loop: scf.ForOp) -> str | None:
+    """Why a loop stays as it is."""
+    ops = list(loop.body.walk())
+    found = [op for op in ops if _is_function(op)]
+    if not found:
+        return "there is no sine or cosine of f32"
+    if any(isinstance(op, scf.ForOp) for op in ops):
+        return "a loop is left inside"
+    if any(op.parent is not loop.body.block for op in found):
+        return "a sine or cosine is in a branch"
+    stored = {op.memref for op in ops if isinstance(op, StoreOp)}
+    if any(isinstance(op, LoadOp) and op.memref in stored for op in ops):
+        return "the loop reads what it stores"
+    return None
+
+
+def _speculate(loop: scf.ForOp) -> None:
+    """Replace a loop by one for small angles, and by itself where that was not enough."""
+    m = MathBuilder(loop)
+    again = loop.clone()
+    nothing = m.int(0, i1)
+    block = loop.body.block
+    end = block.last_op
+    assert isinstance(end, scf.YieldOp)
+    seen: SSAValue = block.insert_arg(i1, len(block.args))
+    seen.name_hint = "any"
+    angles: dict[SSAValue, None] = {}
+    for op in [op for op in block.ops if _is_function(op)]:
+        angles[op.operands[0]] = None
+        value = _FUNCTIONS[type(op)](MathBuilder(op), op.operands[0])
+        value.name_hint = op.results[0].name_hint
+        op.results[0].replace_all_uses_with(value)
+        op.detach()
+        op.erase()
+    inside = MathBuilder(end)
+    for angle in angles:
+        seen = inside.insert(arith.OrIOp(seen, is_large(inside, angle)))
+    inside.builder.insert(scf.YieldOp(*end.operands, seen))
+    end.detach()
+    end.erase()
+    first = scf.ForOp(
+        loop.lb, loop.ub, loop.step, [*loop.iter_args, nothing], loop.detach_region(0)
+    )
+    m.builder.insert(first)
+    first.res[-1].name_hint = "large"
+    types = [result.type for result in loop.res]
+    choice = scf.IfOp(
+        first.res[-1],
+        types,
+        Region(Block([again, scf.YieldOp(*again.res)])),
+        Region(Block([scf.YieldOp(*first.res[:-1])])),
+    )
+    m.builder.insert(choice)
+    for old, new in zip(loop.res, choice.output, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    loop.detach()
+    loop.erase()
+
+
+@dataclass(frozen=True)
+class SmallAnglesPass(ModulePass):
+    """Needs kernels as `scf` functions; leaves sines and cosines of f32 where all may be any float."""
+
+    name = "small-angles"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Look at every loop of every kernel."""
+        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
+            if KERNEL_ATTRIBUTE not in function.attributes:
+                continue
+            count, reasons = 0, dict[str, None]()
+            for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
+                if (reason := _reason(loop)) is None:
+                    _speculate(loop)
+                    count += 1
+                else:
+                    reasons[reason] = None
+            said = counted(count, "loop") if count else "; ".join(reasons) or "there is no loop"
+            record(self.name, function.sym_name.data, count > 0, said, function)
