@@ -66,9 +66,10 @@ _ERF_SPLIT = 0.927734375
 
 def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x: with n the integer nearest to x / ln 2, 2**n * e**(x - n ln 2)."""
-    x = _clamp(m, x, -104.0, 89.0)  # e**-104 rounds to 0 and e**89 to infinity
+    nothing = m.test(x, "olt", -104.0)
+    x = _held(m, nothing, x, 89.0)  # e**-104 rounds to 0 and e**89 to infinity
     rest, shifted = _reduce(m, x)
-    return _scale(m, _exp_near_zero(m, rest), shifted)
+    return m.select(nothing, m.float(0.0), _scale(m, _exp_near_zero(m, rest), shifted))
 
 
 def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -88,16 +89,21 @@ def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """2**x: with n the integer nearest to x, 2**n * e**((x - n) ln 2)."""
-    x = _clamp(m, x, -151.0, 129.0)
+    nothing = m.test(x, "olt", -151.0)
+    x = _held(m, nothing, x, 129.0)
     shifted = m.add(x, m.float(_ROUND))
     rest = m.sub(x, m.sub(shifted, m.float(_ROUND)))
     high = m.mul(rest, m.float(_LN_2_HIGH))
-    return _scale(m, _exp_near_zero(m, m.fma(rest, m.float(_LN_2_LOW), high)), shifted)
+    power = _scale(m, _exp_near_zero(m, m.fma(rest, m.float(_LN_2_LOW), high)), shifted)
+    return m.select(nothing, m.float(0.0), power)
 
 
-def _clamp(m: MathBuilder, x: SSAValue, low: float, high: float) -> SSAValue:
-    """`x` held in [low, high]; NaN stays, as it compares false."""
-    x = m.select(m.test(x, "olt", low), m.float(low), x)
+def _held(m: MathBuilder, nothing: SSAValue, x: SSAValue, high: float) -> SSAValue:
+    """`x`, at most `high`, and 0 where the power is `nothing`; NaN stays, as it compares false.
+
+    A power that is computed and then rounds to 0 takes some CPUs a hundred cycles.
+    """
+    x = m.select(nothing, m.float(0.0), x)
     return m.select(m.test(x, "ogt", high), m.float(high), x)
 
 
