@@ -41,7 +41,7 @@ from .loop_code import Place
 from .packed_blocks import PackedBlock
 from .plain_blocks import PlainCode
 from .register_tiles import fold_plain, multiply_add
-from .softmax_blocks import REASSOCIATE
+from .softmax_rows import REASSOCIATE
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 

@@ -69,9 +69,10 @@ _ERF_SPLIT = 0.927734375
 
 def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x: with n the integer nearest to x / ln 2, 2**n * e**(x - n ln 2)."""
-    held = _at_least(m, x, -104.0)  # e**-104 rounds to 0
+    nothing, held = _held(m, x, -104.0)  # e**-104 rounds to 0
     rest, shifted = _reduce(m, held)
-    return _scale(m, _exp_near_zero(m, rest), shifted, x, (-86.0, 88.7228317))
+    power = _scale(m, _exp_near_zero(m, rest), shifted, x, (-86.0, 88.7228317))
+    return m.select(nothing, m.float(0.0), power)
 
 
 def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -90,17 +91,22 @@ def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """2**x: with n the integer nearest to x, 2**n * e**((x - n) ln 2)."""
-    held = _at_least(m, x, -151.0)
+    nothing, held = _held(m, x, -151.0)
     shifted = m.add(held, m.float(ROUND))
     rest = m.sub(held, m.sub(shifted, m.float(ROUND)))
     high = m.mul(rest, m.float(_LN_2_HIGH))
     near = _exp_near_zero(m, m.fma(rest, m.float(_LN_2_LOW), high))
-    return _scale(m, near, shifted, x, (-124.0, 127.999992))
+    power = _scale(m, near, shifted, x, (-124.0, 127.999992))
+    return m.select(nothing, m.float(0.0), power)
 
 
-def _at_least(m: MathBuilder, x: SSAValue, low: float) -> SSAValue:
-    """`x`, or `low` where it is less; NaN stays, as it compares false."""
-    return m.select(m.test(x, "olt", low), m.float(low), x)
+def _held(m: MathBuilder, x: SSAValue, low: float) -> tuple[SSAValue, SSAValue]:
+    """Whether a power rounds to 0, as that of `low` does, and `x`, or 0 where it does; NaN stays.
+
+    A power that is computed and then rounds to 0 takes some CPUs a hundred cycles.
+    """
+    nothing = m.test(x, "olt", low)
+    return nothing, m.select(nothing, m.float(0.0), x)
 
 
 def _exp_near_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -131,8 +137,8 @@ def _scale(
     small = m.test(x, "olt", low)
     bits = _raise_exponent(m, value, shifted)
     lifted = m.insert(arith.AddiOp(bits, m.int(_LIFT << _EXPONENT_BITS)))
-    result = m.from_bits(m.select(small, lifted, bits))
-    result = m.select(small, m.mul(result, m.float(2.0**-_LIFT)), result)
+    factor = m.select(small, m.float(2.0**-_LIFT), m.float(1.0))
+    result = m.mul(m.from_bits(m.select(small, lifted, bits)), factor)
     return m.select(m.test(x, "ugt", high), m.mul(x, m.float(_MAX)), result)
 
 

@@ -15,19 +15,16 @@ becomes
       fill %ks, fill %vs
       scf.for %tile_m {                                    // 8 rows
         %strip = scores of 8 rows and 512 columns          // register tiles, as of any contraction
-        scf.for %i {                                       // a row: online softmax
-          %x = f(%strip), its maximum with %max[%i]
-          %e = exp(%x - maximum), their sum with what %weight[%i] is now worth
-          %strip = %e / sum; scale %mean[%i, ...]
-        }
+        scf.for %i { ... }                                 // a row: its share of each column
         %mean += %strip times %vs                          // register tiles
       }
     }
     ... store %mean ...
 
-Where conditions on counters say that all scores from some column on are masked for a block's rows, those
-columns are left out: they contribute 0 times their values, which is 0, or NaN where a value is not finite.
-That is the same for all rows of the block and is summed once.
+`softmax_rows.py` has the code of a row. Where conditions on counters mask all scores of a register tile's
+rows from some column on (`softmax_limits.py`), as a causal mask does, those columns are left out. They would
+contribute 0 times their values, which is 0, or NaN where a value is not finite: a block looks for that once,
+and where there is one, the rows of each register tile begin with what they leave out.
 
 Sums are folded in the order of the columns, whatever the number of threads.
 """
@@ -35,35 +32,30 @@ Sums are folded in the order of the columns, whatever the number of threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr
-from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.rewriter import InsertPoint
 
-from ...analysis.conditions import linear
 from ...dialects.loop import ForOp, LoadOp, TestOp
 from ...dialects.scalars import Combiner
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
-from ..lower_loops import combine
-from ..weighted import exponent_shift, scaled_exp, share
+from .loop_code import Place
 from .pack_loops import Bound, PackBody
 from .packed_blocks import PackedBlock, elements_of
 from .plain_blocks import PlainCode, PlainPackLoops
 from .register_tiles import Packed, PlainTile, RegisterTile, Term
+from .softmax_limits import Counters, Limit, Limits, is_constant, masks
+from .softmax_rows import Exponents, RowBuffers, SoftmaxRows
 
 PAD = 16
 """Elements between rows of scores, so that they do not all meet in one line of the cache."""
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
-
-REASSOCIATE = arith.FastMathFlagsAttr((FastMathFlag.REASSOC,))
 
 
 class SoftmaxBlock(PackedBlock):
@@ -74,7 +66,7 @@ class SoftmaxBlock(PackedBlock):
         exponent, weight, value = self.inner.yielded
         loops = [op for op in self.inner.body.ops if isinstance(op, ForOp)]
         load = value.owner
-        if len(loops) != 1 or not _is_constant(weight, 1.0) or not isinstance(load, LoadOp):
+        if len(loops) != 1 or not is_constant(weight, 1.0) or not isinstance(load, LoadOp):
             raise _wrong()
         self.score, self.exponent = loops[0], exponent
         product = self.score.yielded[0].owner
@@ -108,11 +100,11 @@ class SoftmaxBlock(PackedBlock):
         self.part, self.parts = part, parts
         buffers = {pack: self._scratch(pack.element.type, elements_of(pack)) for pack in self.packs}
         self.stride = part + PAD
-        self.strip = self._scratch(self.element, self.tile_m * self.stride)
-        self.largest, self.weights = (self._scratch(self.element, self.size_m) for _ in range(2))
-        self.means = self._scratch(self.element, self.size_m * self.size_n)
+        sizes = (self.tile_m * self.stride, self.size_m, self.size_m, self.size_m * self.size_n)
+        made = [self._scratch(self.element, size) for size in (*sizes, self.tile_n)]
+        self.scratch = RowBuffers(*made)
         square = self._scratch(self.element, self.lanes * self.lanes)
-        self._name(buffers, [self.strip, self.largest, self.weights, self.means])
+        self._name(buffers, made)
         rest, tests = self._after()
         self.bounds = {counter: self._bounds(counter, tests) for counter in (self.m, self.n)}
         self.rows, self.columns = (
@@ -120,29 +112,55 @@ class SoftmaxBlock(PackedBlock):
             for counter, size in ((self.m, self.size_m), (self.n, self.size_n))
         )
         values = PackBody.of(self.value)
-        whole, end = self._ends(values)
-        self._start(values, whole, end)
+        self.whole = self._columns(values)
+        self.limits = self._take_limits(values)
+        self.each_row = self._each_row()
+        self._start(values)
+        end = self.limits.end(self.constants.get(0), self.rows)
         depth = self.constants.get(self.left.shape[1])
         self._pack(self.left, buffers, self.rows, self.tile_m, depth, square)
         products = self._products(buffers)
         count = code.index((D0 + (part - 1)) // part, [end])
         with code.loop(count, self.outer.induction_var.name_hint or "part") as chunk:
             self.outer.induction_var.replace_all_uses_with(chunk)
-            left = code.index(D0 - D1 * part, [end, chunk])
-            length = code.smaller(left, self.constants.get(part))
+            length = self.limits.inside(end, chunk)
             self._pack(self.right, buffers, length, self.tile_n, depth, square)
             self._pack(self.value, buffers, self.columns, self.tile_n, length, square)
             with code.loop(self._tiles(self.rows, self.tile_m), "tile_m") as tile_m:
-                with code.loop(self._tiles(length, self.tile_n), "tile_n") as tile_n:
-                    products[0].multiply((tile_m, tile_n), depth)
-                first = code.index(D0 * self.tile_m, [tile_m])
-                last = code.smaller(code.index(D0 + self.tile_m, [first]), self.rows)
-                with code.loop(last, self.m.name_hint or "i", first) as row:
-                    self._fold_row(row, code.index(D0 - D1, [row, first]), length)
-                with code.loop(self._tiles(self.columns, self.tile_n), "tile_n") as tile_n:
-                    products[1].multiply((tile_m, tile_n), length)
+                self._strip(products, tile_m, chunk, length)
         self._store(rest)
         code.builder.insert(scf.YieldOp())
+
+    def _strip(
+        self,
+        products: tuple[RegisterTile, RegisterTile],
+        tile_m: SSAValue,
+        chunk: SSAValue,
+        length: SSAValue,
+    ) -> None:
+        """What a part contributes to the rows of a register tile."""
+        code, depth = self.code, self.constants.get(self.left.shape[1])
+        first, last = self._rows_of(tile_m)
+        limits, some = self.limits, nullcontext()
+        if limits.found:
+            length = limits.inside(limits.end(first, last), chunk)
+            some = code.when(code.insert(arith.CmpiOp(length, self.constants.get(0), "sgt")))
+        with some:
+            with code.loop(self._tiles(length, self.tile_n), "tile_n") as tile_n:
+                products[0].multiply((tile_m, tile_n), depth)
+            with code.loop(last, self.m.name_hint or "i", first) as row:
+                end = length
+                if limits.found:
+                    end = code.smaller(end, limits.inside(limits.end_of_row(row), chunk))
+                self.each_row.fold(row, code.index(D0 - D1, [row, first]), length, end)
+            with code.loop(self._tiles(self.columns, self.tile_n), "tile_n") as tile_n:
+                products[1].multiply((tile_m, tile_n), length)
+
+    def _rows_of(self, tile_m: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The first row of a register tile, and the row behind its last one."""
+        first = self.code.index(D0 * self.tile_m, [tile_m])
+        behind = self.code.index(D0 + self.tile_m, [first])
+        return first, self.code.smaller(behind, self.rows)
 
     def _after(self) -> tuple[list[Operation], list[TestOp]]:
         """What is done for each point once its row is complete, and the conditions around it."""
@@ -153,18 +171,27 @@ class SoftmaxBlock(PackedBlock):
         """Give the scratch buffers the names of what they hold."""
         for pack, buffer in buffers.items():
             buffer.name_hint = pack.packed.name_hint
-        for buffer, name in zip(sums, ("scores", "maxima", "weights", "means"), strict=True):
+        names = ("scores", "maxima", "weights", "means", "folded")
+        for buffer, name in zip(sums, names, strict=True):
             buffer.name_hint = name
+
+    def _each_row(self) -> SoftmaxRows:
+        """What is done with the scores of a row."""
+        column, (score,) = self.inner.induction_var, self.score.res
+        exponents = Exponents(score, self.m, column, self.follow, self.exponent)
+        sizes = self.tile_n, self.stride, self.size_n
+        needs_maximum = self.outer.res[0].first_use is not None
+        return SoftmaxRows(self.code, self.element, self.scratch, exponents, *sizes, needs_maximum)
 
     def _products(self, buffers: dict[PackOp, SSAValue]) -> tuple[RegisterTile, RegisterTile]:
         """The register tiles of scores, and those of means."""
         left, right, value = (Packed.of(p, buffers[p]) for p in (self.left, self.right, self.value))
         # The strip has one row of tiles, so what stands apart from one to the next does not count.
-        weights = Packed(self.strip, self.stride)
+        weights = Packed(self.scratch.scores, self.stride)
         sizes = self.element, self.lanes, self.tile_m, self.tile_n
-        scores = Term(left, right, self.strip)
+        scores = Term(left, right, self.scratch.scores)
         hint = self.score.induction_var.name_hint or "k"
-        means = Term(weights, value, self.means)
+        means = Term(weights, value, self.scratch.means)
         part_hint = self.inner.induction_var.name_hint or "j"
         return (
             self.tile_class(self.code, [scores], *sizes, self.stride, True, hint),
@@ -191,52 +218,38 @@ class SoftmaxBlock(PackedBlock):
 
     # ------------------------------------------------------------------ where rows end
 
-    def _ends(self, value: PackBody) -> tuple[SSAValue, SSAValue]:
-        """How many columns there are, and how many some row of the block does not mask."""
-        code = self.code
-        edges = set(value.positions)
+    def _columns(self, value: PackBody) -> SSAValue:
+        """How many columns there are."""
         whole = self.constants.get(self.part * self.parts)
-        for bound in edges:
-            whole = code.smaller(whole, code.index(bound.expr, self._at_first(bound.operands)))
-        end, guard, kept = whole, self.exponent.owner, False
-        for test, expr in _masks(self.exponent):
-            counter = self.inner.induction_var
-            bound = Bound.of(expr, test.operands_, counter)
-            if bound is not None and bound in edges:
-                continue
-            if (limit := self._limit(expr, list(test.operands_))) is not None:
-                end = code.smaller(end, limit)
-            outermost = isinstance(guard, scf.IfOp) and test is guard.cond.owner
-            kept |= outermost and self._bound(expr, test, self.m) not in self.bounds[self.m]
-        if not kept and _masks(self.exponent) and isinstance(guard, scf.IfOp):
-            self._drop(guard)
-        if end is whole:
-            return whole, whole
-        return whole, code.insert(arith.MaxSIOp(end, self.constants.get(0)))
+        for bound in set(value.positions):
+            whole = self.code.smaller(whole, self.code.index(bound.expr, self._at_first(bound)))
+        return whole
 
-    def _at_first(self, operands: Sequence[SSAValue]) -> list[SSAValue]:
+    def _at_first(self, bound: Bound) -> list[SSAValue]:
         """Values in the first part."""
         zero = self.constants.get(0)
-        return [zero if value is self.outer.induction_var else value for value in operands]
+        return [zero if value is self.outer.induction_var else value for value in bound.operands]
 
-    def _limit(self, expr: AffineExpr, operands: list[SSAValue]) -> SSAValue | None:
-        """The column from which on a condition holds for no row, if it says that."""
-        terms, column = linear(expr), self.inner.induction_var
-        if terms is None or column not in operands:
-            return None
-        slopes = {v: terms.coefficients.get(i, 0) for i, v in enumerate(operands)}
-        apart = slopes.get(self.outer.induction_var, 0) == -self.part or self.parts == 1
-        if slopes[column] != -1 or not apart or self.n in operands:
-            return None
-        zero = self.constants.get(0)
-        last = self.code.index(D0 - 1, [self.rows])
-        row = last if slopes.get(self.m, 0) > 0 else zero
-        known: dict[SSAValue, SSAValue] = {
-            column: zero,
-            self.outer.induction_var: zero,
-            self.m: row,
-        }
-        return self.code.index(expr + 1, [known.get(value, value) for value in operands])
+    def _take_limits(self, value: PackBody) -> Limits:
+        """Find what masks all columns from some one on; conditions that say no more are dropped."""
+        found: list[Limit] = []
+        counters = Counters(self.m, self.n, self.inner.induction_var, self.outer.induction_var)
+        outermost = True
+        for guard, test in masks(self.exponent):
+            whole = True
+            for expr in test.exprs:
+                bound = Bound.of(expr, test.operands_, counters.column)
+                if bound is not None and bound in value.positions:
+                    continue
+                limit = Limit.of(expr, test.operands_, counters, self.part, self.parts)
+                if limit is not None:
+                    found.append(limit)
+                elif self._bound(expr, test, self.m) not in self.bounds[self.m]:
+                    whole = False
+            outermost = outermost and whole
+            if outermost:
+                self._drop(guard)
+        return Limits(self.code, counters, self.part, self.whole, tuple(found))
 
     def _drop(self, guard: scf.IfOp) -> None:
         """Do what a condition guards without it: no loop goes where it does not hold."""
@@ -249,105 +262,67 @@ class SoftmaxBlock(PackedBlock):
 
     # ------------------------------------------------------------------ what rows carry
 
-    def _start(self, value: PackBody, whole: SSAValue, end: SSAValue) -> None:
-        """Rows without columns; what is left out of all rows counts as 0 times its value."""
+    def _start(self, value: PackBody) -> None:
+        """Rows without columns; what is left out of a row counts as 0 times its value."""
         code = self.code
         zero = emit_constant(code.builder, 0, self.element)
         low = emit_constant(code.builder, -math.inf, self.element)
-        rows = code.index((D0 + (self.tile_m - 1)) // self.tile_m * self.tile_m, [self.rows])
-        width = self.constants.get(self.size_n)
-        first = self.constants.get(0)
-        with code.loop(width, "c") as column:
-            code.store(zero, self.means, (D0, [column]))
-        if end is not whole:
-            row, position = self.value.body.block.args
-            with code.loop(whole, "left_out", end) as out, code.loop(self.columns, "c") as column:
-                at: dict[SSAValue, SSAValue] = {row: column, position: out}
-                at[self.outer.induction_var] = first
-                left_out = code.clone(value.ops, at)[value.element]
-                so_far = code.load(self.means, (D0, [column]))
-                nothing = code.insert(arith.MulfOp(zero, left_out))
-                code.store(code.insert(arith.AddfOp(so_far, nothing)), self.means, (D0, [column]))
+        tiles = self._tiles(self.rows, self.tile_m)
+        rows = code.index(D0 * self.tile_m, [tiles])
         with code.loop(rows, "r") as row:
-            code.store(low, self.largest, (D0, [row]))
-            code.store(zero, self.weights, (D0, [row]))
-        with (
-            code.loop(rows, "r", self.constants.get(1)) as row,
-            code.loop(width, "c") as column,
-        ):
-            start = code.load(self.means, (D0, [column]))
-            code.store(start, self.means, (D0 * self.size_n + D1, [row, column]))
+            code.store(low, self.scratch.maxima, (D0, [row]))
+            code.store(zero, self.scratch.weights, (D0, [row]))
+            with code.loop(self.constants.get(self.size_n), "c") as column:
+                self._set_mean(row, column, zero)
+        if not self.limits.found:
+            return
+        # The least of linear ends is concave: no row ends before both the first and the last one.
+        top, bottom = self.constants.get(0), code.index(D0 - 1, [self.rows])
+        least = code.smaller(*(self.limits.end_of_row(row) for row in (top, bottom)))
+        self._leave_out(value, top, least)
+        found = self.each_row.reduce(Combiner.ADD, zero, self.columns, lambda c: self._mean(top, c))
+        with code.when(code.insert(arith.CmpfOp(found, found, "uno"))):
+            with code.loop(self.columns, "c") as column:
+                self._set_mean(top, column, zero)
+            with code.loop(tiles, "tile_m") as tile_m:
+                first, last = self._rows_of(tile_m)
+                self._leave_out(value, first, self.limits.end(first, last))
+                second = code.index(D0 + 1, [first])
+                with code.loop(last, "r", second) as row, code.loop(self.columns, "c") as column:
+                    self._set_mean(row, column, self._mean(first, column))
 
-    def _fold_row(self, row: SSAValue, line: SSAValue, length: SSAValue) -> None:
-        """Put the scores of a row into what it carries, and the shares of its columns in their place."""
+    def _leave_out(self, value: PackBody, row: SSAValue, end: SSAValue) -> None:
+        """Add 0 times the values from a column on to what a row carries: 0, or NaN."""
         code = self.code
-        before = code.load(self.largest, (D0, [row]))
-        worth = code.load(self.weights, (D0, [row]))
-
-        def exponents(column: SSAValue) -> SSAValue:
-            place = (D0 * self.stride + D1, [line, column])
-            values: dict[SSAValue, SSAValue] = {self.m: row, self.inner.induction_var: column}
-            values[self.score.res[0]] = code.load(self.strip, place)
-            exponent = code.clone(self.follow, values)[self.exponent]
-            code.store(exponent, self.strip, place)
-            return exponent
-
-        def numerators(column: SSAValue) -> SSAValue:
-            place = (D0 * self.stride + D1, [line, column])
-            value = scaled_exp(code.builder, code.load(self.strip, place), shift)
-            code.store(value, self.strip, place)
-            return value
-
-        largest = self._reduce(Combiner.MAX, before, length, exponents)
-        shift = exponent_shift(code.builder, largest)
         zero = emit_constant(code.builder, 0, self.element)
-        added = self._reduce(Combiner.ADD, zero, length, numerators)
-        scale = scaled_exp(code.builder, before, shift)
-        kept = code.insert(arith.MulfOp(worth, scale))
-        total = combine(code.builder, Combiner.ADD, kept, added)
-        code.store(largest, self.largest, (D0, [row]))
-        code.store(total, self.weights, (D0, [row]))
-        one = emit_constant(code.builder, 1, self.element)
-        unit = share(code.builder, one, total)
-        with code.loop(length, "j") as column:
-            place = (D0 * self.stride + D1, [line, column])
-            scaled = code.insert(arith.MulfOp(code.load(self.strip, place), unit))
-            code.store(scaled, self.strip, place)
-        old = code.insert(arith.MulfOp(kept, unit))
-        with code.loop(self.constants.get(self.size_n), "c") as column:
-            place = (D0 * self.size_n + D1, [row, column])
-            scaled = code.insert(arith.MulfOp(code.load(self.means, place), old))
-            code.store(scaled, self.means, place)
+        column, position = self.value.body.block.args
+        with code.loop(self.whole, "left_out", end) as out, code.loop(self.columns, "c") as c:
+            at: dict[SSAValue, SSAValue] = {column: c, position: out}
+            at[self.outer.induction_var] = self.constants.get(0)
+            nothing = code.insert(arith.MulfOp(zero, code.clone(value.ops, at)[value.element]))
+            self._set_mean(row, c, code.insert(arith.AddfOp(self._mean(row, c), nothing)))
 
-    def _reduce(
-        self,
-        combiner: Combiner,
-        start: SSAValue,
-        end: SSAValue,
-        contribution: Callable[[SSAValue], SSAValue],
-    ) -> SSAValue:
-        """Fold what a function writes for each column of a row."""
-        code = self.code
-        hint = self.inner.induction_var.name_hint or "j"
-        body, loop = code.sweep(end, hint, [start])
-        outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
-        value = contribution(body.args[0])
-        folded = combine(code.builder, combiner, body.args[1], value, REASSOCIATE)
-        code.builder.insert(scf.YieldOp(folded))
-        code.builder = outer
-        return loop.results[0]
+    def _mean_at(self, row: SSAValue, column: SSAValue) -> Place:
+        return D0 * self.size_n + D1, [row, column]
+
+    def _mean(self, row: SSAValue, column: SSAValue) -> SSAValue:
+        return self.code.load(self.scratch.means, self._mean_at(row, column))
+
+    def _set_mean(self, row: SSAValue, column: SSAValue, value: SSAValue) -> None:
+        self.code.store(value, self.scratch.means, self._mean_at(row, column))
 
     def _store(self, rest: Sequence[Operation]) -> None:
         """What is done with the complete rows."""
         code = self.code
-        columns = code.opaque(self.columns)
+        # All columns of the block are whole vectors.
+        columns = code.opaque(self.columns) if self.bounds[self.n] else self.columns
         with (
             code.loop(self.rows, self.m.name_hint or "i") as i,
             code.loop(columns, self.n.name_hint or "j") as j,
         ):
             values: dict[SSAValue, SSAValue] = {self.m: i, self.n: j}
-            places = ((D0, [i]), (D0, [i]), (D0 * self.size_n + D1, [i, j]))
-            buffers = (self.largest, self.weights, self.means)
+            places = ((D0, [i]), (D0, [i]), self._mean_at(i, j))
+            buffers = (self.scratch.maxima, self.scratch.weights, self.scratch.means)
             for result, buffer, place in zip(self.outer.res, buffers, places, strict=True):
                 values[result] = code.load(buffer, place)
                 values[result].name_hint = result.name_hint
@@ -366,26 +341,3 @@ def _wrong() -> DeploError:
     return DeploError(
         "a packed softmax folds what follows from one sum of products, with weight 1, and a packed value"
     )
-
-
-def _is_constant(value: SSAValue, number: float) -> bool:
-    op = value.owner
-    return (
-        isinstance(op, arith.ConstantOp)
-        and isinstance(op.value, FloatAttr)
-        and op.value.value.data == number
-    )
-
-
-def _masks(exponent: SSAValue) -> list[tuple[TestOp, AffineExpr]]:
-    """Conditions on counters, all of which hold where an exponent is not minus infinity."""
-    op = exponent.owner
-    if not isinstance(op, scf.IfOp) or not isinstance(op.cond.owner, TestOp):
-        return []
-    yes, no = op.true_region.block.last_op, op.false_region.block.last_op
-    assert yes is not None
-    assert no is not None
-    if len(op.output) != 1 or not _is_constant(no.operands[0], -math.inf):
-        return []
-    test = op.cond.owner
-    return [(test, expr) for expr in test.exprs] + _masks(yes.operands[0])

@@ -11,14 +11,15 @@ binds what they depend on, so the row statistics of a norm run once per row.
 
 The cost gate: merging saves the round trip of the intermediate through memory, and costs the work that
 is then done more than once (`analysis/cost.py`). A producer that does not pay stays a kernel, with the
-numbers as the reason. Merged are producers of one output whose loops form one chain. A producer that
-checks indices is merged only where each of its elements is read, so that no check is lost; reductions that
-all rows share, and many rows with reductions that one thread would have to fold, stay in a kernel of their
-own. So does a contraction that the consumer would fold: inside of a reduction, no block of its results
-shares what it reads. What selects the one term of a reduction that counts is merged at any cost: the others
-are then not computed (`collapse-reduce`). A sum that several places read is computed once, in its own kernel
-unless one scope serves them all: each place would round it in its own order, and a softmax that subtracts one
-from the other shows that.
+numbers as the reason; its other readers save no more than what it is larger than its inputs. Merged are
+producers of one output whose loops form one chain. A producer that checks indices is merged only where
+each of its elements is read, so that no check is lost; reductions that all rows share, and many rows
+with reductions that one thread would have to fold, stay in a kernel of their own. So does a contraction
+that the consumer would fold: inside of a reduction, no block of its results shares what it reads. What
+selects the one term of a reduction that counts is merged at any cost: the others are then not computed
+(`collapse-reduce`). A sum that several places read is computed once, in its own kernel unless one scope
+serves them all: each place would round it in its own order, and a softmax that subtracts one from the
+other shows that.
 """
 
 from __future__ import annotations
@@ -109,9 +110,12 @@ def _bind_first(consumer: KernelOp, argument: SSAValue) -> list[int] | None:
 
 
 def _decline_reason(
-    producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAValue
+    producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAValue, *, stays: bool
 ) -> str | None:
-    """Why the merge does not pay or is not possible, or None."""
+    """Why the merge does not pay or is not possible, or None.
+
+    A producer that another reader has not merged `stays`: then its inputs are read instead of it.
+    """
     loads = [u.operation for u in argument.uses if isinstance(u.operation, LoadOp)]
     result = producer.outputs[0]
     readers = {u.operation for u in result.uses}
@@ -131,11 +135,16 @@ def _decline_reason(
     per_element = work(producer) / max(count, 1)
     places = _places(loads)
     runs = sum(executions(place) for place in places)
-    # Each reader pays for itself; the first run of each element replaces the producer's own.
+    # Each reader pays for itself; the first run of each element replaces the producer's own, if that goes.
     others = len(readers) - 1
-    extra = per_element * max(runs + others * count - count, 0)
-    saved = size_bytes(producer.output_args[0].type) * (1 + len(readers))
-    repeats = (runs + others * count) / max(count, 1)
+    total_runs = runs + (1 if stays else others) * count
+    extra = per_element * max(total_runs - count, 0)
+    saved = size_bytes(producer.output_args[0].type) * (1 if stays else 1 + len(readers))
+    if stays:
+        read = dict(zip(producer.inputs, producer.input_args, strict=True))
+        more = sum(size_bytes(a.type) for value, a in read.items() if value not in consumer.inputs)
+        saved = max(saved - more, 0)
+    repeats = total_runs / max(count, 1)
     if extra > WORK_PER_BYTE * saved or (per_element and runs > MAX_REPEATS * count):
         return (
             f"would recompute {_si(extra)}FLOP, each element {repeats:.4g} times, to save "
@@ -157,7 +166,11 @@ def _decline_reason(
 
 
 def _selection(
-    producer: KernelOp, consumer: KernelOp, argument: BlockArgument, position: dict[KernelOp, int]
+    producer: KernelOp,
+    consumer: KernelOp,
+    argument: BlockArgument,
+    position: dict[KernelOp, int],
+    stored: set[SSAValue],
 ) -> Chain | None:
     """The producer, if merging it lets `collapse-reduce` put one iteration in the place of a reduction."""
     result = producer.output_args[0].type
@@ -167,7 +180,7 @@ def _selection(
         return None
     if not any(compare.predicate.value.data in (EQ, NE) for compare in compared):
         return None
-    fuse_into(producer, position)
+    fuse_into(producer, position, stored)
     chain = Chain.of(producer)
     if isinstance(chain, str) or chain.checks:  # what was merged into it may check, too
         return None
@@ -244,10 +257,11 @@ def _erase_unused(kernel: KernelOp, *, merged: bool = False) -> None:
         kernel.erase()
 
 
-def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
+def fuse_into(consumer: KernelOp, position: dict[KernelOp, int], stored: set[SSAValue]) -> None:
     """Merge every producer of `consumer` that pays, and theirs in turn, the latest one first.
 
-    By the time a producer is judged, the kernels between it and the consumer are merged or stay.
+    By the time a producer is judged, the kernels between it and the consumer are merged or stay. `stored` is
+    what some reader has not merged; it grows.
     """
     dedup_kernel(consumer)
     declined: set[SSAValue] = set()
@@ -264,17 +278,20 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
         chain = Chain.of(producer)
         reason = chain if isinstance(chain, str) else None
         if not isinstance(chain, str):
-            reason = _decline_reason(producer, chain, consumer, argument)
+            reason = _decline_reason(producer, chain, consumer, argument, stays=value in stored)
             undo = None
             if reason is not None and any(isinstance(o, ForOp) for o in chain.statements):
                 undo = _bind_first(consumer, argument)
             if undo is not None:
-                if _decline_reason(producer, chain, consumer, argument) is None:
+                if (
+                    _decline_reason(producer, chain, consumer, argument, stays=value in stored)
+                    is None
+                ):
                     reason = None
                 else:
                     _permute(perfect_nest(consumer), undo)
             if reason is not None and (
-                selection := _selection(producer, consumer, argument, position)
+                selection := _selection(producer, consumer, argument, position, stored)
             ):
                 chain, reason = selection, None
             if reason is None:
@@ -283,6 +300,7 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int]) -> None:
                 record(PASS, name, True, f"merged into {into}", consumer, (into,))
                 continue
         declined.add(value)
+        stored.add(value)
         record(PASS, name, False, f"not merged into {into}: {reason}", consumer, (into,))
 
 
@@ -295,9 +313,10 @@ class FuseLoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [o for o in op.walk() if isinstance(o, KernelOp)]
         position = {kernel: i for i, kernel in enumerate(kernels)}
+        stored: set[SSAValue] = set()
         with hints_of(op):
             for kernel in reversed(kernels):
                 if kernel.parent is not None:
                     _erase_unused(kernel)
                 if kernel.parent is not None:
-                    fuse_into(kernel, position)
+                    fuse_into(kernel, position, stored)

@@ -285,11 +285,11 @@ class _Builder:
             body.add_op(scf.IfOp(inside, [], Region(then)))
 
     def _mean(self, block: Block, results: Sequence[SSAValue]) -> SSAValue:
-        """The mean, but NaN in a row of minus infinities: there exp(x - max x) is."""
-        largest, _, mean = results
-        low = arith.ConstantOp(scalar_attr(-math.inf, largest.type))
-        nan = arith.ConstantOp(scalar_attr(math.nan, largest.type))
-        nothing = arith.CmpfOp(largest, low.result, "oeq")
+        """The mean, but NaN in a row of minus infinities, which has no weight: there exp(x - max x) is."""
+        _, weight, mean = results
+        zero = arith.ConstantOp(scalar_attr(0, weight.type))
+        nan = arith.ConstantOp(scalar_attr(math.nan, weight.type))
+        nothing = arith.CmpfOp(weight, zero.result, "oeq")
         chosen = arith.SelectOp(nothing.result, nan.result, mean)
-        block.add_ops([low, nan, nothing, chosen])
+        block.add_ops([zero, nan, nothing, chosen])
         return chosen.result

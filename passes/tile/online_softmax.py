@@ -49,8 +49,8 @@ from .blocked_softmax import build_kernel
 MIN_ROWS = 16
 """Rows that must share a packed column, else packing costs more than it saves."""
 
-CACHES = 1
-"""Of the second-level caches of all cores, what scores may fill that go to memory."""
+CACHES = 2
+"""First-level caches of a core that scores may fill which go to memory."""
 
 MAX_WIDTH = 512
 """Products of a score and columns of the result, at most: a block has all of them, as it computes a score
@@ -69,7 +69,7 @@ class OnlineSoftmaxPass(ModulePass):
     target: str = "cpu"
     vectors: str = "host"
     min_bytes: int | None = None
-    """Bytes of scores from which on they are not written to memory; by default what the L2 caches hold."""
+    """Bytes of scores from which on they are not written to memory; by default more than fit an L1 cache."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
@@ -94,7 +94,7 @@ class OnlineSoftmaxPass(ModulePass):
             return found
         problem = problem_of(found)
         cpu = find_cpu(self.vectors)
-        limit = CACHES * cpu.cores * cpu.l2_bytes if self.min_bytes is None else self.min_bytes
+        limit = CACHES * cpu.l1_bytes if self.min_bytes is None else self.min_bytes
         if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
             return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
         if max(problem.depth, problem.width) > MAX_WIDTH:

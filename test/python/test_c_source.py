@@ -140,6 +140,9 @@ def test_mlir_opt_accepts_programs(tmp_path):
         path = tmp_path / f"{name}.mlir"
         path.write_text(compiled(name).ir("mlir"))
         done = subprocess.run(
-            [next(filter(None, tools)), "--verify-each", path], capture_output=True, text=True, check=False
+            [next(filter(None, tools)), "--verify-each", path],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr

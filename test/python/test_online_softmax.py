@@ -67,6 +67,13 @@ def capped(q, k, v):
     return torch.softmax(torch.tanh(q @ k.mT / 5) * 5, -1) @ v * 2 + v[..., :1, :]
 
 
+def gathered(q, k, v, kinds, order):
+    """A mask that is read with indices from data, as the models of Hugging Face make theirs."""
+    mine = kinds[order]
+    mask = (mine[:, None] == mine[None]) & (order[:, None] >= order[None])
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
 def tensors(*shapes, dtype=torch.float32):
     generator = torch.Generator().manual_seed(0)
     return [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]
@@ -134,6 +141,34 @@ def test_masks_groups_layouts_and_biases() -> None:
     check(compiled(biased, args)(*args), exact(biased, args))
     args = tensors((1, 260, 8, 16), (1, 260, 8, 16), (1, 260, 8, 16))
     check(compiled(side_by_side, args)(*args), exact(side_by_side, args))
+
+
+def test_a_mask_that_is_gathered() -> None:
+    args = tensors((1, 4, 260, 16), (1, 4, 260, 16), (1, 4, 260, 24))
+    args += [torch.arange(260) // 100, torch.arange(260)]
+    check(compiled(gathered, args)(*args), exact(gathered, args))
+
+
+@pytest.mark.parametrize("columns", [130, 1100])
+def test_a_causal_row_reads_nothing_behind_its_end(columns) -> None:
+    """Not a number behind the diagonal, and weights of 0 there, only where they meet a value that is none."""
+    q, k, v = tensors((1, 2, columns, 16), (1, 2, columns, 16), (1, 2, columns, 8))
+    k[0, 0, 100:] = float("nan")
+    v[0, 1, 77, 5] = INF
+    result = compiled(causal, (q, k, v))(q, k, v)
+    check(result, exact(causal, (q, k, v)))
+    assert result[0, 0, :100].isfinite().all()
+    assert result[0, 0, 100:].isnan().all()
+    assert result[0, 1, :77, 5].isnan().all()
+    assert result[0, 1, :, :5].isfinite().all()
+
+
+def test_weights_that_round_to_zero() -> None:
+    q, k, v = tensors((2, 50, 16), (2, 700, 16), (2, 700, 8))
+    q, bias = q * 40, torch.zeros(50, 700)
+    bias[:, ::3] = torch.finfo(torch.float32).min
+    args = (q[None], k[None], v[None], bias)
+    check(compiled(biased, args)(*args), exact(biased, args), 1e-4)
 
 
 @pytest.mark.parametrize(

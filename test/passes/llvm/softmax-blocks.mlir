@@ -2,52 +2,76 @@
 // RUN: deplo-opt %s -p 'lower-tile-to-scf{vectors=false}' | FileCheck %s --check-prefix=PLAIN
 // RUN: deplo-opt %s -p 'lower-tile-to-scf{vectors=false},canonicalize,cse,convert-to-mlir' >/dev/null
 
-// The columns that some row of the block does not mask end behind the diagonal; those behind count as 0 times
-// their values, once for all rows.
+// A column that is left out of a row counts as 0 times its value: if that is NaN anywhere, it is summed apart for
+// each register tile's rows.
 // CHECK-LABEL: func.func @attention
 // CHECK:         %scores = memref.alloc() {alignment = 64 : i64} : memref<3200xf32>
+// CHECK:         %folded = memref.alloc() {alignment = 64 : i64} : memref<16xf32>
 // CHECK:         %[[WHOLE:.*]] = arith.minsi %c304, %c300
-// CHECK-NEXT:    %[[LAST:.*]] = loop.index[%c20 - 1]
-// CHECK-NEXT:    %[[DIAGONAL:.*]] = loop.index[%j_block * 20 + %[[LAST]] - %c0 + 1]
-// CHECK-NEXT:    %[[LESS:.*]] = arith.minsi %[[WHOLE]], %[[DIAGONAL]]
-// CHECK-NEXT:    %[[END:.*]] = arith.maxsi %[[LESS]], %c0
-// CHECK:         scf.for %left_out = %[[END]] to %[[WHOLE]]
+// CHECK:         arith.maxsi
+// CHECK:         arith.maxsi
+// CHECK-NEXT:    %[[SHORTEST:.*]] = arith.minsi
+// CHECK:         scf.for %left_out = %[[SHORTEST]] to %[[WHOLE]]
 // CHECK:           loop.load %v[%i, %left_out, %c_1]
 // CHECK:           arith.mulf
-// CHECK:           loop.store {{.*}}, %means[%c_1]
+// CHECK:           loop.store {{.*}}, %means[%c0 * 16 + %c_1]
+// CHECK:         %[[SOME:.*]] = arith.cmpf uno
+// CHECK-NEXT:    scf.if %[[SOME]] {
+// CHECK:           scf.for %tile_m
+// CHECK:             scf.for %left_out
+// The columns that some row of the block does not mask end behind the diagonal.
+// CHECK:         %[[LAST:.*]] = loop.index[%c20 - 1]
+// CHECK-NEXT:    %[[DIAGONAL:.*]] = loop.index[%j_block * 20 + %[[LAST]] + 1]
+// CHECK-NEXT:    %[[LESS:.*]] = arith.minsi %[[WHOLE]], %[[DIAGONAL]]
+// CHECK-NEXT:    %[[END:.*]] = arith.maxsi %[[LESS]], %c0
 // The rows are packed once, columns and values part by part.
 // CHECK:         loop.store %q_1, %row_packed
 // CHECK:         %[[PARTS:.*]] = loop.index[(%[[END]] + 303) floordiv 304]
 // CHECK:         scf.for %l_block = %c0 to %[[PARTS]]
-// CHECK:           %[[LEFT:.*]] = loop.index[%[[END]] - %l_block * 304]
-// CHECK-NEXT:      %[[LENGTH:.*]] = arith.minsi %[[LEFT]], %c304
 // CHECK:           vector.store {{.*}}, %column_packed
 // CHECK:           loop.store {{.*}}, %value_packed
-// Scores of ten rows; that no column is past the end need not be asked.
-// CHECK:           scf.for %tile_m
-// CHECK:             scf.for %tile_n
-// CHECK:               vector.fma
-// CHECK:               vector.store {{.*}}, %scores
-// CHECK:             scf.for %j =
-// CHECK:               %[[BEFORE:.*]] = loop.load %maxima[%j]
-// CHECK:               %[[WORTH:.*]] = loop.load %weights[%j]
-// CHECK:               %[[MAX:.*]] = scf.for %l_1 = %c0 to %[[LENGTH]] step %c1 iter_args(%[[SO_FAR:.*]] = %[[BEFORE]])
-// CHECK-NEXT:            loop.load %scores
-// CHECK-NEXT:            loop.test[%j_block * 20 + %j - %l_1 >= 0]
-// CHECK-NOT:             loop.test
-// CHECK:                 arith.maximumf %[[SO_FAR]], %x
-// CHECK:               %[[ADDED:.*]] = scf.for
-// CHECK:                 math.exp
-// CHECK:               %[[KEPT:.*]] = arith.mulf %[[WORTH]]
-// CHECK-NEXT:          %[[TOTAL:.*]] = arith.addf %[[KEPT]], %[[ADDED]]
-// CHECK:               loop.store %[[MAX]], %maxima[%j]
-// CHECK-NEXT:          loop.store %[[TOTAL]], %weights[%j]
-// CHECK:               loop.store {{.*}}, %means
+// Scores of ten rows, up to where the last of them ends, if that is in the part.
+// CHECK:           scf.for %[[TILE:.*]] = %c0
+// CHECK:             %[[FIRST:.*]] = loop.index[%[[TILE]] * 10]
+// CHECK:             %[[LEFT:.*]] = loop.index[{{.*}} - %l_block * 304]
+// CHECK-NEXT:        %[[POSITIVE:.*]] = arith.maxsi %[[LEFT]], %c0
+// CHECK-NEXT:        %[[LENGTH:.*]] = arith.minsi %[[POSITIVE]], %c304
+// CHECK-NEXT:        %[[ANY:.*]] = arith.cmpi sgt, %[[LENGTH]], %c0
+// CHECK-NEXT:        scf.if %[[ANY]] {
+// CHECK:               scf.for %tile_n
+// CHECK:                 vector.fma
+// CHECK:                 vector.store {{.*}}, %scores
+// Exponents, without a condition: behind the row's own end they are minus infinity.
+// CHECK:               scf.for %j =
+// CHECK:                 %[[OWN:.*]] = arith.minsi %[[LENGTH]]
+// CHECK:                 %[[FULL:.*]] = loop.index[%[[LENGTH]] floordiv 16]
+// CHECK-NEXT:            scf.for %[[T:.*]] = %c0 to %[[FULL]]
+// CHECK-NEXT:              scf.for %[[C:.*]] = %c0 to %c16
+// CHECK-NOT:                 loop.test
+// CHECK:                     arith.mulf
+// CHECK-NEXT:                loop.store {{.*}}, %scores
+// CHECK:                 scf.for %masked = %[[OWN]] to
+// CHECK-NEXT:              loop.store %{{.*}}, %scores
+// CHECK:                 %[[WORTH:.*]] = loop.load %weights[%j]
+// The largest of each column of a register tile, and then of those.
+// CHECK:                   %[[GREATER:.*]] = arith.cmpf ogt
+// CHECK-NEXT:              arith.select %[[GREATER]]
+// CHECK-NEXT:              loop.store {{.*}}, %folded
+// CHECK:                 %[[MAX:.*]] = scf.for
+// CHECK:                   arith.maximumf
+// CHECK:                   math.exp
+// CHECK:                   loop.store {{.*}}, %folded
+// CHECK:                 %[[ADDED:.*]] = scf.for
+// CHECK:                 %[[KEPT:.*]] = arith.mulf %[[WORTH]]
+// CHECK-NEXT:            %[[TOTAL:.*]] = arith.addf %[[KEPT]], %[[ADDED]]
+// CHECK:                 loop.store %[[MAX]], %maxima[%j]
+// CHECK-NEXT:            loop.store %[[TOTAL]], %weights[%j]
+// CHECK:                 loop.store {{.*}}, %means
 // And their products with the values.
-// CHECK:             scf.for %tile_n
-// CHECK:               vector.load %means
-// CHECK:               vector.fma
-// CHECK:               vector.store {{.*}}, %means
+// CHECK:               scf.for %tile_n
+// CHECK:                 vector.load %means
+// CHECK:                 vector.fma
+// CHECK:                 vector.store {{.*}}, %means
 // CHECK:         loop.store %mean, %y
 // PLAIN-LABEL: func.func @attention
 // PLAIN-NOT:     vector.

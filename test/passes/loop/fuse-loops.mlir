@@ -394,3 +394,23 @@ func.func @main(%x: tensor<64x64x64xf32>, %w: tensor<64x64x64xf32>) -> tensor<64
   %y = tensor_ir.reduce max(%s) over [1] : tensor<64x64xf32> -> tensor<64x1xf32>
   func.return %y : tensor<64x1xf32>
 }
+
+// -----
+
+// What one reader declines is stored. Another one that merged it would read its two inputs in its place.
+// CHECK-LABEL: func.func @main
+// CHECK:         loop.kernel @k_mask(%a, %b)
+// CHECK:         loop.kernel @k_most(%x, %mask)
+// CHECK:         loop.kernel @k_some(%y, %mask)
+// REMARK: remark: fuse-loops: k_mask: declined: not merged into k_some: would recompute {{.+}}FLOP, each element 65 times, to save {{.+}}B of traffic
+// REMARK: remark: fuse-loops: k_mask: declined: not merged into k_most: would recompute {{.+}}FLOP, each element 5 times, to save 0 B of traffic
+func.func @main(%a: tensor<8x8xi1>, %b: tensor<8x8xi1>, %x: tensor<4x8x8xi1>, %y: tensor<64x8x8xi1>) -> (tensor<4x8x1xi1>, tensor<64x8x1xi1>) {
+  %mask = tensor_ir.elementwise and(%a, %b) : (tensor<8x8xi1>, tensor<8x8xi1>) -> tensor<8x8xi1>
+  %m = tensor_ir.index_map (h, i, j) -> %mask[i, j] : (tensor<8x8xi1>) -> tensor<4x8x8xi1>
+  %p = tensor_ir.elementwise and(%x, %m) : (tensor<4x8x8xi1>, tensor<4x8x8xi1>) -> tensor<4x8x8xi1>
+  %most = tensor_ir.reduce any(%p) over [2] : tensor<4x8x8xi1> -> tensor<4x8x1xi1>
+  %n = tensor_ir.index_map (h, i, j) -> %mask[i, j] : (tensor<8x8xi1>) -> tensor<64x8x8xi1>
+  %q = tensor_ir.elementwise and(%y, %n) : (tensor<64x8x8xi1>, tensor<64x8x8xi1>) -> tensor<64x8x8xi1>
+  %some = tensor_ir.reduce any(%q) over [2] : tensor<64x8x8xi1> -> tensor<64x8x1xi1>
+  func.return %most, %some : tensor<4x8x1xi1>, tensor<64x8x1xi1>
+}

@@ -122,9 +122,9 @@ func.func @main(%q: tensor<2x20x6xf32>, %k: tensor<2x130x6xf32>, %v: tensor<2x13
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    loop.kernel @mean(%q, %k, %v)
 // CHECK:           loop.test[%j < 5]
-// CHECK:           %[[LOW:.*]] = arith.constant 0xff800000
+// CHECK:           %[[ZERO:.*]] = arith.constant 0.000000e+00
 // CHECK-NEXT:      %[[NAN:.*]] = arith.constant 0x7fc00000
-// CHECK-NEXT:      %[[NONE:.*]] = arith.cmpf oeq, %max, %[[LOW]]
+// CHECK-NEXT:      %[[NONE:.*]] = arith.cmpf oeq, %weight, %[[ZERO]]
 // CHECK-NEXT:      arith.select %[[NONE]], %[[NAN]], %mean
 // REMARK: online-softmax: mean: 10400 bytes
 func.func @main(%q: tensor<20x6xf32>, %k: tensor<130x6xf32>, %v: tensor<130x5xf32>) -> tensor<20x5xf32> {
