@@ -154,6 +154,8 @@ class LoopMachine:
                 self._combine(op)
             case RegistersOp():
                 self._registers(op)
+            case PrefetchOp():
+                pass
             case TransposeOp():
                 self._transpose(op)
             case _:
