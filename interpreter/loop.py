@@ -30,6 +30,7 @@ from ..dialects.loop import (
     IndexOp,
     KernelOp,
     LoadOp,
+    PrefetchOp,
     RegistersOp,
     StoreOp,
     TestOp,
@@ -128,7 +129,8 @@ class LoopMachine:
         for op in block.ops:
             if isinstance(op, YieldOp | scf.YieldOp | PackYieldOp):
                 return op.operands
-            self.execute(op)
+            if not isinstance(op, PrefetchOp):
+                self.execute(op)
         return ()
 
     def execute(self, op: Operation) -> None:
@@ -154,8 +156,6 @@ class LoopMachine:
                 self._combine(op)
             case RegistersOp():
                 self._registers(op)
-            case PrefetchOp():
-                pass
             case TransposeOp():
                 self._transpose(op)
             case _:
