@@ -23,6 +23,7 @@ from deplo.passes.tile.schedule_cpu import ScheduleCpuPass
 from deplo.program_passes import module_at
 from deplo.program_stages import make_context
 from deplo.tools import commands
+from deplo.tools.judge import error_bound
 from deplo.tune import search
 from deplo.tune.book import database_path, machine_text, open_book, versions_text
 from deplo.tune.database import Database, Key, Trial, choices_text
@@ -324,7 +325,8 @@ def test_rows_are_tuned_too_by_choices_of_their_own(own_cache):
     assert found.choices["grain"] > kernel.space.model["grain"]
     tuned = deplo.compile(lambda x: x.sum(-1), (x,), target="cpu")
     assert "as tuned" in str(tuned.compilation.decisions)
-    torch.testing.assert_close(tuned(x), x.sum(-1))
+    exact = x.double().sum(-1)
+    assert bool(((tuned(x) - exact).abs() <= error_bound(exact, x.dtype, 1100)).all())
 
 
 @pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
