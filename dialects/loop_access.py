@@ -2,6 +2,7 @@
 
     %v = loop.load %x[%i * 4 + %j] : memref<32xf32>
     loop.store %v, %y[%j] : memref<4xf32>
+    loop.prefetch %x[%i * 4] ahead 1024 : memref<32xf32>
 
 The index expressions are an affine map over the counters in scope. A load may read where the program's own
 values point only through `loop.checked_index`.
@@ -16,10 +17,12 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     AffineSetAttr,
     IndexType,
+    IntegerAttr,
     IntegerType,
     MemRefType,
     StringAttr,
     i1,
+    i64,
 )
 from xdsl.ir import (
     Attribute,
@@ -141,6 +144,48 @@ class StoreOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_access(self.map.data, self.indices, self.memref.type)
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """Ask the caches for what will be read: `loop.prefetch %x[%i, %k] ahead 1024 : memref<4x8xf32>`.
+
+    That is the element so many elements of memory after the one that is named, be it past the end of the
+    array: nothing is read, and no result depends on it.
+    """
+
+    name = "loop.prefetch"
+
+    memref = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    ahead = prop_def(IntegerAttr.constr(i64))
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    custom_directives = (AffineIndex,)
+    assembly_format = (
+        "$memref `` custom<AffineIndex>($indices, $map) `ahead` $ahead attr-dict `:` type($memref)"
+    )
+
+    def __init__(
+        self,
+        memref: SSAValue,
+        exprs: Sequence[AffineExpr],
+        operands: Sequence[SSAValue],
+        ahead: int,
+    ):
+        map_attr, operands = _access(exprs, operands)
+        super().__init__(
+            operands=[memref, operands],
+            properties={"map": map_attr, "ahead": IntegerAttr(ahead, i64)},
+        )
+
+    def verify_(self) -> None:
+        verify_access(self.map.data, self.indices, self.memref.type)
+        if self.ahead.value.data < 0:
+            raise VerifyException(
+                f"asks for what lies behind, {self.ahead.value.data} elements ahead"
+            )
 
 
 @irdl_op_definition

@@ -80,6 +80,9 @@ class Choice:
         return f"a number, {self.least} or more"
 
 
+SCHEDULE_ATTRIBUTE = "deplo.schedule"
+"""What of a launch's schedule the CPU function that runs it has still to carry out."""
+
 POWERS = tuple(1 << n for n in range(11))
 """Powers of two, up to the threads of a block."""
 
@@ -109,6 +112,9 @@ CHOICES = {
         Choice("transport", "who fills the slabs, and when", values=tuple(Transport)),
         Choice("vector", "neighbours that one thread accesses at once", numbers=POWERS[:5]),
         Choice("lanes", "threads that share a row", numbers=POWERS),
+        Choice("grain", "loads and stores of a CPU block, about", derived=True),
+        Choice("prefetch", "bytes ahead of a sweep that a CPU asks for", least=0, derived=True),
+        Choice("width", "bits of the vectors that LLVM makes of a CPU's loops", derived=True),
         Choice("keep", "where threads keep what several sweeps read", values=tuple(Kept)),
     )
 }
@@ -149,7 +155,10 @@ class ScheduleAttr(ParametrizedAttribute):
     @property
     def leaves_threads_open(self) -> bool:
         """Whether it says what passes are still to make of the axes."""
-        return any(choice in self.choices.data for choice in ("block_m", "lanes", "vector", "keep"))
+        return any(
+            choice in self.choices.data
+            for choice in ("block_m", "lanes", "vector", "keep", "grain")
+        )
 
     def with_choices(self, **choices: int | str) -> ScheduleAttr:
         """This schedule with some choices made or made otherwise."""

@@ -30,6 +30,7 @@ from ..dialects.loop import (
     IndexOp,
     KernelOp,
     LoadOp,
+    PrefetchOp,
     RegistersOp,
     StoreOp,
     TestOp,
@@ -128,7 +129,8 @@ class LoopMachine:
         for op in block.ops:
             if isinstance(op, YieldOp | scf.YieldOp | PackYieldOp):
                 return op.operands
-            self.execute(op)
+            if not isinstance(op, PrefetchOp):
+                self.execute(op)
         return ()
 
     def execute(self, op: Operation) -> None:

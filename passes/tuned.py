@@ -3,12 +3,12 @@
 Passes do not know where that is kept: whoever compiles says who answers.
 
     with tuned_by(answer):
-        ...                           # `schedule-cpu` asks `answer(canonical_text(kernel))`
+        ...                           # passes ask `answer(canonical_text(kernel))`
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -32,10 +32,11 @@ def tuned_by(answer: Answer | None) -> Generator[None]:
         _ANSWER.reset(token)
 
 
-def tuned_choices(kernel: KernelOp) -> Mapping[str, int] | None:
-    """What was found best for a kernel, if that was measured."""
+def tuned_choices(kernel: KernelOp, names: Collection[str]) -> Mapping[str, int] | None:
+    """What was found best for a kernel, if that was measured: choices of these names."""
     answer = _ANSWER.get()
-    return None if answer is None else answer(canonical_text(kernel))
+    found = None if answer is None else answer(canonical_text(kernel))
+    return found if found is not None and set(found) == set(names) else None
 
 
 def canonical_text(kernel: KernelOp) -> str:

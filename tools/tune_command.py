@@ -10,9 +10,10 @@ from pathlib import Path
 from ..analysis.targets import get_target
 from ..errors import UsageError, counted
 from ..tune.book import machine_text, versions_text
-from ..tune.database import CHOICES, Tuning
+from ..tune.database import Tuning
 from ..tune.session import open_database, tune
 from ..tune.settings import Settings, seconds_of
+from ..tune.spaces import CHOICE_NAMES
 from .compiling import capture_source, load, progress
 from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION
@@ -111,8 +112,8 @@ def _line(tuning: Tuning) -> str:
     if tuning.choices is None or tuning.ratio is None:
         said = "the model's choice is best"
     else:
-        ordered = {name: tuning.choices[name] for name in CHOICES}
-        listed = ",".join(f"{name}={value}" for name, value in ordered.items())
+        (names,) = [names for names in CHOICE_NAMES if set(names) == set(tuning.choices)]
+        listed = ",".join(f"{name}={tuning.choices[name]}" for name in names)
         said = f"{1 / tuning.ratio:.2f} times as fast with {listed}"
     state = "" if tuning.finished else ", to be continued"
     here = (machine_text(), versions_text())

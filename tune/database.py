@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DeploError, UsageError
+from .spaces import CHOICE_NAMES
 
-FORMAT = 1
-CHOICES = ("block_m", "block_n", "block_k", "thread_m", "thread_n")
+FORMAT = 2
 OUTCOMES = ("timed", "refused", "failed", "wrong", "impossible", "timeout")
 """What may become of a candidate and is kept; one that other work disturbed is not."""
 
@@ -82,8 +82,8 @@ def choices_text(choices: Mapping[str, int]) -> str:
 
 def choices_of(data: Any) -> dict[str, int]:
     """Choices from JSON data. Raises DeploError if they are none."""
-    if isinstance(data, dict) and set(data) == set(CHOICES):
-        if all(type(value) is int and 0 < value < 1 << 31 for value in data.values()):
+    if isinstance(data, dict) and any(set(data) == set(names) for names in CHOICE_NAMES):
+        if all(type(value) is int and 0 <= value < 1 << 31 for value in data.values()):
             return data
     raise DeploError(f"the tuning database has choices that are none: {json.dumps(data)[:100]}")
 

@@ -11,16 +11,14 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ..analysis.cost import longest_reduction
-from ..analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
 from ..analysis.sizes import symbols_used
 from ..analysis.targets import Target
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
-from ..passes.llvm.host_cpu import host_cpu
-from ..passes.tile.schedule_cpu import ScheduleCpuPass, find_problem
 from ..passes.tuned import canonical_text
 from ..program_stages import make_context, passes_to
 from .database import digest_of
+from .spaces import SCHEDULING, Choices, Find, SchedulingPass, Space
 
 
 @dataclass(frozen=True)
@@ -31,64 +29,69 @@ class Tunable:
     digest: str
     """Of its canonical text."""
     module: str
-    """The text of a program that is this kernel alone, as `schedule-cpu` meets it."""
-    problem: CpuProblem
-    model: CpuTiling
-    """What the model chooses."""
+    """The text of a program that is this kernel alone, as the pass meets it that decides for it."""
+    scheduled_by: str
+    """The name of that pass."""
+    space: Space
     reduction: int
     """The length of its longest reduction."""
 
 
-def split_passes(target: Target) -> tuple[list[ModulePass], ScheduleCpuPass, list[ModulePass]]:
-    """The passes from Torch IR to LLVM: those before `schedule-cpu`, it, and those after it."""
-    passes = [each for _, segment in passes_to("llvm", target) for each in segment]
-    (place,) = [i for i, each in enumerate(passes) if isinstance(each, ScheduleCpuPass)]
+def cpu_passes(target: Target) -> list[ModulePass]:
+    """The passes from Torch IR to LLVM."""
+    return [each for _, segment in passes_to("llvm", target) for each in segment]
+
+
+def passes_with(target: Target, name: str, choices: Choices | None) -> list[ModulePass]:
+    """The passes from the one called `name` on, which is asked for choices, if there are any."""
+    passes = cpu_passes(target)
+    (place,) = [i for i, each in enumerate(passes) if each.name == name]
     scheduling = passes[place]
-    assert isinstance(scheduling, ScheduleCpuPass)
-    return passes[:place], scheduling, passes[place + 1 :]
-
-
-def with_choices(scheduling: ScheduleCpuPass, choices: dict[str, int]) -> ScheduleCpuPass:
-    """The pass that asks for choices."""
-    return replace(scheduling, **choices)
+    assert isinstance(scheduling, SchedulingPass)
+    asked = scheduling if choices is None else replace(scheduling, **choices)
+    return [asked, *passes[place + 1 :]]
 
 
 def tunable_kernels(module: ModuleOp, target: Target) -> tuple[list[Tunable], dict[str, str]]:
     """The kernels of a program in Torch IR that can be tuned, each once, and why the others cannot."""
     module = module.clone()
     context = make_context()
-    before, _, _ = split_passes(target)
-    for each in before:
-        each.apply(context, module)
     found: dict[str, Tunable] = {}
     others: dict[str, str] = {}
-    for kernel in [op for op in module.walk() if isinstance(op, KernelOp)]:
-        made = _tunable(kernel)
-        if isinstance(made, str):
-            others[kernel.sym_name.data] = made
-        else:
-            found.setdefault(made.digest, made)
-    return list(found.values()), others
+    passes = cpu_passes(target)
+    last = max(n for n, each in enumerate(passes) if each.name in SCHEDULING)
+    for each in passes[: last + 1]:
+        if (find := SCHEDULING.get(each.name)) is not None:
+            for kernel in [op for op in module.walk() if isinstance(op, KernelOp)]:
+                made = _tunable(kernel, each.name, find)
+                name = kernel.sym_name.data
+                if isinstance(made, str):
+                    others.setdefault(name, made)
+                else:
+                    found.setdefault(made.digest, made)
+        each.apply(context, module)
+    names = {kernel.name for kernel in found.values()}
+    return list(found.values()), {name: why for name, why in others.items() if name not in names}
 
 
-def _tunable(kernel: KernelOp) -> Tunable | str:
+def _tunable(kernel: KernelOp, scheduled_by: str, find: Find) -> Tunable | str:
     launches = [op for op in kernel.walk() if isinstance(op, LaunchOp)]
     if len(launches) != 1:
         return "it is not one launch"
-    problem = find_problem(launches[0])
-    if isinstance(problem, str):
-        return problem
     if symbols_used(kernel):
         return "its sizes may change from call to call"
     if kernel.replaced_inputs:
         return "it accumulates in an input"
+    space = find(kernel, launches[0])
+    if isinstance(space, str):
+        return space
     alone = _alone(kernel)
     return Tunable(
         kernel.sym_name.data,
         digest_of(canonical_text(kernel)),
         f"{alone!s}\n",
-        problem[1],
-        choose_cpu_tiling(problem[1], host_cpu()),
+        scheduled_by,
+        space,
         longest_reduction(alone),
     )
 

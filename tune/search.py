@@ -1,9 +1,9 @@
-"""A beam search for the tiling of a kernel: neighbours of the best so far, the model's favourites first.
+"""A beam search for the choices of a kernel: neighbours of the best so far, the model's favourites first.
 
 It starts from the model's choice. Each candidate is legal before it is compiled, and what was measured
 before is not measured again; given the same trials the search goes the same way, so it can be resumed
-anywhere. It ends when a generation brings nothing better. The winner is timed once more, longer, before it
-counts.
+anywhere. It ends when a generation brings nothing better. The winner is timed once more, longer and in a
+new process, before it counts: on inputs that take turns, and on the same ones again and again.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, Self
 
-from ..analysis.cpu_neighbours import estimated_cycles, neighbours
-from ..analysis.cpu_tilings import CpuTiling
 from ..errors import DeploError
-from ..passes.llvm.host_cpu import host_cpu
-from ..runtime.threads import thread_count
 from .database import Database, Key, Trial, Tuning, choices_text
 from .kernels import Tunable
 from .settings import Settings
+from .spaces import Choices
 
 BETTER = 0.995
 """A generation that brings less than this is the last."""
@@ -42,8 +39,8 @@ class OutOfTime(Exception):
 class Measure(Protocol):
     """Finds out what becomes of a candidate."""
 
-    def __call__(self, kernel: Tunable, choices: Mapping[str, int], rounds: int) -> Trial:
-        """Compile, check and time it."""
+    def __call__(self, kernel: Tunable, choices: Choices, rounds: int, *, fresh: bool) -> Trial:
+        """Compile, check and time it; `fresh` asks for more certainty, in a new process."""
         ...
 
 
@@ -63,19 +60,22 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self._stop()
 
-    def __call__(self, kernel: Tunable, choices: Mapping[str, int], rounds: int) -> Trial:
+    def __call__(self, kernel: Tunable, choices: Choices, rounds: int, *, fresh: bool) -> Trial:
         """What becomes of a candidate; a first one waits for the process to start, too."""
         patience = self.timeout
+        if fresh:
+            self._stop()
         if self._process is None or self._process.poll() is not None:
             self._start()
             patience += self.timeout
         request = {
             "module": kernel.module,
+            "scheduled_by": kernel.scheduled_by,
             "choices": dict(choices),
             "rounds": rounds,
+            "again": fresh,
             "reduction": kernel.reduction,
-            "flops": flops_of(kernel),
-            "element_bytes": kernel.problem.element_bytes,
+            "least_seconds": kernel.space.least_seconds,
         }
         self.handed += 1
         process = self._process
@@ -125,12 +125,6 @@ def _read(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
     lines.put("")
 
 
-def flops_of(kernel: Tunable) -> int:
-    """The floating-point operations of a kernel's contraction."""
-    p = kernel.problem
-    return 2 * p.batch * p.m * p.n * p.k * p.results
-
-
 Tell = Callable[[str], object]
 
 
@@ -146,8 +140,10 @@ class Search:
     deadline: float
     tell: Tell
     trials: dict[tuple[str, int], Trial] = field(default_factory=dict[tuple[str, int], Trial])
-    times: dict[CpuTiling, float] = field(default_factory=dict[CpuTiling, float])
-    """How long each candidate takes that was timed, as a part of what the model's choice takes."""
+    times: dict[str, float] = field(default_factory=dict[str, float])
+    """How long each candidate takes that was timed, as a part of what the model's takes; by its text."""
+    seen: dict[str, Choices] = field(default_factory=dict[str, Choices])
+    """The candidates so far, by their text."""
     unsteady: bool = False
     """Whether the machine was too busy to measure a candidate."""
 
@@ -157,7 +153,9 @@ class Search:
         if tuning.finished:
             return tuning
         self.trials = self.database.trials(self.key)
-        self.times = {self.kernel.model: 1.0}
+        model = self.kernel.space.model
+        self.times = {choices_text(model): 1.0}
+        self.seen = {choices_text(model): model}
         try:
             self._search()
             finished = True
@@ -170,35 +168,29 @@ class Search:
 
     def _search(self) -> None:
         """Measure neighbours of the best, generation by generation. Raises OutOfTime."""
-        cpu, threads, problem = host_cpu(), thread_count(), self.kernel.problem
-        times = self.times
-        seen = {self.kernel.model}
+        space, times, seen = self.kernel.space, self.times, self.seen
         for generation in range(self.settings.generations):
             before = min(times.values())
-            beam = sorted(times, key=lambda tiling: times[tiling])[: self.settings.beam]
-            new = {
-                n: None
-                for tiling in beam
-                for n in neighbours(problem, tiling, cpu)
-                if n not in seen
-            }
-            liked = sorted(new, key=lambda n: estimated_cycles(problem, n, cpu, threads))
-            for tiling in liked[: self.settings.candidates]:
-                seen.add(tiling)
-                trial = self._trial(tiling.choices, self.settings.rounds)
+            beam = sorted(times, key=lambda text: times[text])[: self.settings.beam]
+            near = [each for text in beam for each in space.neighbours(seen[text])]
+            new = {text: each for each in near if (text := choices_text(each)) not in seen}
+            liked = sorted(new, key=lambda text: space.estimate(new[text]))
+            for text in liked[: self.settings.candidates]:
+                seen[text] = new[text]
+                trial = self._trial(new[text], self.settings.rounds)
                 if trial.outcome == "timed" and trial.ratio is not None:
-                    times[tiling] = trial.ratio
+                    times[text] = trial.ratio
             if not liked or (generation and min(times.values()) > before * BETTER):
                 break
 
-    def _trial(self, choices: Mapping[str, int], rounds: int) -> Trial:
+    def _trial(self, choices: Choices, rounds: int, *, fresh: bool = False) -> Trial:
         """What becomes of a candidate, measured now unless it was before. Raises OutOfTime."""
         known = self.trials.get((choices_text(choices), rounds))
         if known is not None:
             return known
         if time.monotonic() >= self.deadline:
             raise OutOfTime
-        trial = self.measure(self.kernel, choices, rounds)
+        trial = self.measure(self.kernel, choices, rounds, fresh=fresh)
         if trial.outcome == "unsteady":  # to be measured again, another time
             self.unsteady = True
         else:
@@ -212,13 +204,13 @@ class Search:
         """The fastest candidate that is still faster when timed longer, if there is one."""
         times, limit = self.times, 1 - self.settings.gain
         ranked = sorted((t for t in times if times[t] < limit), key=lambda t: times[t])
-        for tiling in ranked[:2]:
-            trial = self._trial(tiling.choices, self.settings.rounds * CONFIRMING)
+        for text in ranked[:2]:
+            choices = self.seen[text]
+            trial = self._trial(choices, self.settings.rounds * CONFIRMING, fresh=True)
             if trial.ratio is not None and trial.ratio < limit:
-                return dict(tiling.choices), trial.ratio
+                return dict(choices), trial.ratio
         return None, None
 
 
-def _said(choices: Mapping[str, int]) -> str:
-    sizes = [f"{choices[f'block_{axis}']}" for axis in "mnk"]
-    return f"blocks {' x '.join(sizes)}, tiles {choices['thread_m']} x {choices['thread_n']}"
+def _said(choices: Choices) -> str:
+    return ",".join(f"{name}={value}" for name, value in choices.items())

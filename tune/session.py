@@ -13,7 +13,7 @@ from ..runtime.cache import open_cache
 from .book import database_path, machine_text, versions_text
 from .database import Database, Key, Tuning
 from .kernels import tunable_kernels
-from .search import Search, Tell, Worker, flops_of
+from .search import Search, Tell, Worker
 from .settings import Settings
 
 
@@ -60,7 +60,7 @@ def tune(
         kernels, others = tunable_kernels(module, target)
         tunings: list[Tuning] = []
         with Worker(settings.timeout) as worker:
-            for kernel in sorted(kernels, key=flops_of, reverse=True):
+            for kernel in sorted(kernels, key=lambda k: k.space.least_seconds, reverse=True):
                 key = Key(kernel.digest, machine_text(), versions_text(), settings.text)
                 search = Search(kernel, key, database, settings, worker, deadline, tell)
                 tunings.append(search.run())

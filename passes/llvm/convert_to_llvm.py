@@ -42,6 +42,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     UnitAttr,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -53,7 +54,8 @@ from ...analysis.index import Range
 from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE, SIZES_ATTRIBUTE
 from ...analysis.sizes import symbols_used
 from ...dialects.kernel import AssertOp
-from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp, TransposeOp
+from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp, TransposeOp
+from ...dialects.schedule import SCHEDULE_ATTRIBUTE
 from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...errors import DeploError
 from ..decisions import record
@@ -65,6 +67,7 @@ from .accesses import (
     convert_type,
     emit_load,
     emit_store,
+    memory_type,
 )
 from .nonnegative import NonNegative
 from .scalars import LOWERINGS, extremum_of_any_order
@@ -194,6 +197,8 @@ class _KernelConversion:
                 buffer = self._buffer(op.memref)
                 address = emitter.address(op.memref, buffer, op.map.data.results)
                 emit_store(builder, op.value, address, buffer.element_type)
+            case PrefetchOp():
+                self._prefetch(builder, op)
             case IndexOp():
                 emitter = self._emitter(builder, op.operands_)
                 results = [emitter.emit(op.map.data.results[0])]
@@ -211,6 +216,18 @@ class _KernelConversion:
             case _:
                 results = _lower_scalar(builder, op)
         self._replace_results(op, results)
+
+    def _prefetch(self, builder: Builder, op: PrefetchOp) -> None:
+        """Ask for a line that is to be read, in all caches."""
+        buffer = self._buffer(op.memref)
+        emitter = self._emitter(builder, op.indices)
+        here = emitter.address(op.memref, buffer, op.map.data.results)
+        ahead = constant(builder, op.ahead.value.data)
+        # It may lie past the end of the array, so it is no address inside of it.
+        there = llvm.GEPOp(here, [llvm.GEP_USE_SSA_VAL], memory_type(buffer.element_type), [ahead])
+        to_read, all_caches, data = (constant(builder, n, i32) for n in (0, 3, 1))
+        arguments = [builder.insert(there).result, to_read, all_caches, data]
+        builder.insert(llvm.CallIntrinsicOp("llvm.prefetch.p0", arguments, []))
 
     def _transpose(self, builder: Builder, op: TransposeOp) -> list[SSAValue]:
         emitter = self._emitter(builder, op.origin)
@@ -285,6 +302,8 @@ class _KernelConversion:
             other_props={"arg_attrs": ArrayAttr([_argument_attributes(t) for t in inputs])},
         )
         function.attributes[KERNEL_ATTRIBUTE] = UnitAttr()
+        if (schedule := self.function.attributes.get(SCHEDULE_ATTRIBUTE)) is not None:
+            function.attributes[SCHEDULE_ATTRIBUTE] = schedule
         if self.sizes:
             function.attributes[SIZES_ATTRIBUTE] = ArrayAttr([IntAttr(s) for s in self.sizes])
         if self.messages:
@@ -295,7 +314,7 @@ class _KernelConversion:
 
 def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
     match op:
-        case LoadOp() | StoreOp():
+        case LoadOp() | StoreOp() | PrefetchOp():
             return tuple(op.indices)
         case IndexOp() | TestOp():
             return tuple(op.operands_)

@@ -44,6 +44,7 @@ from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import delinearize
 from ...dialects.loop import ForOp, IndexOp, KernelOp
 from ...dialects.scalars import is_weighted
+from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
@@ -55,6 +56,9 @@ from .plain_blocks import PlainBlock
 from .softmax_blocks import PlainSoftmaxBlock, SoftmaxBlock
 
 INDEX = IndexType()
+
+LATER = ("prefetch", "width")
+"""Choices of a schedule that passes after this one carry out."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def _build(
             f"@{name} accumulates in its output, which deplo lowers for GPUs only; split K without "
             "`atomics`"
         )
+    rest = _left_of(launch.schedule)
     blocks = launch.num_blocks if launch.num_threads != 0 else 0
     _drop_trivial_combines(launch)
     region = kernel.detach_region(kernel.body)
@@ -109,8 +114,17 @@ def _build(
     lower_loops(entry, constants, reassociate=reassociate)
     function = func.FuncOp(name, FunctionType.from_lists(list(entry.arg_types), []), region)
     function.attributes[KERNEL_ATTRIBUTE] = UnitAttr()
+    if rest is not None:
+        function.attributes[SCHEDULE_ATTRIBUTE] = rest
     record(LowerTileToScfPass.name, name, True, f"runs {blocks} blocks as one counted loop", kernel)
     return Device(function, blocks, 1)
+
+
+def _left_of(schedule: ScheduleAttr | None) -> ScheduleAttr | None:
+    """What of a schedule later passes carry out, if anything."""
+    found = {} if schedule is None else {name: schedule.get(name) for name in LATER}
+    said = {name: value for name, value in found.items() if value is not None}
+    return ScheduleAttr(**said) if said else None
 
 
 def _block_class(launch: LaunchOp, vectors: bool) -> type[PackedBlock]:

@@ -381,7 +381,7 @@ def _has_loops(launch: LaunchOp) -> bool:
     return any(isinstance(op, ForOp) for op in launch.body.block.ops)
 
 
-def _work_per_point(launch: LaunchOp) -> int:
+def work_per_point(launch: LaunchOp) -> int:
     """Loads and stores that one point of the launch runs, a measure of its work."""
     points = max(prod(trips(axis.extent.data) for axis in launch.axes), 1)
     accesses = sum(executions(o) for o in launch.walk() if isinstance(o, LoadOp | StoreOp))
@@ -447,13 +447,17 @@ class BlockifyLaunchPass(ModulePass):
             splits = [Split(extent, blocks=extent) for extent in extents]
             splits[-1] = Split(extents[-1], blocks=extents[-1] // strip, serial=strip)
         else:
-            work = _work_per_point(launch)
-            splits = split_for_cpu(extents, work, target.serial, rows=_has_loops(launch))
+            work = work_per_point(launch)
+            asked = None if launch.schedule is None else launch.schedule.get("grain")
+            grain = asked or target.serial
+            splits = split_for_cpu(extents, work, grain, rows=_has_loops(launch))
         block = prod(s.threads for s in splits)
         serial = prod(trips(s.serial) for s in splits)
-        schedule = (
-            ScheduleAttr(threads=block) if target.is_gpu else ScheduleAttr(serial=max(serial, 1))
-        )
+        if target.is_gpu:
+            schedule = ScheduleAttr(threads=block)
+        else:
+            decided = ScheduleAttr() if launch.schedule is None else launch.schedule
+            schedule = decided.without("grain").with_choices(serial=max(serial, 1))
         if (vector := max((s.vector for s in splits), default=1)) > 1:
             schedule = schedule.with_choices(vector=vector)
         blocks, location = prod(s.blocks for s in splits), launch.location

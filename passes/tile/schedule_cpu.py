@@ -137,7 +137,10 @@ class ScheduleCpuPass(ModulePass):
         product, problem = found
         cpu = find_cpu(self.vectors)
         best, why = choose_cpu_tiling(problem, cpu), ""
-        for choices, said in ((tuned_choices(kernel), ", as tuned"), (self.asked, ", as asked")):
+        for choices, said in (
+            (tuned_choices(kernel, SIZES), ", as tuned"),
+            (self.asked, ", as asked"),
+        ):
             if not choices:
                 continue
             wanted = replace(best, **choices)

@@ -510,3 +510,18 @@ func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
   }
   func.return %y : tensor<4xi32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
+    loop.for %i = 0 to 4 {
+      // expected-error@+1 {{asks for what lies behind, -16 elements ahead}}
+      loop.prefetch %x[%i] ahead -16 : memref<4xf32>
+      %v = loop.load %x[%i] : memref<4xf32>
+      loop.store %v, %y[%i] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}

@@ -11,6 +11,7 @@ builtin.module {
     ^bb0(%x: memref<4x8xf32>, %y: memref<4x1xf32>):
       loop.for %i = 0 to 4 {
         %sum, %m = loop.for %k = 0 to 8 reduce(add, max) -> f32, f32 {
+          loop.prefetch %x[%i, %k] ahead 1024 : memref<4x8xf32>
           %v = loop.load %x[%i, %k] : memref<4x8xf32>
           loop.yield %v, %v : f32, f32
         }

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import deplo
+from deplo.analysis import cpu_rows
 from deplo.analysis.cpu_neighbours import estimated_cycles, misfit, neighbours
 from deplo.analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
 from deplo.analysis.cpus import CPUS
@@ -22,6 +23,7 @@ from deplo.passes.tile.schedule_cpu import ScheduleCpuPass
 from deplo.program_passes import module_at
 from deplo.program_stages import make_context
 from deplo.tools import commands
+from deplo.tools.judge import error_bound
 from deplo.tune import search
 from deplo.tune.book import database_path, machine_text, open_book, versions_text
 from deplo.tune.database import Database, Key, Trial, choices_text
@@ -64,11 +66,11 @@ class Clock:
         self.asked = []
         self.stop_after = stop_after
 
-    def __call__(self, kernel, choices, rounds):
+    def __call__(self, kernel, choices, rounds, *, fresh):
         if len(self.asked) == self.stop_after:
             raise KeyboardInterrupt
         self.asked.append((choices_text(choices), rounds))
-        found = self.ratio(CpuTiling(**choices), rounds)
+        found = self.ratio(choices, rounds)
         return found if isinstance(found, Trial) else Trial("timed", found)
 
 
@@ -79,7 +81,7 @@ def run(kernel, database, clock, settings=None, deadline=inf):
 
 
 def taller_is_better(tiling, rounds):
-    return 1 - tiling.block_m / 1000
+    return 1 - tiling["block_m"] / 1000
 
 
 # --------------------------------------------------------------------------- keys
@@ -179,7 +181,7 @@ def test_a_search_finds_what_is_faster_and_does_not_measure_twice(own_cache):
     found = run(kernel, database, clock)
     assert found.finished
     assert found.choices is not None
-    assert found.choices["block_m"] > kernel.model.block_m
+    assert found.choices["block_m"] > kernel.space.model["block_m"]
     assert found.ratio == 1 - found.choices["block_m"] / 1000
     assert len(set(clock.asked)) == len(clock.asked)
     again = Clock(taller_is_better)
@@ -239,20 +241,23 @@ def test_candidates_are_checked_and_timed():
     kernel, bench = kernel_of(), Bench()
     request = {
         "module": kernel.module,
-        "choices": kernel.model.choices,
+        "choices": kernel.space.model,
         "rounds": 2,
         "reduction": kernel.reduction,
-        "flops": 1,
-        "element_bytes": 4,
+        "scheduled_by": kernel.scheduled_by,
+        "again": False,
+        "least_seconds": 0.0,
     }
     answer = bench.answer(request)
     assert answer["outcome"] == "timed"
     assert answer["ratio"] > 0
-    assert bench.answer(request | {"flops": 1e18})["outcome"] == "impossible"
+    assert bench.answer(request | {"least_seconds": 1.0})["outcome"] == "impossible"
     assert bench.answer(request | {"choices": {"block_m": "64"}})["outcome"] == "refused"
-    bench.fastest = 1e-9
+    assert bench.answer(request | {"again": True})["outcome"] == "timed"
+    assert len(bench.fastest) == 2
+    bench.fastest = dict.fromkeys(bench.fastest, 1e-9)
     assert bench.answer(request)["outcome"] == "unsteady"
-    bench.expected = [each + 1 for each in bench.expected]
+    bench.expected = [dataclasses.replace(each, value=each.value + 1) for each in bench.expected]
     answer = bench.answer(request)
     assert answer["outcome"] == "wrong"
     assert answer["note"] == "4608 elements of result 0 differ"
@@ -262,16 +267,16 @@ def test_candidates_are_checked_and_timed():
 def test_a_process_that_takes_too_long_is_replaced(own_cache):
     kernel = kernel_of()
     with Worker(timeout=0.01) as worker:
-        assert worker(kernel, kernel.model.choices, 1).outcome == "timeout"
+        assert worker(kernel, kernel.space.model, 1, fresh=False).outcome == "timeout"
         worker.timeout = 60.0
-        assert worker(kernel, kernel.model.choices, 1).outcome == "timed"
+        assert worker(kernel, kernel.space.model, 1, fresh=False).outcome == "timed"
 
 
 def test_a_process_that_ends_is_told(own_cache, monkeypatch):
     monkeypatch.setattr(search.sys, "executable", shutil.which("true"))
     kernel = kernel_of()
     with Worker(timeout=60.0) as worker:
-        trial = worker(kernel, kernel.model.choices, 1)
+        trial = worker(kernel, kernel.space.model, 1, fresh=False)
     assert trial == Trial("failed", note="the process that measures ended")
 
 
@@ -284,7 +289,7 @@ def test_a_later_compilation_uses_what_was_found(own_cache, monkeypatch):
     plain = deplo.compile(f, args, target="cpu")
     assert "as tuned" not in str(plain.compilation.decisions)
     kernel = kernel_of()
-    wanted = {**kernel.model.choices, "block_m": kernel.model.thread_m}
+    wanted = {**kernel.space.model, "block_m": kernel.space.model["thread_m"]}
     monkeypatch.setattr(
         search.Worker, "__call__", lambda *_: pytest.fail("nothing is to be measured")
     )
@@ -304,6 +309,40 @@ def test_a_later_compilation_uses_what_was_found(own_cache, monkeypatch):
     database.begin(other, kernel.name)
     database.settle(other, wanted, 0.4, finished=True)
     assert open_book().choices == {kernel.digest: {**wanted, "thread_n": 5}}
+
+
+def test_rows_are_tuned_too_by_choices_of_their_own(own_cache):
+    x = torch.randn(1024, 1100)
+    program = capture(lambda x: x.sum(-1), (x,), None)
+    (kernel,), others = tunable_kernels(program.module, get_target("cpu"))
+    assert kernel.scheduled_by == "schedule-rows"
+    assert others == {}
+    assert kernel.space.least_seconds > 0
+    near = kernel.space.neighbours(kernel.space.model)
+    assert {frozenset(each) for each in near} == {frozenset({"grain", "prefetch", "width"})}
+    found = run(kernel, open_database(), Clock(lambda choices, _: 1 - choices["grain"] / 1e6))
+    assert found.choices is not None
+    assert found.choices["grain"] > kernel.space.model["grain"]
+    tuned = deplo.compile(lambda x: x.sum(-1), (x,), target="cpu")
+    assert "as tuned" in str(tuned.compilation.decisions)
+    exact = x.double().sum(-1)
+    assert bool(((tuned(x) - exact).abs() <= error_bound(exact, x.dtype, 1100)).all())
+
+
+@pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
+def test_neighbours_of_rows_are_legal_and_another_choice_each(cpu):
+    problem = cpu_rows.RowProblem(points=1024, work=4097, bytes=1 << 24)
+    start = cpu_rows.choose_rows(problem, cpu)
+    found = cpu_rows.neighbours(problem, start, cpu)
+    assert len({start, *found}) == len(found) + 1 >= 6
+    assert all(cpu_rows.misfit(problem, each, cpu) is None for each in [start, *found])
+
+
+def test_llvm_is_told_how_wide_vectors_are(own_cache):
+    program = deplo.compile(lambda x: x.sum(-1), (torch.randn(8, 64),), target="cpu")
+    (kernel,) = program.kernels
+    bits = host_cpu().vector_bytes * 8
+    assert f'"prefer-vector-width"="{bits}"' in kernel.source
 
 
 def test_what_cannot_be_read_is_as_if_nothing_was_tuned(own_cache):
@@ -329,7 +368,7 @@ def test_tunings_travel_as_text(own_cache, tmp_path):
     data = json.loads(text)
     data["tunings"][0]["choices"]["block_m"] = "__import__"
     empty = Database(tmp_path / "empty.sqlite")
-    for wrong in (json.dumps(data), text.replace('"format": 1', '"format": 2'), "[]", "{"):
+    for wrong in (json.dumps(data), text.replace('"format": 2', '"format": 3'), "[]", "{"):
         with pytest.raises(UsageError, match="no export of tunings"):
             empty.load(wrong)
     assert list(empty.all()) == []

@@ -1,0 +1,94 @@
+"""How a kernel that is no contraction runs on a CPU: how much a block does, and how it reads and computes.
+
+A block is what a thread takes at once: large enough that taking it costs little, small enough that there are
+blocks for all threads. What lies in a core's own cache is near enough; of what does not, a core asks for a
+page ahead of where it is (`prefetch-sweeps`). Its loops are made of the widest vectors that it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+
+from .cpus import KIB, Cpu
+
+GRAIN = 4096
+"""Loads and stores of a block: some microseconds."""
+
+GRAINS = tuple(GRAIN * 4**n // 16 for n in range(7))
+
+AHEAD = 4 * KIB
+"""Bytes that a core asks for ahead: what the cores' shared cache takes a few hundred cycles to deliver."""
+
+DISTANCES = (0, 1 * KIB, AHEAD, 16 * KIB)
+
+NARROW = 256
+"""Bits of the vectors that some cores run at a higher clock than their widest ones."""
+
+
+@dataclass(frozen=True)
+class RowProblem:
+    """What the model knows of a kernel."""
+
+    points: int
+    """Of the launch: rows, or elements where nothing is reduced."""
+    work: int
+    """Loads and stores of a point."""
+    bytes: int
+    """Of all arrays that it reads."""
+    reduces: bool = True
+    """Whether it reduces anything; else it writes about as much as it reads."""
+
+    @property
+    def accesses(self) -> int:
+        """Loads and stores of the kernel."""
+        return self.points * self.work
+
+
+@dataclass(frozen=True)
+class RowChoices:
+    """The fields are the choices of a schedule."""
+
+    grain: int
+    prefetch: int
+    width: int
+
+    @property
+    def choices(self) -> dict[str, int]:
+        """The choices of a schedule that say this."""
+        return asdict(self)
+
+
+def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
+    """What the model takes for a kernel."""
+    far = problem.reduces and problem.bytes > cpu.l2_bytes
+    return RowChoices(GRAIN, AHEAD if far else 0, cpu.vector_bytes * 8)
+
+
+def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:
+    """Why a kernel cannot run so; None if it can."""
+    if rows.grain < 1:
+        return "a block has at least 1 load or store"
+    if rows.prefetch not in DISTANCES:
+        return f"prefetch = {rows.prefetch} is none of {', '.join(map(str, DISTANCES))}"
+    if rows.width not in widths(cpu):
+        return f"width = {rows.width} is none of {', '.join(map(str, widths(cpu)))}"
+    return None
+
+
+def widths(cpu: Cpu) -> list[int]:
+    """The bits of vectors that loops may be made of."""
+    return sorted({min(NARROW, cpu.vector_bytes * 8), cpu.vector_bytes * 8})
+
+
+def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoices]:
+    """The legal choices one step away: other blocks, another distance, other vectors."""
+    found: dict[RowChoices, None] = {}
+    for grain in (rows.grain // 4, rows.grain * 4):
+        if GRAINS[0] <= grain <= min(GRAINS[-1], max(problem.accesses, GRAIN)):
+            found[replace(rows, grain=grain)] = None
+    for distance in DISTANCES:
+        found[replace(rows, prefetch=distance)] = None
+    for width in widths(cpu):
+        found[replace(rows, width=width)] = None
+    found.pop(rows, None)
+    return list(found)

@@ -1,0 +1,107 @@
+"""`schedule-rows`: decides how a CPU runs each kernel that is no contraction, and writes it on its launch.
+
+    tile.launch (%i = 1024 : thread) { ... the sum of a row of 4096 ... }
+becomes, for a CPU with AVX-512,
+    tile.launch (%i = 1024 : thread)
+        schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512>) { ... }
+
+`blockify-launch` gives blocks their `grain`, `prefetch-sweeps` asks for what lies `prefetch` bytes ahead, and
+LLVM makes vectors of `width` bits. `analysis/cpu_rows.py` has the model that decides, for the CPU that deplo
+runs on, or the one that `vectors` names. Where the kernel was tuned (`passes/tuned.py`), what was measured
+to be best stands in for the model. Choices may be asked for as options: `schedule-rows{prefetch=0}`; what a
+kernel cannot have as it is asked for, it does not get.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from math import prod
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ...analysis.cost import hints_of, trips
+from ...analysis.cpu_rows import RowChoices, RowProblem, choose_rows, misfit
+from ...analysis.targets import get_target
+from ...dialects.loop import ForOp, KernelOp
+from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import ScheduleAttr
+from ...dialects.sizes import shape_of
+from ...dialects.tile import LaunchOp
+from ..decisions import record
+from ..llvm.host_cpu import find_cpu
+from ..tuned import tuned_choices
+from .blockify_launch import work_per_point
+
+CHOICES = tuple(field.name for field in fields(RowChoices))
+"""What is chosen for a kernel."""
+
+
+def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
+    """Why nothing is decided for a launch, or what the model needs to know of it."""
+    if launch.schedule is not None or launch.is_partitioned:
+        return "it has a schedule already"
+    points = prod(trips(axis.extent.data) for axis in launch.axes)
+    reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
+    read = sum(_bytes(argument) for argument in kernel.input_args)
+    return RowProblem(points, work_per_point(launch), read, reduces=reduces)
+
+
+def _bytes(array: SSAValue) -> int:
+    """The bytes of an array; of a dynamic one, as its hints say."""
+    assert isinstance(array.type, MemRefType)
+    type = cast(MemRefType, array.type)
+    return storage_bytes(type.element_type) * prod(map(trips, shape_of(type)))
+
+
+@dataclass(frozen=True)
+class ScheduleRowsPass(ModulePass):
+    """Write a schedule on each launch that has none; `vectors` says for which CPU."""
+
+    name = "schedule-rows"
+
+    target: str = "cpu"
+    vectors: str = "host"
+    grain: int | None = None
+    prefetch: int | None = None
+    width: int | None = None
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """The choices that are asked for."""
+        values = {choice: getattr(self, choice) for choice in CHOICES}
+        return {choice: value for choice, value in values.items() if value is not None}
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = get_target(self.target).is_gpu
+        with hints_of(op):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                    found = "the target is a GPU" if gpu else find_problem(kernel, launch)
+                    self._apply(kernel, launch, found)
+
+    def _apply(self, kernel: KernelOp, launch: LaunchOp, problem: str | RowProblem) -> None:
+        name = kernel.sym_name.data
+        if isinstance(problem, str):
+            record(self.name, name, False, problem, launch)
+            return
+        cpu = find_cpu(self.vectors)
+        best, why = choose_rows(problem, cpu), ""
+        for choices, said in (
+            (tuned_choices(kernel, CHOICES), ", as tuned"),
+            (self.asked, ", as asked"),
+        ):
+            if not choices:
+                continue
+            wanted = replace(best, **choices)
+            if (reason := misfit(problem, wanted, cpu)) is None:
+                best, why = wanted, said
+            else:
+                record(self.name, name, False, reason, launch)
+        launch.schedule = ScheduleAttr(**best.choices)
+        ahead = f"{best.prefetch} bytes ahead" if best.prefetch else "nothing ahead"
+        reason = f"blocks of about {best.grain} accesses, asking for {ahead}, in vectors of "
+        record(self.name, name, True, f"{reason}{best.width} bits{why}", launch)

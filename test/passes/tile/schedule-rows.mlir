@@ -1,0 +1,59 @@
+// RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512} | FileCheck %s
+// RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512},schedule-rows{vectors=avx2} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p tileify,schedule-rows{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512 grain=16384 prefetch=0 width=256}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 width=512},blockify-launch{target=cpu},lower-tile-to-scf' --remarks 2>&1 | FileCheck %s --check-prefix=MISFIT
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 prefetch=77}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DISTANCE
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 grain=0}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GRAIN
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 grain=16384},blockify-launch{target=cpu}' | FileCheck %s --check-prefix=BLOCKS
+
+// GPU: remark: schedule-rows: k_far: declined: the target is a GPU
+// ASKED: schedule-rows: k_far: blocks of about 16384 accesses, asking for nothing ahead, in vectors of 256 bits, as asked
+// MISFIT: schedule-rows: k_far: declined: width = 512 is none of 256
+// MISFIT: schedule-rows: k_far: blocks of about 4096 accesses, asking for 4096 bytes ahead, in vectors of 256 bits
+// MISFIT: func.func @k_far({{.*}}) attributes {deplo.kernel, deplo.schedule = #tile.schedule<prefetch = 4096, width = 256>}
+// DISTANCE: schedule-rows: k_far: declined: prefetch = 77 is none of 0, 1024, 4096, 16384
+// GRAIN: schedule-rows: k_far: declined: a block has at least 1 load or store
+// BLOCKS: tile.launch (%i_block = 512 : block) schedule(#tile.schedule<prefetch = 4096, width = 256, serial = 2>)
+
+// 4 MiB do not lie in a core's own cache, 32 KiB do; what reduces nothing writes as much as it reads.
+// REMARK: remark: schedule-rows: k_far: blocks of about 4096 accesses, asking for 4096 bytes ahead, in vectors of 512 bits
+// REMARK: remark: schedule-rows: k_far: declined: it has a schedule already
+// CHECK:      loop.kernel @k_far
+// CHECK:      tile.launch (%i = 1024 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512>)
+// CHECK:      loop.kernel @k_near
+// CHECK:      tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+// CHECK:      loop.kernel @k_elements
+// CHECK:      tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+builtin.module {
+  func.func @main(%x: tensor<1024x4096xf32>, %y: tensor<8x4096xf32>, %z: tensor<1048576xf32>) -> (tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>) {
+    %a = loop.kernel @k_far(%x) : (tensor<1024x4096xf32>) -> tensor<1024xf32> {
+    ^bb0(%x: memref<1024x4096xf32>, %out: memref<1024xf32>):
+      loop.for %i = 0 to 1024 {
+        %s = loop.for %k = 0 to 4096 reduce(add) -> f32 {
+          %v = loop.load %x[%i, %k] : memref<1024x4096xf32>
+          loop.yield %v : f32
+        }
+        loop.store %s, %out[%i] : memref<1024xf32>
+      }
+    }
+    %b = loop.kernel @k_near(%y) : (tensor<8x4096xf32>) -> tensor<8xf32> {
+    ^bb0(%y: memref<8x4096xf32>, %out: memref<8xf32>):
+      loop.for %i = 0 to 8 {
+        %s = loop.for %k = 0 to 4096 reduce(add) -> f32 {
+          %v = loop.load %y[%i, %k] : memref<8x4096xf32>
+          loop.yield %v : f32
+        }
+        loop.store %s, %out[%i] : memref<8xf32>
+      }
+    }
+    %c = loop.kernel @k_elements(%z) : (tensor<1048576xf32>) -> tensor<1048576xf32> {
+    ^bb0(%z: memref<1048576xf32>, %out: memref<1048576xf32>):
+      loop.for %i = 0 to 1048576 {
+        %v = loop.load %z[%i] : memref<1048576xf32>
+        loop.store %v, %out[%i] : memref<1048576xf32>
+      }
+    }
+    func.return %a, %b, %c : tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>
+  }
+}

@@ -1,0 +1,142 @@
+"""What may be chosen for a kernel, as a search sees it: a start, neighbours, and what to measure first.
+
+There is a space for each pass that writes schedules for a CPU. Choices are numbers by name, those of the
+schedule; what they mean, only the pass and its model know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+from ..analysis import cpu_neighbours, cpu_rows
+from ..analysis.cpu_rows import RowChoices, RowProblem, choose_rows
+from ..analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
+from ..analysis.cpus import Cpu
+from ..dialects.loop import KernelOp
+from ..dialects.tile import LaunchOp
+from ..passes.llvm.host_cpu import host_cpu
+from ..passes.tile import schedule_cpu, schedule_rows
+from ..passes.tile.schedule_cpu import ScheduleCpuPass
+from ..passes.tile.schedule_rows import ScheduleRowsPass
+from ..runtime.threads import thread_count
+
+Choices = Mapping[str, int]
+
+FASTEST_CLOCK = 6.5e9
+"""Cycles in a second that no CPU exceeds."""
+
+FASTEST_FMAS = 2
+"""Vector multiply-adds in a cycle that no core exceeds."""
+
+FASTEST_LOADS = 3
+"""Vectors that no core exceeds loading in a cycle."""
+
+
+class Space(Protocol):
+    """The choices that there are for a kernel."""
+
+    @property
+    def model(self) -> Choices:
+        """What the model chooses."""
+        ...
+
+    @property
+    def least_seconds(self) -> float:
+        """A time that the machine cannot be faster than, whatever is chosen."""
+        ...
+
+    def neighbours(self, choices: Choices) -> list[Choices]:
+        """The legal choices one step away."""
+        ...
+
+    def estimate(self, choices: Choices) -> float:
+        """What the model says of choices; those for which it is less are measured first."""
+        ...
+
+
+@dataclass(frozen=True)
+class TilingSpace:
+    """How a contraction may be blocked."""
+
+    problem: CpuProblem
+    cpu: Cpu
+    threads: int
+
+    @property
+    def model(self) -> Choices:
+        """The model's tiling."""
+        return choose_cpu_tiling(self.problem, self.cpu).choices
+
+    @property
+    def least_seconds(self) -> float:
+        """The seconds of the multiply-adds alone."""
+        p = self.problem
+        vectors = p.batch * p.m * p.n * p.k * p.results / self.cpu.lanes(p.element_bytes)
+        return vectors / (self.threads * FASTEST_FMAS * FASTEST_CLOCK)
+
+    def neighbours(self, choices: Choices) -> list[Choices]:
+        """Other register tiles, and blocks halved or doubled along an axis."""
+        found = cpu_neighbours.neighbours(self.problem, CpuTiling(**choices), self.cpu)
+        return [each.choices for each in found]
+
+    def estimate(self, choices: Choices) -> float:
+        """About how many cycles it takes."""
+        return cpu_neighbours.estimated_cycles(
+            self.problem, CpuTiling(**choices), self.cpu, self.threads
+        )
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """How a kernel may run that is no contraction."""
+
+    problem: RowProblem
+    cpu: Cpu
+    threads: int
+
+    @property
+    def model(self) -> Choices:
+        """The model's choices."""
+        return choose_rows(self.problem, self.cpu).choices
+
+    @property
+    def least_seconds(self) -> float:
+        """The seconds of reading all that is read from the first-level cache, in the widest vectors."""
+        vectors = self.problem.bytes / self.cpu.vector_bytes
+        return vectors / (self.threads * FASTEST_LOADS * FASTEST_CLOCK)
+
+    def neighbours(self, choices: Choices) -> list[Choices]:
+        """Other blocks, distances and vectors."""
+        found = cpu_rows.neighbours(self.problem, RowChoices(**choices), self.cpu)
+        return [each.choices for each in found]
+
+    def estimate(self, choices: Choices) -> float:
+        """All are alike to the model: a few are measured as soon as thought about."""
+        return 0.0
+
+
+Find = Callable[[KernelOp, LaunchOp], Space | str]
+"""The space of a kernel that is one launch, as a pass meets it, or why it decides nothing."""
+
+
+def _tilings(kernel: KernelOp, launch: LaunchOp) -> Space | str:
+    found = schedule_cpu.find_problem(launch)
+    return found if isinstance(found, str) else TilingSpace(found[1], host_cpu(), thread_count())
+
+
+def _rows(kernel: KernelOp, launch: LaunchOp) -> Space | str:
+    found = schedule_rows.find_problem(kernel, launch)
+    return found if isinstance(found, str) else RowSpace(found, host_cpu(), thread_count())
+
+
+SchedulingPass = ScheduleCpuPass | ScheduleRowsPass
+
+SCHEDULING: dict[str, Find] = {ScheduleCpuPass.name: _tilings, ScheduleRowsPass.name: _rows}
+"""The passes that write schedules for a CPU, in the order in which they run."""
+
+CHOICE_NAMES = tuple(
+    tuple(field.name for field in fields(choices)) for choices in (CpuTiling, RowChoices)
+)
+"""The names of what is chosen in each of the spaces."""
