@@ -102,7 +102,7 @@ class OnlineSoftmaxPass(ModulePass):
         if problem.score_bytes < limit:
             return f"{problem.score_bytes} bytes of scores fit the caches"
         tiling = choose_softmax_tiling(problem, cpu)
-        schedule = ScheduleAttr(m=0, n=0, **tiling.choices, vectors=cpu.name)
+        schedule = ScheduleAttr(m=0, n=0, **tiling.written, vectors=cpu.name)
         build_kernel(found, schedule)
         others = tuple(each.sym_name.data for each in found.producers)
         for each in (kernel, *reversed(found.producers)):

@@ -148,8 +148,7 @@ class ScheduleCpuPass(ModulePass):
                 best, why = wanted, said
             else:
                 record(self.name, name, False, reason, launch)
-        choices = {name: value for name, value in best.choices.items() if value}
-        launch.schedule = ScheduleAttr(m=product.m, n=product.n, **choices, vectors=cpu.name)
+        launch.schedule = ScheduleAttr(m=product.m, n=product.n, **best.written, vectors=cpu.name)
         kind = "dot" if best.dot else "register"
         reason = f"blocks of {best.block_m} by {best.block_n}, {kind} tiles of "
         reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}{why}"
