@@ -107,12 +107,16 @@ def _even(extent: int, most: int, unit: int) -> int:
 
 
 def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
-    """Rows and vectors of the tiles that fit the registers."""
+    """Rows and vectors of the tiles that fit the registers.
+
+    A tile needs one for an element; the others that are left let the next position's loads begin early.
+    """
+    left = 1 + cpu.registers // 16
     return [
         (rows, vectors)
         for vectors in range(1, MAX_VECTORS + 1)
         for rows in range(1, MAX_ROWS + 1)
-        if problem.results * rows * vectors + problem.columns * vectors + 1 <= cpu.registers
+        if problem.results * rows * vectors + problem.columns * vectors + left <= cpu.registers
     ]
 
 

@@ -55,6 +55,7 @@ from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE, SIZES_ATTRIBU
 from ...analysis.sizes import symbols_used
 from ...dialects.kernel import AssertOp
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp, TransposeOp
+from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE
 from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...errors import DeploError
@@ -208,11 +209,8 @@ class _KernelConversion:
                 self._convert_assert(builder, op)
             case TransposeOp():
                 results = self._transpose(builder, op)
-            case vector.LoadOp() if len(op.indices) > 1:
-                emitter = self._emitter(builder, tuple(op.indices))
-                dims = [AffineExpr.dimension(i) for i in range(len(op.indices))]
-                address = emitter.address(op.base, self._buffer(op.base), dims)
-                results = [builder.insert(llvm.LoadOp(address, op.result.type)).dereferenced_value]
+            case vector.LoadOp() if _is_of_array(op):
+                results = [self._load_vector(builder, op)]
             case _:
                 results = _lower_scalar(builder, op)
         self._replace_results(op, results)
@@ -228,6 +226,15 @@ class _KernelConversion:
         to_read, all_caches, data = (constant(builder, n, i32) for n in (0, 3, 1))
         arguments = [builder.insert(there).result, to_read, all_caches, data]
         builder.insert(llvm.CallIntrinsicOp("llvm.prefetch.p0", arguments, []))
+
+    def _load_vector(self, builder: Builder, op: vector.LoadOp) -> SSAValue:
+        """Read a vector; arguments may begin at any element, scratch buffers are aligned."""
+        emitter, buffer = self._emitter(builder, tuple(op.indices)), self._buffer(op.base)
+        dims = [AffineExpr.dimension(i) for i in range(len(op.indices))]
+        address = emitter.address(op.base, buffer, dims)
+        is_argument = isinstance(op.base, BlockArgument)
+        alignment = storage_bytes(buffer.element_type) if is_argument else None
+        return builder.insert(llvm.LoadOp(address, op.result.type, alignment)).dereferenced_value
 
     def _transpose(self, builder: Builder, op: TransposeOp) -> list[SSAValue]:
         emitter = self._emitter(builder, op.origin)
@@ -312,6 +319,11 @@ class _KernelConversion:
         return function
 
 
+def _is_of_array(op: vector.LoadOp) -> bool:
+    """Whether a vector is read from an argument of the kernel, or from a buffer of several axes."""
+    return len(op.indices) > 1 or isinstance(op.base, BlockArgument)
+
+
 def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
     match op:
         case LoadOp() | StoreOp() | PrefetchOp():
@@ -320,7 +332,7 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
             return tuple(op.operands_)
         case TransposeOp():
             return tuple(op.origin)
-        case vector.LoadOp() if len(op.indices) > 1:
+        case vector.LoadOp() if _is_of_array(op):
             return tuple(op.indices)
         case _:
             return ()

@@ -15,11 +15,11 @@ from ...dialects.tile import CombineOp, LaunchOp, StageOp
 
 SHORTEST, LONGEST = 64, 1024
 """Columns of a strip."""
-LONG = 128
+LONG = 256
 """Columns of a strip that is long enough, if its block has work enough."""
 ENOUGH = 4096
 """Loads of a block that are worth the hand-over."""
-BLOCKS = 8
+BLOCKS = 4
 """Blocks there are to be if there is work enough for them."""
 FEW_ROWS = 8
 """Reductions of so few steps are unrolled instead (`unroll-windows`)."""

@@ -20,16 +20,16 @@ TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64}
 LANES = {"avx512": 64, "avx2": 32, "neon": 16, "sse2": 16}
 
 
-def _program(m, n, k, order, element, vectors, block_k) -> CpuProgram:
+def _program(m, n, k, order, element, vectors, block_k, dot=False) -> CpuProgram:
     """y = a @ b for a schedule whose blocks are larger than some results and smaller than others."""
     shapes = {"%i, %k": (m, k), "%k, %i": (k, m), "%k, %j": (k, n), "%j, %k": (n, k)}
     indices = ORDERS[order]
     a, b = ("x".join(map(str, shapes[index])) + "x" + element for index in indices)
     y, kind = f"{m}x{n}x{element}", "i" if element[0] == "i" else "f"
-    tile_n = 2 * LANES[vectors] // np.dtype(TYPES[element]).itemsize
+    tile_n = 5 if dot else 2 * LANES[vectors] // np.dtype(TYPES[element]).itemsize
     schedule = (
         f"m = 0, n = 1, block_m = 30, block_n = {2 * tile_n}, block_k = {block_k}, "
-        f"thread_m = 6, thread_n = {tile_n}, vectors = {vectors}"
+        f"thread_m = 6, thread_n = {tile_n}, {'dot = 1, ' * dot}vectors = {vectors}"
     )
     module = lower(
         f"""
@@ -75,10 +75,31 @@ def test_packed_products_are_numpys(case) -> None:
     np.testing.assert_array_equal(first, second)
 
 
-def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
-    a, b = np.ones((31, 40), np.float32), np.ones((40, 50), np.float32)
-    a[30, 39], b[0, 49] = np.nan, np.inf
-    (y,) = _program(31, 50, 40, "nn", "f32", "avx512", 32)(a, b)
+def _dot_cases():
+    """Tiles within, at and over the edges, with chunks of K that fit and that do not."""
+    types, vectors = itertools.cycle(TYPES), itertools.cycle(LANES)
+    depths, chunks = itertools.cycle([64, 80, 208]), itertools.cycle([64, 96, 48, 208])
+    for m, n in itertools.product((1, 6, 31, 61), (1, 5, 10, 64)):
+        yield m, n, next(depths), next(types), next(vectors), next(chunks)
+
+
+@pytest.mark.parametrize("case", list(_dot_cases()), ids=lambda c: "-".join(map(str, c)))
+def test_products_of_unpacked_operands_are_numpys(case) -> None:
+    m, n, k, element, vectors, block_k = case
+    rng = np.random.default_rng(m * n + k)
+    a, b = (rng.integers(-9, 9, shape).astype(TYPES[element]) for shape in ((m, k), (n, k)))
+    program = _program(m, n, k, "nt", element, vectors, block_k, dot=True)
+    (first,), (second,) = program(a, b), program(a, b)
+    np.testing.assert_array_equal(first, a @ b.T)
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("order, dot", [("nn", False), ("nt", True)])
+def test_what_is_not_finite_stays_in_its_row_and_column(order, dot) -> None:
+    a, b = np.ones((31, 64), np.float32), np.ones((64, 53), np.float32)
+    a[30, 39], a[0, 63], b[0, 52] = np.nan, -0.0, np.inf
+    program = _program(31, 53, 64, order, "f32", "avx512", 32, dot)
+    (y,) = program(a, b.T.copy() if dot else b)
     np.testing.assert_array_equal(y, a @ b)
 
 
@@ -99,6 +120,7 @@ def _attend(q, k, v):
 PROGRAMS = {
     "epilogue": (nn.Sequential(nn.Linear(64, 100), nn.GELU()), [torch.randn(2, 33, 64)]),
     "gated": (GatedMlp(), [torch.randn(50, 40)]),
+    "few rows": (nn.Sequential(nn.Linear(256, 100), nn.GELU()), [torch.randn(3, 5, 256)]),
     "batched": (torch.matmul, [torch.randn(3, 31, 40), torch.randn(3, 40, 70)]),
     "broadcast": (torch.matmul, [torch.randn(2, 3, 31, 40), torch.randn(3, 40, 70)]),
     "transposed": (lambda x, w: (x.mT @ w).mT, [torch.randn(40, 90), torch.randn(40, 70)]),
@@ -137,6 +159,13 @@ def test_contractions_of_programs_are_packed_and_right(name) -> None:
         )
         actual, expected = program(*inputs), function(*inputs)
     torch.testing.assert_close(actual, expected)
+
+
+def test_operands_that_are_not_packed_may_begin_anywhere() -> None:
+    w, x = torch.randn(40 * 256 + 3)[3:].view(40, 256), torch.randn(5 * 256 + 1)[1:].view(5, 256)
+    program = deplo.compile(nn.functional.linear, (x, w), target="cpu")
+    assert "dot" in str(program.report()["decisions"])
+    torch.testing.assert_close(program(x, w), nn.functional.linear(x, w))
 
 
 def test_the_extents_of_a_contraction_may_be_known_at_the_call_only() -> None:
