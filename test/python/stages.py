@@ -13,6 +13,7 @@ INSIDE_NATIVE = (
     "keep-in-output",
     "cut-loops",
     "invert-divisors",
+    "prefetch-sweeps",
     "unroll-windows",
     "small-angles",
     "inline-calls",
