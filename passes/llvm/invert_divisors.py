@@ -13,7 +13,7 @@ becomes
         %q = arith.mulf %e, %inverse
         %rest = math.fma %q, %s, -%e
         %corrected = math.fma -%rest, %inverse, %q
-        %p = %corrected, or %q where that is no number       // of infinities
+        %p = %q where %rest is 0 or no number, else %corrected      // of zeros and infinities
         loop.store %p, %y[%i, %j]
       }
     } else {
@@ -102,10 +102,10 @@ def _multiply(division: arith.DivfOp, inverse: SSAValue) -> None:
     m = MathBuilder(division)
     dividend, divisor = division.lhs, division.rhs
     product = m.mul(dividend, inverse)
-    # The rest's sign is such that a zero keeps that of the dividend.
     rest = m.fma(product, divisor, m.negative(dividend))
     corrected = m.fma(m.negative(rest), inverse, product)
-    quotient = m.select(m.test(corrected, "uno", corrected), product, corrected)
+    # A product that lacks nothing keeps the sign of its zero, and its infinity has no rest.
+    quotient = m.select(m.test(rest, "ueq", 0.0), product, corrected)
     quotient.name_hint = division.result.name_hint
     division.result.replace_all_uses_with(quotient)
     division.detach()

@@ -83,11 +83,26 @@ def walking_loads(loop: scf.ForOp, length: int) -> list[LoadOp]:
         load
         for load in loads
         if isinstance(load.memref.owner, Block)
+        and not _has_sizes(_place(load), load.indices)
         and walks_columns(load, counter)
         and set(load.indices) - {counter}
         and not set(load.indices) & (inside - {counter})
         and follows(loop, load, length)
     ]
+
+
+def _place(load: LoadOp) -> AffineExpr:
+    """Which element is loaded, counted from the first."""
+    assert isinstance(load.memref.type, MemRefType)
+    return linearize(load.map.data.results, shape_of(load.memref.type))
+
+
+def _has_sizes(expr: AffineExpr, operands: Sequence[SSAValue]) -> bool:
+    """Whether a place depends on the size of something: of such places the distances are not known."""
+    indices = [v.owner for v in operands if isinstance(v.owner, IndexOp)]
+    return count_symbols([expr]) > 0 or any(
+        _has_sizes(index.map.data.results[0], index.operands_) for index in indices
+    )
 
 
 def _name(load: LoadOp, counter: SSAValue) -> Hashable:
@@ -105,11 +120,9 @@ def _offset(load: LoadOp, ones: Mapping[SSAValue, int]) -> int:
         return evaluate(index.map.data.results[0], index.operands_)
 
     def evaluate(expr: AffineExpr, operands: Sequence[SSAValue]) -> int:
-        return expr.eval([value_of(v) for v in operands], [0] * count_symbols([expr]))
+        return expr.eval([value_of(v) for v in operands], [])
 
-    assert isinstance(load.memref.type, MemRefType)
-    flat = linearize(load.map.data.results, shape_of(load.memref.type))
-    return evaluate(flat, load.indices)
+    return evaluate(_place(load), load.indices)
 
 
 def follows(loop: scf.ForOp, load: LoadOp, length: int) -> bool:

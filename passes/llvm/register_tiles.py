@@ -26,7 +26,7 @@ from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from .loop_code import LoopCode, Place
 
-STEPS = 4
+STEPS = 2
 """Positions in a round of the loop: its counter and its jump would take a tenth of a core's instructions."""
 
 D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))

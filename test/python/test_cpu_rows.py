@@ -170,6 +170,13 @@ def test_a_row_is_divided_as_if_each_element_were(width):
     assert (lost <= (exact.double().abs() * 2.0**-23).clamp_min(2.0**-149)[number & ~same]).all()
 
 
+@pytest.mark.parametrize("sum_", [-3.0, 3.0])
+def test_a_zero_has_the_sign_of_its_quotient(sum_):
+    x = torch.tensor([[0.0, -0.0, sum_] + [0.0] * 29] * 4)
+    ours, eager = run(lambda x: x / x.sum(-1, keepdim=True), x)
+    assert torch.equal(ours.view(torch.int32), eager.view(torch.int32))
+
+
 def test_the_extremum_of_zeros_is_a_zero():
     zeros = torch.tensor([0.0, -0.0]).repeat(3, 40)
     for function in (torch.amax, torch.amin):

@@ -17,8 +17,8 @@
 // CHECK-NEXT:      [[REST:%.*]] = math.fma [[Q]], %s, [[MINUS]]
 // CHECK-NEXT:      [[LACK:%.*]] = arith.negf [[REST]]
 // CHECK-NEXT:      [[BETTER:%.*]] = math.fma [[LACK]], %inverse, [[Q]]
-// CHECK-NEXT:      [[NAN:%.*]] = arith.cmpf uno, [[BETTER]], [[BETTER]]
-// CHECK-NEXT:      %p = arith.select [[NAN]], [[Q]], [[BETTER]]
+// CHECK:           [[NONE:%.*]] = arith.cmpf ueq, [[REST]], %{{.*}}
+// CHECK-NEXT:      %p = arith.select [[NONE]], [[Q]], [[BETTER]]
 // CHECK-NEXT:      loop.store %p, %y
 // CHECK:       } else {
 // CHECK:         arith.divf %e{{.*}}, %s

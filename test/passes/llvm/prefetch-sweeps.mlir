@@ -126,3 +126,22 @@ func.func @k_none(%x: memref<8xf32>, %begin: index, %end: index, %status: memref
 func.func @k_near(%x: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<prefetch = 0>} {
   func.return
 }
+
+// Rows whose distance depends on a size.
+// REMARK: remark: prefetch-sweeps: k_sizes: declined: a loop walks along nothing that is read for the first time
+func.func @k_sizes(%x: memref<?x?x4096xf32, #sym.extents<s0, s1>>, %y: memref<8xf32>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<prefetch = 4096>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c4096 = arith.constant 4096 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %c8 step %c1 {
+    %s = scf.for %j = %c0 to %c4096 step %c1 iter_args(%a = %zero) -> (f32) {
+      %v = loop.load %x[%i mod s0, %i floordiv s0, %j] : memref<?x?x4096xf32, #sym.extents<s0, s1>>
+      %n = arith.addf %a, %v : f32
+      scf.yield %n : f32
+    }
+    loop.store %s, %y[%i] : memref<8xf32>
+  }
+  func.return
+}
