@@ -94,7 +94,7 @@ def test_products_of_unpacked_operands_are_numpys(case) -> None:
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("order, dot", [("nn", False), ("nt", True)])
+@pytest.mark.parametrize(("order", "dot"), [("nn", False), ("nt", True)])
 def test_what_is_not_finite_stays_in_its_row_and_column(order, dot) -> None:
     a, b = np.ones((31, 64), np.float32), np.ones((64, 53), np.float32)
     a[30, 39], a[0, 63], b[0, 52] = np.nan, -0.0, np.inf
