@@ -71,3 +71,22 @@ func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> tensor<32x64xf3
   }
   func.return %y : tensor<32x64xf32>
 }
+
+// -----
+
+// REMARK: remark: chunk-matmul-k: dot: declined: a CPU's dot tile takes chunks itself
+func.func @main(%x: tensor<4x64xf32>, %w: tensor<6x64xf32>) -> tensor<4x6xf32> {
+  %y = loop.kernel @dot(%x, %w) : (tensor<4x64xf32>, tensor<6x64xf32>) -> tensor<4x6xf32> {
+  ^bb0(%x: memref<4x64xf32>, %w: memref<6x64xf32>, %out: memref<4x6xf32>):
+    tile.launch (%i = 4 : thread, %j = 6 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 4, block_n = 6, block_k = 32, thread_m = 2, thread_n = 3, dot = 1, vectors = avx512>) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<4x64xf32>
+        %q = loop.load %w[%j, %k] : memref<6x64xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<4x6xf32>
+    }
+  }
+  func.return %y : tensor<4x6xf32>
+}
