@@ -10,10 +10,9 @@ from pathlib import Path
 from ..analysis.targets import get_target
 from ..errors import UsageError, counted
 from ..tune.book import machine_text, versions_text
-from ..tune.database import Tuning
+from ..tune.database import CHOICE_NAMES, Tuning
 from ..tune.session import open_database, tune
 from ..tune.settings import Settings, seconds_of
-from ..tune.spaces import CHOICE_NAMES
 from .compiling import capture_source, load, progress
 from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION

@@ -12,12 +12,18 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ..analysis.cpu_rows import RowChoices
+from ..analysis.cpu_tilings import CpuTiling
 from ..errors import DeploError, UsageError
-from .spaces import CHOICE_NAMES
+
+CHOICE_NAMES = tuple(
+    tuple(field.name for field in fields(choices)) for choices in (CpuTiling, RowChoices)
+)
+"""The names of what is chosen for a kernel, by the pass that chooses."""
 
 FORMAT = 2
 OUTCOMES = ("timed", "refused", "failed", "wrong", "impossible", "timeout")

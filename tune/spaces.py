@@ -7,7 +7,7 @@ schedule; what they mean, only the pass and its model know.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol
 
 from ..analysis import cpu_neighbours, cpu_rows
@@ -135,8 +135,3 @@ SchedulingPass = ScheduleCpuPass | ScheduleRowsPass
 
 SCHEDULING: dict[str, Find] = {ScheduleCpuPass.name: _tilings, ScheduleRowsPass.name: _rows}
 """The passes that write schedules for a CPU, in the order in which they run."""
-
-CHOICE_NAMES = tuple(
-    tuple(field.name for field in fields(choices)) for choices in (CpuTiling, RowChoices)
-)
-"""The names of what is chosen in each of the spaces."""

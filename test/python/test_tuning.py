@@ -169,7 +169,7 @@ def test_the_pass_names_the_neighbours_of_what_it_chooses():
     TileifyPass().apply(make_context(), module)
     space = ScheduleCpuPass.schedule_space(make_context(), module)
     assert len(space) >= 3
-    assert all(len(each.asked) == 5 for each in space)
+    assert all(len(each.asked) == 6 for each in space)
 
 
 # --------------------------------------------------------------------------- searches
