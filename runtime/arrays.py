@@ -49,7 +49,7 @@ class Library(Protocol):
         """A new array with undefined content."""
         ...
 
-    def pointer(self, value: Any) -> int:
+    def pointer(self, value: Any, /) -> int:
         """The address of the first element."""
         ...
 
@@ -103,7 +103,7 @@ class NumpyLibrary:
         """See `Library.empty`."""
         return np.empty(tuple(map(static, array.shape)), NUMPY_DTYPES[array.dtype])
 
-    def pointer(self, value: Any) -> int:
+    def pointer(self, value: Any, /) -> int:
         """See `Library.pointer`."""
         return value.ctypes.data
 
@@ -135,6 +135,7 @@ class TorchLibrary:
         self._empty: Any = torch.empty
         self._strided, self._tensor = torch.strided, torch.Tensor
         self._parameter = torch.nn.Parameter
+        self.pointer: Callable[[Any], int] = torch.Tensor.data_ptr
         self._device = torch.device(device)
         self._is_cpu = device == "cpu"
         guards: Any = attrgetter("_C._dynamo.guards")(torch)
@@ -166,10 +167,6 @@ class TorchLibrary:
         """See `Library.empty`."""
         made = self._empty(array.shape, dtype=self._dtypes[array.dtype], device=self._device)
         return _on_huge_pages(made) if self._is_cpu and made.nbytes >= LARGE_BYTES else made
-
-    def pointer(self, value: Any) -> int:
-        """See `Library.pointer`."""
-        return value.data_ptr()
 
     def pointers(self, values: Sequence[Any]) -> list[int]:
         """See `Library.pointers`."""

@@ -133,10 +133,10 @@ class CpuProgram:
                 and prepared.fits(*arguments)
             ):
                 arena = self._arena(prepared.arena_bytes) if prepared.arena_bytes else 0
-                results, failed = prepared.run(arguments, arena)
-                if failed is None:
-                    return results
-                raise _failure(failed)
+                results = prepared.run(arguments, arena)
+                if isinstance(results, str):
+                    raise _failure(results)
+                return results
         return None
 
     def _run(
@@ -213,6 +213,7 @@ class CpuProgram:
             shared,
             count,
             fits,
+            library.pointer,
             [library.maker(kind) for kind, _ in ready.buffers if kind is not None],
             ready.arena_bytes,
             [ready.buffers[i][1] for i in placed],

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import call
 from typing import Any
 
 from . import jit
@@ -47,46 +48,31 @@ class PreparedCall:
     """How many arguments there are."""
     fits: Callable[..., bool]
     """Whether so many arguments are like those of the earlier call: their types, dtypes, shapes, strides."""
-    makers: tuple[Callable[[], Any], ...]
-    """Each makes a new tensor; these stand behind the arguments."""
     arena_bytes: int
-    offsets: tuple[int, ...]
-    """Places in the arena; their addresses stand behind those of the tensors."""
-    sizes: tuple[int, ...]
-    """What stands behind the addresses."""
-    pack: Callable[..., bytes]
-    native: Callable[[int, bytes], int]
-    """`deplo_run`."""
+    run: Callable[[Sequence[Any], int], tuple[Any, ...] | str]
+    """The results for arguments and the address of the arena, or what a check says that failed."""
     program: array.array[int]
-    """What it is told of the launches."""
-    address: int
-    """That of the program's words."""
+    """What `deplo_run` is told of the launches; it has only the address of it."""
     messages: tuple[tuple[str, ...], ...]
-    results: tuple[int, ...]
-    """The positions of the results among the arguments and the new tensors."""
-
-    def run(self, arguments: Sequence[Any], arena: int) -> tuple[tuple[Any, ...], str | None]:
-        """The results, and what a check says that failed."""
-        tensors = [*arguments, *[make() for make in self.makers]]
-        values = [tensor.data_ptr() for tensor in tensors]
-        if self.offsets:
-            values += [arena + offset for offset in self.offsets]
-        failed = self.native(self.address, self.pack(*values, *self.sizes))
-        said = self.messages[failed >> 32][(failed & 0xFFFFFFFF) - 1] if failed else None
-        return tuple([tensors[i] for i in self.results]), said
+    """What each launch's checks say when they fail."""
 
 
 def prepare(
     shared: Sharing,
     count: int,
     fits: Callable[..., bool],
+    pointer: Callable[[Any], int],
     makers: Sequence[Callable[[], Any]],
     arena_bytes: int,
     offsets: Sequence[int],
     launches: Sequence[NativeLaunch],
     results: Sequence[int],
 ) -> PreparedCall:
-    """A call of these launches with `count` arguments that fit. A launch of several threads needs a team."""
+    """A call of these launches with `count` arguments that fit. A launch of several threads needs a team.
+
+    Behind the arguments stand new tensors, one of each of `makers`, and behind these places in the arena, at
+    `offsets`; launches name their arrays by these positions, as do `results`, which are not in the arena.
+    """
     sizes: list[int] = []
     words: list[int] = []
     program: list[int] = []
@@ -109,21 +95,19 @@ def prepare(
     grouped = jit.group_driver().address if members > 1 else 0
     head = (len(launches), max(map(sum, groups), default=0), members, team, grouped)
     text = array.array("q", (*head, *program))
-    return PreparedCall(
-        shared,
-        count,
-        fits,
-        tuple(makers),
-        arena_bytes,
-        tuple(offsets),
-        tuple(sizes),
-        struct.Struct(f"{addresses + len(sizes)}q").pack,
-        _run(),
-        text,
-        text.buffer_info()[0],
-        tuple(each.messages for each in launches),
-        tuple(results),
-    )
+    pack = struct.Struct(f"{addresses + len(sizes)}q").pack
+    native, address = _run(), text.buffer_info()[0]
+    messages = tuple(each.messages for each in launches)
+
+    # This is what every call costs: builtins and names of this function are what is fastest.
+    def run(arguments: Sequence[Any], arena: int) -> tuple[Any, ...] | str:
+        tensors = [*arguments, *map(call, makers)]
+        places = [arena + offset for offset in offsets] if offsets else ()
+        if failed := native(address, pack(*map(pointer, tensors), *places, *sizes)):
+            return messages[failed >> 32][(failed & 0xFFFFFFFF) - 1]
+        return tuple([tensors[i] for i in results])
+
+    return PreparedCall(shared, count, fits, arena_bytes, run, text, messages)
 
 
 @cache

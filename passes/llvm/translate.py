@@ -34,7 +34,7 @@ def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp]) -> str:
     kernel.detach()  # it is moved there and back: to copy it would take longer than to print it
     alone = ModuleOp([*(functions[name].clone() for name in called), kernel])
     made = convert_module(alone, fallback_target_triple="")
-    _widen(made, kernel)
+    _tell(made, kernel)
     kernel.detach()
     Rewriter.insert_op(kernel, place)
     for block in (b for f in made.functions for b in f.blocks):
@@ -43,12 +43,17 @@ def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp]) -> str:
     return str(made)
 
 
-def _widen(made: Any, kernel: llvm.FuncOp) -> None:
-    """Tell LLVM how wide the vectors are to be that it makes of the kernel's loops, if its schedule does."""
+def _tell(made: Any, kernel: llvm.FuncOp) -> None:
+    """Tell LLVM what the types of a module do not: attributes with text, which llvmlite does not know.
+
+    A loop that copies stays one: it is short, and takes less time than a call of memcpy. Vectors are as wide
+    as the kernel's schedule says, if it does.
+    """
     schedule = kernel.attributes.get(SCHEDULE_ATTRIBUTE)
     width = schedule.get("width") if isinstance(schedule, ScheduleAttr) else None
-    if width is None:
-        return
-    (function,) = [f for f in made.functions if f.name == kernel.sym_name.data]
-    # llvmlite knows the attributes without a value; this one is text that LLVM reads.
-    set.add(function.attributes, f'"prefer-vector-width"="{width}"')
+    for function in made.functions:
+        if function.is_declaration:
+            continue
+        set.add(function.attributes, '"no-builtins"')
+        if width is not None and function.name == kernel.sym_name.data:
+            set.add(function.attributes, f'"prefer-vector-width"="{width}"')

@@ -172,19 +172,20 @@ def _squares(extent: Extent, most: int) -> Split:
 
 
 def _chunks(extent: Extent, most: int, grain: int = 1) -> Split:
-    """Share an axis out in chunks of at most `most`, of one size up to a grain if the extent is known.
+    """Share an axis out in chunks of about `most`, of one size if the extent is known and one divides it.
 
-    Without a grain that size divides the extent if one of at least half of `most` does.
+    A chunk is a multiple of `grain`, else the last one is shorter; without a grain none is above `most`. More
+    blocks, or larger ones, are better than a condition in each, and the code for both cases.
     """
     if isinstance(extent, Size):
         return Split(extent, blocks=parts_of(extent, most), serial=most)
     parts = -(-extent // most) or 1
     size = -(-extent // parts)
-    if size < extent and grain == 1:
-        # A few blocks more are better than a condition in each, and the code for both cases.
-        size = next((n for n in range(size, size // 2, -1) if extent % n == 0), size)
-    elif size < extent:
-        size = -(-size // grain) * grain
+    if size < extent:
+        longest = size if grain == 1 else 3 * most // 2
+        sizes = range(longest // grain * grain, size // 2, -grain)
+        whole = [n for n in sizes if extent % n == 0]
+        size = min(whole, key=lambda n: abs(n - size), default=-(-size // grain) * grain)
     return Split(extent, blocks=-(-extent // size), serial=size)
 
 

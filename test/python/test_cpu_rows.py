@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 import deplo
+from deplo.runtime.jit import assembly
 
 INF, NAN = float("inf"), float("nan")
 
@@ -47,6 +48,12 @@ def test_concatenated_columns(widths):
     parts = [torch.randn(9, width) for width in widths]
     ours, eager = run(lambda *parts: torch.cat(parts, 1).neg(), *parts)
     assert torch.equal(ours, eager)
+
+
+def test_copies_are_loops_and_call_nothing():
+    parts = (torch.randn(64, 512), torch.randn(64, 512))
+    program = deplo.compile(lambda a, b: torch.cat([a, b], 1), parts, target="cpu")
+    assert "memcpy" not in assembly(program.kernels[0].source)
 
 
 def test_a_long_row_of_two_parts_is_cut_where_they_meet_and_by_blocks():

@@ -28,12 +28,11 @@
 // CHECK-NEXT:          loop.load %in[%i, %j_block * 1024 + %j_thread * 4 + %e]
 // CHECK:               loop.store %{{.+}}, %out[%i, %j_block * 1024 + %j_thread * 4 + %e]
 // CHECK-NEXT:        } attributes {vector}
-// A CPU block is about 4096 accesses: a fifth of the row, in a loop of its own.
+// A CPU block is about 4096 accesses: an eighth of the row, in a loop of its own; all parts are of one size.
 // CPU-LABEL:   loop.kernel @gelu
-// CPU:           tile.launch (%i = 32 : block, %j_block = 10 : block) schedule(#tile.schedule<serial = 1920>) {
-// CPU-NEXT:        loop.for %j_serial = 0 to 1920 {
-// CPU-NEXT:          %[[in:.+]] = loop.test[%j_block * 1920 + %j_serial < 18944]
-// CPU-NEXT:          scf.if %[[in]] {
+// CPU:           tile.launch (%i = 32 : block, %j_block = 8 : block) schedule(#tile.schedule<serial = 2368>) {
+// CPU-NEXT:        loop.for %j_serial = 0 to 2368 {
+// CPU-NEXT:          loop.load %in[%i, %j_block * 2368 + %j_serial]
 // REMARK: remark: blockify-launch: gelu: 608 blocks of 256 threads, in vectors of 4
 // REMARK: remark: blockify-launch: gelu: declined: the launch is partitioned already
 func.func @main(%x: tensor<32x18944xf32>) -> tensor<32x18944xf32> {
@@ -318,4 +317,24 @@ func.func @main(%x: tensor<1048576xf32>) -> tensor<1048576xf32> {
     }
   }
   func.return %y : tensor<1048576xf32>
+}
+
+// -----
+
+// No part of a row is whole lines of the cache and divides it, so the last one is shorter.
+// CPU-LABEL: loop.kernel @shorter
+// CPU:         tile.launch (%i = 32 : block, %j_block = 10 : block) schedule(#tile.schedule<serial = 1920>) {
+// CPU-NEXT:      loop.for %j_serial = 0 to 1920 {
+// CPU-NEXT:        %[[in:.+]] = loop.test[%j_block * 1920 + %j_serial < 18946]
+// CPU-NEXT:        scf.if %[[in]] {
+func.func @main(%x: tensor<32x18946xf32>) -> tensor<32x18946xf32> {
+  %y = loop.kernel @shorter(%x) : (tensor<32x18946xf32>) -> tensor<32x18946xf32> {
+  ^bb0(%in: memref<32x18946xf32>, %out: memref<32x18946xf32>):
+    tile.launch (%i = 32 : thread, %j = 18946 : thread) {
+      %v = loop.load %in[%i, %j] : memref<32x18946xf32>
+      %e = math.exp %v : f32
+      loop.store %e, %out[%i, %j] : memref<32x18946xf32>
+    }
+  }
+  func.return %y : tensor<32x18946xf32>
 }
