@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import arith, func, scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -32,13 +32,11 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import Linear, linear
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import normalize_operands
 from ...dialects.loop import IndexOp, TestOp
-from ...errors import counted
-from ..decisions import record
 from ..replacing import decide
 from .interchange_columns import constant_of
+from .kernel_loops import NOT_CONCERNED, change_loops
 
 PART = 64
 """What the part with the condition is a multiple of: four vectors of 16 elements."""
@@ -142,6 +140,17 @@ def _copy(
     return piece
 
 
+def _change(loop: scf.ForOp) -> str | None:
+    """Cut a loop; gives None, or why not."""
+    if any(isinstance(inner, scf.ForOp) for inner in loop.body.walk()):
+        return NOT_CONCERNED
+    at = _cut(loop)
+    if isinstance(at, str):
+        return at
+    cut(loop, at)
+    return None
+
+
 @dataclass(frozen=True)
 class CutLoopsPass(ModulePass):
     """Needs kernels as `scf` functions; leaves shorter loops with conditions, and loops without."""
@@ -150,18 +159,4 @@ class CutLoopsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Cut the loops of every kernel that have a condition and no loop in them."""
-        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
-            if KERNEL_ATTRIBUTE not in function.attributes:
-                continue
-            count, reasons = 0, dict[str, None]()
-            for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
-                if any(isinstance(inner, scf.ForOp) for inner in loop.body.walk()):
-                    continue
-                at = _cut(loop)
-                if isinstance(at, _Cut):
-                    cut(loop, at)
-                    count += 1
-                else:
-                    reasons[at] = None
-            said = counted(count, "loop") if count else "; ".join(reasons) or "there is no loop"
-            record(self.name, function.sym_name.data, count > 0, said, function)
+        change_loops(self.name, op, _change)

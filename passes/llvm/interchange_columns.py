@@ -43,10 +43,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.columns import walks_columns
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
-from ...errors import counted
-from ..decisions import record
+from .kernel_loops import NOT_CONCERNED, change_loops
 
 ROWS = 8
 """Rows that one iteration folds: the sums so far are loaded and stored once for so many."""
@@ -331,6 +329,19 @@ def _enter(
     return Builder(InsertPoint.at_end(body)), body.args[0]
 
 
+def _change(loop: scf.ForOp) -> str | None:
+    """Interchange a loop with those in it; gives None, or why not."""
+    if loop.res:
+        return NOT_CONCERNED
+    if (reason := _reason(loop)) is not None:
+        return reason
+    function: Operation | None = loop
+    while not isinstance(function, func.FuncOp):
+        assert function is not None
+        function = function.parent_op()
+    return _Interchange(loop, function.body.block).run()
+
+
 @dataclass(frozen=True)
 class InterchangeColumnsPass(ModulePass):
     """Needs kernels as `scf` functions; leaves sweeps over columns that go row by row."""
@@ -339,16 +350,4 @@ class InterchangeColumnsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Interchange the loops over columns of every kernel, inner ones first."""
-        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
-            if KERNEL_ATTRIBUTE not in function.attributes:
-                continue
-            count, reasons = 0, dict[str, None]()
-            for loop in reversed([o for o in function.walk() if isinstance(o, scf.ForOp)]):
-                if loop.res:
-                    continue
-                reason = _reason(loop) or _Interchange(loop, function.body.block).run()
-                count += reason is None
-                if reason is not None:
-                    reasons[reason] = None
-            said = counted(count, "loop") if count else "; ".join(reasons) or "there is no loop"
-            record(self.name, function.sym_name.data, count > 0, said, function)
+        change_loops(self.name, op, _change, inner_first=True)

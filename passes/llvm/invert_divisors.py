@@ -34,14 +34,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import Float32Type, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from ...analysis.plan import KERNEL_ATTRIBUTE
-from ...errors import counted
-from ..decisions import record
+from .kernel_loops import change_loops
 from .math_builder import MathBuilder
 
 MOST = 2.0**60
@@ -79,8 +77,10 @@ def _reason(loop: scf.ForOp) -> str | None:
     return None if len(divisors) == 1 else "there are several divisors"
 
 
-def _invert(loop: scf.ForOp) -> None:
-    """Replace a loop by two, of which the first multiplies."""
+def _invert(loop: scf.ForOp) -> str | None:
+    """Replace a loop by two, of which the first multiplies; gives None, or why not."""
+    if (reason := _reason(loop)) is not None:
+        return reason
     m = MathBuilder(loop)
     divisor = _divisions(loop)[0].rhs
     inverse = m.div(m.float(1.0), divisor)
@@ -120,15 +120,4 @@ class InvertDivisorsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every loop of every kernel."""
-        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
-            if KERNEL_ATTRIBUTE not in function.attributes:
-                continue
-            count, reasons = 0, dict[str, None]()
-            for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
-                if (reason := _reason(loop)) is None:
-                    _invert(loop)
-                    count += 1
-                else:
-                    reasons[reason] = None
-            said = counted(count, "loop") if count else "; ".join(reasons) or "there is no loop"
-            record(self.name, function.sym_name.data, count > 0, said, function)
+        change_loops(self.name, op, _invert)

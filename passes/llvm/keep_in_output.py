@@ -25,14 +25,14 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import func, math, scf
+from xdsl.dialects import math, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from ..decisions import record
+from .kernel_loops import kernels_of
 
 _CHEAP = (math.AbsFOp, math.FmaOp, math.CopySignOp, math.FloorOp, math.CeilOp, math.TruncOp)
 """Functions that are an instruction or two; all others of `math` are worth a load."""
@@ -163,9 +163,7 @@ class KeepInOutputPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every store that is the end of a loop."""
-        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
-            if KERNEL_ATTRIBUTE not in function.attributes:
-                continue
+        for function in kernels_of(op):
             stores = [o for o in function.walk() if isinstance(o, StoreOp)]
             kept, reasons = 0, dict[str, None]()
             for store in stores:

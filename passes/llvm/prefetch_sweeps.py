@@ -42,7 +42,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.columns import walks_columns
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.affine import count_symbols, replace_dims
 from ...dialects.index import linearize
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp
@@ -52,6 +51,7 @@ from ...dialects.sizes import shape_of
 from ...errors import counted
 from ..decisions import record
 from .interchange_columns import constant_of
+from .kernel_loops import kernels_of
 from .loop_code import element_of
 
 LINE_BYTES = 64
@@ -230,9 +230,7 @@ class PrefetchSweepsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Prefetch in every kernel whose schedule says how far ahead."""
-        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
-            if KERNEL_ATTRIBUTE not in function.attributes:
-                continue
+        for function in kernels_of(op):
             schedule = function.attributes.get(SCHEDULE_ATTRIBUTE)
             ahead = schedule.get("prefetch") if isinstance(schedule, ScheduleAttr) else None
             found = self._apply(function, ahead) if ahead else "the schedule says so"

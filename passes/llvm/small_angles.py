@@ -29,16 +29,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, math, scf
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import Float32Type, ModuleOp, i1
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.loop import LoadOp, StoreOp
-from ...errors import counted
-from ..decisions import record
 from .angles import cos, is_large, sin
+from .kernel_loops import change_loops
 from .math_builder import MathBuilder
 
 _FUNCTIONS: dict[type[Operation], Callable[[MathBuilder, SSAValue], SSAValue]] = {
@@ -67,8 +65,10 @@ def _reason(loop: scf.ForOp) -> str | None:
     return None
 
 
-def _speculate(loop: scf.ForOp) -> None:
-    """Replace a loop by one for small angles, and by itself where that was not enough."""
+def _speculate(loop: scf.ForOp) -> str | None:
+    """Replace a loop by one for small angles, and by itself where that was not enough; or say why not."""
+    if (reason := _reason(loop)) is not None:
+        return reason
     m = MathBuilder(loop)
     again = loop.clone()
     nothing = m.int(0, i1)
@@ -119,15 +119,4 @@ class SmallAnglesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every loop of every kernel."""
-        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
-            if KERNEL_ATTRIBUTE not in function.attributes:
-                continue
-            count, reasons = 0, dict[str, None]()
-            for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
-                if (reason := _reason(loop)) is None:
-                    _speculate(loop)
-                    count += 1
-                else:
-                    reasons[reason] = None
-            said = counted(count, "loop") if count else "; ".join(reasons) or "there is no loop"
-            record(self.name, function.sym_name.data, count > 0, said, function)
+        change_loops(self.name, op, _speculate)

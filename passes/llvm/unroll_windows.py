@@ -22,15 +22,13 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import arith, func, scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.plan import KERNEL_ATTRIBUTE
-from ...errors import counted
-from ..decisions import record
+from .kernel_loops import NOT_CONCERNED, change_loops
 
 MOST_STEPS = 8
 MOST_OPERATIONS = 300
@@ -59,6 +57,15 @@ def _reason(loop: scf.ForOp) -> str | None:
     if not isinstance(loop.parent_op(), scf.ForOp):
         return "it is in no loop"
     return None
+
+
+def _unroll(loop: scf.ForOp) -> str | None:
+    """Unroll a reduction; gives None, or why not."""
+    if not loop.res:
+        return NOT_CONCERNED
+    if (reason := _reason(loop)) is None:
+        unroll(loop)
+    return reason
 
 
 def unroll(loop: scf.ForOp) -> None:
@@ -91,17 +98,4 @@ class UnrollWindowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll the short reductions of every kernel, inner ones first."""
-        for function in [o for o in op.ops if isinstance(o, func.FuncOp)]:
-            if KERNEL_ATTRIBUTE not in function.attributes:
-                continue
-            count, reasons = 0, dict[str, None]()
-            for loop in reversed([o for o in function.walk() if isinstance(o, scf.ForOp)]):
-                if not loop.res:
-                    continue
-                if (reason := _reason(loop)) is None:
-                    unroll(loop)
-                    count += 1
-                else:
-                    reasons[reason] = None
-            said = counted(count, "loop") if count else "; ".join(reasons) or "nothing is reduced"
-            record(self.name, function.sym_name.data, count > 0, said, function)
+        change_loops(self.name, op, _unroll, inner_first=True, none="nothing is reduced")

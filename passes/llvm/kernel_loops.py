@@ -1,0 +1,43 @@
+"""What passes over the loops of a CPU's kernels share: the walk, and the record of what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ModuleOp
+
+from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...errors import counted
+from ..decisions import record
+
+NOT_CONCERNED = ""
+"""Why a loop is not changed that is no loop of the kind that a pass is about."""
+
+
+def kernels_of(module: ModuleOp) -> list[func.FuncOp]:
+    """The kernels of a module, as functions."""
+    functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
+    return [function for function in functions if KERNEL_ATTRIBUTE in function.attributes]
+
+
+def change_loops(
+    name: str,
+    module: ModuleOp,
+    change: Callable[[scf.ForOp], str | None],
+    *,
+    inner_first: bool = False,
+    none: str = "there is no loop",
+) -> None:
+    """Let the pass `name` change every loop of every kernel, and record how many it did, or why none.
+
+    `change` gives None if it changed a loop, else why not; `none` is why if there was no loop that it
+    concerned. Loops are those there were before the first was changed.
+    """
+    for function in kernels_of(module):
+        loops = [op for op in function.walk() if isinstance(op, scf.ForOp)]
+        reasons = [change(loop) for loop in (reversed(loops) if inner_first else loops)]
+        count = reasons.count(None)
+        why = "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or none
+        said = counted(count, "loop") if count else why
+        record(name, function.sym_name.data, count > 0, said, function)
