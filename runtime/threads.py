@@ -5,8 +5,8 @@ operators. Its threads are still awake from the operator before, so handing work
 no second pool competes with them for the cores. Elsewhere they are a pool of Python threads, which takes
 about 50 us. So they are in a forked child: there OpenMP would wait for threads that the fork left behind.
 
-`DEPLO_NUM_THREADS` sets their number; else `OMP_NUM_THREADS` does, as it does for PyTorch; else there is one
-per core.
+`DEPLO_NUM_THREADS` sets their number. Else they are as many as PyTorch has now, as `torch.set_num_threads`
+says; without PyTorch, as `OMP_NUM_THREADS` says, or one per core.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +31,24 @@ POOL_SECONDS = 100e-6
 """The same of the pool."""
 
 
-@cache
 def thread_count() -> int:
-    """The number of threads that run blocks."""
+    """The number of threads that run blocks now; UsageError if `DEPLO_NUM_THREADS` is none."""
+    return _counter("torch" in sys.modules)()
+
+
+@cache
+def _counter(has_torch: bool) -> Callable[[], int]:
+    """What says how many threads there are now."""
     text = os.environ.get("DEPLO_NUM_THREADS")
-    if text is None:
-        theirs = os.environ.get("OMP_NUM_THREADS", "")
-        usable = theirs.isdecimal() and int(theirs) > 0
-        return int(theirs) if usable else os.cpu_count() or 1
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"DEPLO_NUM_THREADS must be a positive integer, got {text!r}")
-    return int(text)
+    if text is not None:
+        if not text.isdecimal() or int(text) < 1:
+            raise UsageError(f"DEPLO_NUM_THREADS must be a positive integer, got {text!r}")
+        return partial(int, text)
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    usable = text.isdecimal() and int(text) > 0
+    count = partial(int, text) if usable else lambda: os.cpu_count() or 1
+    # PyTorch has no such function while it is being imported.
+    return getattr(sys.modules["torch"], "get_num_threads", count) if has_torch else count
 
 
 @dataclass(frozen=True)
@@ -101,13 +108,13 @@ class Sharing:
 
 def sharing() -> Sharing:
     """How work is shared out now."""
-    return _sharing("torch" in sys.modules)
+    return _sharing(thread_count(), "torch" in sys.modules)
 
 
 @cache
-def _sharing(has_torch: bool) -> Sharing:
+def _sharing(threads: int, has_torch: bool) -> Sharing:
     team = _find_team() if has_torch and not _is_forked else None
-    return Sharing(thread_count(), POOL_SECONDS if team is None else TEAM_SECONDS, team)
+    return Sharing(threads, POOL_SECONDS if team is None else TEAM_SECONDS, team)
 
 
 @cache

@@ -278,32 +278,40 @@ def test_one_program_may_be_called_from_several_threads() -> None:
         assert all(pool.map(call, range(200)))
 
 
-def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads.thread_count.cache_clear()
+@pytest.fixture
+def unknown_count():
+    threads._counter.cache_clear()
+    yield
+    threads._counter.cache_clear()
+
+
+def test_a_wrong_number_of_threads_is_refused(
+    unknown_count: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DEPLO_NUM_THREADS", "none")
     with pytest.raises(
         UsageError, match="DEPLO_NUM_THREADS must be a positive integer, got 'none'"
     ):
         threads.thread_count()
-    monkeypatch.undo()
-    threads.thread_count.cache_clear()
 
 
 @pytest.mark.parametrize(
     ("own", "theirs", "expected"),
     [("3", "1", 3), (None, "1", 1), (None, "5", 5), (None, "2,3", None), (None, None, None)],
 )
-def test_the_number_of_threads(
-    own: str | None, theirs: str | None, expected: int | None, monkeypatch: pytest.MonkeyPatch
+def test_the_number_of_threads_without_pytorch(
+    own: str | None,
+    theirs: str | None,
+    expected: int | None,
+    unknown_count: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in (("DEPLO_NUM_THREADS", own), ("OMP_NUM_THREADS", theirs)):
         monkeypatch.delenv(name, raising=False)
         if value is not None:
             monkeypatch.setenv(name, value)
-    threads.thread_count.cache_clear()
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert threads.thread_count() == (expected or os.cpu_count())
-    monkeypatch.undo()
-    threads.thread_count.cache_clear()
 
 
 def test_a_plan_for_a_gpu_does_not_run_here() -> None:

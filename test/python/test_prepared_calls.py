@@ -109,6 +109,23 @@ def test_launches_are_shared_with_the_team(count: int, monkeypatch: pytest.Monke
     assert heads[1] == 2
 
 
+def test_pytorch_says_how_many_threads_there_are_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threads, "_counter", lambda has_torch: torch.get_num_threads)
+    program, x = cpu_program(CHAIN), torch.ones(512)
+    before = torch.get_num_threads()
+    try:
+        for count in (3, 1, 2):
+            torch.set_num_threads(count)
+            assert threads.thread_count() == threads.sharing().threads == count
+            for _ in range(TIMED_CALLS + 2):
+                assert (program(x)[0] == 4).all()
+            assert program._prepared[-1].shared is threads.sharing()
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_nothing_is_prepared_for_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = ThreadPoolExecutor(1)
     shared = threads.Sharing(2, 0.0, None)
