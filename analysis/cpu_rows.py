@@ -34,7 +34,7 @@ class RowProblem:
     work: int
     """Loads and stores of a point."""
     bytes: int
-    """Of all arrays that it reads."""
+    """Of all arrays that it reads; of a table, of which it reads some rows, as much as it can read."""
     reduces: bool = True
     """Whether it reduces anything; else it writes about as much as it reads."""
 

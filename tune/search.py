@@ -44,6 +44,10 @@ class Measure(Protocol):
         ...
 
 
+class CannotMeasure(DeploError):
+    """The model's choice for a kernel does not run, or not with inputs of random numbers."""
+
+
 @dataclass
 class Worker:
     """The process that measures; one that takes too long, or dies, is replaced."""
@@ -94,7 +98,7 @@ class Worker:
             return Trial("failed", note="the process that measures ended")
         answer = json.loads(line)
         if "broken" in answer:
-            raise DeploError(f"kernel {kernel.name} cannot be measured: {answer['broken']}")
+            raise CannotMeasure(f"it cannot be measured: {answer['broken']}")
         return Trial(**answer)
 
     def _start(self) -> None:

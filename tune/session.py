@@ -13,7 +13,7 @@ from ..runtime.cache import open_cache
 from .book import database_path, machine_text, versions_text
 from .database import Database, Key, Tuning
 from .kernels import tunable_kernels
-from .search import Search, Tell, Worker
+from .search import CannotMeasure, Search, Tell, Worker
 from .settings import Settings
 
 
@@ -63,7 +63,10 @@ def tune(
             for kernel in sorted(kernels, key=lambda k: k.space.least_seconds, reverse=True):
                 key = Key(kernel.digest, machine_text(), versions_text(), settings.text)
                 search = Search(kernel, key, database, settings, worker, deadline, tell)
-                tunings.append(search.run())
+                try:
+                    tunings.append(search.run())
+                except CannotMeasure as error:
+                    others[kernel.name] = str(error)
         return Session(tuple(tunings), others, worker.handed)
     finally:
         database.close()

@@ -189,6 +189,7 @@ class Bench:
 
     def _open(self, module: str, scheduled_by: str, reduction: int) -> None:
         if module != self.module:
+            self.module = ""
             self.model = compile_kernel(module, scheduled_by, None)
             self.inputs = input_sets([a.array for a in self.model.plan.arguments])
             results = self.model(*self.inputs[0])

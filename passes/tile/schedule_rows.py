@@ -46,15 +46,16 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
         return "it has a schedule already"
     points = prod(trips(axis.extent.data) for axis in launch.axes)
     reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
-    read = sum(_bytes(argument) for argument in kernel.input_args)
-    return RowProblem(points, work_per_point(launch), read, reduces=reduces)
+    work = work_per_point(launch)
+    read = sum(_bytes(argument, points * work) for argument in kernel.input_args)
+    return RowProblem(points, work, read, reduces=reduces)
 
 
-def _bytes(array: SSAValue) -> int:
-    """The bytes of an array; of a dynamic one, as its hints say."""
+def _bytes(array: SSAValue, loads: int) -> int:
+    """The bytes of an array that so many loads read at most; of a dynamic one, as its hints say."""
     assert isinstance(array.type, MemRefType)
     type = cast(MemRefType, array.type)
-    return storage_bytes(type.element_type) * prod(map(trips, shape_of(type)))
+    return storage_bytes(type.element_type) * min(prod(map(trips, shape_of(type))), loads)
 
 
 @dataclass(frozen=True)

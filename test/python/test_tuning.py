@@ -280,6 +280,19 @@ def test_a_process_that_ends_is_told(own_cache, monkeypatch):
     assert trial == Trial("failed", note="the process that measures ended")
 
 
+def test_a_kernel_that_cannot_be_measured_leaves_the_others(own_cache):
+    """Indices of random numbers are 0 and 1, and this table has one row."""
+    args = (torch.randn(1, 64), torch.zeros(8, dtype=torch.int64), torch.randn(64, 64))
+    program = capture(lambda table, ids, x: (table[ids], x.sum(-1)), args, None)
+    done = tune(program.module, get_target("cpu"), 60.0, SMALL)
+    (tuning,) = done.tunings
+    assert tuning.finished
+    ((name, why),) = done.others.items()
+    assert name != tuning.name
+    assert why.startswith("it cannot be measured: ")
+    assert "out of" in why or "index" in why
+
+
 # --------------------------------------------------------------------------- what compiling makes of it
 
 
@@ -327,6 +340,13 @@ def test_rows_are_tuned_too_by_choices_of_their_own(own_cache):
     assert "as tuned" in str(tuned.compilation.decisions)
     exact = x.double().sum(-1)
     assert bool(((tuned(x) - exact).abs() <= error_bound(exact, x.dtype, 1100)).all())
+
+
+def test_of_a_table_only_what_can_be_read_counts(own_cache):
+    args = (torch.randn(50_000, 64), torch.arange(16))
+    program = capture(lambda table, ids: table[ids] * 2, args, None)
+    ((kernel,), _) = tunable_kernels(program.module, get_target("cpu"))
+    assert kernel.space.problem.bytes < 16 * 64 * 4 * 10
 
 
 @pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
