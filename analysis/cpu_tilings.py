@@ -5,8 +5,8 @@ position of the reduced axis; its sums, the vectors of columns and one element m
 those that do, the one is taken whose tiles cover the result in the fewest cycles, what stands over included,
 and of equals the one that fetches the fewest bytes. The columns of a block fill half of the L2 cache, its
 rows a quarter, and its sums no more than all of it; the larger a block, the rarer an element is packed.
-Blocks are as large as that allows while there are enough of them for all cores. If then all of K fits half
-of the cache, it is one chunk.
+Blocks are as large as that allows while there are enough of them for all cores, and then somewhat smaller
+where fewer cores would idle in the last round. If then all of K fits half of the cache, it is one chunk.
 
 Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
 of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
@@ -17,6 +17,8 @@ of columns, once for each block of rows. The smaller is taken.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import product
+from math import lcm
 
 from .cpus import Cpu
 
@@ -38,6 +40,9 @@ CHUNK_BYTES = 512
 
 BLOCKS_PER_CORE = 2
 """Blocks that a core should have, so that an early finisher helps the others."""
+
+MORE_PARTS = 8
+"""More blocks along an axis than there are at least, if these leave cores idle."""
 
 MIN_WORK = 1 << 19
 """Multiply-adds that are worth a block of their own: about 10 us."""
@@ -207,8 +212,7 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
 def choose_packed_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     """The tiling of a contraction of packed operands."""
     thread_m, thread_n = choose_register_tile(problem, cpu)
-    lanes = cpu.lanes(problem.element_bytes)
-    unit = lanes if problem.period == 1 else problem.period
+    unit = _chunk_unit(problem, cpu)
     block_k = _even(problem.k, CHUNK_BYTES // problem.element_bytes, unit)
     row_bytes = block_k * problem.element_bytes
     block_n = _even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
@@ -226,8 +230,45 @@ def choose_packed_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
             block_n = _even(problem.n, block_n // 2, thread_n)
         else:
             break
+    if wanted > 1:
+        block_m, block_n = _balanced(problem, (block_m, block_n), (thread_m, thread_n), cpu)
     whole = _even(problem.k, problem.k, unit)
     operands = problem.rows * block_m + problem.columns * block_n
     if operands * whole * problem.element_bytes <= cpu.l2_bytes // 2:
         block_k = whole
     return CpuTiling(block_m, block_n, block_k, thread_m, thread_n)
+
+
+def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
+    """What a chunk of K is a multiple of: whole inner sweeps, and whole vectors if these are short."""
+    lanes = cpu.lanes(problem.element_bytes)
+    both = lcm(problem.period, lanes)
+    return (
+        both if both <= min(problem.k, 2 * CHUNK_BYTES // problem.element_bytes) else problem.period
+    )
+
+
+def _balanced(
+    problem: CpuProblem, block: tuple[int, int], tile: tuple[int, int], cpu: Cpu
+) -> tuple[int, int]:
+    """The block, no larger than this one, with which the cores are done first.
+
+    In the last round some of them may be idle; smaller blocks pack more.
+    """
+
+    def sizes(extent: int, most: int, unit: int) -> set[int]:
+        fewest = _parts(extent, most)
+        counts = range(fewest, fewest + min(fewest, MORE_PARTS) + 1)
+        return {_parts(_parts(extent, n), unit) * unit for n in counts}
+
+    def cost(block: tuple[int, int]) -> tuple[float, int]:
+        rows, columns = block
+        blocks = problem.batch * _parts(problem.m, rows) * _parts(problem.n, columns)
+        work = problem.results * rows * columns / cpu.fmas
+        packed = (problem.rows * rows + problem.columns * columns) * PACK_CYCLES
+        return _parts(blocks, cpu.cores) * (work + packed), -rows * columns
+
+    heights, widths = (
+        sizes(*each) for each in zip((problem.m, problem.n), block, tile, strict=True)
+    )
+    return min(product(sorted(heights), sorted(widths)), key=cost)

@@ -1,6 +1,7 @@
 """Contractions on the CPU: packed operands and register tiles give what numpy and PyTorch give."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from cpu_programs import lower
 from torch import nn
 
 import deplo
+from deplo.analysis.cpu_tilings import CpuProblem, choose_cpu_tiling
+from deplo.analysis.cpus import CPUS
 from deplo.analysis.plan import build_plan
 from deplo.passes.llvm.translate import llvm_sources
 from deplo.runtime.cpu import CpuProgram
@@ -177,6 +180,20 @@ def test_the_extents_of_a_contraction_may_be_known_at_the_call_only() -> None:
         for rows in (2, 7, 40, 61, 300):
             x = torch.randn(rows, 48)
             torch.testing.assert_close(program(x), layer(x))
+
+
+def test_no_core_idles_in_the_last_round() -> None:
+    """Five blocks of 210 rows would leave one of two cores idle for a sixth of the time."""
+    problem = CpuProblem(1, 1024, 1024, 1024, results=1, rows=1, columns=1, element_bytes=4)
+    one, two = (replace(CPUS["avx512"], cores=cores) for cores in (1, 2))
+    assert [choose_cpu_tiling(problem, cpu).block_m for cpu in (one, two)] == [210, 174]
+
+
+@pytest.mark.parametrize(("period", "chunk"), [(1, 128), (9, 144), (25, 125), (49, 98)])
+def test_a_chunk_has_whole_windows_and_whole_vectors_if_these_are_short(period, chunk) -> None:
+    k = 256 * period
+    problem = CpuProblem(1, 512, 4096, k, 1, rows=1, columns=1, element_bytes=4, period=period)
+    assert choose_cpu_tiling(problem, CPUS["avx512"]).block_k == chunk
 
 
 def test_results_do_not_depend_on_how_many_blocks_there_are(monkeypatch) -> None:
