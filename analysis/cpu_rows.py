@@ -1,8 +1,9 @@
 """How a kernel that is no contraction runs on a CPU: how much a block does, and how it reads and computes.
 
 A block is what a thread takes at once: large enough that taking it costs little, small enough that there are
-blocks for all threads. What lies in a core's own cache is near enough; of what does not, a core asks for a
-page ahead of where it is (`prefetch-sweeps`). Its loops are made of the widest vectors that it has.
+blocks for all threads. What lies in a core's own cache is near enough; what does not is asked for a page
+ahead (`prefetch-sweeps`), if the core does not guess better. Its loops are made of the widest vectors that
+it has.
 """
 
 from __future__ import annotations
@@ -16,10 +17,8 @@ GRAIN = 4096
 
 GRAINS = tuple(GRAIN * 4**n // 16 for n in range(7))
 
-AHEAD = 4 * KIB
-"""Bytes that a core asks for ahead: what the cores' shared cache takes a few hundred cycles to deliver."""
-
-DISTANCES = (0, 1 * KIB, AHEAD, 16 * KIB)
+DISTANCES = (0, 1 * KIB, 4 * KIB, 16 * KIB)
+"""Bytes ahead that can be asked for."""
 
 NARROW = 256
 """Bits of the vectors that some cores run at a higher clock than their widest ones."""
@@ -61,7 +60,7 @@ class RowChoices:
 def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
     """What the model takes for a kernel."""
     far = problem.reduces and problem.bytes > cpu.l2_bytes
-    return RowChoices(GRAIN, AHEAD if far else 0, cpu.vector_bytes * 8)
+    return RowChoices(GRAIN, cpu.ahead if far else 0, cpu.vector_bytes * 8)
 
 
 def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:

@@ -31,6 +31,11 @@ class Cpu:
     l2_bytes: int = 1 * MIB
     """Of one core."""
     cores: int = 1
+    ahead: int = 4 * KIB
+    """Bytes ahead of a sweep that it is to ask for, 0 for one whose own guesses are better.
+
+    A cache that the cores share takes a few hundred cycles to deliver.
+    """
 
     def lanes(self, element_bytes: int) -> int:
         """Elements of a vector."""
