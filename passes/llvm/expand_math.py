@@ -47,7 +47,10 @@ from .narrow_floats import NARROW, narrow, widen
 _POLYNOMIALS: dict[type[Operation], Callable[[MathBuilder, SSAValue], SSAValue]] = {
     math.ExpOp: polynomials.exp,
     math.Exp2Op: polynomials.exp2,
+    math.ExpM1Op: polynomials.expm1,
     math.LogOp: polynomials.log,
+    math.Log2Op: polynomials.log2,
+    math.Log10Op: polynomials.log10,
     math.Log1pOp: polynomials.log1p,
     math.TanhOp: polynomials.tanh,
     math.ErfOp: polynomials.erf,
