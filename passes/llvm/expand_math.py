@@ -4,7 +4,7 @@
                                    becomes        %p = ... polynomial of %x - %n * ln 2 ...
                                                   %e = arith.mulf %p, %two_to_the_n : f32
 
-* functions of f32: polynomials (`polynomials.py`, and in f64 `powers.py`); rsqrt is 1 / sqrt.
+* functions of f32: polynomials (`polynomials.py`, `arcs.py`, and in f64 `powers.py`); rsqrt is 1 / sqrt.
 * sines, cosines, and all functions of f64: a call of the C library's function.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
 * float to integer: NaN and what does not fit give the smallest integer, as x86 and so PyTorch do.
@@ -40,11 +40,15 @@ from xdsl.passes import ModulePass
 
 from ...dialects.syntax import scalar_attr
 from ..decisions import record
-from . import integer_division, polynomials, powers
+from . import arcs, integer_division, polynomials, powers
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
 
 _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
+    math.AcosOp: arcs.acos,
+    math.AsinOp: arcs.asin,
+    math.AtanOp: arcs.atan,
+    math.Atan2Op: arcs.atan2,
     math.ExpOp: polynomials.exp,
     math.Exp2Op: polynomials.exp2,
     math.ExpM1Op: polynomials.expm1,

@@ -22,7 +22,7 @@ from xdsl.rewriter import InsertPoint
 
 
 class MathBuilder:
-    """Inserts arithmetic, of f32 and i32 if nothing else is said, in front of an operation, at its location."""
+    """Inserts arithmetic, of f32 and i32 if no type is said, in front of an operation, at its location."""
 
     def __init__(self, op: Operation):
         self.builder = Builder(

@@ -23,6 +23,7 @@ EDGES = np.array(
             0.34657359,
             0.3465736,
         ),
+        *(1.0000001, 0.50000006, 0.49999997),
         *(0.625, 0.62499994, 9.0, 20.0, -20.0, 3.92, 3.9200003, 4.0, -0.99999994, -1.0000001),
         *(1 - 2.0**-24, 1 + 2.0**-23, 2.0**-24, 2.0**-25, 16777216.0, 1e10, -1e10),
     ],
@@ -51,7 +52,8 @@ def exact(function: str, x: np.ndarray) -> np.ndarray:
             return np.vectorize(math.erf)(wide)
         if function == "rsqrt":
             return 1.0 / np.sqrt(wide)
-        return getattr(np, function)(wide)
+        inverse = function.startswith("a")
+        return getattr(np, f"arc{function[1:]}" if inverse else function)(wide)
 
 
 # Patterns for NaN are among the samples; converting those is "invalid" to numpy.
@@ -60,7 +62,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in cas
 
 @pytest.mark.parametrize(
     "function",
-    "exp exp2 expm1 log log1p log2 log10 tanh erf rsqrt sin cos tan".split(),
+    "exp exp2 expm1 log log1p log2 log10 tanh erf rsqrt sin cos tan atan asin acos".split(),
 )
 def test_f32_functions_are_within_2_ulp_and_exact_at_the_edges(function: str) -> None:
     check_f32(function, sample())
@@ -131,7 +133,7 @@ EXPONENTS = np.array(
 def test_powers_at_edges_are_within_1_ulp() -> None:
     """Zeros, infinities and NaN as base and exponent, negative bases, odd and even and no integers."""
     exponents = np.concatenate([EXPONENTS, -EXPONENTS])
-    check_power(np.repeat(BASES, exponents.size), np.tile(exponents, BASES.size))
+    check_pairs("powf", np.repeat(BASES, exponents.size), np.tile(exponents, BASES.size), 1)
 
 
 def test_powers_are_within_1_ulp() -> None:
@@ -142,30 +144,37 @@ def test_powers_are_within_1_ulp() -> None:
     near = (1 + rng.uniform(-0.5, 1, x.size) * 2.0 ** -rng.integers(0, 22, x.size)).astype(
         np.float32
     )
-    check_power(x, rng.permutation(x))
+    check_pairs("powf", x, rng.permutation(x), 1)
     for base in (np.abs(x), near):
         with np.errstate(all="ignore"):
-            check_power(base, (exponent / np.log2(base.astype(np.float64))).astype(np.float32))
-    check_power(x, np.rint(exponent / 8).astype(np.float32))
+            wanted = (exponent / np.log2(base.astype(np.float64))).astype(np.float32)
+        check_pairs("powf", base, wanted, 1)
+    check_pairs("powf", x, np.rint(exponent / 8).astype(np.float32), 1)
 
 
-def check_power(x: np.ndarray, y: np.ndarray) -> None:
-    """Compare powers of f32 with those of float64, to 1 unit."""
+def test_atan2_is_within_2_ulp_and_exact_at_the_edges() -> None:
+    """Pairs of edges with any signs; any floats; pairs of sizes that are near each other."""
+    check_pairs("atan2", np.repeat(BASES, BASES.size), np.tile(BASES, BASES.size), 2)
+    x = sample()
+    rng = np.random.default_rng(4)
+    check_pairs("atan2", x, rng.permutation(x), 2)
+    with np.errstate(all="ignore"):
+        near = (x * 2.0 ** rng.uniform(-5, 5, x.size) * rng.choice([-1, 1], x.size)).astype(
+            np.float32
+        )
+    check_pairs("atan2", x, near, 2)
+
+
+def check_pairs(function: str, x: np.ndarray, y: np.ndarray, limit: float) -> None:
+    """Compare a function of two f32 with that of float64, to some units."""
     size = x.size
     x, y = (np.concatenate([v, np.zeros(-size % BLOCK, np.float32)]) for v in (x, y))
-    body = "%r = math.powf %x, %z : f32"
+    body = f"%r = math.{function} %x, %z : f32"
     program = elementwise(body, {"x": "f32", "z": "f32"}, "f32", x.size // BLOCK)
-    (power,) = program(x, y)
+    (result,) = program(x, y)
     with np.errstate(all="ignore"):
-        compare("power", np.power(x.astype(np.float64), y), power, (x, y), 1)
-
-
-def test_atan2() -> None:
-    rng = np.random.default_rng(3)
-    x = rng.uniform(0, 9, 4 * BLOCK).astype(np.float32)
-    z = rng.uniform(-4, 4, 4 * BLOCK).astype(np.float32)
-    (angle,) = elementwise("%r = math.atan2 %z, %x : f32", {"x": "f32", "z": "f32"}, "f32", 4)(x, z)
-    np.testing.assert_allclose(angle, np.arctan2(z, x), rtol=3e-7)
+        wide = {"powf": np.power, "atan2": np.arctan2}[function](x.astype(np.float64), y)
+        compare(function, wide, result, (x, y), limit)
 
 
 def test_maximum_keeps_nan_and_orders_zeros() -> None:
