@@ -40,7 +40,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.syntax import scalar_attr
 from ..decisions import record
-from . import arcs, integer_division, polynomials, powers
+from . import arcs, hyperbolics, integer_division, polynomials, powers
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
 
@@ -50,6 +50,7 @@ _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
     math.AtanOp: arcs.atan,
     math.Atan2Op: arcs.atan2,
     math.ExpOp: polynomials.exp,
+    math.CoshOp: hyperbolics.cosh,
     math.Exp2Op: polynomials.exp2,
     math.ExpM1Op: polynomials.expm1,
     math.LogOp: polynomials.log,
@@ -57,6 +58,7 @@ _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
     math.Log10Op: polynomials.log10,
     math.Log1pOp: polynomials.log1p,
     math.PowFOp: powers.power,
+    math.SinhOp: hyperbolics.sinh,
     math.TanhOp: polynomials.tanh,
     math.ErfOp: polynomials.erf,
 }

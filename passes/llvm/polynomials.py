@@ -98,15 +98,15 @@ _ERF_IS_ONE = 3.92
 def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x: with n the integer nearest to x / ln 2, 2**n * e**(x - n ln 2)."""
     nothing, held = _held(m, x, -104.0)  # e**-104 rounds to 0
-    rest, shifted = _reduce(m, held)
+    rest, shifted = reduce(m, held)
     power = _scale(m, _exp_near_zero(m, rest), shifted, x, (-86.0, 88.7228317))
     return m.select(nothing, m.float(0.0), power)
 
 
 def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x for -86 < x < 88, where 2**n is a normal float; elsewhere, and for NaN, any value."""
-    rest, shifted = _reduce(m, x)
-    return m.from_bits(_raise_exponent(m, _exp_near_zero(m, rest), shifted))
+    rest, shifted = reduce(m, x)
+    return m.from_bits(raise_exponent(m, _exp_near_zero(m, rest), shifted))
 
 
 def expm1(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -116,14 +116,14 @@ def expm1(m: MathBuilder, x: SSAValue) -> SSAValue:
     """
     held = m.select(m.test(x, "olt", _EXPM1_LOW), m.float(_EXPM1_LOW), x)
     held = m.select(m.test(held, "ogt", _EXPM1_HIGH), m.float(_EXPM1_HIGH), held)
-    rest, shifted = _reduce(m, held)
-    half = m.from_bits(_raise_exponent(m, m.float(0.5), shifted))
+    rest, shifted = reduce(m, held)
+    half = m.from_bits(raise_exponent(m, m.float(0.5), shifted))
     result = m.fma(half, _expm1_near_zero(m, rest), m.sub(half, m.float(0.5)))
     whole = m.test(m.abs(x), "olt", 2.0**-25)  # also what half of would lose a bit, and -0
     return m.select(whole, x, m.add(result, result))
 
 
-def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+def reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """x - n ln 2 and n + `ROUND`, with n the integer nearest to x / ln 2."""
     shifted = m.fma(x, m.float(_LOG2_E), m.float(ROUND))
     n = m.sub(shifted, m.float(ROUND))
@@ -161,7 +161,7 @@ def _expm1_near_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
     return m.fma(m.horner(x, _EXP), m.mul(x, x), x)
 
 
-def _raise_exponent(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAValue:
+def raise_exponent(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAValue:
     """The bits of value * 2**n, n from the low bits of `n + ROUND`, if it is a normal float."""
     raised = m.insert(arith.ShLIOp(m.bits(shifted), m.int(_EXPONENT_BITS)))
     return m.insert(arith.AddiOp(m.bits(value), raised))
@@ -181,7 +181,7 @@ def _scale(
     """
     low, high = normal
     small = m.test(x, "olt", low)
-    bits = _raise_exponent(m, value, shifted)
+    bits = raise_exponent(m, value, shifted)
     lifted = m.insert(arith.AddiOp(bits, m.int(_LIFT << _EXPONENT_BITS)))
     factor = m.select(small, m.float(2.0**-_LIFT), m.float(1.0))
     result = m.mul(m.from_bits(m.select(small, lifted, bits)), factor)
