@@ -40,15 +40,18 @@ from xdsl.passes import ModulePass
 
 from ...dialects.syntax import scalar_attr
 from ..decisions import record
-from . import arcs, hyperbolics, integer_division, polynomials, powers
+from . import arcs, area_functions, hyperbolics, integer_division, polynomials, powers
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
 
 _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
     math.AcosOp: arcs.acos,
+    math.AcoshOp: area_functions.acosh,
     math.AsinOp: arcs.asin,
+    math.AsinhOp: area_functions.asinh,
     math.AtanOp: arcs.atan,
     math.Atan2Op: arcs.atan2,
+    math.AtanhOp: area_functions.atanh,
     math.ExpOp: polynomials.exp,
     math.CoshOp: hyperbolics.cosh,
     math.Exp2Op: polynomials.exp2,

@@ -61,8 +61,8 @@ _EXP2 = (
 def power(m: MathBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     """x**y, at every edge what the C library's `powf` gives."""
     exponent = _between(m, m.insert(arith.ExtFOp(y, f64)), -_FINITE, _FINITE)
-    logarithm = _log2(m, m.insert(arith.ExtFOp(m.abs(x), f64)))
-    size = m.insert(arith.TruncFOp(_exp2(m, m.mul(exponent, logarithm)), f32))
+    logarithm = log2(m, m.insert(arith.ExtFOp(m.abs(x), f64)))
+    size = m.insert(arith.TruncFOp(exp2(m, m.mul(exponent, logarithm)), f32))
     one = m.insert(
         arith.OrIOp(m.test(y, "oeq", 0.0), m.test(x, "oeq", 1.0))
     )  # though the other is NaN
@@ -80,7 +80,7 @@ def _of_any_sign(m: MathBuilder, size: SSAValue, x: SSAValue, y: SSAValue) -> SS
     return m.select(none, m.float(nan), m.select(odd, m.copysign(size, x), size))
 
 
-def _log2(m: MathBuilder, x: SSAValue) -> SSAValue:
+def log2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """log2 x of an f64 from 2**-1000 up, 0, infinity or NaN; see `polynomials.log`."""
     raised = m.insert(arith.AddiOp(m.bits(x), m.int(_ONE_BITS - _SQRT_HALF_BITS, i64)))
     exponent = m.insert(arith.ShRUIOp(raised, m.int(_EXPONENT_BITS, i64)))
@@ -94,7 +94,7 @@ def _log2(m: MathBuilder, x: SSAValue) -> SSAValue:
     return m.select(m.test(x, "olt", inf), result, x)
 
 
-def _exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
+def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """2**x, as far as f32 has it; see `polynomials.exp2`."""
     held = _between(m, x, -_MOST, _MOST)
     shifted = m.add(held, m.float(_ROUND, f64))
