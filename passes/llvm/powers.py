@@ -24,7 +24,7 @@ _MANTISSA = (1 << _EXPONENT_BITS) - 1
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 _INTEGER_BITS = 0x4330000000000000
 """2**52: an integer below, put into its low bits, is added to it."""
-_ROUND = 6755399441055744.0
+ROUND_WIDE = 6755399441055744.0
 """1.5 * 2**52: adding it leaves a float's nearest integer in the low bits of the sum."""
 _MOST = 256.0
 """2**256 is infinite in f32 and 2**-256 is 0."""
@@ -97,8 +97,8 @@ def log2(m: MathBuilder, x: SSAValue) -> SSAValue:
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """2**x, as far as f32 has it; see `polynomials.exp2`."""
     held = _between(m, x, -_MOST, _MOST)
-    shifted = m.add(held, m.float(_ROUND, f64))
-    near = m.horner(m.sub(held, m.sub(shifted, m.float(_ROUND, f64))), _EXP2)
+    shifted = m.add(held, m.float(ROUND_WIDE, f64))
+    near = m.horner(m.sub(held, m.sub(shifted, m.float(ROUND_WIDE, f64))), _EXP2)
     raised = m.insert(arith.ShLIOp(m.bits(shifted), m.int(_EXPONENT_BITS, i64)))
     return m.mul(near, m.from_bits(m.insert(arith.AddiOp(raised, m.int(_ONE_BITS, i64)))))
 

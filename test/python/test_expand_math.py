@@ -69,7 +69,7 @@ def test_f32_functions_are_within_2_ulp_and_exact_at_the_edges(function: str) ->
     check_f32(function, sample())
 
 
-@pytest.mark.parametrize("function", ["sin", "cos"])
+@pytest.mark.parametrize("function", ["sin", "cos", "tan"])
 def test_sines_of_small_angles_are_within_2_ulp_also_where_they_are_tiny(function: str) -> None:
     """Multiples of half pi and their neighbours, floats of every exponent, what is no number."""
     near = (np.arange(-41721, 41722) * (math.pi / 2)).astype(np.float32)
