@@ -42,7 +42,7 @@ _TAN = (
 
 
 def is_large(m: MathBuilder, x: SSAValue) -> SSAValue:
-    """Whether `sin`, `cos` and `tan` are not right for `x`; they are for what has none, infinities and NaN."""
+    """Whether `sin`, `cos`, `tan` are not right for `x`; they are for what has none, infinities and NaN."""
     size = m.abs(x)
     return m.insert(arith.AndIOp(m.test(size, "ogt", MOST), m.test(size, "olt", inf)))
 

@@ -4,8 +4,9 @@
                                    becomes        %p = ... polynomial of %x - %n * ln 2 ...
                                                   %e = arith.mulf %p, %two_to_the_n : f32
 
-* functions of f32: polynomials (`polynomials.py`, `arcs.py`, and in f64 `powers.py`); rsqrt is 1 / sqrt.
-* sines, cosines, and all functions of f64: a call of the C library's function.
+* functions of f32: polynomials (`polynomials.py`, `hyperbolics.py`, `arcs.py`, `area_functions.py`, and
+  `powers.py` in f64); rsqrt is 1 / sqrt.
+* sines, cosines and tangents of f32, and all functions of f64: a call of the C library's function.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
 * float to integer: NaN and what does not fit give the smallest integer, as x86 and so PyTorch do.
 * integer division: by zero gives zero (a `kernel.assert` has stopped the program by then), the smallest
@@ -50,20 +51,21 @@ _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
     math.AsinOp: arcs.asin,
     math.AsinhOp: area_functions.asinh,
     math.AtanOp: arcs.atan,
-    math.Atan2Op: arcs.atan2,
     math.AtanhOp: area_functions.atanh,
-    math.ExpOp: polynomials.exp,
+    math.Atan2Op: arcs.atan2,
+    math.CbrtOp: powers.cbrt,
     math.CoshOp: hyperbolics.cosh,
+    math.ErfOp: polynomials.erf,
+    math.ExpOp: polynomials.exp,
     math.Exp2Op: polynomials.exp2,
     math.ExpM1Op: polynomials.expm1,
     math.LogOp: polynomials.log,
-    math.Log2Op: polynomials.log2,
     math.Log10Op: polynomials.log10,
     math.Log1pOp: polynomials.log1p,
+    math.Log2Op: polynomials.log2,
     math.PowFOp: powers.power,
     math.SinhOp: hyperbolics.sinh,
     math.TanhOp: polynomials.tanh,
-    math.ErfOp: polynomials.erf,
 }
 
 _C_LIBRARY: dict[type[Operation], str] = {

@@ -69,6 +69,13 @@ def power(m: MathBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     return _of_any_sign(m, m.select(one, m.float(1.0), size), x, y)
 
 
+def cbrt(m: MathBuilder, x: SSAValue) -> SSAValue:
+    """The cube root of x: 2**(log2 |x| / 3) with the sign of x."""
+    logarithm = log2(m, m.insert(arith.ExtFOp(m.abs(x), f64)))
+    size = m.insert(arith.TruncFOp(exp2(m, m.mul(logarithm, m.float(1 / 3, f64))), f32))
+    return m.copysign(size, x)
+
+
 def _of_any_sign(m: MathBuilder, size: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
     """x**y from |x|**y: of a negative number, only powers with an integer are numbers; infinity has all."""
     half = m.mul(y, m.float(0.5))

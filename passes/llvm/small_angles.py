@@ -1,4 +1,4 @@
-"""`small-angles`: loops take sines, cosines and tangents of what is not large; if something is, they run again.
+"""`small-angles`: loops take sines, cosines, tangents of what is not large; if something is, they run again.
 
     scf.for %j = %c0 to %c512 step %c1 {
       %v = loop.load %x[%i, %j]
@@ -15,7 +15,7 @@ becomes
     }
     scf.if %large { scf.for ... }                 // as it was
 
-What is left after multiples of pi / 2 is found by three multiply-adds, for arguments up to some size; all
+What is left after multiples of pi / 2 is found by few multiply-adds, for arguments up to some size; all
 floats need many more digits of pi, a branch or a call, and with these LLVM makes no vectors of the loop. So
 the last bit of a sine may depend on whether another angle of its loop is large, but on nothing else.
 
@@ -114,7 +114,7 @@ def _speculate(loop: scf.ForOp) -> str | None:
 
 @dataclass(frozen=True)
 class SmallAnglesPass(ModulePass):
-    """Needs kernels as `scf` functions; leaves sines, cosines and tangents of f32 where all may be any float."""
+    """Needs kernels as `scf` functions; leaves sin, cos and tan of f32 where all may be any float."""
 
     name = "small-angles"
 
