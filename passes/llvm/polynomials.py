@@ -40,7 +40,7 @@ _MANTISSA = 0x007FFFFF
 _EXPM1_LOW = -20.0
 """An x down from which on e**x - 1 rounds to -1."""
 _EXPM1_HIGH = 88.8
-"""An x above which e**x is infinite, and not above which 2**(n - 1) is."""
+"""An x for which e**x is infinite, but 2**(n - 1) is not."""
 
 _EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
 _LOG = (
