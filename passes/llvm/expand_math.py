@@ -4,8 +4,9 @@
                                    becomes        %p = ... polynomial of %x - %n * ln 2 ...
                                                   %e = arith.mulf %p, %two_to_the_n : f32
 
-* exp, exp2, log, log1p, tanh, erf of f32: polynomials (`polynomials.py`); rsqrt is 1 / sqrt.
-* other functions, and all of f64: a call of the C library's function.
+* functions of f32: polynomials (`polynomials.py`, `hyperbolics.py`, `arcs.py`, `area_functions.py`, and
+  `powers.py` in f64); rsqrt is 1 / sqrt.
+* sines, cosines and tangents of f32, and all functions of f64: a call of the C library's function.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
 * float to integer: NaN and what does not fit give the smallest integer, as x86 and so PyTorch do.
 * integer division: by zero gives zero (a `kernel.assert` has stopped the program by then), the smallest
@@ -40,17 +41,31 @@ from xdsl.passes import ModulePass
 
 from ...dialects.syntax import scalar_attr
 from ..decisions import record
-from . import integer_division, polynomials
+from . import arcs, area_functions, hyperbolics, integer_division, polynomials, powers
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
 
-_POLYNOMIALS: dict[type[Operation], Callable[[MathBuilder, SSAValue], SSAValue]] = {
+_POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
+    math.AcosOp: arcs.acos,
+    math.AcoshOp: area_functions.acosh,
+    math.AsinOp: arcs.asin,
+    math.AsinhOp: area_functions.asinh,
+    math.AtanOp: arcs.atan,
+    math.AtanhOp: area_functions.atanh,
+    math.Atan2Op: arcs.atan2,
+    math.CbrtOp: powers.cbrt,
+    math.CoshOp: hyperbolics.cosh,
+    math.ErfOp: polynomials.erf,
     math.ExpOp: polynomials.exp,
     math.Exp2Op: polynomials.exp2,
+    math.ExpM1Op: polynomials.expm1,
     math.LogOp: polynomials.log,
+    math.Log10Op: polynomials.log10,
     math.Log1pOp: polynomials.log1p,
+    math.Log2Op: polynomials.log2,
+    math.PowFOp: powers.power,
+    math.SinhOp: hyperbolics.sinh,
     math.TanhOp: polynomials.tanh,
-    math.ErfOp: polynomials.erf,
 }
 
 _C_LIBRARY: dict[type[Operation], str] = {
@@ -131,7 +146,7 @@ def _expand(module: ModuleOp, op: Operation) -> SSAValue | None:
     if kind is math.PowFOp and (power := _small_power(op)) is not None:
         return power
     if kind in _POLYNOMIALS and isinstance(op.operands[0].type, Float32Type):
-        return _POLYNOMIALS[kind](MathBuilder(op), op.operands[0])
+        return _POLYNOMIALS[kind](MathBuilder(op), *op.operands)
     if kind in _C_LIBRARY:
         return _call(module, op)
     if kind in _DIVISIONS and not isinstance(op.operands[0].type, IndexType):

@@ -1,4 +1,4 @@
-"""A short notation for arithmetic on f32: what `expand-math` writes its polynomials in."""
+"""A short notation for arithmetic on floats: what `expand-math` writes its polynomials in."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from collections.abc import Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32, i32
+from xdsl.dialects.builtin import (
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    f32,
+    f64,
+    i32,
+    i64,
+)
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 
 class MathBuilder:
-    """Inserts f32 and i32 arithmetic in front of an operation, at that operation's location."""
+    """Inserts arithmetic, of f32 and i32 if no type is said, in front of an operation, at its location."""
 
     def __init__(self, op: Operation):
         self.builder = Builder(
@@ -24,9 +34,14 @@ class MathBuilder:
         """Insert `op`; its only result."""
         return self.builder.insert(op).results[0]
 
-    def float(self, value: float) -> SSAValue:
-        """An f32 constant, `value` rounded to nearest."""
-        return self.insert(arith.ConstantOp(FloatAttr(value, f32)))
+    def float(self, value: float, type: Float32Type | Float64Type = f32) -> SSAValue:
+        """A float constant, `value` rounded to nearest."""
+        return self.insert(arith.ConstantOp(FloatAttr(value, type)))
+
+    def float_like(self, value: float, other: SSAValue) -> SSAValue:
+        """A float constant of the type of `other`, which is f32 or f64."""
+        assert isinstance(other.type, Float32Type | Float64Type)
+        return self.float(value, other.type)
 
     def int(self, value: int, type: IntegerType = i32) -> SSAValue:
         """An integer constant; `value` may be written as an unsigned number."""
@@ -66,14 +81,14 @@ class MathBuilder:
 
     def horner(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
         """The polynomial of `x` with `coefficients` from the highest power down."""
-        total = self.float(coefficients[0])
+        total = self.float_like(coefficients[0], x)
         for coefficient in coefficients[1:]:
-            total = self.fma(total, x, self.float(coefficient))
+            total = self.fma(total, x, self.float_like(coefficient, x))
         return total
 
     def test(self, a: SSAValue, predicate: str, b: SSAValue | float) -> SSAValue:
         """A float comparison such as `olt`; ordered ones are false for NaN."""
-        right = b if isinstance(b, SSAValue) else self.float(b)
+        right = b if isinstance(b, SSAValue) else self.float_like(b, a)
         return self.insert(arith.CmpfOp(a, right, predicate))
 
     def test_int(self, a: SSAValue, predicate: str, b: SSAValue) -> SSAValue:
@@ -85,9 +100,9 @@ class MathBuilder:
         return self.insert(arith.SelectOp(condition, yes, no))
 
     def bits(self, a: SSAValue) -> SSAValue:
-        """The bits of an f32 as an i32."""
-        return self.insert(arith.BitcastOp(a, i32))
+        """The bits of an f32 or f64 as an integer as wide."""
+        return self.insert(arith.BitcastOp(a, i64 if isinstance(a.type, Float64Type) else i32))
 
     def from_bits(self, a: SSAValue) -> SSAValue:
-        """The f32 whose bits an i32 holds."""
-        return self.insert(arith.BitcastOp(a, f32))
+        """The f32 or f64 whose bits an integer holds."""
+        return self.insert(arith.BitcastOp(a, f64 if a.type == i64 else f32))

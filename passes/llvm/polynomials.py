@@ -1,4 +1,4 @@
-"""exp, exp2, log, log1p, tanh and erf of f32 without branches or calls, so that loops over them vectorise.
+"""exp, log and their kin, tanh and erf of f32 without branches or calls, so that loops over them vectorise.
 
 Each is within 2 units in the last place for every input, zeros, subnormals, infinities and NaN
 included; `test/python/test_expand_math.py` measures it. Coefficients are those of Cephes (Stephen
@@ -16,12 +16,18 @@ from xdsl.ir import SSAValue
 from .math_builder import MathBuilder
 
 _LOG2_E = 1.44269504088896341
+_LOG2_E_PARTS = (1.44269502, 1.92596299e-8)
+_LOG10_E_PARTS = (0.434294492, -1.01030501e-8)
 _LN_2_HIGH = 0.693359375
 """ln 2 to 9 bits: its product with an integer of a few bits is exact."""
 _LN_2_LOW = -2.12194440e-4
 
 ROUND = 12582912.0
 """1.5 * 2**23: adding it leaves a float's nearest integer in the low bits of the sum."""
+
+_LOG10_2_HIGH = 0.301025391
+"""log10 2 to 12 bits."""
+_LOG10_2_LOW = 4.60503907e-6
 
 _EXPONENT_BITS = 23
 _BIAS = 127
@@ -31,6 +37,10 @@ _LIFT = 64
 """What the exponent of a result is raised by that may be subnormal, until the end."""
 _SQRT_HALF_BITS = 0x3F3504F3
 _MANTISSA = 0x007FFFFF
+_EXPM1_LOW = -20.0
+"""An x down from which on e**x - 1 rounds to -1."""
+_EXPM1_HIGH = 88.8
+"""An x for which e**x is infinite, but 2**(n - 1) is not."""
 
 _EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
 _LOG = (
@@ -88,18 +98,32 @@ _ERF_IS_ONE = 3.92
 def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x: with n the integer nearest to x / ln 2, 2**n * e**(x - n ln 2)."""
     nothing, held = _held(m, x, -104.0)  # e**-104 rounds to 0
-    rest, shifted = _reduce(m, held)
+    rest, shifted = reduce(m, held)
     power = _scale(m, _exp_near_zero(m, rest), shifted, x, (-86.0, 88.7228317))
     return m.select(nothing, m.float(0.0), power)
 
 
 def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x for -86 < x < 88, where 2**n is a normal float; elsewhere, and for NaN, any value."""
-    rest, shifted = _reduce(m, x)
-    return m.from_bits(_raise_exponent(m, _exp_near_zero(m, rest), shifted))
+    rest, shifted = reduce(m, x)
+    return m.from_bits(raise_exponent(m, _exp_near_zero(m, rest), shifted))
 
 
-def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+def expm1(m: MathBuilder, x: SSAValue) -> SSAValue:
+    """e**x - 1: with n as for `exp` and q = e**(x - n ln 2) - 1, 2**n * q + (2**n - 1).
+
+    All of it is halved until the end, because 2**128 is no float.
+    """
+    held = m.select(m.test(x, "olt", _EXPM1_LOW), m.float(_EXPM1_LOW), x)
+    held = m.select(m.test(held, "ogt", _EXPM1_HIGH), m.float(_EXPM1_HIGH), held)
+    rest, shifted = reduce(m, held)
+    half = m.from_bits(raise_exponent(m, m.float(0.5), shifted))
+    result = m.fma(half, _expm1_near_zero(m, rest), m.sub(half, m.float(0.5)))
+    whole = m.test(m.abs(x), "olt", 2.0**-25)  # also what half of would lose a bit, and -0
+    return m.select(whole, x, m.add(result, result))
+
+
+def reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """x - n ln 2 and n + `ROUND`, with n the integer nearest to x / ln 2."""
     shifted = m.fma(x, m.float(_LOG2_E), m.float(ROUND))
     n = m.sub(shifted, m.float(ROUND))
@@ -129,11 +153,15 @@ def _held(m: MathBuilder, x: SSAValue, low: float) -> tuple[SSAValue, SSAValue]:
 
 def _exp_near_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x for |x| <= ln 2 / 2."""
-    tail = m.fma(m.horner(x, _EXP), m.mul(x, x), x)
-    return m.add(tail, m.float(1.0))
+    return m.add(_expm1_near_zero(m, x), m.float(1.0))
 
 
-def _raise_exponent(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAValue:
+def _expm1_near_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
+    """e**x - 1 for |x| <= ln 2 / 2."""
+    return m.fma(m.horner(x, _EXP), m.mul(x, x), x)
+
+
+def raise_exponent(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAValue:
     """The bits of value * 2**n, n from the low bits of `n + ROUND`, if it is a normal float."""
     raised = m.insert(arith.ShLIOp(m.bits(shifted), m.int(_EXPONENT_BITS)))
     return m.insert(arith.AddiOp(m.bits(value), raised))
@@ -153,7 +181,7 @@ def _scale(
     """
     low, high = normal
     small = m.test(x, "olt", low)
-    bits = _raise_exponent(m, value, shifted)
+    bits = raise_exponent(m, value, shifted)
     lifted = m.insert(arith.AddiOp(bits, m.int(_LIFT << _EXPONENT_BITS)))
     factor = m.select(small, m.float(2.0**-_LIFT), m.float(1.0))
     result = m.mul(m.from_bits(m.select(small, lifted, bits)), factor)
@@ -162,6 +190,32 @@ def _scale(
 
 def log(m: MathBuilder, x: SSAValue) -> SSAValue:
     """ln x: with x = 2**n * (1 + f) and 1 + f in [sqrt 1/2, sqrt 2), n ln 2 + ln(1 + f)."""
+    n, f, tail = _log_parts(m, x)
+    tail = m.fma(n, m.float(_LN_2_LOW), tail)
+    return _log_edges(m, x, m.fma(n, m.float(_LN_2_HIGH), m.add(f, tail)))
+
+
+def log2(m: MathBuilder, x: SSAValue) -> SSAValue:
+    """log2 x: n + log2(1 + f), as in `log`."""
+    n, f, tail = _log_parts(m, x)
+    return _log_edges(m, x, m.add(n, _scaled(m, f, tail, _LOG2_E_PARTS)))
+
+
+def log10(m: MathBuilder, x: SSAValue) -> SSAValue:
+    """log10 x: n log10 2 + log10(1 + f), as in `log`."""
+    n, f, tail = _log_parts(m, x)
+    near = m.fma(n, m.float(_LOG10_2_LOW), _scaled(m, f, tail, _LOG10_E_PARTS))
+    return _log_edges(m, x, m.fma(n, m.float(_LOG10_2_HIGH), near))
+
+
+def _scaled(m: MathBuilder, f: SSAValue, tail: SSAValue, factor: tuple[float, float]) -> SSAValue:
+    """(f + tail) * factor, for a tail that is small beside f and a factor in two parts."""
+    high, low = (m.float(part) for part in factor)
+    return m.fma(f, high, m.fma(tail, high, m.mul(f, low)))
+
+
+def _log_parts(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """n, f and ln(1 + f) - f, where x = 2**n * (1 + f) and 1 + f in [sqrt 1/2, sqrt 2)."""
     tiny = m.test(x, "olt", _MIN_NORMAL)
     scaled = m.select(tiny, m.mul(x, m.float(2.0**_EXPONENT_BITS)), x)
     lowered = m.insert(arith.SubiOp(m.bits(scaled), m.int(_SQRT_HALF_BITS)))
@@ -172,10 +226,12 @@ def log(m: MathBuilder, x: SSAValue) -> SSAValue:
     correction = m.select(tiny, m.int(_EXPONENT_BITS), m.int(0))
     n = m.insert(arith.SIToFPOp(m.insert(arith.SubiOp(exponent, correction)), f32))
     square = m.mul(f, f)
-    y = m.mul(m.mul(m.horner(f, _LOG), f), square)
-    y = m.fma(n, m.float(_LN_2_LOW), y)
-    y = m.fma(square, m.float(-0.5), y)
-    result = m.fma(n, m.float(_LN_2_HIGH), m.add(f, y))
+    cubic = m.mul(m.mul(m.horner(f, _LOG), f), square)
+    return n, f, m.fma(square, m.float(-0.5), cubic)
+
+
+def _log_edges(m: MathBuilder, x: SSAValue, result: SSAValue) -> SSAValue:
+    """A logarithm of `x`, which is `result` if `x` is positive."""
     result = m.select(m.test(x, "oeq", 0.0), m.float(-inf), result)
     result = m.select(m.test(x, "olt", 0.0), m.float(nan), result)
     # Infinity and NaN answer for themselves.

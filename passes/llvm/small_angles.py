@@ -1,4 +1,4 @@
-"""`small-angles`: loops take sines and cosines of what is not large; if something is, they run again.
+"""`small-angles`: loops take sines, cosines, tangents of what is not large; if something is, they run again.
 
     scf.for %j = %c0 to %c512 step %c1 {
       %v = loop.load %x[%i, %j]
@@ -15,7 +15,7 @@ becomes
     }
     scf.if %large { scf.for ... }                 // as it was
 
-What is left after multiples of pi / 2 is found by three multiply-adds, for arguments up to some size; all
+What is left after multiples of pi / 2 is found by few multiply-adds, for arguments up to some size; all
 floats need many more digits of pi, a branch or a call, and with these LLVM makes no vectors of the loop. So
 the last bit of a sine may depend on whether another angle of its loop is large, but on nothing else.
 
@@ -35,13 +35,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.loop import LoadOp, StoreOp
-from .angles import cos, is_large, sin
+from .angles import cos, is_large, sin, tan
 from .kernel_loops import change_loops
 from .math_builder import MathBuilder
 
 _FUNCTIONS: dict[type[Operation], Callable[[MathBuilder, SSAValue], SSAValue]] = {
     math.SinOp: sin,
     math.CosOp: cos,
+    math.TanOp: tan,
 }
 
 
@@ -54,11 +55,11 @@ def _reason(loop: scf.ForOp) -> str | None:
     ops = list(loop.body.walk())
     found = [op for op in ops if _is_function(op)]
     if not found:
-        return "there is no sine or cosine of f32"
+        return "there is no sine, cosine or tangent of f32"
     if any(isinstance(op, scf.ForOp) for op in ops):
         return "a loop is left inside"
     if any(op.parent is not loop.body.block for op in found):
-        return "a sine or cosine is in a branch"
+        return "a sine, cosine or tangent is in a branch"
     stored = {op.memref for op in ops if isinstance(op, StoreOp)}
     if any(isinstance(op, LoadOp) and op.memref in stored for op in ops):
         return "the loop reads what it stores"
@@ -113,7 +114,7 @@ def _speculate(loop: scf.ForOp) -> str | None:
 
 @dataclass(frozen=True)
 class SmallAnglesPass(ModulePass):
-    """Needs kernels as `scf` functions; leaves sines and cosines of f32 where all may be any float."""
+    """Needs kernels as `scf` functions; leaves sin, cos and tan of f32 where all may be any float."""
 
     name = "small-angles"
 

@@ -12,6 +12,19 @@ EDGES = np.array(
         *(1.17549435e-38, -1.17549435e-38, 3.4028235e38, -3.4028235e38, 88.72283, 88.72284),
         *(-87.33655, -103.97208, -103.97209, 128.0, 127.99999, -149.0, -149.5, -150.0, -126.0),
         *(-86.0, -86.00001, -124.0, -124.00001, 1e38),
+        *(
+            -17.32868,
+            -17.328682,
+            -20.0,
+            -20.000002,
+            88.8,
+            88.37626,
+            88.37627,
+            0.34657359,
+            0.3465736,
+        ),
+        *(89.415985, 89.41599, 89.5, 2.0**-12, 0.00024414062),
+        *(1.0000001, 0.50000006, 0.49999997),
         *(0.625, 0.62499994, 9.0, 20.0, -20.0, 3.92, 3.9200003, 4.0, -0.99999994, -1.0000001),
         *(1 - 2.0**-24, 1 + 2.0**-23, 2.0**-24, 2.0**-25, 16777216.0, 1e10, -1e10),
     ],
@@ -40,22 +53,24 @@ def exact(function: str, x: np.ndarray) -> np.ndarray:
             return np.vectorize(math.erf)(wide)
         if function == "rsqrt":
             return 1.0 / np.sqrt(wide)
-        return getattr(np, function)(wide)
+        inverse = function.startswith("a")
+        return getattr(np, f"arc{function[1:]}" if inverse else function)(wide)
 
 
 # Patterns for NaN are among the samples; converting those is "invalid" to numpy.
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 
 
-@pytest.mark.parametrize(
-    "function",
-    ["exp", "exp2", "expm1", "log", "log1p", "log2", "tanh", "erf", "rsqrt", "sin", "cos", "tan"],
-)
+FUNCTIONS = """exp exp2 expm1 log log1p log2 log10 tanh erf rsqrt cbrt sin cos tan asin acos atan
+sinh cosh asinh acosh atanh""".split()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_f32_functions_are_within_2_ulp_and_exact_at_the_edges(function: str) -> None:
     check_f32(function, sample())
 
 
-@pytest.mark.parametrize("function", ["sin", "cos"])
+@pytest.mark.parametrize("function", ["sin", "cos", "tan"])
 def test_sines_of_small_angles_are_within_2_ulp_also_where_they_are_tiny(function: str) -> None:
     """Multiples of half pi and their neighbours, floats of every exponent, what is no number."""
     near = (np.arange(-41721, 41722) * (math.pi / 2)).astype(np.float32)
@@ -79,19 +94,25 @@ def check_f32(function: str, x: np.ndarray) -> None:
     """Compile a function for arrays of that size and compare it with float64, to 2 units."""
     program = elementwise(f"%r = math.{function} %x : f32", {"x": "f32"}, "f32", x.size // BLOCK)
     (y,) = program(x)
+    compare(function, exact(function, x), y, (x,), 2)
+
+
+def compare(
+    function: str, wide: np.ndarray, y: np.ndarray, args: tuple[np.ndarray, ...], limit: float
+) -> None:
+    """f32 results against those of float64: the same NaN, infinities and signs, the rest to `limit` units."""
     with np.errstate(over="ignore"):
-        wide = exact(function, x)
         expected = wide.astype(np.float32)
     number = ~np.isnan(expected)
     np.testing.assert_array_equal(np.isnan(y), ~number)
     np.testing.assert_array_equal(np.isinf(y), np.isinf(expected))
     np.testing.assert_array_equal(np.signbit(y)[number], np.signbit(expected)[number])
     finite = np.isfinite(expected)
-    ulps = np.abs(y[finite].astype(np.float64) - wide[finite]) / np.spacing(
-        np.abs(expected[finite])
-    ).astype(np.float64)
+    unit = np.spacing(np.minimum(np.abs(expected[finite]), np.float32(3.4e38)))
+    ulps = np.abs(y[finite].astype(np.float64) - wide[finite]) / unit.astype(np.float64)
     worst = ulps.argmax()
-    assert ulps[worst] <= 2, f"{function}({x[finite][worst]!r}) is {ulps[worst]:.2f} ulp off"
+    at = [arg[finite][worst] for arg in args]
+    assert ulps[worst] <= limit, f"{function} of {at} is {ulps[worst]:.2f} ulp off"
 
 
 @pytest.mark.parametrize("function", ["exp", "log", "tanh", "erf", "sin", "rsqrt", "log1p"])
@@ -101,14 +122,61 @@ def test_f64_functions_agree_with_the_c_library(function: str) -> None:
     np.testing.assert_allclose(y, exact(function, x), rtol=1e-15)
 
 
-def test_power_and_atan2() -> None:
+BASES = np.concatenate([sign * EDGES[~(EDGES < 0)] for sign in (np.float32(1), np.float32(-1))])
+EXPONENTS = np.array(
+    [
+        *(0.0, 1.0, 2.0, 3.0, 0.5, 1.5, 1 / 3, 1e-45, 127.0, 128.0, 149.0, 1e30, 3.4028235e38),
+        *(8388607.0, 8388607.5, 8388609.0, 16777215.0, 16777216.0, math.inf, math.nan),
+    ],
+    np.float32,
+)
+
+
+def test_powers_at_edges_are_within_1_ulp() -> None:
+    """Zeros, infinities and NaN as base and exponent, negative bases, odd and even and no integers."""
+    exponents = np.concatenate([EXPONENTS, -EXPONENTS])
+    check_pairs("powf", np.repeat(BASES, exponents.size), np.tile(exponents, BASES.size), 1)
+
+
+def test_powers_are_within_1_ulp() -> None:
+    """Any floats; results of every exponent; bases near 1, whose logarithms are small."""
+    x = sample()
     rng = np.random.default_rng(3)
-    x = rng.uniform(0, 9, 4 * BLOCK).astype(np.float32)
-    z = rng.uniform(-4, 4, 4 * BLOCK).astype(np.float32)
-    (power,) = elementwise("%r = math.powf %x, %z : f32", {"x": "f32", "z": "f32"}, "f32", 4)(x, z)
-    (angle,) = elementwise("%r = math.atan2 %z, %x : f32", {"x": "f32", "z": "f32"}, "f32", 4)(x, z)
-    np.testing.assert_allclose(power, x.astype(np.float64) ** z, rtol=3e-7)
-    np.testing.assert_allclose(angle, np.arctan2(z, x), rtol=3e-7)
+    exponent = rng.uniform(-150, 150, x.size)
+    near = (1 + rng.uniform(-0.5, 1, x.size) * 2.0 ** -rng.integers(0, 22, x.size)).astype(
+        np.float32
+    )
+    check_pairs("powf", x, rng.permutation(x), 1)
+    for base in (np.abs(x), near):
+        with np.errstate(all="ignore"):
+            wanted = (exponent / np.log2(base.astype(np.float64))).astype(np.float32)
+        check_pairs("powf", base, wanted, 1)
+    check_pairs("powf", x, np.rint(exponent / 8).astype(np.float32), 1)
+
+
+def test_atan2_is_within_2_ulp_and_exact_at_the_edges() -> None:
+    """Pairs of edges with any signs; any floats; pairs of sizes that are near each other."""
+    check_pairs("atan2", np.repeat(BASES, BASES.size), np.tile(BASES, BASES.size), 2)
+    x = sample()
+    rng = np.random.default_rng(4)
+    check_pairs("atan2", x, rng.permutation(x), 2)
+    with np.errstate(all="ignore"):
+        near = (x * 2.0 ** rng.uniform(-5, 5, x.size) * rng.choice([-1, 1], x.size)).astype(
+            np.float32
+        )
+    check_pairs("atan2", x, near, 2)
+
+
+def check_pairs(function: str, x: np.ndarray, y: np.ndarray, limit: float) -> None:
+    """Compare a function of two f32 with that of float64, to some units."""
+    size = x.size
+    x, y = (np.concatenate([v, np.zeros(-size % BLOCK, np.float32)]) for v in (x, y))
+    body = f"%r = math.{function} %x, %z : f32"
+    program = elementwise(body, {"x": "f32", "z": "f32"}, "f32", x.size // BLOCK)
+    (result,) = program(x, y)
+    with np.errstate(all="ignore"):
+        wide = {"powf": np.power, "atan2": np.arctan2}[function](x.astype(np.float64), y)
+        compare(function, wide, result, (x, y), limit)
 
 
 def test_maximum_keeps_nan_and_orders_zeros() -> None:

@@ -25,19 +25,34 @@ func.func @polynomials(%x: f32) -> (f32, f32) {
 
 // REMARK: remark: expand-math: calls: expanded 1 math.exp, 1 math.powf, 2 math.sin
 // CHECK:       func.func private @sinf(f32) -> f32
-// CHECK:       func.func private @powf(f32, f32) -> f32
+// CHECK:       func.func private @pow(f64, f64) -> f64
 // CHECK:       func.func private @exp(f64) -> f64
 // CHECK-LABEL: func.func @calls
 // CHECK-NEXT:    %s = func.call @sinf(%x) : (f32) -> f32
 // CHECK-NEXT:    func.call @sinf(%s)
-// CHECK-NEXT:    %p = func.call @powf(%x, %s) : (f32, f32) -> f32
+// CHECK-NEXT:    %p = func.call @pow(%y, %y) : (f64, f64) -> f64
 // CHECK-NEXT:    %e = func.call @exp(%y) : (f64) -> f64
 func.func @calls(%x: f32, %y: f64) {
   %s = math.sin %x : f32
   %r = math.sin %s : f32
-  %p = math.powf %x, %s : f32
+  %p = math.powf %y, %y : f64
   %e = math.exp %y : f64
   func.return
+}
+
+// -----
+
+// Powers of f32 are computed in f64.
+// REMARK: remark: expand-math: power: expanded 1 math.powf
+// CHECK-LABEL: func.func @power
+// CHECK-NOT:     call
+// CHECK:         arith.extf %y : f32 to f64
+// CHECK:         arith.truncf %{{.*}} : f64 to f32
+// CHECK-NOT:     math.powf
+// CHECK:         func.return %p
+func.func @power(%x: f32, %y: f32) -> f32 {
+  %p = math.powf %x, %y : f32
+  func.return %p : f32
 }
 
 // -----

@@ -31,6 +31,29 @@ func.func @k_sin(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: inde
 
 // -----
 
+// REMARK: remark: small-angles: k_tan: 1 loop
+// CHECK-LABEL: @k_tan
+// CHECK:       %large = scf.for
+// CHECK-NOT:     math.tan
+// CHECK:         [[WIDE:%.*]] = arith.divf
+// CHECK-NEXT:    [[V:%.*]] = arith.truncf [[WIDE]] : f64 to f32
+// CHECK-NEXT:    loop.store [[V]], %y[%j]
+// CHECK:       scf.if %large {
+// CHECK:           math.tan
+func.func @k_tan(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %j = %c0 to %c8 step %c1 {
+    %x_1 = loop.load %x[%j] : memref<8xf32>
+    %t = math.tan %x_1 : f32
+    loop.store %t, %y[%j] : memref<8xf32>
+  }
+  func.return
+}
+
+// -----
+
 // A sum comes from the loop that was right.
 // REMARK: remark: small-angles: k_sum: 1 loop
 // CHECK-LABEL: @k_sum
@@ -59,7 +82,7 @@ func.func @k_sum(%x: memref<8xf32>, %y: memref<1xf32>, %begin: index, %end: inde
 
 // -----
 
-// REMARK: remark: small-angles: k_stay: declined: a loop is left inside; the loop reads what it stores; a sine or cosine is in a branch; there is no sine or cosine of f32
+// REMARK: remark: small-angles: k_stay: declined: a loop is left inside; the loop reads what it stores; a sine, cosine or tangent is in a branch; there is no sine, cosine or tangent of f32
 // CHECK-LABEL: @k_stay
 // CHECK-COUNT-2: math.sin
 func.func @k_stay(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
