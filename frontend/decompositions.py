@@ -202,12 +202,12 @@ def _roll(value: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) 
     for shift, dim in zip(shifts, dims, strict=True):
         size = value.shape[dim]
         first = -shift % max(size, 1)
-        if isinstance(size, int):
-            parts = value.narrow(dim, first, size - first), value.narrow(dim, 0, first)
-            value = torch.cat(parts, dim)
-        else:
+        if isinstance(size, torch.SymInt):
             positions = torch.arange(size, device=value.device)
             value = value.index_select(dim, (positions + first) % size)
+        else:
+            parts = value.narrow(dim, first, size - first), value.narrow(dim, 0, first)
+            value = torch.cat(parts, dim)
     return value
 
 
