@@ -195,6 +195,22 @@ def _index_put(
     return moved.permute([order.index(i) for i in range(value.ndim)])
 
 
+def _roll(value: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:
+    """The end of an axis before its beginning, two copies; of an axis of any size, what an index selects."""
+    if not dims:
+        return _roll(value.reshape(-1), shifts, (0,)).reshape(value.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = value.shape[dim]
+        first = -shift % max(size, 1)
+        if isinstance(size, torch.SymInt):
+            positions = torch.arange(size, device=value.device)
+            value = value.index_select(dim, (positions + first) % size)
+        else:
+            parts = value.narrow(dim, first, size - first), value.narrow(dim, 0, first)
+            value = torch.cat(parts, dim)
+    return value
+
+
 OWN: dict[Any, Callable[..., Any]] = {
     aten.__lshift__.Tensor: _shift(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Tensor: _shift(aten.bitwise_right_shift.Tensor),
@@ -207,6 +223,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.index_put.default: _index_put,
     aten.one_hot.default: _one_hot,
     aten.put.default: _put,
+    aten.roll.default: _roll,
     aten.rrelu.default: _rrelu,
     aten.rrelu_with_noise.default: _rrelu_with_noise,
     aten.scatter.reduce: _scatter_reduce,

@@ -31,7 +31,7 @@ from ..dialects.cuda_values import is_float_call
 from ..dialects.sizes import static_extent
 from .device_memory import Memory, fault
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype
-from .scalar_ops import erf
+from .scalar_ops import erf, fma
 from .simt import SimtMachine
 from .tensor_ir import ProgramError, evaluate_index
 
@@ -73,7 +73,7 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "atan2": np.arctan2,
     "fmod": np.fmod,
     "copysign": np.copysign,
-    "fma": lambda a, b, c: a * b + c,
+    "fma": fma,
     "__fsub_rn": np.subtract,
     "__dsub_rn": np.subtract,
 }

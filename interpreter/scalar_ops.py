@@ -29,6 +29,23 @@ def erf(x: Array) -> Array:
     return _erf(x.astype(np.float64)).astype(x.dtype) if x.size else x
 
 
+_SPLITTER = 2.0**27 + 1
+
+
+def fma(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c, rounded once; a result of f64 that is not exact may be one place off (Dekker, 1971)."""
+    if a.dtype != np.float64:
+        return (a.astype(np.float64) * b + c).astype(a.dtype)
+    product = a * b
+    high_a, high_b = (v * _SPLITTER - (v * _SPLITTER - v) for v in (a, b))
+    low_a, low_b = a - high_a, b - high_b
+    left = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+    total = product + c
+    rest = total - product
+    left = left + ((product - (total - rest)) + (c - rest))
+    return np.where(np.isfinite(left) & (left != 0), total + left, total)
+
+
 def _truncdiv(a: Array, b: Array) -> Array:
     """Integer quotient towards zero; what C leaves undefined (b = 0) gives 0, and it wraps."""
     safe = np.where(b == 0, 1, b).astype(a.dtype)
@@ -199,8 +216,7 @@ def evaluate_silently(op: Operation, args: list[Array]) -> Array | None:
         case arith.UIToFPOp() | arith.ExtUIOp():
             return convert(_unsigned(args[0]), op.results[0].type)
         case math.FmaOp():
-            wide = [a.astype(np.float64) for a in args]
-            return (wide[0] * wide[1] + wide[2]).astype(args[0].dtype)
+            return fma(*args)
         case arith.TruncIOp() if numpy_dtype(op.results[0].type) == np.bool_:
             return (args[0] & 1).astype(np.bool_)
         case arith.SIToFPOp() | arith.ExtSIOp() if args[0].dtype == np.bool_:

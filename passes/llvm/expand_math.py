@@ -8,7 +8,7 @@
   `powers.py` in f64); rsqrt is 1 / sqrt.
 * sines, cosines and tangents of f32, and all functions of f64: a call of the C library's function.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
-* float to integer: NaN and what does not fit give the smallest integer, as x86 and so PyTorch do.
+* float to integer: NaN and what does not fit become the smallest integer first, as x86 and so PyTorch do.
 * integer division: by zero gives zero (a `kernel.assert` has stopped the program by then), the smallest
   integer by -1 wraps; the machine's own instruction would end the process on both.
 
@@ -248,8 +248,9 @@ def _to_integer(m: MathBuilder, op: arith.FPToSIOp) -> SSAValue:
         value = widen(m, value)
     width = max(target.bitwidth, i32.bitwidth)
     wide = IntegerType(width)
-    converted = m.insert(arith.FPToSIOp(value, wide))
-    limit = scalar_attr(2.0 ** (width - 1), value.type)
-    fits = m.test(value, "olt", m.insert(arith.ConstantOp(limit)))
-    result = m.select(fits, converted, m.int(-(1 << (width - 1)), wide))
-    return result if width == target.bitwidth else m.insert(arith.TruncIOp(result, target))
+    limit = 2.0 ** (width - 1)
+    low, high = (m.insert(arith.ConstantOp(scalar_attr(n, value.type))) for n in (-limit, limit))
+    # What is -limit or little below it becomes -limit either way.
+    safe = m.select(m.test(m.abs(value), "olt", high), value, low)
+    converted = m.insert(arith.FPToSIOp(safe, wide))
+    return converted if width == target.bitwidth else m.insert(arith.TruncIOp(converted, target))

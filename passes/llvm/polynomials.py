@@ -43,6 +43,15 @@ _EXPM1_HIGH = 88.8
 """An x for which e**x is infinite, but 2**(n - 1) is not."""
 
 _EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
+_EXP2 = (
+    1.535336188319500e-4,
+    1.339887440266574e-3,
+    9.618437357674640e-3,
+    5.550332471162809e-2,
+    2.402264791363012e-1,
+    6.931472028550421e-1,
+    1.0,
+)
 _LOG = (
     7.0376836292e-2,
     -1.1514610310e-1,
@@ -132,13 +141,11 @@ def reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
-    """2**x: with n the integer nearest to x, 2**n * e**((x - n) ln 2)."""
+    """2**x: with n the integer nearest to x, 2**n * 2**(x - n)."""
     nothing, held = _held(m, x, -151.0)
     shifted = m.add(held, m.float(ROUND))
     rest = m.sub(held, m.sub(shifted, m.float(ROUND)))
-    high = m.mul(rest, m.float(_LN_2_HIGH))
-    near = _exp_near_zero(m, m.fma(rest, m.float(_LN_2_LOW), high))
-    power = _scale(m, near, shifted, x, (-124.0, 127.999992))
+    power = _scale(m, m.horner(rest, _EXP2), shifted, x, (-124.0, 127.999992))
     return m.select(nothing, m.float(0.0), power)
 
 

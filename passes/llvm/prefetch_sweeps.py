@@ -20,7 +20,9 @@ becomes
 
 A core asks for some lines at a time, and its own guess at the next ones ends with each page: what lies in
 the shared cache or in memory arrives faster if it is asked for early. Past the end of a row lies the next
-one. The strips are as long as that asking for each costs little, and LLVM makes vectors of each.
+one. The strips are as long as that asking for each costs little, and LLVM makes vectors of each. Where the
+order of a reduction is free, each strip begins anew and its result is folded into the others', so that no
+strip waits for the vectors of the one before.
 
 Asked for is what each row has of its own, once: not what another loop before read, nor what is the same for
 every row, nor what is written. Declined are loops that do not begin at 0 or are of unknown length, and those
@@ -31,12 +33,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -186,6 +190,37 @@ def _copy(
     return piece
 
 
+Fold = arith.FloatingPointLikeBinaryOperation
+
+_NEUTRAL: dict[type[Operation], float] = {
+    arith.AddfOp: 0.0,
+    arith.MulfOp: 1.0,
+    arith.MaximumfOp: -inf,
+    arith.MinimumfOp: inf,
+}
+
+
+def _free_folds(loop: scf.ForOp) -> list[Fold | None]:
+    """For each value that a loop carries, what folds it, if in any order and from what changes nothing."""
+    found: list[Fold | None] = []
+    end = loop.body.block.last_op
+    assert isinstance(end, scf.YieldOp)
+    carried = loop.body.block.args[1:]
+    for start, so_far, value in zip(loop.iter_args, carried, end.operands, strict=True):
+        fold, first = value.owner, start.owner
+        is_free = (
+            isinstance(fold, Fold)
+            and FastMathFlag.REASSOC in fold.fastmath.data
+            and so_far in fold.operands
+            and so_far.has_one_use()
+            and isinstance(first, arith.ConstantOp)
+            and isinstance(first.value, FloatAttr)
+            and first.value.value.data == _NEUTRAL.get(type(fold))
+        )
+        found.append(fold if is_free else None)  # pyright: ignore[reportArgumentType]
+    return found
+
+
 def prefetch(loop: scf.ForOp, loads: Sequence[LoadOp], length: int, ahead: int) -> None:
     """Make strips of a loop, if it is long, and ask for each strip of what some loads of it will read."""
     counter, strip = loop.body.block.args[0], strip_of(length)
@@ -202,8 +237,17 @@ def prefetch(loop: scf.ForOp, loads: Sequence[LoadOp], length: int, ahead: int) 
     inner = Builder(InsertPoint.at_end(body))
     for load in loads:
         _ask(inner, load, counter, body.args[0], strip, strip, ahead)
-    piece = _copy(inner, loop, _constant(inner, strip), strip, body.args[0], body.args[1:])
-    inner.insert(scf.YieldOp(*piece.res))
+    folds, so_far = _free_folds(loop), body.args[1:]
+    starts = [
+        anew if fold else value
+        for fold, anew, value in zip(folds, loop.iter_args, so_far, strict=True)
+    ]
+    piece = _copy(inner, loop, _constant(inner, strip), strip, body.args[0], starts)
+    folded = [
+        inner.insert(type(fold)(value, part, fold.fastmath)).result if fold else part
+        for fold, value, part in zip(folds, so_far, piece.res, strict=True)
+    ]
+    inner.insert(scf.YieldOp(*folded))
     if length % strip:
         rest = _constant(before, length % strip)
         outer = _copy(before, loop, rest, strip, strips, outer.res)

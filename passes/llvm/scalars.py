@@ -210,9 +210,11 @@ def _bitcast(builder: Builder, op: Operation) -> Results:
 
 
 def _fptosi(builder: Builder, op: Operation) -> Results:
+    """A value that fits, as `expand-math` leaves it; what saturates LLVM would convert one by one."""
     source, target = op.operands[0], op.results[0].type
-    name = f"llvm.fptosi.sat.{type_suffix(target)}.{type_suffix(source.type)}"
-    return [intrinsic(builder, name, [source], target)]
+    whole = intrinsic(builder, f"llvm.trunc.{type_suffix(source.type)}", [source], source.type)
+    name = f"llvm.lrint.{type_suffix(target)}.{type_suffix(source.type)}"
+    return [intrinsic(builder, name, [whole], target)]
 
 
 def _uitofp(builder: Builder, op: Operation) -> Results:

@@ -23,9 +23,9 @@ becomes
 If each iteration is a reduction of its own, as in a sum over two axes, each becomes a part. The parts are
 folded in a fixed order, so every run gives the same result.
 
-Declined are CPU targets, launches with a schedule, kernels with several sweeps, extents that are not known,
-reductions whose iterations need what a check lets through, and those that keep the machine busy as they are
-or are too short for a second kernel.
+Declined are launches with a schedule, kernels with several sweeps, extents that are not known, reductions
+whose iterations need what a check lets through, those that keep the machine busy as they are or are too short
+for a second kernel, and those of columns on a CPU, which reads them row by row.
 """
 
 from __future__ import annotations
@@ -62,6 +62,12 @@ LEAST = 1 << 15
 SHARE = 1 << 13
 """Elements of a part."""
 
+CPU_BLOCKS = 16
+"""Blocks for the cores of a CPU, however many there are: the order of a sum is the same everywhere."""
+
+CPU_SHARE = 1 << 16
+"""Elements of a part on a CPU: what a core takes longer for than for a second kernel."""
+
 
 @dataclass(frozen=True)
 class _Split:
@@ -97,8 +103,6 @@ def _inner(sweep: ForOp) -> ForOp | None:
 
 def find_split(launch: LaunchOp, target: Target) -> _Split | str:
     """How a reduction is split into parts, or why it is not."""
-    if not target.is_gpu:
-        return "the cores of a CPU are few"
     if launch.schedule is not None or launch.is_partitioned:
         return "it has a schedule already"
     sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
@@ -116,7 +120,8 @@ def find_split(launch: LaunchOp, target: Target) -> _Split | str:
     points, elements = prod(map(int, extents)), prod(_extent(loop) for loop in nest)  # pyright: ignore
     if not points:
         return "it has no result to compute"
-    return _choose(launch, sweep, points, elements, target)
+    choose = _choose if target.is_gpu else _choose_on_cpu
+    return choose(launch, sweep, points, elements, target)
 
 
 def _choose(
@@ -135,6 +140,22 @@ def _choose(
     while blocks * parts < target.processors and share // (parts * 2) >= SHARE:
         parts *= 2
     return _Split(launch, sweep, None, min(parts, _extent(sweep)))
+
+
+def _choose_on_cpu(
+    launch: LaunchOp, sweep: ForOp, points: int, elements: int, target: Target
+) -> _Split | str:
+    if reduces_columns(launch):
+        return "a CPU reads columns row by row"
+    if points * 2 > CPU_BLOCKS:
+        return f"{points} rows keep the cores busy"
+    parts = 1
+    most = min(elements // CPU_SHARE, _extent(sweep))
+    while points * parts < CPU_BLOCKS and parts * 2 <= most:
+        parts *= 2
+    if parts == 1:
+        return f"{elements} elements of a row are too few for a second kernel on a CPU"
+    return _Split(launch, sweep, None, parts)
 
 
 # --------------------------------------------------------------------------- the two kernels

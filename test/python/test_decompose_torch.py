@@ -256,6 +256,11 @@ LAYOUT = {
     ),
     "expand": lambda: (lambda a: (a.expand(2, 3, 4), a.expand(-1, 4)), torch.randn(3, 1)),
     "flip": lambda: (lambda a: (a.flip(0), a.flip((0, -1))), X),
+    "roll": lambda: (
+        lambda a: (a.roll(1, 0), a.roll(-9, 2), a.roll((2, 0, -1), (2, 1, 2)), a.roll(5)),
+        X,
+    ),
+    "roll_little": lambda: (lambda a: (a[:0].roll(1, 0), a[0, 0, 0].roll(2), a[:1].roll(3, 0)), X),
     "permute_slice_flip": lambda: (lambda a: a.permute(2, 0, 1)[::2].flip(0), X),
     "cat": lambda: (lambda a, b: torch.cat([a, b.T, a], 1), torch.randn(3, 5), torch.randn(7, 3)),
     "cat_promotes": lambda: (lambda a, b: torch.cat([a, b]), INTEGERS, torch.randn(2, 4)),

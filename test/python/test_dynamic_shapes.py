@@ -116,6 +116,7 @@ PER_MATRIX = {
     "transposed and flattened": lambda x: x.t().reshape(-1),
     "a new axis": lambda x: x.unsqueeze(1).expand(-1, 3, -1).reshape(x.shape[0], -1),
     "first and last": lambda x: x[:, 0] + x[:, -1] + x[0, 0],
+    "rolled": lambda x: x.roll((-1, 2), (0, 1)),
     "flipped": lambda x: x.flip(0, 1),
     "joined": lambda x: torch.cat([x, x[:1], x * 2], 0),
     "joined along the other axis": lambda x: torch.cat([x[:, :1], x], 1),

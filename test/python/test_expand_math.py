@@ -247,6 +247,22 @@ def test_floats_that_do_not_fit_an_integer(width: int, source: str) -> None:
     np.testing.assert_array_equal(y[5:9], [2, -2, 0, 100])
 
 
+@pytest.mark.parametrize("width", [32, 64])
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_floats_around_the_limits_of_an_integer(width: int, source: str) -> None:
+    dtype = np.float32 if source == "f32" else np.float64
+    limit = dtype(2.0 ** (width - 1))
+    below, above = np.nextafter(limit, dtype(0)), np.nextafter(limit, dtype(math.inf))
+    sizes = [below, limit, above, limit - dtype(0.5), limit + dtype(0.5), 0.99, 1.0, 1e-40]
+    values = [sign * size for size in sizes for sign in (1, -1)]
+    x = np.resize(np.array(values, dtype), BLOCK)
+    body = f"%r = arith.fptosi %x : {source} to i{width}"
+    (y,) = elementwise(body, {"x": source}, f"i{width}", 1)(x)
+    low = -(1 << (width - 1))
+    expected = [n if low <= (n := int(v)) < -low else low for v in x[: len(values)].tolist()]
+    np.testing.assert_array_equal(y[: len(values)], expected)
+
+
 @pytest.mark.parametrize("width", [8, 16, 32, 64])
 def test_integer_division_never_traps(width: int) -> None:
     smallest = -(1 << (width - 1))

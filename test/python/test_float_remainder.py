@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -23,6 +24,32 @@ RIGHT = torch.cat(
         torch.tensor([2.0, 2, -3, 3, 1, 2, 1e-42, 3, 2, 1, math.inf, -math.inf, 1e-45]),
     ]
 )
+
+
+def test_the_remainder_of_any_two_floats():
+    """Bit patterns of all kinds, multiples and what is next to them, halves, and the largest quotients."""
+    count = 1 << 16
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 1 << 32, (2, count), dtype=np.uint32).view(np.float32)
+    small = random.integers(0, 1 << 24, count, dtype=np.uint32).view(np.float32)
+    divisor = random.integers(1, 1 << 10, count).astype(np.float32)
+    multiple = random.integers(-(1 << 23), 1 << 23, count).astype(np.float32) * divisor
+    large = (np.uint32(0x7F7FFFFF) - random.integers(0, 4, count, dtype=np.uint32)).view(np.float32)
+    quarters = divisor * (random.integers(-16, 17, count) / 4).astype(np.float32)
+    up, down = (np.nextafter(multiple, np.float32(end)) for end in (math.inf, -math.inf))
+    pairs = [bits, (multiple, divisor), (up, divisor), (down, divisor), (quarters, divisor)]
+    pairs += [
+        (large, small),
+        (small, small[::-1]),
+        (multiple, np.nextafter(divisor, np.float32(0))),
+    ]
+    left, right = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    with np.errstate(invalid="ignore"):
+        expected = np.fmod(left.astype(np.float64), right.astype(np.float64)).astype(np.float32)
+    arguments = torch.from_numpy(left), torch.from_numpy(right)
+    result = deplo.compile(torch.fmod, arguments, target="cpu")(*arguments).numpy()
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(left))
 
 
 def floor_divide(left, right):

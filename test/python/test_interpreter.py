@@ -1,6 +1,7 @@
 """What the interpreters of tensor, loop and tile IR compute, and the faults they report."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from xdsl.dialects.builtin import bf16, f16, f32, i8, i32, i64
 from deplo.interpreter import ProgramError, compare, execute, random_inputs, round_to_bfloat16
 from deplo.interpreter import loop as loop_machine
 from deplo.interpreter.numpy_types import convert, float_to_integer
+from deplo.interpreter.scalar_ops import fma
 from deplo.passes.kernel.materialize_tile import MaterializeTilePass
 from deplo.program_stages import make_context
 
@@ -142,6 +144,27 @@ def test_division_of_integers_by_zero_is_the_programs_fault(function: str) -> No
         run(text, np.array([1, 2]), np.array([1, 0]))
     python = {"floordiv": -4, "truncdiv": -3, "remainder": 1, "fmod": -1}[function]
     assert run(text, np.array([-7, 7]), np.array([2, 7]))[0][0] == python
+
+
+def test_a_multiply_add_of_f64_is_exact_where_that_fits() -> None:
+    random = np.random.default_rng(0)
+    divisor = random.standard_normal(500).astype(np.float32) * 2.0 ** random.integers(
+        -300, 300, 500
+    )
+    value = divisor * random.random(500) * 2.0 ** random.integers(0, 50, 500)
+    quotient = np.rint(value / divisor)
+    rest = fma(-quotient, divisor, value)
+    v, q, d = ([Fraction(x) for x in each] for each in (value, quotient, divisor))
+    exact = [a - b * c for a, b, c in zip(v, q, d, strict=True)]
+    assert [Fraction(r) for r in rest] == [Fraction(float(e)) for e in exact]
+
+
+def test_a_multiply_add_of_f64_of_what_is_not_finite_or_zero() -> None:
+    a, b, c = np.array([[np.inf, 1, 2], [1, 0, np.inf], [0.0, -0.0, -0.0], [0, np.inf, 1]]).T
+    with np.errstate(invalid="ignore"):
+        rest = fma(a, b, c)
+    np.testing.assert_array_equal(rest, [np.inf, np.inf, -0.0, np.nan])
+    assert np.signbit(rest[2])
 
 
 # --------------------------------------------------------------------------- loop IR

@@ -141,3 +141,16 @@ func.func @k_largest(%x: memref<4xf32>, %block_begin: index, %block_end: index, 
   loop.store %n, %x[3] : memref<4xf32>
   func.return
 }
+
+// -----
+
+// A float that fits becomes an integer by instructions that there are vectors of: whole first, then rounded.
+// CHECK-LABEL: llvm.func @k_to_integer
+// CHECK:         %[[WHOLE:.*]] = llvm.call_intrinsic "llvm.trunc.f32"(%v) : (f32) -> f32
+// CHECK-NEXT:    %i = llvm.call_intrinsic "llvm.lrint.i32.f32"(%[[WHOLE]]) : (f32) -> i32
+func.func @k_to_integer(%x: memref<4xf32>, %y: memref<4xi32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %v = loop.load %x[0] : memref<4xf32>
+  %i = arith.fptosi %v : f32 to i32
+  loop.store %i, %y[0] : memref<4xi32>
+  func.return
+}

@@ -87,11 +87,13 @@ func.func @bfloat(%x: bf16) -> bf16 {
 
 // Fewer than 32 bits are cut off from 32, and what does not fit is the smallest integer.
 // CHECK-LABEL: func.func @to_i8
-// CHECK-NEXT:    %[[WIDE:.*]] = arith.fptosi %x : f32 to i32
+// CHECK:         %[[LOW:.*]] = arith.constant -2.14748365e+09 : f32
 // CHECK:         %[[LIMIT:.*]] = arith.constant 2.14748365e+09 : f32
-// CHECK:         %[[FITS:.*]] = arith.cmpf olt, %x, %[[LIMIT]] : f32
-// CHECK:         %[[SAFE:.*]] = arith.select %[[FITS]], %[[WIDE]], %{{.*}} : i32
-// CHECK-NEXT:    %y = arith.trunci %[[SAFE]] : i32 to i8
+// CHECK:         %[[SIZE:.*]] = math.absf %x : f32
+// CHECK-NEXT:    %[[FITS:.*]] = arith.cmpf olt, %[[SIZE]], %[[LIMIT]] : f32
+// CHECK-NEXT:    %[[SAFE:.*]] = arith.select %[[FITS]], %x, %[[LOW]] : f32
+// CHECK-NEXT:    %[[WIDE:.*]] = arith.fptosi %[[SAFE]] : f32 to i32
+// CHECK-NEXT:    %y = arith.trunci %[[WIDE]] : i32 to i8
 func.func @to_i8(%x: f32) -> i8 {
   %y = arith.fptosi %x : f32 to i8
   func.return %y : i8

@@ -36,6 +36,39 @@ func.func @k_rows(%x: memref<8x1024xf32>, %w: memref<1024xf32>, %y: memref<8x102
   func.return
 }
 
+// Where its order is free and it starts with what changes nothing, each strip of a reduction begins anew.
+// REMARK: remark: prefetch-sweeps: k_free: 1 loop
+// CHECK-LABEL: @k_free
+// CHECK:       scf.for %strip = %c0 to %{{.*}} step %c1 iter_args(%[[SUM:.*]] = %zero, %[[MOST:.*]] = %low, %[[FIVE:.*]] = %five, %[[ORDERED:.*]] = %zero)
+// CHECK:         %[[S:.*]], %[[M:.*]], %[[F:.*]], %[[O:.*]] = scf.for %j = %c0 to %{{.*}} step %c1
+// CHECK-SAME:      iter_args(%{{.*}} = %zero, %{{.*}} = %low, %{{.*}} = %[[FIVE]], %{{.*}} = %[[ORDERED]])
+// CHECK:         %[[SUMS:.*]] = arith.addf %[[SUM]], %[[S]] fastmath<reassoc> : f32
+// CHECK-NEXT:    %[[MOSTS:.*]] = arith.maximumf %[[MOST]], %[[M]] fastmath<reassoc> : f32
+// CHECK-NEXT:    scf.yield %[[SUMS]], %[[MOSTS]], %[[F]], %[[O]] : f32, f32, f32, f32
+func.func @k_free(%x: memref<8x1024xf32>, %y: memref<4xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<prefetch = 4096>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  %zero = arith.constant 0.0 : f32
+  %five = arith.constant 5.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  scf.for %i = %begin to %end step %c1 {
+    %a, %b, %c, %d = scf.for %j = %c0 to %c1024 step %c1 iter_args(%s = %zero, %m = %low, %f = %five, %o = %zero) -> (f32, f32, f32, f32) {
+      %v = loop.load %x[%i, %j] : memref<8x1024xf32>
+      %s_next = arith.addf %s, %v fastmath<reassoc> : f32
+      %m_next = arith.maximumf %m, %v fastmath<reassoc> : f32
+      %f_next = arith.addf %f, %v fastmath<reassoc> : f32
+      %o_next = arith.addf %o, %v : f32
+      scf.yield %s_next, %m_next, %f_next, %o_next : f32, f32, f32, f32
+    }
+    loop.store %a, %y[0] : memref<4xf32>
+    loop.store %b, %y[1] : memref<4xf32>
+    loop.store %c, %y[2] : memref<4xf32>
+    loop.store %d, %y[3] : memref<4xf32>
+  }
+  func.return
+}
+
 // What is left of a row that no strips divide is a loop of its own; elements of 2 bytes are 32 to a line.
 // REMARK: remark: prefetch-sweeps: k_rest: 1 loop
 // CHECK-LABEL: @k_rest

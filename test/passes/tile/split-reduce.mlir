@@ -18,7 +18,7 @@
 // CHECK:           loop.load %count[0]
 // CHECK-NEXT:      arith.divf
 // REMARK: remark: split-reduce: mean: 4 parts, folded by a second kernel
-// CPU: remark: split-reduce: mean: declined: the cores of a CPU are few
+// CPU: remark: split-reduce: mean: declined: 50003 elements of a row are too few for a second kernel on a CPU
 func.func @main(%x: tensor<50003xf32>, %n: tensor<1xf32>) -> tensor<f32> {
   %y = loop.kernel @mean(%x, %n) : (tensor<50003xf32>, tensor<1xf32>) -> tensor<f32> {
   ^bb0(%in: memref<50003xf32>, %count: memref<1xf32>, %out: memref<f32>):
@@ -69,6 +69,7 @@ func.func @main(%x: tensor<3x80x480xf32>) -> tensor<3xf32> {
 // Declined: few elements; many results; two sweeps; no reduction; a contraction; a check.
 // REMARK: remark: split-reduce: few: declined: 1000 elements of a block are too few for a second kernel
 // REMARK: remark: split-reduce: many: declined: 100 blocks keep 132 processors busy
+// CPU: remark: split-reduce: many: declined: 100 rows keep the cores busy
 // REMARK: remark: split-reduce: two: declined: it has 2 sweeps, not one
 // REMARK: remark: split-reduce: copy: declined: no reduce loop
 // REMARK: remark: split-reduce: matmul: declined: a contraction
@@ -178,4 +179,35 @@ func.func @dynamic(%x: tensor<?xf32, #sym.extents<s0>>) -> tensor<f32>
     }
   }
   func.return %y : tensor<f32>
+}
+
+// -----
+
+// A CPU has longer parts, as many for any number of cores; the columns of a matrix are read row by row.
+// CPU: remark: split-reduce: whole: 4 parts, folded by a second kernel
+// CPU: remark: split-reduce: columns: declined: a CPU reads columns row by row
+// REMARK: remark: split-reduce: whole: 32 parts, folded by a second kernel
+// REMARK: remark: split-reduce: columns: 32 parts, folded by a second kernel
+func.func @main(%x: tensor<65536x4xf32>) -> (tensor<f32>, tensor<4xf32>) {
+  %0 = loop.kernel @whole(%x) : (tensor<65536x4xf32>) -> tensor<f32> {
+  ^bb0(%in: memref<65536x4xf32>, %out: memref<f32>):
+    tile.launch () {
+      %s = loop.for %k = 0 to 262144 reduce(max) -> f32 {
+        %v = loop.load %in[%k floordiv 4, %k mod 4] : memref<65536x4xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[] : memref<f32>
+    }
+  }
+  %1 = loop.kernel @columns(%x) : (tensor<65536x4xf32>) -> tensor<4xf32> {
+  ^bb0(%in: memref<65536x4xf32>, %out: memref<4xf32>):
+    tile.launch (%i = 4 : thread) {
+      %s = loop.for %k = 0 to 65536 reduce(max) -> f32 {
+        %v = loop.load %in[%k, %i] : memref<65536x4xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i] : memref<4xf32>
+    }
+  }
+  func.return %0, %1 : tensor<f32>, tensor<4xf32>
 }
