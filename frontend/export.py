@@ -23,7 +23,7 @@ from .decompose import decompose
 from .dynamic_shapes import AskedAxis, traceable
 from .export_errors import sizes_do_not_fit
 from .importer import Fallback
-from .python_values import Inputs
+from .python_values import Inputs, distinct
 from .random_numbers import check_all_kept, number_of_draws
 from .tracing import watching
 from .unsupported import SourceLine, is_internal
@@ -49,13 +49,14 @@ def export(
     if that is because it needs more of its sizes, without `assertions`.
     """
     traced = traceable(inputs, asked)
+    shown = distinct(traced, module)
     try:
         # Lazy graph modules, as Dynamo's are: the code of what only passes between passes is not generated.
         with torch.no_grad(), _quiet(), watching(module), _use_lazy_graph_module(True):
             exported = torch.export.export(
                 module,
-                traced.args,
-                traced.kwargs,
+                shown.args,
+                shown.kwargs,
                 dynamic_shapes=dynamic_shapes,
                 strict=False,
                 prefer_deferred_runtime_asserts_over_guards=assertions,

@@ -46,6 +46,27 @@ def close_over(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inputs:
     return Inputs(new_args, new_kwargs, closed)
 
 
+def distinct(inputs: Inputs, module: torch.nn.Module) -> Inputs:
+    """The inputs as tensors that are no two the same, nor a parameter or buffer of the module.
+
+    Export takes the same tensor for the same input, and its program would read only one of them ever after.
+    """
+    flat, spec = pytree.tree_flatten((inputs.args, inputs.kwargs))
+    seen = {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
+    changed = False
+    for position, value in enumerate(flat):
+        if not isinstance(value, torch.Tensor):
+            continue
+        if id(value) in seen:
+            flat[position] = value.detach().clone()
+            changed = True
+        seen.add(id(value))
+    if not changed:
+        return inputs
+    args, kwargs = pytree.tree_unflatten(flat, spec)
+    return Inputs(args, kwargs, inputs.closed_over)
+
+
 def with_closed_over(
     function: Callable[..., Any], closed_over: Mapping[int, object]
 ) -> Callable[..., Any]:

@@ -166,3 +166,25 @@ def test_scores_are_not_summed_again_in_each_sweep_of_a_softmax():
     exact = program(q.double(), k.double())
     ours, eagers = ((r.double() - exact).abs().max() for r in (compiled, program(q, k)))
     assert ours <= 4 * eagers + 1e-7
+
+
+def test_inputs_that_are_one_tensor_may_be_two_later():
+    x, a, b = torch.zeros(4), torch.arange(4.0), torch.ones(4)
+    assert torch.equal(deplo.compile(torch.sub, (x, x))(a, b), a - b)
+    program = deplo.compile(lambda p: p["a"] - p["b"], ({"a": x, "b": x},))
+    assert torch.equal(program({"a": a, "b": b}), a - b)
+
+
+def test_inputs_that_are_a_parameter_and_a_buffer_may_be_others_later():
+    class Weighted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(4))
+            self.register_buffer("bias", torch.ones(4))
+
+        def forward(self, x, y):
+            return self.weight * 2 + x * 3 + self.bias * 5 + y * 7
+
+    module, x, y = Weighted(), torch.randn(4), torch.randn(4)
+    program = deplo.compile(module, (module.weight, module.bias))
+    torch.testing.assert_close(program(x, y), module(x, y).detach())
