@@ -10,8 +10,8 @@ where fewer cores would idle in the last round. If then all of K fits half of th
 
 Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
 of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
-added up at the end. That takes `REDUCE_CYCLES` for each result, and each multiply-add takes somewhat longer;
-packing takes `PACK_CYCLES` for each vector of columns, once for each block of rows. The smaller is taken.
+added up at the end. That takes `REDUCE_CYCLES` for each result; packing takes `PACK_CYCLES` for each vector
+of columns, once for each block of rows. The smaller is taken.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ REDUCE_CYCLES = 8
 PACK_CYCLES = 16
 """To pack a vector of columns that lie along K."""
 
-DOT_COST = 0.1
-"""Of a multiply-add's time, that it takes longer in a dot tile, whose columns lie far apart."""
+FEW_ROWS = 32
+"""Rows of which chunks stay in the first-level cache, about."""
 
 MAX_DOT_COLUMNS = 8
 """Columns of a dot tile, at most: each is a place in memory to keep track of."""
@@ -175,13 +175,17 @@ def choose_dot_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
 
 
 def prefers_dot(problem: CpuProblem, rows: int, cpu: Cpu) -> bool:
-    """Whether adding up vectors costs less than packing columns for blocks of so many rows."""
-    if not problem.along:
+    """Whether adding up vectors costs less than packing columns for blocks of so many rows.
+
+    All rows are read for every few columns, so they must stay in the cache, unless they are few.
+    """
+    rows_bytes = problem.rows * problem.m * problem.k * problem.element_bytes
+    stays = problem.m <= FEW_ROWS or rows_bytes <= cpu.l2_bytes * 5 // 8
+    if not problem.along or not stays:
         return False
-    vectors = problem.k / cpu.lanes(problem.element_bytes)
-    sums = problem.results * problem.m
-    added = sums * (REDUCE_CYCLES + DOT_COST * vectors)
-    return added < problem.columns * vectors * PACK_CYCLES * _parts(problem.m, rows)
+    reduced = problem.results * problem.m * REDUCE_CYCLES
+    vectors = problem.columns * problem.k / cpu.lanes(problem.element_bytes)
+    return reduced < vectors * PACK_CYCLES * _parts(problem.m, rows)
 
 
 def choose_dot_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
