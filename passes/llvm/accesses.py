@@ -81,10 +81,15 @@ def compare(builder: Builder, a: SSAValue, predicate: str, b: SSAValue) -> SSAVa
     return builder.insert(llvm.ICmpOp(a, b, code)).res
 
 
+Known = int | tuple[type, SSAValue, SSAValue]
+"""What a value is: a constant, or an operation and its operands."""
+
+
 class IndexEmitter:
     """Inserts the arithmetic of index expressions over operands whose ranges are known.
 
-    `sizes` has the value of each symbol.
+    `sizes` has the value of each symbol, `known` what the block has computed so far: neighbours in memory
+    share most of what says where they are.
     """
 
     def __init__(
@@ -93,33 +98,46 @@ class IndexEmitter:
         operands: Sequence[SSAValue],
         ranges: Sequence[Range],
         sizes: Mapping[int, SSAValue],
+        known: dict[Known, SSAValue],
     ):
         self.builder = builder
         self.operands = operands
         self.ranges = ranges
         self.sizes = sizes
+        self.known = known
 
     def emit(self, expr: AffineExpr) -> SSAValue:
         """The value of `expr`; no intermediate may overflow 64 bits."""
         match expr:
             case AffineConstantExpr(value=value):
-                return constant(self.builder, value)
+                return self._constant(value)
             case AffineDimExpr(position=position):
                 return self.operands[position]
             case AffineSymExpr(position=position):
                 return self.sizes[position]
             case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
-                add = llvm.AddOp(self.emit(lhs), self.emit(rhs), overflow=_NO_WRAP)
-                return self.builder.insert(add).res
+                return self._binary(llvm.AddOp, self.emit(lhs), self.emit(rhs))
             case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul, lhs=lhs, rhs=rhs):
-                mul = llvm.MulOp(self.emit(lhs), self.emit(rhs), overflow=_NO_WRAP)
-                return self.builder.insert(mul).res
+                return self._binary(llvm.MulOp, self.emit(lhs), self.emit(rhs))
             case AffineBinaryOpExpr(kind=AffineBinaryOpKind.FloorDiv, lhs=lhs, rhs=rhs):
                 return self._floordiv(self.emit(lhs), rhs, bounds(lhs, self.ranges)[0] >= 0)
             case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mod, lhs=lhs, rhs=rhs):
                 return self._mod(self.emit(lhs), rhs, bounds(lhs, self.ranges)[0] >= 0)
             case _:
                 raise DeploError(f"index expression {expr} has no arithmetic")
+
+    def _constant(self, value: int) -> SSAValue:
+        if value not in self.known:
+            self.known[value] = constant(self.builder, value)
+        return self.known[value]
+
+    def _binary(
+        self, kind: type[llvm.AddOp | llvm.MulOp], lhs: SSAValue, rhs: SSAValue
+    ) -> SSAValue:
+        key = kind, lhs, rhs
+        if key not in self.known:
+            self.known[key] = self.builder.insert(kind(lhs, rhs, overflow=_NO_WRAP)).res
+        return self.known[key]
 
     def _floordiv(self, value: SSAValue, divisor: AffineExpr, nonnegative: bool) -> SSAValue:
         divide_by = self.emit(divisor)
@@ -140,11 +158,11 @@ class IndexEmitter:
         return self.builder.insert(llvm.SelectOp(self._negative(rest), raised, rest)).res
 
     def _negative(self, value: SSAValue) -> SSAValue:
-        return compare(self.builder, value, "slt", constant(self.builder, 0))
+        return compare(self.builder, value, "slt", self._constant(0))
 
     def test(self, exprs: Sequence[AffineExpr]) -> SSAValue:
         """Whether all of `exprs` are at least zero."""
-        zero = constant(self.builder, 0)
+        zero = self._constant(0)
         tests = [compare(self.builder, self.emit(e), "sge", zero) for e in exprs]
         result = tests[0]
         for each in tests[1:]:

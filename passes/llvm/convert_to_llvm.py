@@ -63,6 +63,7 @@ from ..decisions import record
 from .accesses import (
     POINTER,
     IndexEmitter,
+    Known,
     compare,
     constant,
     convert_type,
@@ -145,6 +146,8 @@ class _KernelConversion:
     buffers: dict[SSAValue, MemRefType] = field(default_factory=dict[SSAValue, MemRefType])
     messages: list[str] = field(default_factory=list[str])
     sizes: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    known: dict[Known, SSAValue] = field(default_factory=dict[Known, SSAValue])
+    """What index arithmetic has computed in the block."""
     body: Region = field(default_factory=Region)
 
     def run(self) -> llvm.FuncOp:
@@ -159,6 +162,7 @@ class _KernelConversion:
             for argument in list(block.args):
                 self._convert_argument(argument)
         for block in list(body.blocks):
+            self.known.clear()
             for op in list(block.ops):
                 self._convert(op)
         return self._wrap(body)
@@ -261,7 +265,7 @@ class _KernelConversion:
 
     def _emitter(self, builder: Builder, operands: tuple[SSAValue, ...]) -> IndexEmitter:
         ranges = [self.ranges[value] for value in operands]
-        return IndexEmitter(builder, operands, ranges, self.sizes)
+        return IndexEmitter(builder, operands, ranges, self.sizes, self.known)
 
     def _buffer(self, value: SSAValue) -> MemRefType:
         if value not in self.buffers:
