@@ -4,9 +4,10 @@ A register tile of f rows and g vectors loads f elements and g vectors for f * g
 position of the reduced axis; its sums, the vectors of columns and one element must fit the registers. Of
 those that do, the one is taken whose tiles cover the result in the fewest cycles, what stands over included,
 and of equals the one that fetches the fewest bytes. The columns of a block fill half of the L2 cache, its
-rows a quarter, and its sums no more than all of it; the larger a block, the rarer an element is packed.
-Blocks are as large as that allows while there are enough of them for all cores, and then somewhat smaller
-where fewer cores would idle in the last round. If then all of K fits half of the cache, it is one chunk.
+rows a quarter, and its sums, which each chunk of K needs once, no more than twice of it; the larger a block,
+the rarer an element is packed. Blocks are as large as that allows while there are enough of them for all
+cores, and then somewhat smaller where fewer cores would idle in the last round. If then all of K fits half
+of the cache, it is one chunk.
 
 Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
 of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
@@ -221,7 +222,7 @@ def choose_packed_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     row_bytes = block_k * problem.element_bytes
     block_n = _even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
     sums_bytes = problem.results * block_n * problem.element_bytes
-    most = min(cpu.l2_bytes // 4 // (problem.rows * row_bytes), cpu.l2_bytes // sums_bytes)
+    most = min(cpu.l2_bytes // 4 // (problem.rows * row_bytes), 2 * cpu.l2_bytes // sums_bytes)
     block_m = _even(problem.m, most, thread_m)
     work = problem.batch * problem.m * problem.n * problem.k * problem.results
     wanted = min(cpu.cores * BLOCKS_PER_CORE, _parts(work, MIN_WORK))

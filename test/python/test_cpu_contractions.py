@@ -183,10 +183,10 @@ def test_the_extents_of_a_contraction_may_be_known_at_the_call_only() -> None:
 
 
 def test_no_core_idles_in_the_last_round() -> None:
-    """Five blocks of 210 rows would leave one of two cores idle for a sixth of the time."""
-    problem = CpuProblem(1, 1024, 1024, 1024, results=1, rows=1, columns=1, element_bytes=4)
+    """Five blocks of 504 rows would leave one of two cores idle for a sixth of the time."""
+    problem = CpuProblem(1, 2500, 1024, 1024, results=1, rows=1, columns=1, element_bytes=4)
     one, two = (replace(CPUS["avx512"], cores=cores) for cores in (1, 2))
-    assert [choose_cpu_tiling(problem, cpu).block_m for cpu in (one, two)] == [210, 174]
+    assert [choose_cpu_tiling(problem, cpu).block_m for cpu in (one, two)] == [504, 420]
 
 
 @pytest.mark.parametrize(("period", "chunk"), [(1, 128), (9, 144), (25, 125), (49, 98)])
