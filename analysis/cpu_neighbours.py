@@ -14,6 +14,7 @@ from .cpu_tilings import (
     CpuTiling,
     choose_dot_tiling,
     choose_packed_tiling,
+    dot_cycles,
     dot_tiles,
     register_tiles,
     step_cycles,
@@ -118,7 +119,10 @@ def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: 
     rows, vectors = tiling.thread_m, tiling.thread_n // (1 if tiling.dot else lanes)
     sums = problem.results * rows * vectors
     loads = problem.rows * rows + problem.columns * vectors
-    step = step_cycles(sums, loads, cpu) / (lanes if tiling.dot else 1)
+    if tiling.dot:
+        step = dot_cycles(problem, rows, vectors, cpu) / lanes
+    else:
+        step = step_cycles(problem, rows, vectors, cpu)
     tiles = _parts(min(tiling.block_m, problem.m), rows) * _parts(
         min(tiling.block_n, problem.n), tiling.thread_n
     )

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .cpu_tilings import BLOCKS_PER_CORE, CpuProblem, CpuTiling, choose_register_tile
+from .cpu_tilings import CpuProblem, CpuTiling, choose_register_tile
 from .cpus import Cpu
+
+BLOCKS_PER_CORE = 2
+"""Blocks that a core should have: under a causal mask some are done sooner."""
 
 MAX_ROWS = 256
 """Rows of a block, at most."""

@@ -3,11 +3,11 @@
 A register tile of f rows and g vectors loads f elements and g vectors for f * g multiply-adds in each
 position of the reduced axis; its sums, the vectors of columns and one element must fit the registers. Of
 those that do, the one is taken whose tiles cover the result in the fewest cycles, what stands over included,
-and of equals the one that fetches the fewest bytes. The columns of a block fill half of the L2 cache, its
-rows a quarter, and its sums, which each chunk of K needs once, no more than twice of it; the larger a block,
-the rarer an element is packed. Blocks are as large as that allows while there are enough of them for all
-cores, and then somewhat smaller where fewer cores would idle in the last round. If then all of K fits half
-of the cache, it is one chunk.
+and of equals the one that fetches the fewest bytes. The rows of a block fill half of the L2 cache, and so do
+its columns, though not both stay there: the larger a block, the rarer an element is packed. Its sums each
+chunk of K needs once, from wherever they are. Blocks are as large as that allows while there is one for each
+core, and then somewhat smaller where fewer cores would idle in the last round. If then all of K fits half of
+the cache, it is one chunk.
 
 Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
 of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
@@ -29,18 +29,14 @@ MAX_ROWS = 16
 MAX_VECTORS = 4
 """Vectors of columns of a register tile, at most."""
 
-LOAD_COST = 0.4
-"""Of a multiply-add's time, that a load adds though both are issued in the same cycles: measured in tiles of
-4 by 4 to 14 by 2 in L1 and L2."""
-
-STEP_COST = 3
-"""Of a multiply-add's time, that a position of K adds."""
+GOOD = 1.1
+"""A register tile is looked at closer if it takes at most so many times the cycles of the best one."""
 
 CHUNK_BYTES = 512
 """Of a row of an operand in one chunk of K: 128 of f32, between which sums go to memory and back."""
 
-BLOCKS_PER_CORE = 2
-"""Blocks that a core should have, so that an early finisher helps the others."""
+DOT_BLOCKS = 2
+"""Blocks that a core should have where nothing is packed, so that an early finisher helps the others."""
 
 MORE_PARTS = 8
 """More blocks along an axis than there are at least, if these leave cores idle."""
@@ -48,6 +44,12 @@ MORE_PARTS = 8
 MIN_WORK = 1 << 19
 """Multiply-adds that are worth a block of their own: about 10 us."""
 
+
+DOT_LOAD_COST = 0.4
+"""Of a multiply-add's time, that a load of a dot tile adds: it comes from a lower cache than a panel's."""
+
+DOT_STEP_COST = 3
+"""Of a multiply-add's time, that a vector of positions adds."""
 
 REDUCE_CYCLES = 8
 """To add up the elements of a vector."""
@@ -118,12 +120,15 @@ def _even(extent: int, most: int, unit: int) -> int:
 def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
     """Rows and vectors of the tiles that fit the registers.
 
-    A tile needs one for an element; the others that are left let the next position's loads begin early.
+    A tile needs one for an element; the others that are left let the next position's loads begin early. The
+    chunk of its columns stays in the L1 cache, as all rows of a block need it.
     """
     left = 1 + cpu.registers // 16
+    chunk = problem.columns * cpu.lanes(problem.element_bytes) * CHUNK_BYTES
+    most = max(cpu.l1_bytes * 3 // 4 // chunk, 1)
     return [
         (rows, vectors)
-        for vectors in range(1, MAX_VECTORS + 1)
+        for vectors in range(1, min(MAX_VECTORS, most) + 1)
         for rows in range(1, MAX_ROWS + 1)
         if problem.results * rows * vectors + problem.columns * vectors + left <= cpu.registers
     ]
@@ -139,28 +144,46 @@ def dot_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
     ]
 
 
-def step_cycles(sums: int, loads: int, cpu: Cpu) -> float:
-    """Cycles of a position of K, or of a vector of them, in a tile of so many vectors of sums."""
-    work = sums + LOAD_COST * loads + STEP_COST
+def step_cycles(problem: CpuProblem, rows: int, vectors: int, cpu: Cpu) -> float:
+    """Cycles of a position of K in a register tile of so many rows and vectors of columns."""
+    sums = problem.results * rows * vectors
+    loads = problem.rows * rows + problem.columns * vectors
+    work = sums * (1 + cpu.line_cost * problem.rows * rows) + cpu.load_cost * loads + cpu.step_cost
+    return _at_least(work, loads, cpu)
+
+
+def dot_cycles(problem: CpuProblem, rows: int, columns: int, cpu: Cpu) -> float:
+    """Cycles of a vector of positions of K in a dot tile of so many rows and columns."""
+    loads = problem.rows * rows + problem.columns * columns
+    work = problem.results * rows * columns + DOT_LOAD_COST * loads + DOT_STEP_COST
+    return _at_least(work, loads, cpu)
+
+
+def _at_least(work: float, loads: int, cpu: Cpu) -> float:
     # A multiply-add takes about four cycles, so that many sums must be on their way.
     return max(work / cpu.fmas, loads / cpu.loads, 4.0)
 
 
 def choose_register_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
     """Rows and columns of the register tile that covers the result in the fewest cycles."""
+    return good_register_tiles(problem, cpu)[0]
+
+
+def good_register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
+    """Rows and columns of the register tiles that cover the result in few cycles, the best one first."""
     lanes = cpu.lanes(problem.element_bytes)
 
     def cost(tile: tuple[int, int]) -> tuple[float, float]:
         rows, vectors = tile
         tiles = _parts(problem.m, rows) * _parts(problem.n, vectors * lanes)
-        loads = problem.rows * rows + problem.columns * vectors
         fetched = problem.rows * rows * problem.element_bytes
         fetched += problem.columns * vectors * cpu.vector_bytes
-        cycles = step_cycles(problem.results * rows * vectors, loads, cpu)
-        return tiles * cycles, tiles * fetched
+        return tiles * step_cycles(problem, rows, vectors, cpu), tiles * fetched
 
-    rows, vectors = min(register_tiles(problem, cpu), key=cost)
-    return rows, vectors * lanes
+    costs = {tile: cost(tile) for tile in register_tiles(problem, cpu)}
+    limit = min(costs.values())[0] * GOOD
+    good = sorted((tile for tile in costs if costs[tile][0] <= limit), key=lambda tile: costs[tile])
+    return [(rows, vectors * lanes) for rows, vectors in good]
 
 
 def choose_dot_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
@@ -169,8 +192,7 @@ def choose_dot_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
     def cost(tile: tuple[int, int]) -> tuple[float, int]:
         rows, columns = tile
         tiles = _parts(problem.m, rows) * _parts(problem.n, columns)
-        loads = problem.rows * rows + problem.columns * columns
-        return tiles * step_cycles(problem.results * rows * columns, loads, cpu), rows
+        return tiles * dot_cycles(problem, rows, columns, cpu), rows
 
     return min(dot_tiles(problem, cpu), key=cost)
 
@@ -199,7 +221,7 @@ def choose_dot_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     block_m = _even(problem.m, cpu.l2_bytes // 2 // chunk, rows)
     sums = problem.results * block_m * problem.element_bytes
     work = problem.batch * problem.m * problem.n * problem.k * problem.results
-    wanted = min(cpu.cores * BLOCKS_PER_CORE, _parts(work, MIN_WORK))
+    wanted = min(cpu.cores * DOT_BLOCKS, _parts(work, MIN_WORK))
     strips = _parts(wanted, problem.batch * _parts(problem.m, block_m))
     most = min(cpu.l2_bytes // 4 // sums, _parts(problem.n, strips) + columns - 1)
     block_n = _even(problem.n, most, columns)
@@ -216,16 +238,20 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
 
 def choose_packed_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     """The tiling of a contraction of packed operands."""
-    thread_m, thread_n = choose_register_tile(problem, cpu)
+    found = [_blocked(problem, tile, cpu) for tile in good_register_tiles(problem, cpu)]
+    return min(found, key=lambda each: each[0])[1]
+
+
+def _blocked(problem: CpuProblem, tile: tuple[int, int], cpu: Cpu) -> tuple[float, CpuTiling]:
+    """The tiling of a register tile, and about how many cycles a position of K takes then."""
+    thread_m, thread_n = tile
     unit = _chunk_unit(problem, cpu)
     block_k = _even(problem.k, CHUNK_BYTES // problem.element_bytes, unit)
     row_bytes = block_k * problem.element_bytes
     block_n = _even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
-    sums_bytes = problem.results * block_n * problem.element_bytes
-    most = min(cpu.l2_bytes // 4 // (problem.rows * row_bytes), 2 * cpu.l2_bytes // sums_bytes)
-    block_m = _even(problem.m, most, thread_m)
+    block_m = _even(problem.m, cpu.l2_bytes // 2 // (problem.rows * row_bytes), thread_m)
     work = problem.batch * problem.m * problem.n * problem.k * problem.results
-    wanted = min(cpu.cores * BLOCKS_PER_CORE, _parts(work, MIN_WORK))
+    wanted = min(cpu.cores, _parts(work, MIN_WORK))
     while problem.batch * _parts(problem.m, block_m) * _parts(problem.n, block_n) < wanted:
         if block_n > thread_n and block_n >= block_m:
             block_n = _even(problem.n, block_n // 2, thread_n)
@@ -235,13 +261,12 @@ def choose_packed_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
             block_n = _even(problem.n, block_n // 2, thread_n)
         else:
             break
-    if wanted > 1:
-        block_m, block_n = _balanced(problem, (block_m, block_n), (thread_m, thread_n), cpu)
+    block_m, block_n, cycles = _balanced(problem, (block_m, block_n), tile, wanted, cpu)
     whole = _even(problem.k, problem.k, unit)
     operands = problem.rows * block_m + problem.columns * block_n
     if operands * whole * problem.element_bytes <= cpu.l2_bytes // 2:
         block_k = whole
-    return CpuTiling(block_m, block_n, block_k, thread_m, thread_n)
+    return cycles, CpuTiling(block_m, block_n, block_k, thread_m, thread_n)
 
 
 def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
@@ -254,12 +279,14 @@ def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
 
 
 def _balanced(
-    problem: CpuProblem, block: tuple[int, int], tile: tuple[int, int], cpu: Cpu
-) -> tuple[int, int]:
-    """The block, no larger than this one, with which the cores are done first.
+    problem: CpuProblem, block: tuple[int, int], tile: tuple[int, int], cores: int, cpu: Cpu
+) -> tuple[int, int, float]:
+    """The block, no larger than this one, with which the cores are done first, and after how many cycles.
 
     In the last round some of them may be idle; smaller blocks pack more.
     """
+    lanes = cpu.lanes(problem.element_bytes)
+    step = step_cycles(problem, tile[0], tile[1] // lanes, cpu)
 
     def sizes(extent: int, most: int, unit: int) -> set[int]:
         fewest = _parts(extent, most)
@@ -269,11 +296,12 @@ def _balanced(
     def cost(block: tuple[int, int]) -> tuple[float, int]:
         rows, columns = block
         blocks = problem.batch * _parts(problem.m, rows) * _parts(problem.n, columns)
-        work = problem.results * rows * columns / cpu.fmas
-        packed = (problem.rows * rows + problem.columns * columns) * PACK_CYCLES
-        return _parts(blocks, cpu.cores) * (work + packed), -rows * columns
+        multiplied = (rows // tile[0]) * (columns // tile[1]) * step
+        packed = (problem.rows * rows + problem.columns * columns) * PACK_CYCLES / lanes
+        return _parts(blocks, cores) * (multiplied + packed), -rows * columns
 
     heights, widths = (
         sizes(*each) for each in zip((problem.m, problem.n), block, tile, strict=True)
     )
-    return min(product(sorted(heights), sorted(widths)), key=cost)
+    rows, columns = min(product(sorted(heights), sorted(widths)), key=cost)
+    return rows, columns, cost((rows, columns))[0]

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...analysis.cpus import CPUS, KIB, MIB, Cpu, get_cpu
+from ...analysis.cpus import CPUS, KIB, MEASURED, MIB, Cpu, get_cpu
 
 
 def find_cpu(name: str) -> Cpu:
@@ -27,9 +27,11 @@ def host_cpu() -> Cpu:
     caches = Path("/sys/devices/system/cpu/cpu0/cache")
     l1 = _cache_bytes(caches / "index0/size") or cpu.l1_bytes
     l2 = _cache_bytes(caches / "index2/size") or cpu.l2_bytes
-    # AMD's cores lose a tenth where they ask for what they have guessed already: measured on Zen 5.
-    ahead = 0 if _host_name().startswith("znver") else cpu.ahead
-    return replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1, ahead=ahead)
+    host = replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1)
+    for name, known in MEASURED.items():
+        if _host_name().startswith(name):
+            host = replace(host, **known)
+    return host
 
 
 def _host_vectors() -> str:

@@ -55,6 +55,16 @@ class LoopCode:
         hidden = llvm.InlineAsmOp("", "=r,0", [number], [i64], asm_dialect=0)
         return self.insert(arith.IndexCastOp(self.insert(hidden), INDEX))
 
+    def free_registers(self, names: Sequence[str]) -> None:
+        """Leave some registers to what follows: what loops around it keep in them goes to memory before.
+
+        LLVM keeps what is constant in a loop in registers, such as the factors of a polynomial, and then may
+        have too few of them for the sums of a loop inside.
+        """
+        changed = ",".join(f"~{{{name}}}" for name in names)
+        nothing = llvm.InlineAsmOp("", changed, [], [], asm_dialect=0, has_side_effects=True)
+        self.builder.insert(nothing)
+
     def smaller(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """The smaller of two indices."""
         return self.insert(arith.MinSIOp(a, b))

@@ -91,7 +91,8 @@ class PackedBlock:
         self.packs = [op for op in launch.walk() if isinstance(op, PackOp)]
         self.read()
         self.element = self.outer.res[0].type
-        self.lanes = CPUS[name].lanes(storage_bytes(self.element))
+        self.cpu = CPUS[name]
+        self.lanes = self.cpu.lanes(storage_bytes(self.element))
         self.size_m, self.size_n = (self._extent(counter) for counter in (self.m, self.n))
         if self.size_m % self.tile_m or self.size_n % self.tile_n or self.tile_n % self.width:
             raise DeploError(
@@ -163,7 +164,7 @@ class PackedBlock:
         self._name(buffers, sums)
         hint = self.inner.induction_var.name_hint or "k"
         sizes = self.tile_m, self.tile_n, self.size_n
-        tiles = self.tile_class(code, terms, self.element, self.lanes, *sizes, self.single, hint)
+        tiles = self.tile_class(code, terms, self.element, self.cpu, *sizes, self.single, hint)
         if not self.single:
             self._clear(sums, limits)
         chunks = self.constants.get(self.outer.extent.data)

@@ -19,8 +19,9 @@ from xdsl.dialects import arith, scf, vector
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...analysis.cpus import Cpu
 from ...dialects.affine import ZERO
-from ...dialects.scalars import is_integer
+from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
@@ -70,7 +71,7 @@ class RegisterTile:
     code: LoopCode
     terms: Sequence[Term]
     element: Attribute
-    lanes: int
+    cpu: Cpu
     height: int
     width: int
     stride: int
@@ -78,9 +79,15 @@ class RegisterTile:
     hint: str = "k"
     strip: bool = False
 
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return self.cpu.lanes(storage_bytes(self.element))
+
     def multiply(self, tile: tuple[SSAValue, SSAValue], length: SSAValue) -> None:
         """Add the products of `length` positions to the sums of a tile: which one by rows, by columns."""
         code = self.code
+        code.free_registers(self.cpu.register_names)
         places = self._places(*tile)
         if self.fresh:
             zero = code.broadcast(emit_constant(code.builder, 0, self.element), self.lanes)

@@ -188,7 +188,7 @@ class SoftmaxBlock(PackedBlock):
         left, right, value = (Packed.of(p, buffers[p]) for p in (self.left, self.right, self.value))
         # The strip has one row of tiles, so what stands apart from one to the next does not count.
         weights = Packed(self.scratch.scores, self.stride)
-        sizes = self.element, self.lanes, self.tile_m, self.tile_n
+        sizes = self.element, self.cpu, self.tile_m, self.tile_n
         scores = Term(left, right, self.scratch.scores)
         hint = self.score.induction_var.name_hint or "k"
         means = Term(weights, value, self.scratch.means)

@@ -7,10 +7,10 @@
 // UNKNOWN: unknown vectors 'mmx'; there are host, avx512, avx2, neon, sse2
 // GPU: remark: schedule-cpu: linear: declined: the target is a GPU
 // CHECK-LABEL: loop.kernel @linear
-// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 132, block_n = 256, block_k = 128, thread_m = 6, thread_n = 64, vectors = avx512>)
+// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 132, block_n = 512, block_k = 128, thread_m = 6, thread_n = 64, vectors = avx512>)
 // AVX2-LABEL: loop.kernel @linear
 // AVX2: thread_n = {{8|16|24}}, vectors = avx2>
-// REMARK: remark: schedule-cpu: linear: blocks of 132 by 256, register tiles of 6 by 64 for avx512
+// REMARK: remark: schedule-cpu: linear: blocks of 132 by 512, register tiles of 6 by 64 for avx512
 // REMARK: remark: schedule-cpu: linear: declined: it has a schedule already
 func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
   %y = loop.kernel @linear(%x, %w) : (tensor<128x1024xf32>, tensor<512x1024xf32>) -> tensor<128x512xf32> {
@@ -195,9 +195,9 @@ func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> (tensor<32x64xf
 // What is asked for takes the place of what the model decides, unless the contraction cannot have it.
 // RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=64 thread_m=4}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
 // RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=65}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
-// ASKED: schedule-cpu: asked: blocks of 64 by 256, register tiles of 4 by 64 for avx512, as asked
-// MISFIT: schedule-cpu: asked: declined: blocks of 65 by 256 are not made of register tiles of 6 by 64
-// MISFIT: schedule-cpu: asked: blocks of 132 by 256, register tiles of 6 by 64 for avx512
+// ASKED: schedule-cpu: asked: blocks of 64 by 512, register tiles of 4 by 64 for avx512, as asked
+// MISFIT: schedule-cpu: asked: declined: blocks of 65 by 512 are not made of register tiles of 6 by 64
+// MISFIT: schedule-cpu: asked: blocks of 132 by 512, register tiles of 6 by 64 for avx512
 func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
   %y = loop.kernel @asked(%x, %w) : (tensor<128x1024xf32>, tensor<512x1024xf32>) -> tensor<128x512xf32> {
   ^bb0(%x: memref<128x1024xf32>, %w: memref<512x1024xf32>, %out: memref<128x512xf32>):
@@ -222,7 +222,7 @@ func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<12
 // RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 dot=1}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DOT
 // DOT: schedule-cpu: uneven: declined: a dot tile needs operands that are vectors along K
 // CHECK-LABEL: loop.kernel @few_rows
-// CHECK: schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = {{[0-9]+}}, block_k = 352, thread_m = 4, thread_n = 6, dot = 1, vectors = avx512>)
+// CHECK: schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = {{[0-9]+}}, block_k = 512, thread_m = 4, thread_n = 6, dot = 1, vectors = avx512>)
 // CHECK-LABEL: loop.kernel @uneven
 // CHECK-NOT: dot = 1
 // REMARK: schedule-cpu: few_rows: blocks of 16 by {{[0-9]+}}, dot tiles of 4 by 6 for avx512
