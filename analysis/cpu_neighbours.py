@@ -63,20 +63,19 @@ def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
         size = getattr(tiling, f"block_{name}")
         if size >= 2 * extent and size > lanes * 4:
             return f"block_{name} = {size} is twice the extent, {extent}, or more"
-    if (taken := scratch_bytes(problem, tiling)) > 2 * cpu.l2_bytes:
+    if (taken := pack_bytes(problem, tiling)) > 2 * cpu.l2_bytes:
         return (
             f"the packs of a block take {taken} bytes, twice the L2 cache of {cpu.l2_bytes} or more"
         )
     return None
 
 
-def scratch_bytes(problem: CpuProblem, tiling: CpuTiling) -> int:
-    """The bytes of a block's packed operands and sums."""
-    operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
-    sums = problem.results * tiling.block_m * tiling.block_n
+def pack_bytes(problem: CpuProblem, tiling: CpuTiling) -> int:
+    """The bytes of a block's packed operands; where nothing is packed, of its sums."""
     if tiling.dot:
-        return sums * problem.element_bytes
-    return (operands * tiling.block_k + sums) * problem.element_bytes
+        return problem.results * tiling.block_m * tiling.block_n * problem.element_bytes
+    operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
+    return operands * tiling.block_k * problem.element_bytes
 
 
 def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTiling]:
@@ -130,7 +129,7 @@ def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: 
     multiply = tiles * (problem.k * step + chunks * (2 * sums + LOAD_CYCLES * loads))
     operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
     packed = 0.0 if tiling.dot else operands * problem.k / lanes * COPY_CYCLES
-    if scratch_bytes(problem, tiling) > cpu.l2_bytes:
+    if pack_bytes(problem, tiling) > cpu.l2_bytes:
         packed *= 2
         multiply *= 1.25
     blocks = problem.batch * _parts(problem.m, tiling.block_m) * _parts(problem.n, tiling.block_n)

@@ -39,6 +39,8 @@
 // CHECK-NEXT:        %[[ANY:.*]] = arith.cmpi sgt, %[[LENGTH]], %c0
 // CHECK-NEXT:        scf.if %[[ANY]] {
 // CHECK:               scf.for %tile_n
+// LLVM is to keep nothing else in vector registers around a register tile.
+// CHECK:                 llvm.inline_asm{{.*}}"~{{[{]}}zmm0},
 // CHECK:                 vector.fma
 // CHECK:                 vector.store {{.*}}, %scores
 // Exponents, without a condition: behind the row's own end they are minus infinity.
