@@ -45,12 +45,16 @@ _DIVISIONS = (arith.DivfOp, arith.DivSIOp, arith.RemSIOp, math.SqrtOp, math.Rsqr
 _CHEAP_MATH = (math.AbsFOp, math.FloorOp, math.CeilOp, math.RoundEvenOp, math.TruncOp, math.FmaOp)
 
 
+FUNCTION_WORK = 10.0
+"""Work of a function that is a chain of operations, such as `exp`."""
+
+
 def scalar_work(op: Operation) -> float:
     """Work of one execution of a scalar operation; loads, casts and index arithmetic are free."""
     if op.name.startswith("math."):
         if isinstance(op, _CHEAP_MATH):
             return 1.0
-        return 4.0 if isinstance(op, _DIVISIONS) else 10.0
+        return 4.0 if isinstance(op, _DIVISIONS) else FUNCTION_WORK
     if not op.name.startswith("arith.") or isinstance(op, _FREE):
         return 0.0
     return 4.0 if isinstance(op, _DIVISIONS) else 1.0

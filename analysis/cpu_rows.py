@@ -20,6 +20,12 @@ GRAINS = tuple(GRAIN * 4**n // 16 for n in range(7))
 DISTANCES = (0, 1 * KIB, 4 * KIB, 16 * KIB)
 """Bytes ahead that can be asked for."""
 
+CHAINS = 4
+"""Chains of operations that a core computes side by side."""
+
+COUNTS = (0, 2, 4, 8)
+"""Vectors of iterations that a loop may compute side by side; with 0, LLVM decides."""
+
 NARROW = 256
 """Bits of the vectors that some cores run at a higher clock than their widest ones."""
 
@@ -36,6 +42,8 @@ class RowProblem:
     """Of all arrays that it reads; of a table, of which it reads some rows, as much as it can read."""
     reduces: bool = True
     """Whether it reduces anything; else it writes about as much as it reads."""
+    computes: bool = False
+    """Whether it has functions to compute, such as `exp`: long chains of operations."""
 
     @property
     def accesses(self) -> int:
@@ -50,17 +58,25 @@ class RowChoices:
     grain: int
     prefetch: int
     width: int
+    interleave: int = 0
 
     @property
     def choices(self) -> dict[str, int]:
-        """The choices of a schedule that say this."""
+        """Every choice, `interleave` too where it is 0."""
         return asdict(self)
+
+    @property
+    def written(self) -> dict[str, int]:
+        """The choices of a schedule that say this."""
+        return {n: v for n, v in self.choices.items() if v or n != "interleave"}
 
 
 def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
     """What the model takes for a kernel."""
     far = problem.reduces and problem.bytes > cpu.l2_bytes
-    return RowChoices(GRAIN, cpu.ahead if far else 0, cpu.vector_bytes * 8)
+    # Of a chain that folds something LLVM takes several at once itself.
+    chains = problem.computes and not problem.reduces
+    return RowChoices(GRAIN, cpu.ahead if far else 0, cpu.vector_bytes * 8, CHAINS if chains else 0)
 
 
 def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:
@@ -69,6 +85,8 @@ def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:
         return "a block has at least 1 load or store"
     if rows.prefetch not in DISTANCES:
         return f"prefetch = {rows.prefetch} is none of {', '.join(map(str, DISTANCES))}"
+    if rows.interleave not in COUNTS:
+        return f"interleave = {rows.interleave} is none of {', '.join(map(str, COUNTS))}"
     if rows.width not in widths(cpu):
         return f"width = {rows.width} is none of {', '.join(map(str, widths(cpu)))}"
     return None
@@ -80,7 +98,7 @@ def widths(cpu: Cpu) -> list[int]:
 
 
 def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoices]:
-    """The legal choices one step away: other blocks, another distance, other vectors."""
+    """The legal choices one step away: other blocks, another distance, other vectors, more or fewer."""
     found: dict[RowChoices, None] = {}
     for grain in (rows.grain // 4, rows.grain * 4):
         if GRAINS[0] <= grain <= min(GRAINS[-1], max(problem.accesses, GRAIN)):
@@ -89,5 +107,7 @@ def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoic
         found[replace(rows, prefetch=distance)] = None
     for width in widths(cpu):
         found[replace(rows, width=width)] = None
+    for count in COUNTS:
+        found[replace(rows, interleave=count)] = None
     found.pop(rows, None)
     return list(found)

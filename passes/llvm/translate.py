@@ -10,6 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
+from .interleave import interleave
 
 
 def llvm_sources(module: ModuleOp) -> dict[str, str]:
@@ -47,13 +48,18 @@ def _tell(made: Any, kernel: llvm.FuncOp) -> None:
     """Tell LLVM what the types of a module do not: attributes with text, which llvmlite does not know.
 
     A loop that copies stays one: it is short, and takes less time than a call of memcpy. Vectors are as wide
-    as the kernel's schedule says, if it does.
+    as the kernel's schedule says, and so many of them are computed side by side, if it does.
     """
     schedule = kernel.attributes.get(SCHEDULE_ATTRIBUTE)
-    width = schedule.get("width") if isinstance(schedule, ScheduleAttr) else None
+    said = schedule if isinstance(schedule, ScheduleAttr) else ScheduleAttr()
+    width, count = said.get("width"), said.get("interleave")
     for function in made.functions:
         if function.is_declaration:
             continue
         set.add(function.attributes, '"no-builtins"')
-        if width is not None and function.name == kernel.sym_name.data:
+        if function.name != kernel.sym_name.data:
+            continue
+        if width is not None:
             set.add(function.attributes, f'"prefer-vector-width"="{width}"')
+        if count:
+            interleave(function, count)

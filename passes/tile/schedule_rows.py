@@ -6,10 +6,10 @@ becomes, for a CPU with AVX-512,
         schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512>) { ... }
 
 `blockify-launch` gives blocks their `grain`, `prefetch-sweeps` asks for what lies `prefetch` bytes ahead, and
-LLVM makes vectors of `width` bits. `analysis/cpu_rows.py` has the model that decides, for the CPU that deplo
-runs on, or the one that `vectors` names. Where the kernel was tuned (`passes/tuned.py`), what was measured
-to be best stands in for the model. Choices may be asked for as options: `schedule-rows{prefetch=0}`; what a
-kernel cannot have as it is asked for, it does not get.
+LLVM makes vectors of `width` bits, `interleave` of them side by side. `analysis/cpu_rows.py` has the model
+that decides, for the CPU that deplo runs on, or the one that `vectors` names. Where the kernel was tuned
+(`passes/tuned.py`), what was measured to be best stands in for the model. Choices may be asked for as
+options: `schedule-rows{prefetch=0}`; what a kernel cannot have as it is asked for, it does not get.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ...analysis.cost import hints_of, trips
+from ...analysis.cost import FUNCTION_WORK, hints_of, scalar_work, trips
 from ...analysis.cpu_rows import RowChoices, RowProblem, choose_rows, misfit
 from ...analysis.targets import get_target
 from ...dialects.loop import ForOp, KernelOp
@@ -48,7 +48,8 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
     reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
     work = work_per_point(launch)
     read = sum(_bytes(argument, points * work) for argument in kernel.input_args)
-    return RowProblem(points, work, read, reduces=reduces)
+    computes = any(scalar_work(op) >= FUNCTION_WORK for op in launch.walk())
+    return RowProblem(points, work, read, reduces=reduces, computes=computes)
 
 
 def _bytes(array: SSAValue, loads: int) -> int:
@@ -69,6 +70,7 @@ class ScheduleRowsPass(ModulePass):
     grain: int | None = None
     prefetch: int | None = None
     width: int | None = None
+    interleave: int | None = None
 
     @property
     def asked(self) -> dict[str, int]:
@@ -102,7 +104,8 @@ class ScheduleRowsPass(ModulePass):
                 best, why = wanted, said
             else:
                 record(self.name, name, False, reason, launch)
-        launch.schedule = ScheduleAttr(**best.choices)
+        launch.schedule = ScheduleAttr(**best.written)
         ahead = f"{best.prefetch} bytes ahead" if best.prefetch else "nothing ahead"
         reason = f"blocks of about {best.grain} accesses, asking for {ahead}, in vectors of "
-        record(self.name, name, True, f"{reason}{best.width} bits{why}", launch)
+        count = f", {best.interleave} at once" if best.interleave else ""
+        record(self.name, name, True, f"{reason}{best.width} bits{count}{why}", launch)

@@ -332,7 +332,7 @@ def test_rows_are_tuned_too_by_choices_of_their_own(own_cache):
     assert others == {}
     assert kernel.space.least_seconds > 0
     near = kernel.space.neighbours(kernel.space.model)
-    assert {frozenset(each) for each in near} == {frozenset({"grain", "prefetch", "width"})}
+    assert {frozenset(each) for each in near} == {frozenset(cpu_rows.RowChoices(1, 0, 512).choices)}
     found = run(kernel, open_database(), Clock(lambda choices, _: 1 - choices["grain"] / 1e6))
     assert found.choices is not None
     assert found.choices["grain"] > kernel.space.model["grain"]
@@ -363,6 +363,18 @@ def test_llvm_is_told_how_wide_vectors_are(own_cache):
     (kernel,) = program.kernels
     bits = host_cpu().vector_bytes * 8
     assert f'"prefer-vector-width"="{bits}"' in kernel.source
+
+
+def test_llvm_is_told_which_loops_to_interleave(own_cache):
+    rows, columns = torch.randn(30, 64), torch.randn(64)
+
+    def both(x, y):
+        return torch.exp(x * y), x.sum(-1)
+
+    chains, sums = deplo.compile(both, (rows, columns), target="cpu").kernels
+    assert chains.source.count("!llvm.loop !") == 1
+    assert '!{ !"llvm.loop.interleave.count", i32 4 }' in chains.source
+    assert "llvm.loop" not in sums.source
 
 
 def test_what_cannot_be_read_is_as_if_nothing_was_tuned(own_cache):

@@ -7,6 +7,9 @@
 // RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 grain=0}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GRAIN
 // RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 grain=16384},blockify-launch{target=cpu}' | FileCheck %s --check-prefix=BLOCKS
 
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 interleave=3}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
+
+// COUNT: schedule-rows: k_far: declined: interleave = 3 is none of 0, 2, 4, 8
 // GPU: remark: schedule-rows: k_far: declined: the target is a GPU
 // ASKED: schedule-rows: k_far: blocks of about 16384 accesses, asking for nothing ahead, in vectors of 256 bits, as asked
 // MISFIT: schedule-rows: k_far: declined: width = 512 is none of 256
@@ -18,6 +21,7 @@
 
 // 4 MiB do not lie in a core's own cache, 32 KiB do; what reduces nothing writes as much as it reads.
 // REMARK: remark: schedule-rows: k_far: blocks of about 4096 accesses, asking for 4096 bytes ahead, in vectors of 512 bits
+// REMARK: schedule-rows: k_chains: blocks of about 4096 accesses, asking for nothing ahead, in vectors of 512 bits, 4 at once
 // REMARK: remark: schedule-rows: k_far: declined: it has a schedule already
 // CHECK:      loop.kernel @k_far
 // CHECK:      tile.launch (%i = 1024 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512>)
@@ -25,8 +29,11 @@
 // CHECK:      tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
 // CHECK:      loop.kernel @k_elements
 // CHECK:      tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+// A long chain of operations for each element: several at once.
+// CHECK:      loop.kernel @k_chains
+// CHECK:      tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 4>)
 builtin.module {
-  func.func @main(%x: tensor<1024x4096xf32>, %y: tensor<8x4096xf32>, %z: tensor<1048576xf32>) -> (tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>) {
+  func.func @main(%x: tensor<1024x4096xf32>, %y: tensor<8x4096xf32>, %z: tensor<1048576xf32>) -> (tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>) {
     %a = loop.kernel @k_far(%x) : (tensor<1024x4096xf32>) -> tensor<1024xf32> {
     ^bb0(%x: memref<1024x4096xf32>, %out: memref<1024xf32>):
       loop.for %i = 0 to 1024 {
@@ -54,6 +61,14 @@ builtin.module {
         loop.store %v, %out[%i] : memref<1048576xf32>
       }
     }
-    func.return %a, %b, %c : tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>
+    %d = loop.kernel @k_chains(%z) : (tensor<1048576xf32>) -> tensor<1048576xf32> {
+    ^bb0(%z: memref<1048576xf32>, %out: memref<1048576xf32>):
+      loop.for %i = 0 to 1048576 {
+        %v = loop.load %z[%i] : memref<1048576xf32>
+        %e = math.exp %v : f32
+        loop.store %e, %out[%i] : memref<1048576xf32>
+      }
+    }
+    func.return %a, %b, %c, %d : tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>
   }
 }
