@@ -8,9 +8,16 @@ the rarer a column is packed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from .cpu_tilings import CpuProblem, CpuTiling, choose_register_tile
+from .cpu_tilings import (
+    PACK_CYCLES,
+    CpuProblem,
+    CpuTiling,
+    choose_register_tile,
+    register_tiles,
+    step_cycles,
+)
 from .cpus import Cpu
 
 BLOCKS_PER_CORE = 2
@@ -42,35 +49,134 @@ class SoftmaxProblem:
         """Bytes of all scores."""
         return self.batch * self.rows * self.columns * self.element_bytes
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of rows, columns and values."""
+        elements = self.rows * self.depth + self.columns * (self.depth + self.width)
+        return self.batch * elements * self.element_bytes
+
+    @property
+    def product(self) -> CpuProblem:
+        """The contraction behind the softmax."""
+        return CpuProblem(
+            batch=self.batch,
+            m=self.rows,
+            n=self.width,
+            k=self.columns,
+            results=1,
+            rows=1,
+            columns=1,
+            element_bytes=self.element_bytes,
+        )
+
+
+@dataclass(frozen=True)
+class SoftmaxChoices:
+    """The fields are the choices of a schedule."""
+
+    block_m: int
+    """Rows of a block."""
+    block_k: int
+    """Scores of a row in a part."""
+    thread_m: int
+    thread_n: int
+
+    @property
+    def choices(self) -> dict[str, int]:
+        """Every choice."""
+        return asdict(self)
+
+    def tiling(self, problem: SoftmaxProblem) -> CpuTiling:
+        """The schedule that says this: a block has all columns of the result."""
+        block_n = _up(problem.width, self.thread_n)
+        return CpuTiling(self.block_m, block_n, self.block_k, self.thread_m, self.thread_n)
+
+
+def _parts(extent: int, size: int) -> int:
+    return -(-extent // size)
+
 
 def _up(value: int, unit: int) -> int:
-    return -(-value // unit) * unit
+    return _parts(value, unit) * unit
 
 
-def choose_softmax_tiling(problem: SoftmaxProblem, cpu: Cpu) -> CpuTiling:
-    """The sizes of blocks, parts (`block_k`) and register tiles."""
-    product = CpuProblem(
-        batch=problem.batch,
-        m=problem.rows,
-        n=problem.width,
-        k=problem.columns,
-        results=1,
-        rows=1,
-        columns=1,
-        element_bytes=problem.element_bytes,
-    )
-    thread_m, thread_n = choose_register_tile(product, cpu)
+def choose_softmax(problem: SoftmaxProblem, cpu: Cpu) -> SoftmaxChoices:
+    """The sizes of blocks, parts and register tiles that the model takes."""
+    thread_m, thread_n = choose_register_tile(problem.product, cpu)
     eighth = cpu.l2_bytes // 8
     lines = max(problem.depth, problem.width) * problem.element_bytes
     part = min(MAX_PART, max(eighth // lines, MIN_PART), _up(problem.columns, thread_n))
     rows = min(MAX_ROWS, max(eighth // lines, thread_m), _up(problem.rows, thread_m))
     wanted = cpu.cores * BLOCKS_PER_CORE
-    while problem.batch * -(-problem.rows // rows) < wanted and rows > 2 * thread_m:
+    while problem.batch * _parts(problem.rows, rows) < wanted and rows > 2 * thread_m:
         rows //= 2
-    return CpuTiling(
-        block_m=_up(rows, thread_m),
-        block_n=_up(problem.width, thread_n),
-        block_k=_up(part, thread_n),
-        thread_m=thread_m,
-        thread_n=thread_n,
-    )
+    return SoftmaxChoices(_up(rows, thread_m), _up(part, thread_n), thread_m, thread_n)
+
+
+def misfit(problem: SoftmaxProblem, choices: SoftmaxChoices, cpu: Cpu) -> str | None:
+    """Why a softmax cannot be shared out so; None if it can."""
+    lanes = cpu.lanes(problem.element_bytes)
+    block_m, block_k, thread_m, thread_n = choices.choices.values()
+    if min(block_m, block_k, thread_m, thread_n) < 1:
+        return "every size must be at least 1"
+    if thread_n % lanes:
+        return f"thread_n = {thread_n} is not a multiple of the {lanes} elements of a vector"
+    if (thread_m, thread_n // lanes) not in register_tiles(problem.product, cpu):
+        return f"a tile of {thread_m} by {thread_n} does not fit {cpu.registers} registers"
+    if block_m % thread_m or block_k % thread_n:
+        return (
+            f"blocks of {block_m} rows and parts of {block_k} scores are not made of register tiles of "
+            f"{thread_m} by {thread_n}"
+        )
+    for name, size, extent in (
+        ("block_m", block_m, _up(problem.rows, thread_m)),
+        ("block_k", block_k, _up(problem.columns, thread_n)),
+    ):
+        if size > extent:
+            return f"{name} = {size} is more than there are, {extent}"
+    return None
+
+
+def neighbours(problem: SoftmaxProblem, choices: SoftmaxChoices, cpu: Cpu) -> list[SoftmaxChoices]:
+    """The legal choices one step away: another register tile, or half or twice the rows or scores."""
+    lanes = cpu.lanes(problem.element_bytes)
+    found: dict[SoftmaxChoices, None] = {}
+
+    def add(block_m: int, block_k: int, thread_m: int, thread_n: int) -> None:
+        rows, part = _up(max(block_m, 1), thread_m), _up(max(block_k, 1), thread_n)
+        rows, part = (
+            min(rows, _up(problem.rows, thread_m)),
+            min(part, _up(problem.columns, thread_n)),
+        )
+        found[SoftmaxChoices(rows, part, thread_m, thread_n)] = None
+
+    block_m, block_k, thread_m, thread_n = choices.choices.values()
+    for rows, vectors in register_tiles(problem.product, cpu):
+        near = abs(rows - thread_m) <= 4 and abs(vectors * lanes - thread_n) <= 2 * lanes
+        if near and 2 * rows * vectors * lanes >= thread_m * thread_n:
+            add(block_m, block_k, rows, vectors * lanes)
+    for rows, part in (
+        (block_m // 2, block_k),
+        (block_m * 2, block_k),
+        (block_m, block_k // 2),
+        (block_m, block_k * 2),
+    ):
+        add(rows, part, thread_m, thread_n)
+    found.pop(choices, None)
+    return [each for each in found if misfit(problem, each, cpu) is None]
+
+
+def estimated_cycles(
+    problem: SoftmaxProblem, choices: SoftmaxChoices, cpu: Cpu, threads: int
+) -> float:
+    """About how many cycles the contractions take; what is masked is not known here."""
+    lanes = cpu.lanes(problem.element_bytes)
+    step = step_cycles(problem.product, choices.thread_m, choices.thread_n // lanes, cpu)
+    rows = _parts(min(choices.block_m, problem.rows), choices.thread_m)
+    scores = _parts(problem.columns, choices.thread_n) * problem.depth
+    means = _parts(problem.width, choices.thread_n) * problem.columns
+    parts = _parts(problem.columns, choices.block_k)
+    carried = parts * choices.thread_m * problem.width / lanes
+    packed = problem.columns * (problem.depth + problem.width) * PACK_CYCLES / lanes
+    blocks = problem.batch * _parts(problem.rows, choices.block_m)
+    return _parts(blocks, threads) * (rows * ((scores + means) * step + 2 * carried) + packed)

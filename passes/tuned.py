@@ -3,12 +3,12 @@
 Passes do not know where that is kept: whoever compiles says who answers.
 
     with tuned_by(answer):
-        ...                           # passes ask `answer(canonical_text(kernel))`
+        ...                           # passes ask `answer(canonical_text(kernels))`
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import StringAttr
 from ..dialects.loop import KernelOp
 
 Answer = Callable[[str], Mapping[str, int] | None]
-"""From a kernel's canonical text to the choices that were found best for it."""
+"""From the canonical text of kernels to the choices that were found best for them."""
 
 _ANSWER: ContextVar[Answer | None] = ContextVar("deplo_tuned", default=None)
 
@@ -32,15 +32,19 @@ def tuned_by(answer: Answer | None) -> Generator[None]:
         _ANSWER.reset(token)
 
 
-def tuned_choices(kernel: KernelOp, names: Collection[str]) -> Mapping[str, int] | None:
-    """What was found best for a kernel, if that was measured: choices of these names."""
+def tuned_choices(kernels: Sequence[KernelOp], names: Collection[str]) -> Mapping[str, int] | None:
+    """What was found best for kernels that become one, if that was measured: choices of these names."""
     answer = _ANSWER.get()
-    found = None if answer is None else answer(canonical_text(kernel))
+    found = None if answer is None else answer(canonical_text(kernels))
     return found if found is not None and set(found) == set(names) else None
 
 
-def canonical_text(kernel: KernelOp) -> str:
-    """The text of a kernel without the names in it: kernels that compute the same have the same."""
+def canonical_text(kernels: Sequence[KernelOp]) -> str:
+    """The text of kernels without the names in it: those that compute the same have the same."""
+    return "\n".join(map(_text, kernels))
+
+
+def _text(kernel: KernelOp) -> str:
     copy = kernel.clone()
     copy.sym_name = StringAttr("kernel")
     for op in copy.walk():

@@ -17,15 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.cpu_rows import RowChoices
+from ..analysis.cpu_softmax import SoftmaxChoices
 from ..analysis.cpu_tilings import CpuTiling
 from ..errors import DeploError, UsageError
 
 CHOICE_NAMES = tuple(
-    tuple(field.name for field in fields(choices)) for choices in (CpuTiling, RowChoices)
+    tuple(field.name for field in fields(choices))
+    for choices in (CpuTiling, RowChoices, SoftmaxChoices)
 )
 """The names of what is chosen for a kernel, by the pass that chooses."""
 
-FORMAT = 2
+FORMAT = 3
 OUTCOMES = ("timed", "refused", "failed", "wrong", "impossible", "timeout")
 """What may become of a candidate and is kept; one that other work disturbed is not."""
 

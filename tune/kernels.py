@@ -1,4 +1,4 @@
-"""The kernels of a program that can be tuned, each as a program of its own."""
+"""The kernels of a program that can be tuned, each as a program of its own, with those merged into it."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def tunable_kernels(module: ModuleOp, target: Target) -> tuple[list[Tunable], di
         if (find := SCHEDULING.get(each.name)) is not None:
             for kernel in [op for op in module.walk() if isinstance(op, KernelOp)]:
                 made = _tunable(kernel, each.name, find)
-                name = kernel.sym_name.data
                 if isinstance(made, str):
-                    others.setdefault(name, made)
+                    others[kernel.sym_name.data] = made
                 else:
                     found.setdefault(made.digest, made)
         each.apply(context, module)
-    names = {kernel.name for kernel in found.values()}
-    return list(found.values()), {name: why for name, why in others.items() if name not in names}
+    names = {op.sym_name.data for op in module.walk() if isinstance(op, KernelOp)}
+    names -= {kernel.name for kernel in found.values()}
+    return list(found.values()), {name: why for name, why in others.items() if name in names}
 
 
 def _tunable(kernel: KernelOp, scheduled_by: str, find: Find) -> Tunable | str:
@@ -82,13 +82,14 @@ def _tunable(kernel: KernelOp, scheduled_by: str, find: Find) -> Tunable | str:
         return "its sizes may change from call to call"
     if kernel.replaced_inputs:
         return "it accumulates in an input"
-    space = find(kernel, launches[0])
-    if isinstance(space, str):
-        return space
-    alone = _alone(kernel)
+    decided = find(kernel, launches[0])
+    if isinstance(decided, str):
+        return decided
+    space, kernels = decided
+    alone = _alone(kernels)
     return Tunable(
         kernel.sym_name.data,
-        digest_of(canonical_text(kernel)),
+        digest_of(canonical_text(kernels)),
         f"{alone!s}\n",
         scheduled_by,
         space,
@@ -96,14 +97,18 @@ def _tunable(kernel: KernelOp, scheduled_by: str, find: Find) -> Tunable | str:
     )
 
 
-def _alone(kernel: KernelOp) -> ModuleOp:
-    """A program that is one kernel."""
-    inputs: Sequence[SSAValue] = list(kernel.inputs)
+def _alone(kernels: Sequence[KernelOp]) -> ModuleOp:
+    """A program that is these kernels, and gives what the last one computes."""
+    made = {value for kernel in kernels for value in kernel.outputs}
+    read = dict.fromkeys(value for kernel in kernels for value in kernel.inputs)
+    inputs = [value for value in read if value not in made]
     block = Block(arg_types=[value.type for value in inputs])
-    copy = kernel.clone()
-    for position, argument in enumerate(block.args):
-        argument.name_hint = inputs[position].name_hint
-        copy.operands[position] = argument
-    block.add_ops([copy, func.ReturnOp(*copy.outputs)])
-    types = FunctionType.from_lists([v.type for v in inputs], [v.type for v in copy.outputs])
+    values: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+    for value, argument in zip(inputs, block.args, strict=True):
+        argument.name_hint = value.name_hint
+    for kernel in kernels:
+        block.add_op(kernel.clone(value_mapper=values))
+    results = [values[value] for value in kernels[-1].outputs]
+    block.add_op(func.ReturnOp(*results))
+    types = FunctionType.from_lists([v.type for v in inputs], [v.type for v in results])
     return ModuleOp([func.FuncOp("main", types, Region(block))])

@@ -6,18 +6,20 @@ schedule; what they mean, only the pass and its model know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..analysis import cpu_neighbours, cpu_rows
+from ..analysis import cpu_neighbours, cpu_rows, cpu_softmax
 from ..analysis.cpu_rows import RowChoices, RowProblem, choose_rows
+from ..analysis.cpu_softmax import SoftmaxChoices, SoftmaxProblem, choose_softmax
 from ..analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
 from ..analysis.cpus import Cpu
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..passes.llvm.host_cpu import host_cpu
-from ..passes.tile import schedule_cpu, schedule_rows
+from ..passes.tile import online_softmax, schedule_cpu, schedule_rows
+from ..passes.tile.online_softmax import OnlineSoftmaxPass
 from ..passes.tile.schedule_cpu import ScheduleCpuPass
 from ..passes.tile.schedule_rows import ScheduleRowsPass
 from ..runtime.threads import thread_count
@@ -104,8 +106,7 @@ class RowSpace:
     @property
     def least_seconds(self) -> float:
         """The seconds of reading all that is read from the first-level cache, in the widest vectors."""
-        vectors = self.problem.bytes / self.cpu.vector_bytes
-        return vectors / (self.threads * FASTEST_LOADS * FASTEST_CLOCK)
+        return _seconds_to_read(self.problem.bytes, self.cpu, self.threads)
 
     def neighbours(self, choices: Choices) -> list[Choices]:
         """Other blocks, distances and vectors."""
@@ -117,21 +118,74 @@ class RowSpace:
         return 0.0
 
 
-Find = Callable[[KernelOp, LaunchOp], Space | str]
-"""The space of a kernel that is one launch, as a pass meets it, or why it decides nothing."""
+@dataclass(frozen=True)
+class SoftmaxSpace:
+    """How a softmax between two contractions may be shared out."""
+
+    problem: SoftmaxProblem
+    cpu: Cpu
+    threads: int
+
+    @property
+    def model(self) -> Choices:
+        """The model's choices."""
+        return choose_softmax(self.problem, self.cpu).choices
+
+    @property
+    def least_seconds(self) -> float:
+        """The seconds of reading rows, columns and values once: how much is masked is not known."""
+        return _seconds_to_read(self.problem.bytes, self.cpu, self.threads)
+
+    def neighbours(self, choices: Choices) -> list[Choices]:
+        """Other register tiles, and half or twice the rows or scores."""
+        found = cpu_softmax.neighbours(self.problem, SoftmaxChoices(**choices), self.cpu)
+        return [each.choices for each in found]
+
+    def estimate(self, choices: Choices) -> float:
+        """About how many cycles it takes."""
+        return cpu_softmax.estimated_cycles(
+            self.problem, SoftmaxChoices(**choices), self.cpu, self.threads
+        )
 
 
-def _tilings(kernel: KernelOp, launch: LaunchOp) -> Space | str:
+def _seconds_to_read(count: int, cpu: Cpu, threads: int) -> float:
+    """The seconds that no machine needs less of to read so many bytes."""
+    return count / cpu.vector_bytes / (threads * FASTEST_LOADS * FASTEST_CLOCK)
+
+
+Found = tuple[Space, Sequence[KernelOp]] | str
+"""A space, and the kernels that it is of, which become one; or why nothing is to be decided."""
+
+Find = Callable[[KernelOp, LaunchOp], Found]
+"""What a pass decides for a kernel that is one launch, as it meets it."""
+
+
+def _softmaxes(kernel: KernelOp, launch: LaunchOp) -> Found:
+    found = online_softmax.find_problem(kernel, host_cpu())
+    if isinstance(found, str):
+        return found
+    return SoftmaxSpace(found[1], host_cpu(), thread_count()), (*found[0].producers, kernel)
+
+
+def _tilings(kernel: KernelOp, launch: LaunchOp) -> Found:
     found = schedule_cpu.find_problem(launch)
-    return found if isinstance(found, str) else TilingSpace(found[1], host_cpu(), thread_count())
+    if isinstance(found, str):
+        return found
+    return TilingSpace(found[1], host_cpu(), thread_count()), (kernel,)
 
 
-def _rows(kernel: KernelOp, launch: LaunchOp) -> Space | str:
+def _rows(kernel: KernelOp, launch: LaunchOp) -> Found:
     found = schedule_rows.find_problem(kernel, launch)
-    return found if isinstance(found, str) else RowSpace(found, host_cpu(), thread_count())
+    if isinstance(found, str):
+        return found
+    return RowSpace(found, host_cpu(), thread_count()), (kernel,)
 
 
-SchedulingPass = ScheduleCpuPass | ScheduleRowsPass
+SchedulingPass = OnlineSoftmaxPass | ScheduleCpuPass | ScheduleRowsPass
 
-SCHEDULING: dict[str, Find] = {ScheduleCpuPass.name: _tilings, ScheduleRowsPass.name: _rows}
+SCHEDULING: dict[str, Find] = {
+    OnlineSoftmaxPass.name: _softmaxes,
+    ScheduleCpuPass.name: _tilings,
+    ScheduleRowsPass.name: _rows,
+}
 """The passes that write schedules for a CPU, in the order in which they run."""

@@ -23,19 +23,22 @@ term over inputs through the kernels that compute it, is exp(x_j - max x) / sum 
 that the contraction sums over. Then its result is a mean of v_j with the weights exp(x_j): a reduction with
 an associative combiner. x is anything that is computed from one score: scaled, masked, biased.
 
-Short rows, whose scores fit the cache, stay as they are, and so do GPUs.
+Short rows, whose scores fit the cache, stay as they are, and so do GPUs. `analysis/cpu_softmax.py` has the
+model that decides how the rest is shared out. Where the kernels were tuned (`passes/tuned.py`), what was
+measured to be best stands in for it; choices may be asked for as options: `online-softmax{block_m=64}`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of
-from ...analysis.cpu_softmax import SoftmaxProblem, choose_softmax_tiling
+from ...analysis.cpu_softmax import SoftmaxChoices, SoftmaxProblem, choose_softmax, misfit
+from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.targets import get_target
 from ...dialects.loop import KernelOp
@@ -44,6 +47,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ..decisions import record
 from ..llvm.host_cpu import find_cpu
+from ..tuned import tuned_choices
 from .blocked_softmax import build_kernel
 
 MIN_ROWS = 16
@@ -60,6 +64,31 @@ MIN_COLUMNS = 128
 """Scores of a row, at least: of fewer, the products with them cost as much as writing them."""
 
 
+CHOICES = tuple(field.name for field in fields(SoftmaxChoices))
+"""What is chosen for a softmax."""
+
+
+def find_problem(
+    kernel: KernelOp, cpu: Cpu, min_bytes: int | None = None
+) -> str | tuple[Softmax, SoftmaxProblem]:
+    """Why nothing is merged into a kernel, or the softmax that is, and what the model needs to know of it."""
+    launch = kernel.body.block.first_op
+    if not isinstance(launch, LaunchOp) or launch.next_op is not None:
+        return "it is not one launch"
+    found = find_softmax(kernel, launch)
+    if isinstance(found, str):
+        return found
+    problem = problem_of(found)
+    limit = CACHES * cpu.l1_bytes if min_bytes is None else min_bytes
+    if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
+        return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
+    if max(problem.depth, problem.width) > MAX_WIDTH:
+        return f"rows of {problem.depth} and {problem.width} elements are too long for a block"
+    if problem.score_bytes < limit:
+        return f"{problem.score_bytes} bytes of scores fit the caches"
+    return found, problem
+
+
 @dataclass(frozen=True)
 class OnlineSoftmaxPass(ModulePass):
     """Needs kernels that are one `tile.launch` each; merges those of a softmax between contractions."""
@@ -70,6 +99,16 @@ class OnlineSoftmaxPass(ModulePass):
     vectors: str = "host"
     min_bytes: int | None = None
     """Bytes of scores from which on they are not written to memory; by default more than fit an L1 cache."""
+    block_m: int | None = None
+    block_k: int | None = None
+    thread_m: int | None = None
+    thread_n: int | None = None
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """The choices that are asked for."""
+        values = {choice: getattr(self, choice) for choice in CHOICES}
+        return {choice: value for choice, value in values.items() if value is not None}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
@@ -86,31 +125,32 @@ class OnlineSoftmaxPass(ModulePass):
 
     def _apply(self, kernel: KernelOp) -> str | tuple[str, tuple[str, ...]]:
         """Merge what a kernel multiplies by into it; gives why not, or what was done with which kernels."""
-        launch = kernel.body.block.first_op
-        if not isinstance(launch, LaunchOp) or launch.next_op is not None:
-            return "it is not one launch"
-        found = find_softmax(kernel, launch)
-        if isinstance(found, str):
-            return found
-        problem = problem_of(found)
         cpu = find_cpu(self.vectors)
-        limit = CACHES * cpu.l1_bytes if self.min_bytes is None else self.min_bytes
-        if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
-            return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
-        if max(problem.depth, problem.width) > MAX_WIDTH:
-            return f"rows of {problem.depth} and {problem.width} elements are too long for a block"
-        if problem.score_bytes < limit:
-            return f"{problem.score_bytes} bytes of scores fit the caches"
-        tiling = choose_softmax_tiling(problem, cpu)
-        schedule = ScheduleAttr(m=0, n=0, **tiling.written, vectors=cpu.name)
-        build_kernel(found, schedule)
+        merged = find_problem(kernel, cpu, self.min_bytes)
+        if isinstance(merged, str):
+            return merged
+        found, problem = merged
+        best, why = choose_softmax(problem, cpu), ""
+        for choices, said in (
+            (tuned_choices((*found.producers, kernel), CHOICES), ", as tuned"),
+            (self.asked, ", as asked"),
+        ):
+            if not choices:
+                continue
+            wanted = replace(best, **choices)
+            if (reason := misfit(problem, wanted, cpu)) is None:
+                best, why = wanted, said
+            else:
+                record(self.name, kernel.sym_name.data, False, reason, kernel)
+        tiling = best.tiling(problem)
+        build_kernel(found, ScheduleAttr(m=0, n=0, **tiling.written, vectors=cpu.name))
         others = tuple(each.sym_name.data for each in found.producers)
         for each in (kernel, *reversed(found.producers)):
             each.detach()
             each.erase()
-        parts = -(-problem.columns // tiling.block_k)
+        parts = -(-problem.columns // best.block_k)
         return (
-            f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row",
+            f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row{why}",
             others,
         )
 

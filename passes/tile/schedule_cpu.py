@@ -138,7 +138,7 @@ class ScheduleCpuPass(ModulePass):
         cpu = find_cpu(self.vectors)
         best, why = choose_cpu_tiling(problem, cpu), ""
         for choices, said in (
-            (tuned_choices(kernel, SIZES), ", as tuned"),
+            (tuned_choices([kernel], SIZES), ", as tuned"),
             (self.asked, ", as asked"),
         ):
             if not choices:

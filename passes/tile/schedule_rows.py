@@ -94,7 +94,7 @@ class ScheduleRowsPass(ModulePass):
         cpu = find_cpu(self.vectors)
         best, why = choose_rows(problem, cpu), ""
         for choices, said in (
-            (tuned_choices(kernel, CHOICES), ", as tuned"),
+            (tuned_choices([kernel], CHOICES), ", as tuned"),
             (self.asked, ", as asked"),
         ):
             if not choices:

@@ -9,9 +9,10 @@ from math import inf
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import deplo
-from deplo.analysis import cpu_rows
+from deplo.analysis import cpu_rows, cpu_softmax
 from deplo.analysis.cpu_neighbours import estimated_cycles, misfit, neighbours
 from deplo.analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
 from deplo.analysis.cpus import CPUS
@@ -24,7 +25,7 @@ from deplo.program_passes import module_at
 from deplo.program_stages import make_context
 from deplo.tools import commands
 from deplo.tools.judge import error_bound
-from deplo.tune import search
+from deplo.tune import search, worker
 from deplo.tune.book import database_path, machine_text, open_book, versions_text
 from deplo.tune.database import Database, Key, Trial, choices_text
 from deplo.tune.kernels import tunable_kernels
@@ -342,6 +343,61 @@ def test_rows_are_tuned_too_by_choices_of_their_own(own_cache):
     assert bool(((tuned(x) - exact).abs() <= error_bound(exact, x.dtype, 1100)).all())
 
 
+def attention(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def test_a_softmax_and_what_is_merged_with_it_are_tuned_as_one(own_cache):
+    args = tuple(torch.randn(2, 3, 200, 40) for _ in range(3))
+    program = capture(attention, args, None)
+    (kernel,), others = tunable_kernels(program.module, get_target("cpu"))
+    assert kernel.scheduled_by == "online-softmax"
+    assert kernel.module.count("loop.kernel") >= 3
+    assert others == {}
+    longer = tuple(torch.randn(2, 3, 201, 40) for _ in range(3))
+    (other,), _ = tunable_kernels(capture(attention, longer, None).module, get_target("cpu"))
+    assert other.digest != kernel.digest
+    shorter_parts = Clock(lambda choices, _: choices["block_k"] / 1000)
+    found = run(kernel, open_database(), shorter_parts, Settings())
+    assert found.choices is not None
+    assert found.choices["block_k"] < kernel.space.model["block_k"]
+    tuned = deplo.compile(attention, args, target="cpu")
+    assert "as tuned" in str(tuned.compilation.decisions)
+    torch.testing.assert_close(tuned(*args), attention(*args))
+
+
+@pytest.mark.parametrize("outcome", ["timed", "wrong"])
+def test_a_softmax_is_measured_and_checked(own_cache, monkeypatch, outcome):
+    args = tuple(torch.randn(4, 160, 32) for _ in range(3))
+    (kernel,), _ = tunable_kernels(capture(attention, args, None).module, get_target("cpu"))
+    bench = Bench()
+    if outcome == "wrong":
+        monkeypatch.setattr(worker, "difference", lambda *_: "3 elements of result 0 differ")
+    request = {
+        "module": kernel.module,
+        "scheduled_by": kernel.scheduled_by,
+        "choices": kernel.space.neighbours(kernel.space.model)[0],
+        "rounds": 1,
+        "again": False,
+        "reduction": kernel.reduction,
+        "least_seconds": kernel.space.least_seconds,
+    }
+    assert bench.answer(request)["outcome"] in (outcome, "unsteady")
+
+
+@pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
+@pytest.mark.parametrize(
+    "shape", [(8, 256, 256, 64, 64), (1, 17, 130, 5, 3), (2, 4096, 4096, 128, 128)]
+)
+def test_neighbours_of_a_softmax_are_legal_and_another_choice_each(cpu, shape):
+    problem = cpu_softmax.SoftmaxProblem(*shape, element_bytes=4)
+    start = cpu_softmax.choose_softmax(problem, cpu)
+    found = cpu_softmax.neighbours(problem, start, cpu)
+    assert len({start, *found}) == len(found) + 1 >= 3
+    assert all(cpu_softmax.misfit(problem, each, cpu) is None for each in [start, *found])
+    assert all(cpu_softmax.estimated_cycles(problem, each, cpu, 2) > 0 for each in found)
+
+
 def test_of_a_table_only_what_can_be_read_counts(own_cache):
     args = (torch.randn(50_000, 64), torch.arange(16))
     program = capture(lambda table, ids: table[ids] * 2, args, None)
@@ -400,7 +456,7 @@ def test_tunings_travel_as_text(own_cache, tmp_path):
     data = json.loads(text)
     data["tunings"][0]["choices"]["block_m"] = "__import__"
     empty = Database(tmp_path / "empty.sqlite")
-    for wrong in (json.dumps(data), text.replace('"format": 2', '"format": 3'), "[]", "{"):
+    for wrong in (json.dumps(data), text.replace('"format": 3', '"format": 4'), "[]", "{"):
         with pytest.raises(UsageError, match="no export of tunings"):
             empty.load(wrong)
     assert list(empty.all()) == []

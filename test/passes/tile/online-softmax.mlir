@@ -2,7 +2,14 @@
 // RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512}' --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=SHORT
+// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512 thread_n=20}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+
+// ASKED: online-softmax: attention: 20800 bytes of scores are computed in 5 parts of a row, as asked
+// MISFIT: online-softmax: attention: declined: thread_n = 20 is not a multiple of the 16 elements of a vector
+// MISFIT: online-softmax: attention: 20800 bytes of scores are computed in 1 parts of a row
 
 // A causal mask, and weights of 0 where a row is masked as a whole. The last part has 130 of 144 columns.
 // CHECK-LABEL: func.func @main
