@@ -13,9 +13,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, f32, f64
 from xdsl.ir import SSAValue
 
+from .float_constants import F32, F64
 from .math_builder import MathBuilder
-from .polynomials import ROUND
-from .powers import ROUND_WIDE
 
 MOST = 65536.0
 
@@ -65,8 +64,8 @@ def tan(m: MathBuilder, x: SSAValue) -> SSAValue:
     In f64, because rounding r, tan r and the quotient to f32 is three units off.
     """
     wide = m.insert(arith.ExtFOp(x, f64))
-    shifted = m.fma(wide, m.float(_TWO_OVER_PI_WIDE, f64), m.float(ROUND_WIDE, f64))
-    n = m.sub(shifted, m.float(ROUND_WIDE, f64))
+    shifted = m.fma(wide, m.float(_TWO_OVER_PI_WIDE, f64), m.float(F64.round, f64))
+    n = m.sub(shifted, m.float(F64.round, f64))
     rest = wide
     for part in _HALF_PI_WIDE:
         rest = m.fma(n, m.float(-part, f64), rest)
@@ -78,9 +77,9 @@ def tan(m: MathBuilder, x: SSAValue) -> SSAValue:
 
 
 def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """x - n pi / 2 and n + `ROUND`, with n the integer nearest to x / (pi / 2)."""
-    shifted = m.fma(x, m.float(_TWO_OVER_PI), m.float(ROUND))
-    n = m.sub(shifted, m.float(ROUND))
+    """x - n pi / 2 and n + `round`, with n the integer nearest to x / (pi / 2)."""
+    shifted = m.fma(x, m.float(_TWO_OVER_PI), m.float(F32.round))
+    n = m.sub(shifted, m.float(F32.round))
     rest = x
     for part in _HALF_PI:
         rest = m.fma(n, m.float(-part), rest)

@@ -5,8 +5,8 @@
                                                   %e = arith.mulf %p, %two_to_the_n : f32
 
 * functions of f32: polynomials (`polynomials.py`, `hyperbolics.py`, `arcs.py`, `area_functions.py`, and
-  `powers.py` in f64); rsqrt is 1 / sqrt.
-* sines, cosines and tangents of f32, and all functions of f64: a call of the C library's function.
+  `powers.py` in f64); exponentials, logarithms, tanh and erf of f64, too; rsqrt is 1 / sqrt.
+* sines, cosines and tangents of f32, and the other functions of f64: a call of the C library's function.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
 * float to integer: NaN and what does not fit become the smallest integer first, as x86 and so PyTorch do.
 * integer division: by zero gives zero (a `kernel.assert` has stopped the program by then), the smallest
@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     f32,
+    f64,
     i32,
 )
 from xdsl.ir import Operation, SSAValue
@@ -41,7 +42,14 @@ from xdsl.passes import ModulePass
 
 from ...dialects.syntax import scalar_attr
 from ..decisions import record
-from . import arcs, area_functions, hyperbolics, integer_division, polynomials, powers
+from . import (
+    arcs,
+    area_functions,
+    hyperbolics,
+    integer_division,
+    polynomials,
+    powers,
+)
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
 
@@ -67,6 +75,19 @@ _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
     math.SinhOp: hyperbolics.sinh,
     math.TanhOp: polynomials.tanh,
 }
+
+_WIDE_FUNCTIONS: dict[type[Operation], Callable[..., SSAValue]] = {
+    math.ErfOp: polynomials.wide_erf,
+    math.ExpOp: polynomials.exp,
+    math.Exp2Op: polynomials.exp2,
+    math.ExpM1Op: polynomials.expm1,
+    math.LogOp: polynomials.log,
+    math.Log10Op: polynomials.log10,
+    math.Log1pOp: polynomials.log1p,
+    math.Log2Op: polynomials.log2,
+    math.TanhOp: polynomials.tanh,
+}
+"""Those of f64."""
 
 _C_LIBRARY: dict[type[Operation], str] = {
     math.AcosOp: "acos",
@@ -147,6 +168,8 @@ def _expand(module: ModuleOp, op: Operation) -> SSAValue | None:
         return power
     if kind in _POLYNOMIALS and isinstance(op.operands[0].type, Float32Type):
         return _POLYNOMIALS[kind](MathBuilder(op), *op.operands)
+    if kind in _WIDE_FUNCTIONS and isinstance(op.operands[0].type, Float64Type):
+        return _WIDE_FUNCTIONS[kind](MathBuilder(op, f64), *op.operands)
     if kind in _C_LIBRARY:
         return _call(module, op)
     if kind in _DIVISIONS and not isinstance(op.operands[0].type, IndexType):

@@ -22,9 +22,13 @@ from xdsl.rewriter import InsertPoint
 
 
 class MathBuilder:
-    """Inserts arithmetic, of f32 and i32 if no type is said, in front of an operation, at its location."""
+    """Inserts arithmetic in front of an operation, at its location.
 
-    def __init__(self, op: Operation):
+    It is of `type`, and of integers as wide, if no other one is said.
+    """
+
+    def __init__(self, op: Operation, type: Float32Type | Float64Type = f32):
+        self.type = type
         self.builder = Builder(
             InsertPoint.before(op),
             operation_insertion_handler=[lambda made: setattr(made, "location", op.location)],
@@ -34,18 +38,19 @@ class MathBuilder:
         """Insert `op`; its only result."""
         return self.builder.insert(op).results[0]
 
-    def float(self, value: float, type: Float32Type | Float64Type = f32) -> SSAValue:
+    def float(self, value: float, type: Float32Type | Float64Type | None = None) -> SSAValue:
         """A float constant, `value` rounded to nearest."""
-        return self.insert(arith.ConstantOp(FloatAttr(value, type)))
+        return self.insert(arith.ConstantOp(FloatAttr(value, type or self.type)))
 
     def float_like(self, value: float, other: SSAValue) -> SSAValue:
         """A float constant of the type of `other`, which is f32 or f64."""
         assert isinstance(other.type, Float32Type | Float64Type)
         return self.float(value, other.type)
 
-    def int(self, value: int, type: IntegerType = i32) -> SSAValue:
+    def int(self, value: int, type: IntegerType | None = None) -> SSAValue:
         """An integer constant; `value` may be written as an unsigned number."""
-        return self.insert(arith.ConstantOp(IntegerAttr(value, type, truncate_bits=True)))
+        wide = i64 if isinstance(self.type, Float64Type) else i32
+        return self.insert(arith.ConstantOp(IntegerAttr(value, type or wide, truncate_bits=True)))
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """a + b"""

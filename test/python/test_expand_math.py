@@ -2,8 +2,10 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
+import torch
 from cpu_programs import BLOCK, elementwise
 
 EDGES = np.array(
@@ -115,7 +117,66 @@ def compare(
     assert ulps[worst] <= limit, f"{function} of {at} is {ulps[worst]:.2f} ulp off"
 
 
-@pytest.mark.parametrize("function", ["exp", "log", "tanh", "erf", "sin", "rsqrt", "log1p"])
+WIDE_EDGES = [
+    *(
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        math.inf,
+        -math.inf,
+        math.nan,
+        5e-324,
+        -5e-324,
+        2.2250738585072014e-308,
+    ),
+    *(1.7976931348623157e308, -1.7976931348623157e308, 709.782712893384, 709.7827128933841, 709.9),
+    *(-708.0, -708.0000000000001, -745.1332191019411, -745.1332191019412, -745.5, -746.0, -38.0),
+    *(1024.0, 1023.9999999999999, -1020.0, -1022.5, -1074.0, -1075.0, -1075.5, -1076.0, 1e300),
+    *(0.34657359027997264, 0.3465735902799727, 0.625, 0.6250000000000001, 20.0, -20.0, 6.0, 5.95),
+    *(2.0**-53, 2.0**-54, 2.0**-55, 1 - 2.0**-53, 1 + 2.0**-52, -1 - 2.0**-52, 2.0**-53 - 1),
+    *(0.7071067811865475, 0.7071067811865476, 0.9999999999999999, 1e-310, -1e-310),
+]
+
+EXACT = {
+    "exp2": lambda x: mpmath.mpf(2) ** x,
+    "log2": lambda x: mpmath.log(x) / mpmath.log(2),
+}
+
+
+def wide_sample(count: int = 1500) -> np.ndarray:
+    """Doubles of every exponent and sign, those of ordinary size, those next to 1, and the edges."""
+    random = np.random.default_rng(3)
+    bits = random.integers(0, 2**64, count, dtype=np.uint64).view(np.float64)
+    near_one = 1 + random.choice([-1, 1], count) * 2.0 ** random.uniform(-53, -1, count)
+    usual = [random.uniform(-limit, limit, count) for limit in (1.2, 7, 760, 1080)]
+    return np.concatenate([WIDE_EDGES, bits, near_one, -near_one, *usual])
+
+
+@pytest.mark.parametrize("function", "exp exp2 expm1 log log2 log10 log1p tanh erf".split())
+def test_f64_functions_are_within_2_ulp_and_exact_at_the_edges(function: str) -> None:
+    x = wide_sample()
+    x = np.append(x, np.zeros(-x.size % BLOCK))
+    blocks = x.size // BLOCK
+    (y,) = elementwise(f"%r = math.{function} %x : f64", {"x": "f64"}, "f64", blocks)(x)
+    eager = getattr(torch, function)(torch.from_numpy(x)).numpy()
+    number = ~np.isnan(eager)
+    np.testing.assert_array_equal(np.isnan(y), ~number)
+    np.testing.assert_array_equal(np.isinf(y), np.isinf(eager))
+    edge = number & ((x == 0) | np.isinf(x))
+    np.testing.assert_array_equal(np.signbit(y)[edge], np.signbit(eager)[edge])
+    exactly = EXACT.get(function) or getattr(mpmath, function)
+    with mpmath.workprec(200):
+        for argument, ours in zip(x, y, strict=True):
+            if math.isfinite(argument) and math.isfinite(ours):
+                wanted = exactly(mpmath.mpf(float(argument)))
+                unit = math.ulp(float(wanted))
+                error = float(abs(mpmath.mpf(float(ours)) - wanted) / unit)
+                assert error <= 2, f"{function} of {argument!r} is {error:.2f} ulp off"
+                assert wanted * ours >= 0
+
+
+@pytest.mark.parametrize("function", ["sin", "rsqrt", "cos", "cbrt", "sinh"])
 def test_f64_functions_agree_with_the_c_library(function: str) -> None:
     x = np.random.default_rng(2).standard_normal(4 * BLOCK)
     (y,) = elementwise(f"%r = math.{function} %x : f64", {"x": "f64"}, "f64", 4)(x)

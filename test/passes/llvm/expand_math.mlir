@@ -23,21 +23,34 @@ func.func @polynomials(%x: f32) -> (f32, f32) {
 
 // -----
 
-// REMARK: remark: expand-math: calls: expanded 1 math.exp, 1 math.powf, 2 math.sin
+// REMARK: remark: expand-math: calls: expanded 1 math.powf, 2 math.sin, 1 math.sinh
 // CHECK:       func.func private @sinf(f32) -> f32
 // CHECK:       func.func private @pow(f64, f64) -> f64
-// CHECK:       func.func private @exp(f64) -> f64
+// CHECK:       func.func private @sinh(f64) -> f64
 // CHECK-LABEL: func.func @calls
 // CHECK-NEXT:    %s = func.call @sinf(%x) : (f32) -> f32
 // CHECK-NEXT:    func.call @sinf(%s)
 // CHECK-NEXT:    %p = func.call @pow(%y, %y) : (f64, f64) -> f64
-// CHECK-NEXT:    %e = func.call @exp(%y) : (f64) -> f64
+// CHECK-NEXT:    %e = func.call @sinh(%y) : (f64) -> f64
 func.func @calls(%x: f32, %y: f64) {
   %s = math.sin %x : f32
   %r = math.sin %s : f32
   %p = math.powf %y, %y : f64
-  %e = math.exp %y : f64
+  %e = math.sinh %y : f64
   func.return
+}
+
+// -----
+
+// Exponentials of f64 are polynomials, too.
+// CHECK-LABEL: func.func @wide
+// CHECK-NOT:     call
+// CHECK:         arith.bitcast %{{.*}} : f64 to i64
+// CHECK:         arith.shli %{{.*}} : i64
+// CHECK:         func.return %e : f64
+func.func @wide(%x: f64) -> f64 {
+  %e = math.exp %x : f64
+  func.return %e : f64
 }
 
 // -----
