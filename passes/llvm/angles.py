@@ -1,33 +1,71 @@
-"""sin, cos, tan of f32 that is not large, without branches or calls: within 2 units in the last place.
+"""sin, cos of f32 or f64 and tan of f32, of what is not large, without branches or calls: within 2 ulp.
 
-`test/python/test_expand_math.py` measures it. Coefficients and the parts of pi / 2 are those of Norbert
-Juffa's `sinf` and `cosf`, which need a fused multiply-add and hold to 71476; those of tan make its greatest
-error about as small as can be.
+`test/python/test_expand_math.py` measures it. Those of f32 have the coefficients and parts of pi / 2 of
+Norbert Juffa's `sinf` and `cosf`, which need a fused multiply-add and hold to 71476; the others' make the
+greatest error about as small as can be.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, f32, f64
+from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType, f32, f64
 from xdsl.ir import SSAValue
 
-from .float_constants import F32, F64
+from .float_constants import F64, constants_of
 from .math_builder import MathBuilder
 
-MOST = 65536.0
+_TWO_OVER_PI = 0.6366197723675814
 
-_TWO_OVER_PI = 6.36619747e-1
-_HALF_PI = (1.57079601e00, 3.13916473e-07, 5.39030253e-15)
-"""pi / 2, its highest bits first."""
 
-_TWO_OVER_PI_WIDE = 0.6366197723675814
-_HALF_PI_WIDE = (1.5707963267948966, 6.123233995736766e-17)
-"""In f64."""
+@dataclass(frozen=True)
+class _Angles:
+    """What is needed of a float type."""
 
-_SIN = (2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1)
-_COS = (2.44677067e-5, -1.38877297e-3, 4.16666567e-2, -5.00000000e-1, 1.0)
+    most: float
+    """The greatest angle that is not large."""
+    half_pi: tuple[float, float, float]
+    """pi / 2, its highest bits first; all positive, so that nothing of them makes 0 of -0."""
+    sin: tuple[float, ...]
+    """(sin r - r) / r**3 in r**2, for |r| <= pi / 4."""
+    cos: tuple[float, ...]
+    """cos r in r**2."""
+
+
+_ANGLES = {
+    f32: _Angles(
+        most=65536.0,
+        half_pi=(1.57079601e00, 3.13916473e-07, 5.39030253e-15),
+        sin=(2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1),
+        cos=(2.44677067e-5, -1.38877297e-3, 4.16666567e-2, -5.00000000e-1, 1.0),
+    ),
+    f64: _Angles(
+        most=2.0**30,
+        half_pi=(1.5707963267948966, 6.123233995736765e-17, 1.082856673921914e-32),
+        sin=(
+            -7.586691094197958e-13,
+            1.6058531516797758e-10,
+            -2.5052106231802837e-8,
+            2.7557319219337312e-6,
+            -1.9841269841265063e-4,
+            8.333333333333331e-3,
+            -1.6666666666666666e-1,
+        ),
+        cos=(
+            -1.1353367957830792e-11,
+            2.0875582146477433e-9,
+            -2.755731309595641e-7,
+            2.4801587283874084e-5,
+            -1.3888888888861082e-3,
+            4.166666666666645e-2,
+            -0.5,
+            1.0,
+        ),
+    ),
+}
+
 _TAN = (
     4.376828266213974e-3,
     8.843294815839083e-5,
@@ -43,7 +81,9 @@ _TAN = (
 def is_large(m: MathBuilder, x: SSAValue) -> SSAValue:
     """Whether `sin`, `cos`, `tan` are not right for `x`; they are for what has none, infinities and NaN."""
     size = m.abs(x)
-    return m.insert(arith.AndIOp(m.test(size, "ogt", MOST), m.test(size, "olt", inf)))
+    assert isinstance(x.type, Float32Type | Float64Type)
+    large = m.test(size, "ogt", _ANGLES[x.type].most)
+    return m.insert(arith.AndIOp(large, m.test(size, "olt", inf)))
 
 
 def sin(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -64,10 +104,10 @@ def tan(m: MathBuilder, x: SSAValue) -> SSAValue:
     In f64, because rounding r, tan r and the quotient to f32 is three units off.
     """
     wide = m.insert(arith.ExtFOp(x, f64))
-    shifted = m.fma(wide, m.float(_TWO_OVER_PI_WIDE, f64), m.float(F64.round, f64))
+    shifted = m.fma(wide, m.float(_TWO_OVER_PI, f64), m.float(F64.round, f64))
     n = m.sub(shifted, m.float(F64.round, f64))
     rest = wide
-    for part in _HALF_PI_WIDE:
+    for part in _ANGLES[f64].half_pi[:2]:
         rest = m.fma(n, m.float(-part, f64), rest)
     square = m.mul(rest, rest)
     near = m.fma(m.mul(m.horner(square, _TAN), square), rest, rest)
@@ -78,21 +118,23 @@ def tan(m: MathBuilder, x: SSAValue) -> SSAValue:
 
 def _reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """x - n pi / 2 and n + `round`, with n the integer nearest to x / (pi / 2)."""
-    shifted = m.fma(x, m.float(_TWO_OVER_PI), m.float(F32.round))
-    n = m.sub(shifted, m.float(F32.round))
+    offset = m.float(constants_of(m).round)
+    shifted = m.fma(x, m.float(_TWO_OVER_PI), offset)
+    n = m.sub(shifted, offset)
     rest = x
-    for part in _HALF_PI:
+    for part in _ANGLES[m.type].half_pi:
         rest = m.fma(n, m.float(-part), rest)
     return rest, shifted
 
 
 def _in_quadrant(m: MathBuilder, x: SSAValue, quadrant: SSAValue) -> SSAValue:
     """sin(x + quadrant * pi / 2) for |x| <= pi / 4; the quadrant is in the two lowest bits."""
-    square = m.mul(x, x)
+    angles, square = _ANGLES[m.type], m.mul(x, x)
     cube = m.fma(x, square, m.float(0.0))  # 0 for -0, so that the sum below is -0
-    sine = m.fma(m.horner(square, _SIN), cube, x)
-    cosine = m.horner(square, _COS)
-    sign = m.insert(arith.ShLIOp(m.insert(arith.AndIOp(quadrant, m.int(2))), m.int(30)))
+    sine = m.fma(m.horner(square, angles.sin), cube, x)
+    cosine = m.horner(square, angles.cos)
+    half = m.insert(arith.AndIOp(quadrant, m.int(2)))
+    sign = m.insert(arith.ShLIOp(half, m.int(m.type.bitwidth - 2)))
     value = m.bits(m.select(_is_odd(m, quadrant), cosine, sine))
     return m.from_bits(m.insert(arith.XOrIOp(value, sign)))
 

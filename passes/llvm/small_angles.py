@@ -20,7 +20,7 @@ floats need many more digits of pi, a branch or a call, and with these LLVM make
 the last bit of a sine may depend on whether another angle of its loop is large, but on nothing else.
 
 Declined are loops that have loops in them, those that read what they store, which cannot run again, and
-functions in a branch.
+functions in a branch. Angles of f64 are large from 2**30 on; its tangent is left as it is.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import Float32Type, ModuleOp, i1
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import Float32Type, Float64Type, ModuleOp, f32, f64, i1
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.loop import LoadOp, StoreOp
@@ -39,15 +39,21 @@ from .angles import cos, is_large, sin, tan
 from .kernel_loops import change_loops
 from .math_builder import MathBuilder
 
-_FUNCTIONS: dict[type[Operation], Callable[[MathBuilder, SSAValue], SSAValue]] = {
-    math.SinOp: sin,
-    math.CosOp: cos,
-    math.TanOp: tan,
+_FUNCTIONS: dict[tuple[type[Operation], Attribute], Callable[[MathBuilder, SSAValue], SSAValue]] = {
+    (math.SinOp, f32): sin,
+    (math.CosOp, f32): cos,
+    (math.TanOp, f32): tan,
+    (math.SinOp, f64): sin,
+    (math.CosOp, f64): cos,
 }
 
 
 def _is_function(op: Operation) -> bool:
-    return type(op) in _FUNCTIONS and isinstance(op.results[0].type, Float32Type)
+    return isinstance(op, math.SinOp | math.CosOp | math.TanOp) and _key(op) in _FUNCTIONS
+
+
+def _key(op: Operation) -> tuple[type[Operation], Attribute]:
+    return type(op), op.results[0].type
 
 
 def _reason(loop: scf.ForOp) -> str | None:
@@ -55,7 +61,7 @@ def _reason(loop: scf.ForOp) -> str | None:
     ops = list(loop.body.walk())
     found = [op for op in ops if _is_function(op)]
     if not found:
-        return "there is no sine, cosine or tangent of f32"
+        return "there is no sine or cosine of a float, or tangent of f32"
     if any(isinstance(op, scf.ForOp) for op in ops):
         return "a loop is left inside"
     if any(op.parent is not loop.body.block for op in found):
@@ -80,8 +86,10 @@ def _speculate(loop: scf.ForOp) -> str | None:
     seen.name_hint = "any"
     angles: dict[SSAValue, None] = {}
     for op in [op for op in block.ops if _is_function(op)]:
-        angles[op.operands[0]] = None
-        value = _FUNCTIONS[type(op)](MathBuilder(op), op.operands[0])
+        angle = op.operands[0]
+        assert isinstance(angle.type, Float32Type | Float64Type)
+        value = _FUNCTIONS[_key(op)](MathBuilder(op, angle.type), angle)
+        angles[angle] = None
         value.name_hint = op.results[0].name_hint
         op.results[0].replace_all_uses_with(value)
         op.detach()
@@ -114,7 +122,7 @@ def _speculate(loop: scf.ForOp) -> str | None:
 
 @dataclass(frozen=True)
 class SmallAnglesPass(ModulePass):
-    """Needs kernels as `scf` functions; leaves sin, cos and tan of f32 where all may be any float."""
+    """Needs kernels as `scf` functions; leaves sin, cos and tan where all may be any float."""
 
     name = "small-angles"
 

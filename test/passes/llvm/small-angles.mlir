@@ -54,6 +54,28 @@ func.func @k_tan(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: inde
 
 // -----
 
+// REMARK: remark: small-angles: k_wide: 1 loop
+// CHECK-LABEL: @k_wide
+// CHECK:       %large = scf.for
+// CHECK-NOT:     math.cos
+// CHECK:         arith.bitcast %{{.*}} : i64 to f64
+// CHECK:         arith.constant 0x41D0000000000000 : f64
+// CHECK:       scf.if %large {
+// CHECK:           math.cos
+func.func @k_wide(%x: memref<8xf64>, %y: memref<8xf64>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %j = %c0 to %c8 step %c1 {
+    %x_1 = loop.load %x[%j] : memref<8xf64>
+    %t = math.cos %x_1 : f64
+    loop.store %t, %y[%j] : memref<8xf64>
+  }
+  func.return
+}
+
+// -----
+
 // A sum comes from the loop that was right.
 // REMARK: remark: small-angles: k_sum: 1 loop
 // CHECK-LABEL: @k_sum
@@ -82,7 +104,7 @@ func.func @k_sum(%x: memref<8xf32>, %y: memref<1xf32>, %begin: index, %end: inde
 
 // -----
 
-// REMARK: remark: small-angles: k_stay: declined: a loop is left inside; the loop reads what it stores; a sine, cosine or tangent is in a branch; there is no sine, cosine or tangent of f32
+// REMARK: remark: small-angles: k_stay: declined: a loop is left inside; the loop reads what it stores; a sine, cosine or tangent is in a branch; there is no sine or cosine of a float, or tangent of f32
 // CHECK-LABEL: @k_stay
 // CHECK-COUNT-2: math.sin
 func.func @k_stay(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
