@@ -41,6 +41,14 @@ def script(name: str) -> str:
     return str(Path(sysconfig.get_path("scripts")) / name)
 
 
+@pytest.fixture(autouse=True)
+def same_random_numbers() -> None:
+    """Random tensors are the same each time, for the same reason as Hypothesis' examples."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(0)
+
+
 @pytest.fixture
 def root() -> Path:
     """The checkout."""

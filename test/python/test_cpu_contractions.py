@@ -16,6 +16,7 @@ from deplo.analysis.plan import build_plan
 from deplo.passes.llvm.translate import llvm_sources
 from deplo.runtime.cpu import CpuProgram
 from deplo.runtime.plan import Plan
+from deplo.tools.judge import error_bound
 
 SIZES = (1, 7, 31, 64, 100, 129, 257)
 ORDERS = {"nn": ("%i, %k", "%k, %j"), "nt": ("%i, %k", "%j, %k"), "tn": ("%k, %i", "%k, %j")}
@@ -168,7 +169,8 @@ def test_operands_that_are_not_packed_may_begin_anywhere() -> None:
     w, x = torch.randn(40 * 256 + 3)[3:].view(40, 256), torch.randn(5 * 256 + 1)[1:].view(5, 256)
     program = deplo.compile(nn.functional.linear, (x, w), target="cpu")
     assert "dot" in str(program.report()["decisions"])
-    torch.testing.assert_close(program(x, w), nn.functional.linear(x, w))
+    exact = nn.functional.linear(x.double(), w.double())
+    assert bool(((program(x, w) - exact).abs() <= error_bound(exact, x.dtype, 256)).all())
 
 
 def test_the_extents_of_a_contraction_may_be_known_at_the_call_only() -> None:

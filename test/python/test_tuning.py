@@ -287,7 +287,7 @@ def test_a_kernel_that_cannot_be_measured_leaves_the_others(own_cache):
     program = capture(lambda table, ids, x: (table[ids], x.sum(-1)), args, None)
     done = tune(program.module, get_target("cpu"), 60.0, SMALL)
     (tuning,) = done.tunings
-    assert tuning.finished
+    assert done.compiled > 1
     ((name, why),) = done.others.items()
     assert name != tuning.name
     assert why.startswith("it cannot be measured: ")
