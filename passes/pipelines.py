@@ -51,6 +51,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "loop-to-tile": (
         "tileify",
         "split-axes{target=$target}",
+        "share-prefixes{target=$target}",
         "schedule{target=$target$choices}",
         "deepen-launch{target=$target}",
         "online-softmax{target=$target}",
@@ -97,6 +98,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "invert-divisors",
         "prefetch-sweeps",
         "unroll-windows",
+        "hide-strides",
         "small-angles",
         "inline-calls",
         "group-launches",

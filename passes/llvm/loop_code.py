@@ -51,9 +51,7 @@ class LoopCode:
 
         It would unroll a loop up to a small constant, and vectorise the loop around it, by gathers.
         """
-        number = self.insert(arith.IndexCastOp(value, i64))
-        hidden = llvm.InlineAsmOp("", "=r,0", [number], [i64], asm_dialect=0)
-        return self.insert(arith.IndexCastOp(self.insert(hidden), INDEX))
+        return opaque(self.builder, value)
 
     def free_registers(self, names: Sequence[str]) -> None:
         """Leave some registers to what follows: what loops around it keep in them goes to memory before.
@@ -176,6 +174,13 @@ class LoopCode:
         for op in ops:
             self.builder.insert(op.clone(value_mapper=mapped))
         return mapped
+
+
+def opaque(builder: Builder, value: SSAValue) -> SSAValue:
+    """An index that is equal to another, of which LLVM knows nothing."""
+    number = builder.insert(arith.IndexCastOp(value, i64)).result
+    hidden = builder.insert(llvm.InlineAsmOp("", "=r,0", [number], [i64], asm_dialect=0))
+    return builder.insert(arith.IndexCastOp(hidden.results[0], INDEX)).result
 
 
 def element_of(buffer: SSAValue) -> Attribute:

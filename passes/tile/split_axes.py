@@ -54,13 +54,13 @@ def quotients(launch: LaunchOp) -> Iterator[tuple[int, int]]:
 
 
 def split(launch: LaunchOp, axis: int, part: int) -> None:
-    """Make two axes of one: its parts, and the places in a part."""
+    """Make two axes of one: its parts, and the places in a part; the last part may have too many places."""
     body, axes = launch.body.block, list(launch.axes)
     whole, extent = body.args[axis], axes[axis].extent.data
     assert isinstance(extent, int)
     parts, place = (body.insert_arg(IndexType(), axis + n) for n in range(2))
     parts.name_hint, place.name_hint = f"{whole.name_hint or 'i'}_part", whole.name_hint
-    two = [AxisAttr(extent // part, Level.THREAD), AxisAttr(part, Level.THREAD)]
+    two = [AxisAttr(-(-extent // part), Level.THREAD), AxisAttr(part, Level.THREAD)]
     launch.axes = ArrayAttr([*axes[:axis], *two, *axes[axis:]])
     old: dict[SSAValue, AffineExpr] = {
         whole: AffineExpr.dimension(0) * part + AffineExpr.dimension(1)

@@ -15,6 +15,7 @@ INSIDE_NATIVE = (
     "invert-divisors",
     "prefetch-sweeps",
     "unroll-windows",
+    "hide-strides",
     "small-angles",
     "inline-calls",
     "group-launches",

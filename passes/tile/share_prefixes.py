@@ -1,0 +1,232 @@
+"""`share-prefixes`: the places of a running fold go on from one another's, instead of each folding alone.
+
+    tile.launch (%j = 4096 : thread) {
+      %s = loop.for %k = 0 to 16 reduce(add) -> f32 {
+        %until = loop.test[%j mod 16 - %k >= 0]
+        %v = scf.if %until -> (f32) { ... %x[%j floordiv 16 * 16 + %k] ... } else { ... 0.0 ... }
+        loop.yield %v : f32
+      }
+      loop.store %s, %y[%j]
+    }
+becomes
+    tile.launch (%j_part = 256 : thread) {
+      %v_0 = loop.load %x[%j_part * 16]
+      %s_0 = arith.addf 0.0, %v_0
+      loop.store %s_0, %y[%j_part * 16]
+      %v_1 = loop.load %x[%j_part * 16 + 1]
+      %s_1 = arith.addf %s_0, %v_1
+      loop.store %s_1, %y[%j_part * 16 + 1]
+      ...
+    }
+
+So a part of a running sum costs an addition for each place, not for each pair of places, and nothing is
+loaded twice. Places are folded in order, from the identity on. What is the same in a part is computed once;
+places that the last part does not have are under a condition.
+
+Declined are GPU targets, which have a thread for each place, reductions in which a term depends on the place
+or is not the identity past it, and what would be too much code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.conditions import Linear, linear
+from ...analysis.targets import get_target
+from ...dialects.loop import ForOp, KernelOp, TestOp
+from ...dialects.scalars import identity, is_weighted
+from ...dialects.syntax import scalar_attr
+from ...dialects.tile import LaunchOp
+from ..decisions import record
+from ..lower_loops import combine, identity_constant
+from ..replacing import replace
+from .rewrite_indices import rewrite_index
+from .split_axes import split
+from .split_loops import fold_tests
+
+MOST_OPERATIONS = 1000
+"""Operations of all the places of a part."""
+
+
+def _runs(launch: LaunchOp) -> list[tuple[int, int]]:
+    """The axes on which the condition of a reduction depends, each with the reduction's length."""
+    found: dict[tuple[int, int], None] = {}
+    for loop in launch.body.block.ops:
+        if not isinstance(loop, ForOp) or not loop.res or not isinstance(loop.extent.data, int):
+            continue
+        for test in (op for op in loop.body.walk() if isinstance(op, TestOp)):
+            axes = [v for v in test.operands_ if launch.axis_of(v) is not None]
+            if loop.induction_var in test.operands_ and len(axes) == 1 and loop.extent.data > 0:
+                assert isinstance(axes[0], BlockArgument)
+                if isinstance(launch.axes.data[axes[0].index].extent.data, int):
+                    found[axes[0].index, loop.extent.data] = None
+    return list(found)
+
+
+def _varying(block: Block, place: SSAValue) -> set[Operation]:
+    """The operations of a block that depend on a place, or write."""
+    values, found = {place}, set[Operation]()
+    for op in block.ops:
+        inside = list(op.walk())
+        if not op.results or any(v in values for each in inside for v in each.operands):
+            found.add(op)
+            values.update(op.results)
+    return found
+
+
+def _misfit(loop: ForOp, place: SSAValue, varying: set[Operation]) -> str | None:
+    """Why a reduction is no running fold whose place is `place`."""
+    combiners = [combiner.data for combiner in loop.combiners]
+    if is_weighted(combiners):
+        return "it folds weights"
+    for combiner, value in zip(combiners, loop.yielded, strict=True):
+        choice = value.owner
+        if not isinstance(value, OpResult) or not isinstance(choice, scf.IfOp):
+            return "a term has no condition"
+        test = choice.cond.owner
+        if not isinstance(test, TestOp) or not _is_until(test, place, loop.induction_var):
+            return "a condition is not that a term is at or before the place"
+        end = choice.false_region.block.last_op
+        assert end is not None
+        other = end.operands[value.index].owner
+        none = scalar_attr(identity(combiner, value.type), value.type)
+        if not isinstance(other, arith.ConstantOp) or other.value != none:
+            return "what is past the place is not the identity"
+    changing = {place, *(result for op in varying for result in op.results)}
+    for op in loop.body.walk():
+        if any(v in changing for v in op.operands) and not (
+            isinstance(op, TestOp) and _is_until(op, place, loop.induction_var)
+        ):
+            return "a term depends on the place"
+    return None
+
+
+def _is_until(test: TestOp, place: SSAValue, counter: SSAValue) -> bool:
+    """Whether a test says `place - counter >= 0`."""
+    operands = list(test.operands_)
+    if len(test.exprs) != 1 or place not in operands or counter not in operands:
+        return False
+    difference = {operands.index(place): 1, operands.index(counter): -1}
+    return linear(test.exprs[0]) == Linear(difference, 0)
+
+
+def _share(launch: LaunchOp, axis: int, part: int) -> str | None:
+    """Make an axis one of parts, and copies of the body of their places; gives None, or why not."""
+    extent = launch.axes.data[axis].extent.data
+    assert isinstance(extent, int)
+    split(launch, axis, part)
+    body = launch.body.block
+    place = body.args[axis + 1]
+    varying = _varying(body, place)
+    for loop in body.ops:
+        if not isinstance(loop, ForOp) or not loop.res or loop not in varying:
+            continue
+        if loop.extent.data != part:
+            return "its reductions differ in length"
+        if (reason := _misfit(loop, place, varying)) is not None:
+            return reason
+    operations = part * sum(1 for op in varying for _ in op.walk())
+    if operations > MOST_OPERATIONS:
+        return f"its places would become {operations} operations"
+    _Places(launch, axis, varying).emit(min(part, extent), extent % part, extent // part)
+    return None
+
+
+class _Places:
+    """Replaces the body of a launch by copies for the places of a part."""
+
+    def __init__(self, launch: LaunchOp, axis: int, varying: set[Operation]):
+        self.launch = launch
+        self.axis = axis
+        self.body = launch.body.block
+        self.place = self.body.args[axis + 1]
+        self.ops = [op for op in self.body.ops if op in varying]
+        self.so_far: dict[SSAValue, SSAValue] = {}
+        """What each fold has come to, by its result."""
+
+    def emit(self, places: int, always: int, whole: int) -> None:
+        """Copy the body for each place; those from `always` on are in the first `whole` parts only."""
+        end = Builder(InsertPoint.at_end(self.body))
+        for loop in (op for op in self.ops if isinstance(op, ForOp)):
+            for combiner, result in zip(loop.combiners, loop.res, strict=True):
+                self.so_far[result] = identity_constant(end, combiner.data, result.type)
+        for number in range(places):
+            if 0 < number == always:
+                within = AffineExpr.dimension(0) * -1 + (whole - 1)
+                inside = end.insert(TestOp([within], [self.body.args[self.axis]])).result
+                rest = Block([scf.YieldOp()])
+                end.insert(scf.IfOp(inside, [], Region(rest)))
+                end = Builder(InsertPoint.at_start(rest))
+            self._copy(end, number)
+        for op in reversed(self.ops):
+            op.detach()
+            op.erase()
+        self.body.erase_arg(self.place)
+        axes = list(self.launch.axes)
+        del axes[self.axis + 1]
+        self.launch.axes = ArrayAttr(axes)
+        fold_tests(self.launch)
+
+    def _copy(self, end: Builder, number: int) -> None:
+        """Insert the body at a place, with the term of each fold that the place adds."""
+        values: dict[SSAValue, SSAValue] = {}
+        copies: list[Operation] = []
+        counters = [self.place]
+        for op in self.ops:
+            if not isinstance(op, ForOp) or not op.res:
+                copies.append(end.insert(op.clone(values)))
+                continue
+            *terms, last = op.body.block.ops
+            copies += [end.insert(term.clone(values)) for term in terms]
+            counters.append(op.induction_var)
+            for combiner, result, term in zip(op.combiners, op.res, last.operands, strict=True):
+                sum = combine(end, combiner.data, self.so_far[result], values.get(term, term))
+                sum.name_hint = result.name_hint
+                self.so_far[result] = values[result] = sum
+        known: dict[SSAValue, AffineExpr] = dict.fromkeys(counters, AffineExpr.constant(number))
+        for op in [each for copy in copies for each in copy.walk()]:
+            rewrite_index(op, known, [])
+
+
+def _change(launch: LaunchOp) -> tuple[bool, str]:
+    """Share the prefixes of a launch's running folds; whether it has them, and what came of it."""
+    if launch.schedule is not None or launch.is_partitioned:
+        return False, "it has a schedule already"
+    reasons: dict[str, None] = {}
+    for axis, part in _runs(launch):
+        copy = launch.clone()
+        copy.location = launch.location
+        if (reason := _share(copy, axis, part)) is None:
+            name = launch.body.block.args[axis].name_hint or f"axis {axis}"
+            replace(launch, copy)
+            return True, f"{name} goes on in parts of {part}"
+        reasons[reason] = None
+    return False, "; ".join(reasons) or "no reduction ends at the place of an axis"
+
+
+@dataclass(frozen=True)
+class SharePrefixesPass(ModulePass):
+    """Needs launches whose axes are not shared out yet; leaves running folds that do nothing twice."""
+
+    name = "share-prefixes"
+
+    target: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Share the prefixes of every launch that has running folds."""
+        gpu = get_target(self.target).is_gpu
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                done, reason = (False, "a GPU has a thread for each place")
+                if not gpu:
+                    done, reason = _change(launch)
+                record(self.name, kernel.sym_name.data, done, reason, launch)
