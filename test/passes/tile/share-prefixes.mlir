@@ -9,8 +9,8 @@
 // CHECK:           loop.load %before[%j_part, %l]
 // CHECK-NOT:       loop.load %before
 // CHECK-NOT:       loop.for
-// CHECK:           %[[ZERO:.*]] = arith.constant 0.0
 // CHECK:           %[[V0:.*]] = loop.load %x[%j_part * 4, %l]
+// CHECK:           %[[ZERO:.*]] = arith.constant 0.0
 // CHECK:           %[[S0:.*]] = arith.addf %[[ZERO]], %[[V0]] : f32
 // CHECK:           %[[Y0:.*]] = arith.addf %{{.*}}, %[[S0]]
 // CHECK:           loop.store %[[Y0]], %out[%j_part * 4, %l]
@@ -19,10 +19,13 @@
 // CHECK:           loop.store %{{.*}}, %out[%j_part * 4 + 1, %l]
 // CHECK:           %[[INSIDE:.*]] = loop.test[%j_part < 2]
 // CHECK:           scf.if %[[INSIDE]] {
-// CHECK:             loop.load %x[%j_part * 4 + 2, %l]
-// CHECK:             loop.load %x[%j_part * 4 + 3, %l]
+// CHECK:             %[[V2:.*]] = loop.load %x[%j_part * 4 + 2, %l]
+// CHECK:             arith.addf %[[S1]], %[[V2]] : f32
+// CHECK:             %[[V3:.*]] = loop.load %x[%j_part * 4 + 3, %l]
+// CHECK:             %[[RIGHT:.*]] = arith.addf %[[V2]], %[[V3]] : f32
+// CHECK:             arith.addf %[[S1]], %[[RIGHT]] : f32
 // CHECK:             loop.store %{{.*}}, %out[%j_part * 4 + 3, %l]
-// REMARK: share-prefixes: running: j goes on in parts of 4
+// REMARK: share-prefixes: running: j shares its sums in parts of 4
 // GPU: share-prefixes: running: declined: a GPU has a thread for each place
 func.func @main(%x: tensor<10x5xf32>, %b: tensor<3x5xf32>) -> tensor<10x5xf32> {
   %y = loop.kernel @running(%x, %b) : (tensor<10x5xf32>, tensor<3x5xf32>) -> tensor<10x5xf32> {
@@ -49,12 +52,12 @@ func.func @main(%x: tensor<10x5xf32>, %b: tensor<3x5xf32>) -> tensor<10x5xf32> {
 
 // -----
 
-// A whole axis is one part; two folds go on side by side.
+// A whole axis is one part; two folds are shared side by side.
 // CHECK-LABEL: loop.kernel @both
 // CHECK:         tile.launch (%i = 2 : thread, %j_part = 1 : thread) {
 // CHECK-COUNT-3: arith.maxsi
 // CHECK-NOT:     arith.maxsi
-// REMARK: share-prefixes: both: j goes on in parts of 3
+// REMARK: share-prefixes: both: j shares its sums in parts of 3
 func.func @main(%x: tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<2x3xi32>) {
   %y, %z = loop.kernel @both(%x) : (tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<2x3xi32>) {
   ^bb0(%x: memref<2x3xi32>, %out: memref<2x3xi32>, %most: memref<2x3xi32>):
