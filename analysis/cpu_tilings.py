@@ -44,7 +44,6 @@ MORE_PARTS = 8
 MIN_WORK = 1 << 19
 """Multiply-adds that are worth a block of their own: about 10 us."""
 
-
 DOT_LOAD_COST = 0.4
 """Of a multiply-add's time, that a load of a dot tile adds: it comes from a lower cache than a panel's."""
 

@@ -18,7 +18,7 @@ from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from .decompositions import OWN, decompositions, is_kept, is_mutable
+from .decompositions import OWN, decompositions, is_kept, is_mutable, rules_of_calls
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -31,10 +31,10 @@ def decompose(exported: torch.export.ExportedProgram) -> torch.export.ExportedPr
     A program that changes tensors in place, even inside of an operator, has sub-graphs or symbolic sizes is
     left to `run_decompositions`, which makes it functional; any other is changed itself.
     """
-    rules = decompositions()
     calls = [node for node in exported.graph.nodes if node.op in ("call_function", "get_attr")]
     if not all(_is_plain(node) for node in calls):
-        return exported.run_decompositions(rules)
+        return exported.run_decompositions(decompositions())
+    rules = rules_of_calls()
     traced: dict[Hashable, torch.fx.Graph] = {}
     mode = FakeTensorMode()
     keys = {
@@ -46,7 +46,7 @@ def decompose(exported: torch.export.ExportedProgram) -> torch.export.ExportedPr
         if key not in traced:
             traced[key] = _trace(node, rules, mode)
             if any(_changes(inner) for inner in traced[key].nodes):
-                return exported.run_decompositions(rules)
+                return exported.run_decompositions(decompositions())
     for node, key in keys.items():
         _splice(node, traced[key])
     return exported

@@ -13,7 +13,10 @@ import torch
 from torch._C import (
     _dispatch_get_registrations_for_dispatch_key,  # pyright: ignore[reportPrivateUsage]
 )
-from torch._decomp import get_decompositions
+from torch._decomp import (
+    _core_aten_decompositions_post_autograd,  # pyright: ignore[reportPrivateUsage]
+    get_decompositions,
+)
 
 from ..dialects.torch import OPS_BY_ATEN
 
@@ -246,7 +249,20 @@ _COMPOSITE = "CompositeImplicitAutograd"
 @lru_cache(maxsize=1)
 def _decompositions(composite: int) -> dict[Any, Callable[..., Any]]:
     """The same while so many operators are composite: libraries that are loaded later add some."""
-    table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions().items())
+    return _with_own(dict(torch.export.default_decompositions().items()))
+
+
+@lru_cache(maxsize=1)
+def rules_of_calls() -> dict[Any, Callable[..., Any]]:
+    """The same for what is traced call by call, where composite operators come apart by themselves.
+
+    To ask for those takes longer than anything else that is done for a program found in the cache.
+    """
+    return _with_own(dict(_core_aten_decompositions_post_autograd()))
+
+
+def _with_own(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """A table of PyTorch's with what else is replaced, and without what is kept."""
     table |= get_decompositions(list(KEPT_BY_EXPORT))
     table |= OWN
     return {op: rule for op, rule in table.items() if not is_kept(op)}
