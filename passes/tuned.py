@@ -4,6 +4,8 @@ Passes do not know where that is kept: whoever compiles says who answers.
 
     with tuned_by(answer):
         ...                           # passes ask `answer(canonical_text(kernels))`
+
+What somebody asks for by a pass's options comes before both (`settle_choices`).
 """
 
 from __future__ import annotations
@@ -11,10 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from ..dialects.loop import KernelOp
+from .decisions import record
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Answer = Callable[[str], Mapping[str, int] | None]
 """From the canonical text of kernels to the choices that were found best for them."""
@@ -37,6 +47,38 @@ def tuned_choices(kernels: Sequence[KernelOp], names: Collection[str]) -> Mappin
     answer = _ANSWER.get()
     found = None if answer is None else answer(canonical_text(kernels))
     return found if found is not None and set(found) == set(names) else None
+
+
+Choices = TypeVar("Choices", bound="DataclassInstance")
+
+
+def settle_choices(
+    by: ModulePass,
+    kernels: Sequence[KernelOp],
+    best: Choices,
+    misfit: Callable[[Choices], str | None],
+    anchor: Operation,
+) -> tuple[Choices, str]:
+    """What a pass takes: the model's `best`, then what was tuned, then what its options ask for, if it fits.
+
+    The options are called like the fields of `best`; an absent one is None. Gives the choices and, for
+    people, where they come from; what does not fit is recorded at `anchor` with `misfit`'s reason.
+    """
+    names = tuple(field.name for field in fields(best))
+    asked = {name: value for name in names if (value := getattr(by, name)) is not None}
+    why = ""
+    for choices, said in (
+        (tuned_choices(kernels, names), ", as tuned"),
+        (asked, ", as asked"),
+    ):
+        if not choices:
+            continue
+        wanted = replace(best, **choices)
+        if (reason := misfit(wanted)) is None:
+            best, why = wanted, said
+        else:
+            record(by.name, kernels[-1].sym_name.data, False, reason, anchor)
+    return best, why
 
 
 def canonical_text(kernels: Sequence[KernelOp]) -> str:

@@ -30,14 +30,15 @@ measured to be best stands in for it; choices may be asked for as options: `onli
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of
-from ...analysis.cpu_softmax import SoftmaxChoices, SoftmaxProblem, choose_softmax, misfit
+from ...analysis.cpu_softmax import SoftmaxProblem, choose_softmax, misfit
 from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.targets import get_target
@@ -47,7 +48,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ..decisions import record
 from ..llvm.host_cpu import find_cpu
-from ..tuned import tuned_choices
+from ..tuned import settle_choices
 from .blocked_softmax import build_kernel
 
 MIN_ROWS = 16
@@ -62,10 +63,6 @@ once, and at once."""
 
 MIN_COLUMNS = 128
 """Scores of a row, at least: of fewer, the products with them cost as much as writing them."""
-
-
-CHOICES = tuple(field.name for field in fields(SoftmaxChoices))
-"""What is chosen for a softmax."""
 
 
 def find_problem(
@@ -104,12 +101,6 @@ class OnlineSoftmaxPass(ModulePass):
     thread_m: int | None = None
     thread_n: int | None = None
 
-    @property
-    def asked(self) -> dict[str, int]:
-        """The choices that are asked for."""
-        values = {choice: getattr(self, choice) for choice in CHOICES}
-        return {choice: value for choice, value in values.items() if value is not None}
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
         with hints_of(op):
@@ -130,18 +121,9 @@ class OnlineSoftmaxPass(ModulePass):
         if isinstance(merged, str):
             return merged
         found, problem = merged
-        best, why = choose_softmax(problem, cpu), ""
-        for choices, said in (
-            (tuned_choices((*found.producers, kernel), CHOICES), ", as tuned"),
-            (self.asked, ", as asked"),
-        ):
-            if not choices:
-                continue
-            wanted = replace(best, **choices)
-            if (reason := misfit(problem, wanted, cpu)) is None:
-                best, why = wanted, said
-            else:
-                record(self.name, kernel.sym_name.data, False, reason, kernel)
+        fits = partial(misfit, problem, cpu=cpu)
+        merging = (*found.producers, kernel)
+        best, why = settle_choices(self, merging, choose_softmax(problem, cpu), fits, kernel)
         tiling = best.tiling(problem)
         build_kernel(found, ScheduleAttr(m=0, n=0, **tiling.written, vectors=cpu.name))
         others = tuple(each.sym_name.data for each in found.producers)

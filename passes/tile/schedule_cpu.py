@@ -14,7 +14,8 @@ for the CPU that deplo runs on, or the one that `vectors` names. Where the kerne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 from xdsl.context import Context
@@ -23,7 +24,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_neighbours import misfit, neighbours
-from ...analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
+from ...analysis.cpu_tilings import CpuProblem, choose_cpu_tiling
 from ...analysis.cpus import CPUS
 from ...analysis.products import Product, find_product, lies_along_k
 from ...analysis.targets import get_target
@@ -33,13 +34,10 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ..decisions import record
 from ..llvm.host_cpu import find_cpu
-from ..tuned import tuned_choices
+from ..tuned import settle_choices
 
 MIN_PRODUCT = 1 << 15
 """Multiply-adds below which nothing is worth packing for."""
-
-SIZES = tuple(field.name for field in fields(CpuTiling))
-"""What is chosen for a contraction."""
 
 MAX_VECTOR_BYTES = max(cpu.vector_bytes for cpu in CPUS.values())
 """Bytes of a vector, on any CPU."""
@@ -100,12 +98,6 @@ class ScheduleCpuPass(ModulePass):
     thread_n: int | None = None
     dot: int | None = None
 
-    @property
-    def asked(self) -> dict[str, int]:
-        """The sizes that are asked for."""
-        values = {choice: getattr(self, choice) for choice in SIZES}
-        return {choice: value for choice, value in values.items() if value is not None}
-
     @classmethod
     def schedule_space(cls, ctx: Context, module_op: ModuleOp) -> tuple[ScheduleCpuPass, ...]:
         """Passes that each ask for a legal neighbour of what the model chooses for a kernel."""
@@ -136,18 +128,9 @@ class ScheduleCpuPass(ModulePass):
             return
         product, problem = found
         cpu = find_cpu(self.vectors)
-        best, why = choose_cpu_tiling(problem, cpu), ""
-        for choices, said in (
-            (tuned_choices([kernel], SIZES), ", as tuned"),
-            (self.asked, ", as asked"),
-        ):
-            if not choices:
-                continue
-            wanted = replace(best, **choices)
-            if (reason := misfit(problem, wanted, cpu)) is None:
-                best, why = wanted, said
-            else:
-                record(self.name, name, False, reason, launch)
+        model = choose_cpu_tiling(problem, cpu)
+        fits = partial(misfit, problem, cpu=cpu)
+        best, why = settle_choices(self, [kernel], model, fits, launch)
         launch.schedule = ScheduleAttr(m=product.m, n=product.n, **best.written, vectors=cpu.name)
         kind = "dot" if best.dot else "register"
         reason = f"blocks of {best.block_m} by {best.block_n}, {kind} tiles of "

@@ -14,7 +14,8 @@ options: `schedule-rows{prefetch=0}`; what a kernel cannot have as it is asked f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import cast
 
@@ -24,7 +25,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import FUNCTION_WORK, hints_of, scalar_work, trips
-from ...analysis.cpu_rows import RowChoices, RowProblem, choose_rows, misfit
+from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
 from ...analysis.targets import get_target
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.scalars import storage_bytes
@@ -33,11 +34,8 @@ from ...dialects.sizes import shape_of
 from ...dialects.tile import LaunchOp
 from ..decisions import record
 from ..llvm.host_cpu import find_cpu
-from ..tuned import tuned_choices
+from ..tuned import settle_choices
 from .blockify_launch import work_per_point
-
-CHOICES = tuple(field.name for field in fields(RowChoices))
-"""What is chosen for a kernel."""
 
 
 def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
@@ -72,12 +70,6 @@ class ScheduleRowsPass(ModulePass):
     width: int | None = None
     interleave: int | None = None
 
-    @property
-    def asked(self) -> dict[str, int]:
-        """The choices that are asked for."""
-        values = {choice: getattr(self, choice) for choice in CHOICES}
-        return {choice: value for choice, value in values.items() if value is not None}
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
         with hints_of(op):
@@ -92,18 +84,8 @@ class ScheduleRowsPass(ModulePass):
             record(self.name, name, False, problem, launch)
             return
         cpu = find_cpu(self.vectors)
-        best, why = choose_rows(problem, cpu), ""
-        for choices, said in (
-            (tuned_choices([kernel], CHOICES), ", as tuned"),
-            (self.asked, ", as asked"),
-        ):
-            if not choices:
-                continue
-            wanted = replace(best, **choices)
-            if (reason := misfit(problem, wanted, cpu)) is None:
-                best, why = wanted, said
-            else:
-                record(self.name, name, False, reason, launch)
+        fits = partial(misfit, problem, cpu=cpu)
+        best, why = settle_choices(self, [kernel], choose_rows(problem, cpu), fits, launch)
         launch.schedule = ScheduleAttr(**best.written)
         ahead = f"{best.prefetch} bytes ahead" if best.prefetch else "nothing ahead"
         reason = f"blocks of about {best.grain} accesses, asking for {ahead}, in vectors of "
