@@ -10,10 +10,10 @@ from dataclasses import replace
 from math import inf
 
 from .cpu_tilings import (
+    TURN_CYCLES,
     CpuProblem,
     CpuTiling,
-    choose_dot_tiling,
-    choose_packed_tiling,
+    best_of_each_kind,
     dot_cycles,
     dot_tiles,
     register_tiles,
@@ -27,6 +27,9 @@ LOAD_CYCLES = 4.0
 COPY_CYCLES = 2.0
 """Cycles to copy a vector into a pack."""
 
+KINDS = ("dot", "in_place", "turned")
+"""Choices that are no sizes, but 0 or 1."""
+
 
 def _parts(extent: int, size: int) -> int:
     return -(-extent // size)
@@ -36,13 +39,27 @@ def _up(size: int, unit: int) -> int:
     return max(_parts(size, unit), 1) * unit
 
 
+def _kind_misfit(problem: CpuProblem, tiling: CpuTiling) -> str | None:
+    """Why a contraction can have no tiling of this kind; `problem` is the turned one if it is turned."""
+    if tiling.dot and (tiling.turned or tiling.in_place):
+        return "a dot tile is not turned, and reads all operands in place"
+    if tiling.dot and not problem.along:
+        return "a dot tile needs operands that are vectors along K"
+    if tiling.in_place and not problem.rows_stay:
+        return "what is read in place must be elements of arrays, neighbours along K"
+    if tiling.in_place and tiling.thread_m > problem.m:
+        return f"{problem.m} rows in place are no register tile of {tiling.thread_m}"
+    return None
+
+
 def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
     """Why a contraction cannot be tiled so; None if it can."""
     lanes = cpu.lanes(problem.element_bytes)
-    if any(size < 1 for name, size in tiling.choices.items() if name != "dot"):
+    if any(size < 1 for name, size in tiling.choices.items() if name not in KINDS):
         return "every size must be at least 1"
-    if tiling.dot and not problem.along:
-        return "a dot tile needs operands that are vectors along K"
+    problem = problem.transposed if tiling.turned else problem
+    if (reason := _kind_misfit(problem, tiling)) is not None:
+        return reason
     width = 1 if tiling.dot else lanes
     if tiling.thread_n % width:
         return f"thread_n = {tiling.thread_n} is not a multiple of the {lanes} elements of a vector"
@@ -79,7 +96,9 @@ def pack_bytes(problem: CpuProblem, tiling: CpuTiling) -> int:
 
 
 def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTiling]:
-    """The legal tilings one step away: another register tile, or a block halved or doubled along an axis."""
+    """The legal tilings one step away: another register tile or kind, or a block of half or twice an axis."""
+    whole = problem
+    problem = problem.transposed if tiling.turned else problem
     lanes = cpu.lanes(problem.element_bytes)
     found: dict[CpuTiling, None] = {}
     width = 1 if tiling.dot else lanes
@@ -93,17 +112,16 @@ def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTili
         found[
             replace(tiling, block_m=blocks[0], block_n=blocks[1], thread_m=rows, thread_n=thread_n)
         ] = None
-    if problem.along:
-        found[
-            choose_packed_tiling(problem, cpu) if tiling.dot else choose_dot_tiling(problem, cpu)
-        ] = None
+    for _, best in best_of_each_kind(whole, cpu):
+        if any(getattr(best, kind) != getattr(tiling, kind) for kind in KINDS):
+            found[best] = None
     for axis, unit in (("m", tiling.thread_m), ("n", tiling.thread_n), ("k", lanes)):
         size, extent = getattr(tiling, f"block_{axis}"), getattr(problem, axis)
         for other in (size // 2, size * 2, extent):
             resized = min(_up(other, unit), _up(extent, unit))
             found[replace(tiling, **{f"block_{axis}": resized})] = None
     found.pop(tiling, None)
-    return [each for each in found if misfit(problem, each, cpu) is None]
+    return [each for each in found if misfit(whole, each, cpu) is None]
 
 
 def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: int) -> float:
@@ -114,6 +132,8 @@ def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: 
     """
     if misfit(problem, tiling, cpu) is not None:
         return inf
+    if tiling.turned:
+        problem = problem.transposed
     lanes = cpu.lanes(problem.element_bytes)
     rows, vectors = tiling.thread_m, tiling.thread_n // (1 if tiling.dot else lanes)
     sums = problem.results * rows * vectors
@@ -127,8 +147,12 @@ def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: 
     )
     chunks = _parts(problem.k, tiling.block_k)
     multiply = tiles * (problem.k * step + chunks * (2 * sums + LOAD_CYCLES * loads))
-    operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
+    operands = problem.columns * tiling.block_n
+    if not tiling.in_place:
+        operands += problem.rows * tiling.block_m
     packed = 0.0 if tiling.dot else operands * problem.k / lanes * COPY_CYCLES
+    if tiling.turned:
+        packed += problem.results * tiling.block_m * tiling.block_n / lanes * TURN_CYCLES
     if pack_bytes(problem, tiling) > cpu.l2_bytes:
         packed *= 2
         multiply *= 1.25

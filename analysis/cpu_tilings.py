@@ -12,12 +12,17 @@ the cache, it is one chunk.
 Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
 of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
 added up at the end. That takes `REDUCE_CYCLES` for each result; packing takes `PACK_CYCLES` for each vector
-of columns, once for each block of rows. The smaller is taken.
+of columns, once for each block of rows.
+
+Rows that lie along K may also stay where they are: a register tile needs but one element of each at a time.
+And a block may be turned: it computes the transpose of its part of the result, its rows are the columns of
+the product, and what it found is turned at the end, which takes `TURN_CYCLES` for each vector. So only the
+smaller operand of a linear layer is packed. Of all these the one of the fewest cycles is taken.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import lcm
 
@@ -56,6 +61,9 @@ REDUCE_CYCLES = 8
 PACK_CYCLES = 16
 """To pack a vector of columns that lie along K."""
 
+TURN_CYCLES = 12
+"""To turn a vector of sums: it is loaded, shuffled with others a few times, and stored."""
+
 FEW_ROWS = 32
 """Rows of which chunks stay in the first-level cache, about."""
 
@@ -74,16 +82,20 @@ class CpuTiling:
     thread_n: int
     dot: int = 0
     """1 if vectors lie along K, and nothing is packed; `thread_n` then counts columns."""
+    in_place: int = 0
+    """1 if rows are read where they lie, and only columns are packed."""
+    turned: int = 0
+    """1 if the rows of blocks and tiles are the columns of the result."""
 
     @property
     def choices(self) -> dict[str, int]:
-        """Every choice, `dot` too where it is 0."""
+        """Every choice, those too that are 0."""
         return asdict(self)
 
     @property
     def written(self) -> dict[str, int]:
-        """The choices of a schedule that say this."""
-        return {name: value for name, value in self.choices.items() if value}
+        """The choices of a schedule that say this; that it is turned, its `m` and `n` say."""
+        return {name: value for name, value in self.choices.items() if value and name != "turned"}
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,23 @@ class CpuProblem:
     """Positions that inner sweeps have, such as 9 of a 3 by 3 window; a chunk of K has whole ones."""
     along: bool = False
     """Whether all factors are elements of arrays that lie along K."""
+    rows_stay: bool = False
+    """Whether rows may be read where they lie."""
+    columns_stay: bool = False
+    """Whether columns might be, if they were rows."""
+
+    @property
+    def transposed(self) -> CpuProblem:
+        """The contraction of the transposed result."""
+        return replace(
+            self,
+            m=self.n,
+            n=self.m,
+            rows=self.columns,
+            columns=self.rows,
+            rows_stay=self.columns_stay,
+            columns_stay=self.rows_stay,
+        )
 
 
 def _parts(extent: int, size: int) -> int:
@@ -196,18 +225,34 @@ def choose_dot_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
     return min(dot_tiles(problem, cpu), key=cost)
 
 
-def prefers_dot(problem: CpuProblem, rows: int, cpu: Cpu) -> bool:
-    """Whether adding up vectors costs less than packing columns for blocks of so many rows.
+def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
+    """The tiling that the model takes for a contraction."""
+    return min(best_of_each_kind(problem, cpu), key=lambda each: each[0])[1]
 
-    All rows are read for every few columns, so they must stay in the cache, unless they are few.
-    """
+
+def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTiling]]:
+    """A tiling of each kind that a contraction may have, and about how many cycles a position of K takes."""
+    found = [_choose_blocks(problem, cpu)]
+    if problem.rows_stay:
+        found.append(_choose_blocks(problem, cpu, in_place=1))
+    if problem.columns_stay:
+        found.append(_choose_blocks(problem, cpu, in_place=1, turned=1))
+    if problem.along and _rows_stay_cached(problem, cpu):
+        tiling = choose_dot_tiling(problem, cpu)
+        found.append((_dot_tiling_cycles(problem, tiling, cpu), tiling))
+    return found
+
+
+def _rows_stay_cached(problem: CpuProblem, cpu: Cpu) -> bool:
+    """Whether the rows stay in a cache: dot tiles read all of them for every few columns."""
     rows_bytes = problem.rows * problem.m * problem.k * problem.element_bytes
-    stays = problem.m <= FEW_ROWS or rows_bytes <= cpu.l2_bytes * 5 // 8
-    if not problem.along or not stays:
-        return False
-    reduced = problem.results * problem.m * REDUCE_CYCLES
-    vectors = problem.columns * problem.k / cpu.lanes(problem.element_bytes)
-    return reduced < vectors * PACK_CYCLES * _parts(problem.m, rows)
+    return problem.m <= FEW_ROWS or rows_bytes <= cpu.l2_bytes * 5 // 8
+
+
+def _workers(problem: CpuProblem, cpu: Cpu) -> int:
+    """The cores that there is work for."""
+    work = problem.batch * problem.m * problem.n * problem.k * problem.results
+    return min(cpu.cores, _parts(work, MIN_WORK))
 
 
 def choose_dot_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
@@ -227,21 +272,34 @@ def choose_dot_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     return CpuTiling(block_m, block_n, block_k, rows, columns, dot=1)
 
 
-def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
-    """The tiling that the model takes for a contraction."""
-    packed = choose_packed_tiling(problem, cpu)
-    if prefers_dot(problem, packed.block_m, cpu):
-        return choose_dot_tiling(problem, cpu)
-    return packed
+def _dot_tiling_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
+    """About how many cycles a position of K takes, that of the vectors' elements being added up included."""
+    rows, columns = tiling.thread_m, tiling.thread_n
+    height, width = min(tiling.block_m, problem.m), min(tiling.block_n, problem.n)
+    lanes = cpu.lanes(problem.element_bytes)
+    tiles = _parts(height, rows) * _parts(width, columns)
+    multiplied = tiles * dot_cycles(problem, rows, columns, cpu) / lanes
+    reduced = problem.results * height * width * REDUCE_CYCLES / problem.k
+    blocks = problem.batch * _parts(problem.m, height) * _parts(problem.n, width)
+    return blocks / _workers(problem, cpu) * (multiplied + reduced)
 
 
-def choose_packed_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
-    """The tiling of a contraction of packed operands."""
-    found = [_blocked(problem, tile, cpu) for tile in good_register_tiles(problem, cpu)]
-    return min(found, key=lambda each: each[0])[1]
+def _choose_blocks(
+    problem: CpuProblem, cpu: Cpu, in_place: int = 0, turned: int = 0
+) -> tuple[float, CpuTiling]:
+    """The best tiling with register tiles, and about how many cycles a position of K takes."""
+    kind = {"in_place": in_place, "turned": turned}
+    here = problem.transposed if turned else problem
+    tiles = [tile for tile in good_register_tiles(here, cpu) if not in_place or tile[0] <= here.m]
+    found = [
+        _blocked(here, tile, cpu, kind) for tile in tiles or [(1, cpu.lanes(here.element_bytes))]
+    ]
+    return min(found, key=lambda each: each[0])
 
 
-def _blocked(problem: CpuProblem, tile: tuple[int, int], cpu: Cpu) -> tuple[float, CpuTiling]:
+def _blocked(
+    problem: CpuProblem, tile: tuple[int, int], cpu: Cpu, kind: dict[str, int]
+) -> tuple[float, CpuTiling]:
     """The tiling of a register tile, and about how many cycles a position of K takes then."""
     thread_m, thread_n = tile
     unit = _chunk_unit(problem, cpu)
@@ -249,8 +307,7 @@ def _blocked(problem: CpuProblem, tile: tuple[int, int], cpu: Cpu) -> tuple[floa
     row_bytes = block_k * problem.element_bytes
     block_n = _even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
     block_m = _even(problem.m, cpu.l2_bytes // 2 // (problem.rows * row_bytes), thread_m)
-    work = problem.batch * problem.m * problem.n * problem.k * problem.results
-    wanted = min(cpu.cores, _parts(work, MIN_WORK))
+    wanted = _workers(problem, cpu)
     while problem.batch * _parts(problem.m, block_m) * _parts(problem.n, block_n) < wanted:
         if block_n > thread_n and block_n >= block_m:
             block_n = _even(problem.n, block_n // 2, thread_n)
@@ -260,12 +317,12 @@ def _blocked(problem: CpuProblem, tile: tuple[int, int], cpu: Cpu) -> tuple[floa
             block_n = _even(problem.n, block_n // 2, thread_n)
         else:
             break
-    block_m, block_n, cycles = _balanced(problem, (block_m, block_n), tile, wanted, cpu)
+    block_m, block_n, cycles = _balanced(problem, (block_m, block_n), tile, cpu, kind)
     whole = _even(problem.k, problem.k, unit)
     operands = problem.rows * block_m + problem.columns * block_n
     if operands * whole * problem.element_bytes <= cpu.l2_bytes // 2:
         block_k = whole
-    return cycles, CpuTiling(block_m, block_n, block_k, thread_m, thread_n)
+    return cycles, CpuTiling(block_m, block_n, block_k, thread_m, thread_n, **kind)
 
 
 def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
@@ -278,7 +335,11 @@ def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
 
 
 def _balanced(
-    problem: CpuProblem, block: tuple[int, int], tile: tuple[int, int], cores: int, cpu: Cpu
+    problem: CpuProblem,
+    block: tuple[int, int],
+    tile: tuple[int, int],
+    cpu: Cpu,
+    kind: dict[str, int],
 ) -> tuple[int, int, float]:
     """The block, no larger than this one, with which the cores are done first, and after how many cycles.
 
@@ -286,6 +347,9 @@ def _balanced(
     """
     lanes = cpu.lanes(problem.element_bytes)
     step = step_cycles(problem, tile[0], tile[1] // lanes, cpu)
+    cores = _workers(problem, cpu)
+    copied = 0 if kind["in_place"] else problem.rows
+    turn = problem.results * TURN_CYCLES / problem.k if kind["turned"] else 0
 
     def sizes(extent: int, most: int, unit: int) -> set[int]:
         fewest = _parts(extent, most)
@@ -296,7 +360,8 @@ def _balanced(
         rows, columns = block
         blocks = problem.batch * _parts(problem.m, rows) * _parts(problem.n, columns)
         multiplied = (rows // tile[0]) * (columns // tile[1]) * step
-        packed = (problem.rows * rows + problem.columns * columns) * PACK_CYCLES / lanes
+        packed = (copied * rows + problem.columns * columns) * PACK_CYCLES / lanes
+        packed += rows * columns * turn / lanes
         return _parts(blocks, cores) * (multiplied + packed), -rows * columns
 
     heights, widths = (

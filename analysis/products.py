@@ -26,7 +26,7 @@ from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from ..dialects.tile_pack import PackOp
-from .vectors import is_aligned_along
+from .vectors import is_aligned_along, is_unit_stride
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ class Product:
         """The sums."""
         return self.sweeps[0].res
 
+    @property
+    def turned(self) -> Product:
+        """The same contraction, with its columns for rows: that of the transposed result."""
+        return Product(self.sweeps, self.n, self.m, self.columns, self.rows)
+
 
 def find_product(launch: LaunchOp) -> Product | str:
     """The contraction that a launch is, or why it is none whose factors can be packed."""
@@ -76,17 +81,27 @@ def find_product(launch: LaunchOp) -> Product | str:
 
 def lies_along_k(product: Product, elements: int) -> bool:
     """Whether each factor is an element of an array, and vectors of so many along K are aligned."""
-    sweep, *nested = product.sweeps
-    extent = sweep.extent.data
-    if nested or not isinstance(extent, int) or extent % elements:
+    extent = product.sweeps[0].extent.data
+    if not isinstance(extent, int) or extent % elements:
         return False
-    factors = (*product.rows, *product.columns)
-    return all(
-        isinstance(load := factor.owner, LoadOp)
-        and all(isinstance(index, BlockArgument) for index in load.indices)
-        and is_aligned_along(load, sweep.induction_var, elements)
-        for factor in factors
-    )
+    loads = _loads(product, (*product.rows, *product.columns))
+    along = product.sweeps[0].induction_var
+    return loads is not None and all(is_aligned_along(each, along, elements) for each in loads)
+
+
+def may_stay(product: Product, factors: Sequence[SSAValue]) -> bool:
+    """Whether some factors are elements of arrays, and neighbours along K: they need not be copied."""
+    loads = _loads(product, factors)
+    along = product.sweeps[0].induction_var
+    return loads is not None and all(is_unit_stride(each, along) for each in loads)
+
+
+def _loads(product: Product, factors: Sequence[SSAValue]) -> list[LoadOp] | None:
+    """The loads that some factors are, if they are loads at the counters of the launch and of one sweep."""
+    loads = [factor.owner for factor in factors if isinstance(factor.owner, LoadOp)]
+    counters = all(isinstance(index, BlockArgument) for load in loads for index in load.indices)
+    plain = counters and len(loads) == len(factors) and len(product.sweeps) == 1
+    return loads if plain else None
 
 
 def _nest(loop: ForOp) -> tuple[ForOp, ...] | str:

@@ -99,6 +99,9 @@ CHOICES = {
         Choice("thread_m", "rows of the result that one thread computes", short="FM"),
         Choice("thread_n", "columns of the result that one thread computes", short="FN"),
         Choice("dot", "1 if a CPU's vectors lie along K, and nothing is packed", derived=True),
+        Choice(
+            "in_place", "1 if a CPU packs columns only, and reads rows from memory", derived=True
+        ),
         Choice("strip_m", "neighbouring rows among those of one thread", derived=True),
         Choice("strip_n", "neighbouring columns among those of one thread", derived=True),
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),

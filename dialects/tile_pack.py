@@ -12,7 +12,8 @@ threads of the block take part.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, i64
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, UnitAttr, i64
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
@@ -35,6 +36,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .loop import LoadOp
 from .sizes import shape_of, static_shape
 
 SHARED = StringAttr("shared")
@@ -62,13 +64,15 @@ class PackOp(IRDLOperation):
     ```
     What it holds does not depend on how it lies there. Without `panels`, a row lies at once, `pad` elements
     apart from the next one; with it, the elements of so many rows at one position are neighbours, and a
-    panel of rows is followed by the next.
+    panel of rows is followed by the next. With `in_place` nothing is copied: whoever reads an element loads
+    it from the array that the body loads it from.
     """
 
     name = "tile.pack"
 
     panels = opt_prop_def(IntegerAttr.constr(i64))
     pad = opt_prop_def(IntegerAttr.constr(i64))
+    in_place = opt_prop_def(UnitAttr)
     packed = result_def(MemRefType)
     body = region_def("single_block")
 
@@ -81,9 +85,11 @@ class PackOp(IRDLOperation):
         *,
         panels: int | None = None,
         pad: int | None = None,
+        in_place: bool = False,
     ):
         super().__init__(
             properties={
+                "in_place": UnitAttr() if in_place else None,
                 "panels": None if panels is None else IntegerAttr(panels, i64),
                 "pad": None if pad is None else IntegerAttr(pad, i64),
             },
@@ -114,6 +120,16 @@ class PackOp(IRDLOperation):
         assert isinstance(end, PackYieldOp)
         return end.arguments[0]
 
+    @property
+    def source(self) -> LoadOp | None:
+        """The load whose element the body yields, maybe under a condition, if it computes nothing."""
+        value = self.element
+        if isinstance(value.owner, scf.IfOp):
+            end = value.owner.true_region.block.last_op
+            assert isinstance(end, scf.YieldOp)
+            (value,) = end.operands
+        return value.owner if isinstance(value.owner, LoadOp) else None
+
     def verify_(self) -> None:
         type = self.packed.type
         assert isinstance(type, MemRefType)
@@ -127,6 +143,8 @@ class PackOp(IRDLOperation):
             raise VerifyException(
                 f"panels of {self.panel_rows} do not make up {rows} rows unpadded"
             )
+        if self.in_place is not None and (self.panels is not None or self.pad is not None):
+            raise VerifyException("what is read in place has neither panels nor pad")
         if any(not isinstance(t, IndexType) for t in self.body.block.arg_types):
             raise VerifyException("the body counts rows and positions with an index each")
         end = self.body.block.last_op
@@ -134,6 +152,8 @@ class PackOp(IRDLOperation):
             raise VerifyException("the body takes two counters and ends with tile.yield")
         if tuple(v.type for v in end.arguments) != (type.element_type,):
             raise VerifyException(f"the body must yield one {type.element_type}")
+        if self.in_place is not None and self.source is None:
+            raise VerifyException("what is read in place must be an element that the body loads")
         if not _within_launch(self):
             raise VerifyException("stands in no tile.launch")
 
@@ -149,6 +169,8 @@ class PackOp(IRDLOperation):
             printer.print_string(f" panels {self.panel_rows}")
         if self.pad is not None:
             printer.print_string(f" pad {self.pad.value.data}")
+        if self.in_place is not None:
+            printer.print_string(" in_place")
         printer.print_string(" : ")
         printer.print_attribute(self.packed.type)
         printer.print_string(" ")
@@ -166,6 +188,7 @@ class PackOp(IRDLOperation):
         pairs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_axis)
         panels = parser.parse_integer() if parser.parse_optional_keyword("panels") else None
         pad = parser.parse_integer() if parser.parse_optional_keyword("pad") else None
+        in_place = parser.parse_optional_keyword("in_place") is not None
         parser.parse_punctuation(":")
         type = parser.parse_type()
         shape = [extent for _, extent in pairs]
@@ -173,7 +196,7 @@ class PackOp(IRDLOperation):
             parser.raise_error(f"expected a memref of the counters' extents, got {type}", pos)
         body = parser.parse_region([counter for counter, _ in pairs])
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(type, body, panels=panels, pad=pad)
+        op = cls(type, body, panels=panels, pad=pad, in_place=in_place)
         if attributes is not None:
             op.attributes |= attributes.data
         return op

@@ -112,7 +112,8 @@ class DotBlock(PackedBlock):
                 with code.loop(self._tiles(self.rows, self.tile_m), "tile_m") as tile_m:
                     self._multiply((tile_m, tile_n), ends)
             self._add_up(tile_n, sums)
-        self._finish(rest, sums, (self.constants.get(0), self.rows), self.columns)
+        rows = self.m, self.constants.get(0), self.rows
+        self._finish(rest, sums, rows, (self.n, self.columns))
         code.builder.insert(scf.YieldOp())
 
     def _chunks(self) -> int:

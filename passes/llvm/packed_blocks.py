@@ -20,13 +20,14 @@ becomes
     }
     scf.for %i, scf.for %j { %s = loop.load %sums[%i * 128 + %j]    loop.store %s, %y[...] }
 
-One thread runs all points of a block. Sums stay in registers for a chunk of K and lie in the scratchpad in
-between; each is folded in the order of K, so that no choice of blocks changes it.
+Where the block is turned, the rows of its tiles being the columns of the result, its sums are transposed
+before they are finished. One thread runs all points of a block. Sums stay in registers for a chunk of K and
+lie in the scratchpad in between; each is folded in the order of K, so that no choice of blocks changes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -44,13 +45,13 @@ from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from .loop_code import LoopCode
-from .pack_loops import Bound, PackBody, PackLoops
-from .register_tiles import Packed, RegisterTile, Term
+from .pack_loops import Bound, PackBody, PackLoops, turned
+from .register_tiles import InPlace, Packed, RegisterTile, Term
 
 ALIGNMENT = 64
 """Bytes that every scratch buffer begins at a multiple of: a line of the cache."""
 
-D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
+D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
 
 
 def is_packed(launch: LaunchOp) -> bool:
@@ -86,6 +87,7 @@ class PackedBlock:
         if None in positions or None in tile:
             raise DeploError("packs operands; its schedule must have m, n, thread_m and thread_n")
         self.m, self.n = (launch.body.block.args[p] for p in positions if p is not None)
+        self.turned = self.m.index > self.n.index
         self.tile_m, self.tile_n = (size for size in tile if size is not None)
         self.outer, self.inner = self.sweeps()
         self.packs = [op for op in launch.walk() if isinstance(op, PackOp)]
@@ -104,6 +106,11 @@ class PackedBlock:
     def width(self) -> int:
         """What the columns of a register tile are a multiple of."""
         return self.lanes
+
+    @property
+    def turned_stride(self) -> int:
+        """Elements from one row of the turned sums to the next: whole squares."""
+        return -(-self.size_m // self.lanes) * self.lanes
 
     def sweeps(self) -> tuple[ForOp, ForOp]:
         """The loop over chunks and the chunk."""
@@ -145,11 +152,19 @@ class PackedBlock:
     def lower(self, block: Block) -> None:
         """Write the block's code; the launch's body is taken apart."""
         self.code = code = self.code_class(block, self.constants)
-        buffers = {pack: self._scratch(pack.element.type, elements_of(pack)) for pack in self.packs}
-        self.single = self.outer.extent.data == 1
+        buffers = {
+            pack: self._scratch(pack.element.type, elements_of(pack))
+            for pack in self.packs
+            if pack.in_place is None
+        }
+        self.single = self.outer.extent.data == 1 and not self.turned
         # Sums that are complete after one chunk are done with, strip by strip.
-        rows = self.tile_m if self.single else self.size_m
-        sums = [self._scratch(self.element, rows * self.size_n) for _ in self.terms]
+        height = self.size_m
+        if self.single:
+            height = self.tile_m
+        elif self.turned:
+            height = self.turned_stride
+        sums = [self._scratch(self.element, height * self.size_n) for _ in self.terms]
         square = self._scratch(self.element, self.lanes * self.lanes)
         rest, tests = self._after()
         self.bounds = {counter: self._bounds(counter, tests) for counter in (self.m, self.n)}
@@ -157,20 +172,21 @@ class PackedBlock:
             counter: self._least(self.constants.get(size), self.bounds[counter])
             for counter, size in ((self.m, self.size_m), (self.n, self.size_n))
         }
-        terms = [
-            Term(Packed.of(t.rows, buffers[t.rows]), Packed.of(t.columns, buffers[t.columns]), each)
-            for t, each in zip(self.terms, sums, strict=True)
-        ]
         self._name(buffers, sums)
         hint = self.inner.induction_var.name_hint or "k"
         sizes = self.tile_m, self.tile_n, self.size_n
-        tiles = self.tile_class(code, terms, self.element, self.cpu, *sizes, self.single, hint)
         if not self.single:
             self._clear(sums, limits)
         chunks = self.constants.get(self.outer.extent.data)
         with code.loop(chunks, self.outer.induction_var.name_hint or "chunk") as chunk:
             self.outer.induction_var.replace_all_uses_with(chunk)
             length = self._fill(buffers, limits, square)
+            rows = {term.rows: self._rows(term.rows, buffers) for term in self.terms}
+            terms = [
+                Term(rows[t.rows], Packed.of(t.columns, buffers[t.columns]), each)
+                for t, each in zip(self.terms, sums, strict=True)
+            ]
+            tiles = self.tile_class(code, terms, self.element, self.cpu, *sizes, self.single, hint)
             with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
                 with code.loop(self._tiles(limits[self.n], self.tile_n), "tile_n") as tile_n:
                     tiles.multiply((tile_m, tile_n), length)
@@ -179,8 +195,71 @@ class PackedBlock:
                 following = code.index(D0 + 1, [chunk])
                 last = code.insert(arith.CmpiOp(following, chunks, "eq"))
                 with nullcontext() if self.single else code.when(last):
-                    self._finish(rest, sums, (first, end), limits[self.n])
+                    self._move_up(rows.values(), tile_m, sums)
+                    if not self.turned:
+                        self._finish(rest, sums, (self.m, first, end), (self.n, limits[self.n]))
+        if self.turned:
+            turned = [self._turn(buffer, limits) for buffer in sums]
+            whole = self.n, self.constants.get(0), limits[self.n]
+            self._finish(rest, turned, whole, (self.m, limits[self.m]))
         code.builder.insert(scf.YieldOp())
+
+    def _rows(self, pack: PackOp, buffers: dict[PackOp, SSAValue]) -> Packed | InPlace:
+        """How register tiles read the rows that a pack says."""
+        if pack.in_place is None:
+            return Packed.of(pack, buffers[pack])
+        body = PackBody.of(pack)
+        match body.ops:
+            case (LoadOp() as load,) if load.result is body.element:
+                row, position = pack.body.block.args
+            case _:
+                raise DeploError("rows in place are loaded under no conditions but their ends")
+        ends = [bound for bound in body.rows if not bound.is_multiple_of(self.tile_m)]
+        count = self._least(self.constants.get(self.size_m), ends) if ends else None
+        return InPlace(load, row, position, count)
+
+    def _move_up(
+        self, rows: Iterable[Packed | InPlace], tile: SSAValue, sums: Sequence[SSAValue]
+    ) -> None:
+        """Move the sums of a tile whose rows begin earlier than its place does to where they belong."""
+        code = self.code
+        found = [each for each in rows if isinstance(each, InPlace) and each.count is not None]
+        if not found:
+            return
+        first = found[0].first_row(code, tile, self.tile_m)
+        place = code.index(D0 * self.tile_m, [tile])
+        earlier = code.index(D0 - D1, [place, first])
+        end = code.index(D0 - D1, [code.constants.get(self.tile_m), earlier])
+        target = code.constants.get(0) if self.single else place
+        moved = code.insert(arith.CmpiOp(earlier, code.constants.get(0), "sgt"))
+        with (
+            code.when(moved),
+            code.loop(end, "r") as row,
+            code.loop(code.constants.get(self.size_n), "c") as column,
+        ):
+            for buffer in sums:
+                origin = (D0 + D1 + D2) * self.size_n + D3
+                value = code.load(buffer, (origin, [target, row, earlier, column]))
+                code.store(value, buffer, ((D0 + D1) * self.size_n + D2, [target, row, column]))
+
+    def _turn(self, sums: SSAValue, limits: dict[SSAValue, SSAValue]) -> SSAValue:
+        """The transposed sums of a block."""
+        code, lanes, stride = self.code, self.lanes, self.turned_stride
+        made = self._scratch(self.element, self.size_n * stride)
+        with (
+            code.loop(self._tiles(limits[self.m], lanes), "rows") as row,
+            code.loop(self._tiles(limits[self.n], lanes), "columns") as column,
+        ):
+            lines = [
+                code.load_vector(
+                    sums, ((D0 * lanes + number) * self.size_n + D1 * lanes, [row, column]), lanes
+                )
+                for number in range(lanes)
+            ]
+            for number, line in enumerate(turned(code, lines, lanes)):
+                place = (D1 * lanes + number) * stride + D0 * lanes, [row, column]
+                code.store_vector(line, made, place)
+        return made
 
     def _name(self, buffers: dict[PackOp, SSAValue], sums: Sequence[SSAValue]) -> None:
         """Give the scratch buffers names, where somebody reads them."""
@@ -241,6 +320,8 @@ class PackedBlock:
         common = set.intersection(*(set(body.positions) for body in bodies.values()))
         for pack, body in bodies.items():
             if set(body.positions) - common:
+                if pack.in_place is not None:
+                    raise DeploError("what is read in place ends where all packs of a chunk do")
                 whole = [op for op in pack.body.block.ops if not isinstance(op, PackYieldOp)]
                 bodies[pack] = PackBody(tuple(whole), pack.element)
         length = self._least(self.constants.get(size), sorted(common, key=str))
@@ -251,6 +332,8 @@ class PackedBlock:
             # Where the result ends at a tile, so do its rows.
             ends = [b for b in self.bounds[counter] if b.is_multiple_of(tile)]
             rows = self._least(total, [bound for bound in body.rows if bound not in ends])
+            if pack.in_place is not None:
+                continue
             loops = self.pack_loops_class(
                 self.code, pack, body, buffers[pack], self.lanes, rows, total, length, square
             )
@@ -273,22 +356,23 @@ class PackedBlock:
         self,
         rest: Sequence[Operation],
         sums: Sequence[SSAValue],
-        rows: tuple[SSAValue, SSAValue],
-        columns: SSAValue,
+        rows: tuple[SSAValue, SSAValue, SSAValue],
+        columns: tuple[SSAValue, SSAValue],
     ) -> None:
-        """What is done with the sums of the points of some rows."""
-        code, (first, end) = self.code, rows
-        columns = code.opaque(columns)
+        """What is done with the sums of some points: a counter from one row to another, and of columns."""
+        code, (outer, first, end), (inner, width) = self.code, rows, columns
+        stride = self.turned_stride if self.turned else self.size_n
+        width = code.opaque(width)
         with (
-            code.loop(end, self.m.name_hint or "i", first) as i,
-            code.loop(columns, self.n.name_hint or "j") as j,
+            code.loop(end, outer.name_hint or "i", first) as i,
+            code.loop(width, inner.name_hint or "j") as j,
         ):
             row = D0 - D2 if self.single else D0
-            place = row * self.size_n + D1
+            place = row * stride + D1
             loaded = [code.load(buffer, (place, [i, j, first])) for buffer in sums]
             for result, value in zip(self.outer.res, loaded, strict=True):
                 value.name_hint = result.name_hint
-            values: dict[SSAValue, SSAValue] = {self.m: i, self.n: j}
+            values: dict[SSAValue, SSAValue] = {outer: i, inner: j}
             values.update(zip(self.outer.res, loaded, strict=True))
             code.clone(rest, values)
 

@@ -58,6 +58,14 @@ class PlainBlock(PackedBlock):
             for buffer in sums:
                 code.store(zero, buffer, (D0 * self.size_n + D1, [row, column]))
 
+    def _turn(self, sums: SSAValue, limits: dict[SSAValue, SSAValue]) -> SSAValue:
+        code, stride = self.code, self.turned_stride
+        made = self._scratch(self.element, self.size_n * stride)
+        with code.loop(limits[self.m], "r") as row, code.loop(limits[self.n], "c") as column:
+            value = code.load(sums, (D0 * self.size_n + D1, [row, column]))
+            code.store(value, made, (D1 * stride + D0, [row, column]))
+        return made
+
     def _name(self, buffers: dict[PackOp, SSAValue], sums: Sequence[SSAValue]) -> None:
         """Give the scratch buffers the names of what they hold."""
         for pack, buffer in buffers.items():

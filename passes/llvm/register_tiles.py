@@ -7,12 +7,15 @@
     }
     vector.store %0, %sums[...]
 
+Rows may also be read where they lie (`InPlace`). Then a tile that would reach past the last row begins so
+much earlier, and its sums, which are of these rows, are to be moved up (`first_row`).
+
 `PlainTile` does the same in plain loops, where no vector registers are named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf, vector
@@ -21,6 +24,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.cpus import Cpu
 from ...dialects.affine import ZERO
+from ...dialects.loop import LoadOp
 from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
@@ -52,10 +56,42 @@ class Packed:
 
 
 @dataclass(frozen=True)
+class InPlace:
+    """Rows that nobody packed: the load of an element, and the values that stand for its row and position.
+
+    There are `count` of them, or None if they end where a tile does.
+    """
+
+    load: LoadOp
+    row: SSAValue
+    position: SSAValue
+    count: SSAValue | None
+
+    def element(self, code: LoopCode, row: SSAValue, position: SSAValue) -> SSAValue:
+        """An element of the array."""
+        known = {self.row: row, self.position: position}
+        operands = [known.get(value, value) for value in self.load.indices]
+        return code.insert(LoadOp(self.load.memref, self.load.map.data.results, operands))
+
+    def first_row(self, code: LoopCode, tile: SSAValue, height: int) -> SSAValue:
+        """Where a tile begins: none reaches past the last row."""
+        first = code.index(D0 * height, [tile])
+        if self.count is None:
+            return first
+        return code.smaller(first, code.index(D0 - height, [self.count]))
+
+
+Reader = Callable[[int, SSAValue, int], SSAValue]
+"""What reads an element of a row of a tile, so many steps after a position."""
+
+Readers = dict[Packed | InPlace, Reader]
+
+
+@dataclass(frozen=True)
 class Term:
     """One sum of products."""
 
-    rows: Packed
+    rows: Packed | InPlace
     columns: Packed
     sums: SSAValue
 
@@ -99,15 +135,17 @@ class RegisterTile:
                 for place in places
             ]
         whole = code.index(D0 // STEPS * STEPS, [length])
-        sums = self._sweep(tile, (code.constants.get(0), whole), STEPS, start)
-        sums = self._sweep(tile, (whole, length), 1, sums)
+        readers = {term.rows: self._reader(term.rows, tile[0]) for term in self.terms}
+        sums = self._sweep(tile[1], readers, (code.constants.get(0), whole), STEPS, start)
+        sums = self._sweep(tile[1], readers, (whole, length), 1, sums)
         for number, value in enumerate(sums):
             term, place = self.terms[number // len(places)], places[number % len(places)]
             code.store_vector(value, term.sums, place)
 
     def _sweep(
         self,
-        tile: tuple[SSAValue, SSAValue],
+        tile_n: SSAValue,
+        readers: Readers,
         positions: tuple[SSAValue, SSAValue],
         steps: int,
         sums: Sequence[SSAValue],
@@ -118,7 +156,7 @@ class RegisterTile:
         with code.into(body):
             position, *made = body.args
             for step in range(steps):
-                made = self._step(tile, position, step, made)
+                made = self._step(tile_n, readers, position, step, made)
             code.builder.insert(scf.YieldOp(*made))
         return loop.results
 
@@ -134,7 +172,8 @@ class RegisterTile:
 
     def _step(
         self,
-        tile: tuple[SSAValue, SSAValue],
+        tile_n: SSAValue,
+        readers: Readers,
         position: SSAValue,
         step: int,
         sums: Sequence[SSAValue],
@@ -145,23 +184,35 @@ class RegisterTile:
         for columns in {term.columns: None for term in self.terms}:
             first = D0 * (self.width * columns.stride) + (D1 + step) * self.width
             vectors[columns] = [
-                code.load_vector(columns.buffer, (first + column, [tile[1], position]), lanes)
+                code.load_vector(columns.buffer, (first + column, [tile_n, position]), lanes)
                 for column in range(0, self.width, lanes)
             ]
         made: dict[int, SSAValue] = {}
         width = self.width // lanes
         for row in range(self.height):
-            spread: dict[Packed, SSAValue] = {}
-            for rows in {term.rows: None for term in self.terms}:
-                place = self._row_place(rows, row, step)
-                element = code.load(rows.buffer, (place, [tile[0], position]))
-                spread[rows] = code.broadcast(element, lanes)
+            spread = {
+                rows: code.broadcast(reader(row, position, step), lanes)
+                for rows, reader in readers.items()
+            }
             for number, term in enumerate(self.terms):
                 for column in range(width):
                     at = (number * self.height + row) * width + column
                     factors = spread[term.rows], vectors[term.columns][column]
                     made[at] = multiply_add(code, self.element, *factors, sums[at])
         return [made[at] for at in range(len(sums))]
+
+    def _reader(self, rows: Packed | InPlace, tile: SSAValue) -> Reader:
+        """What reads the rows of a tile."""
+        code = self.code
+        if isinstance(rows, Packed):
+            return lambda row, position, step: code.load(
+                rows.buffer, (self._row_place(rows, row, step), [tile, position])
+            )
+        first = rows.first_row(code, tile, self.height)
+        lines = [code.index(D0 + row, [first]) for row in range(self.height)]
+        return lambda row, position, step: rows.element(
+            code, lines[row], code.index(D0 + step, [position])
+        )
 
     def _row_place(self, rows: Packed, row: int, step: int) -> AffineExpr:
         """Where an element of a row of a tile lies, so many steps after a position: a function of the two."""
@@ -196,7 +247,7 @@ class PlainTile(RegisterTile):
             code.loop(columns, "column") as column,
         ):
             for term in self.terms:
-                left = code.load(term.rows.buffer, self._row_element(term.rows, tile[0], row, k))
+                left = self._row_element(term.rows, tile[0], row, k)
                 inside = D0 * (self.width * term.columns.stride) + D2 * self.width + D1
                 right = code.load(term.columns.buffer, (inside, [tile[1], column, k]))
                 place = self._sum_place(tile, row, column)
@@ -208,13 +259,20 @@ class PlainTile(RegisterTile):
         above = D0 * (self.height * self.stride)
         return inside if self.fresh else above + inside, [*tile, row, column]
 
-    def _row_element(self, rows: Packed, tile: SSAValue, row: SSAValue, k: SSAValue) -> Place:
-        height = self.height
+    def _row_element(
+        self, rows: Packed | InPlace, tile: SSAValue, row: SSAValue, k: SSAValue
+    ) -> SSAValue:
+        code, height = self.code, self.height
+        if isinstance(rows, InPlace):
+            first = rows.first_row(code, tile, height)
+            return rows.element(code, code.index(D0 + D1, [first, row]), k)
         if rows.panel is None:
             above = ZERO if self.strip else D0 * height
-            return (above + D1) * rows.stride + D2, [tile, row, k]
+            return code.load(rows.buffer, ((above + D1) * rows.stride + D2, [tile, row, k]))
         self._check(rows)
-        return D0 * (height * rows.stride) + D2 * height + D1, [tile, row, k]
+        return code.load(
+            rows.buffer, (D0 * (height * rows.stride) + D2 * height + D1, [tile, row, k])
+        )
 
 
 def multiply_add(

@@ -16,7 +16,9 @@ becomes, for blocks of 128 by 128 and chunks of 512,
     }
 
 Columns come in panels as wide as the register tile, so that it reads whole vectors one after the other. Rows
-keep their order if their elements are neighbours along K, and come in panels as high as the tile if not.
+keep their order if their elements are neighbours along K, and come in panels as high as the tile if not;
+where the schedule says `in_place`, they are not copied at all. Which axis of the result counts rows and
+which columns is the schedule's `m` and `n`.
 Whatever a factor is computed by moves into the body of its pack; past the end of an axis it is 0. Nested
 sweeps become one over all their positions.
 """
@@ -43,13 +45,13 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.products import Product, find_product, slice_of
+from ...analysis.products import Product, find_product, may_stay, slice_of
 from ...analysis.vectors import lies_along
 from ...dialects.affine import quotient, remainder
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, is_integer
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import extent_expr
+from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ..decisions import record
@@ -88,8 +90,8 @@ class _Packing:
         assert value is not None
         return value
 
-    def run(self) -> int:
-        """Rewrite the launch; gives the number of packed operands."""
+    def run(self) -> str:
+        """Rewrite the launch; says what is packed."""
         launch, m, n = self.launch, self.product.m, self.product.n
         sizes = {m: self.size("block_m"), n: self.size("block_n")}
         extents = [axis.extent.data for axis in launch.axes]
@@ -110,13 +112,14 @@ class _Packing:
         self.starts = {axis: (blocks[axis], sizes[axis], extents[axis]) for axis in points}
         self.points = points
         dot = self.schedule.get("dot") == 1
+        self.in_place = self._rows_stay(extents[m])
         whole: dict[SSAValue, AffineExpr] = {}
         for axis, argument in enumerate(old):
             whole[argument] = dims[axis]
             if axis in points:
                 place = dims[len(blocks) + sorted((m, n)).index(axis)]
                 whole[argument] = dims[axis] * sizes[axis] + place
-        packs = 0 if dot else self._chunk(old)
+        packs = [] if dot else self._chunk(old)
         for op in list(launch.body.walk()):
             rewrite_index(op, whole, counters)
         self._guard(dims, counters, whole_body=dot)
@@ -126,11 +129,21 @@ class _Packing:
         first = len(blocks)
         rows, columns = sorted((m, n)).index(m), sorted((m, n)).index(n)
         launch.schedule = self.schedule.with_choices(m=first + rows, n=first + columns)
-        return packs
+        copied = sum(pack.in_place is None for pack in packs)
+        if not copied:
+            return "operands are read where they lie"
+        of = "" if copied == len(packs) else f" of {len(packs)}"
+        return f"{copied}{of} operands are packed"
+
+    def _rows_stay(self, extent: Extent) -> bool:
+        """Whether rows are read where they lie: there must be enough of them for a register tile."""
+        asked = self.schedule.get("in_place") == 1
+        enough = isinstance(extent, int) and extent >= self.size("thread_m")
+        return asked and enough and may_stay(self.product, self.product.rows)
 
     # ------------------------------------------------------------------ the sweep
 
-    def _chunk(self, old: Sequence[SSAValue]) -> int:
+    def _chunk(self, old: Sequence[SSAValue]) -> list[PackOp]:
         """Put chunks of packed factors in the place of the sweeps."""
         product = self.product
         size, extent = self.size("block_k"), product.extent
@@ -169,7 +182,7 @@ class _Packing:
         sweep.detach()
         sweep.erase()
         self._sweep_dead_code()
-        return len(packs)
+        return list(packs.values())
 
     def _multiply(self, inner: ForOp, packs: dict[SSAValue, PackOp]) -> None:
         """The body of a chunk: products of what is packed."""
@@ -228,6 +241,8 @@ class _Packing:
                 rewrite_index(inner, counters, space)
         if axis == self.product.n:
             made.panels = IntegerAttr(self.size("thread_n"), i64)
+        elif self.in_place:
+            made.in_place = UnitAttr()
         elif not lies_along(body, position):
             made.panels = IntegerAttr(self.size("thread_m"), i64)
         else:
@@ -315,6 +330,7 @@ class PackOperandsPass(ModulePass):
             record(self.name, name, False, found, launch)
             return
         assert launch.schedule is not None
+        if launch.schedule.get("m") == found.n:
+            found = found.turned
         packs = _Packing(launch, found, launch.schedule).run()
-        said = f"{packs} operands are packed" if packs else "operands are read where they lie"
-        record(self.name, name, True, said, launch)
+        record(self.name, name, True, packs, launch)

@@ -26,7 +26,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_neighbours import misfit, neighbours
 from ...analysis.cpu_tilings import CpuProblem, choose_cpu_tiling
 from ...analysis.cpus import CPUS
-from ...analysis.products import Product, find_product, lies_along_k
+from ...analysis.products import Product, find_product, lies_along_k, may_stay
 from ...analysis.targets import get_target
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
@@ -51,6 +51,7 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
     extents = [trips(axis.extent.data) for axis in launch.axes]
     m, n = extents[product.m], extents[product.n]
     others = (e for i, e in enumerate(extents) if i not in (product.m, product.n))
+    constant = [isinstance(launch.axes.data[a].extent.data, int) for a in (product.m, product.n)]
     element_bytes = max(storage_bytes(result.type) for result in product.results)
     return CpuProblem(
         batch=prod(others),
@@ -63,6 +64,8 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         element_bytes=element_bytes,
         period=prod(trips(sweep.extent.data) for sweep in product.sweeps[1:]),
         along=lies_along_k(product, MAX_VECTOR_BYTES // element_bytes),
+        rows_stay=constant[0] and may_stay(product, product.rows),
+        columns_stay=constant[1] and may_stay(product, product.columns),
     )
 
 
@@ -97,6 +100,8 @@ class ScheduleCpuPass(ModulePass):
     thread_m: int | None = None
     thread_n: int | None = None
     dot: int | None = None
+    in_place: int | None = None
+    turned: int | None = None
 
     @classmethod
     def schedule_space(cls, ctx: Context, module_op: ModuleOp) -> tuple[ScheduleCpuPass, ...]:
@@ -131,8 +136,11 @@ class ScheduleCpuPass(ModulePass):
         model = choose_cpu_tiling(problem, cpu)
         fits = partial(misfit, problem, cpu=cpu)
         best, why = settle_choices(self, [kernel], model, fits, launch)
+        if best.turned:
+            product = product.turned
         launch.schedule = ScheduleAttr(m=product.m, n=product.n, **best.written, vectors=cpu.name)
         kind = "dot" if best.dot else "register"
-        reason = f"blocks of {best.block_m} by {best.block_n}, {kind} tiles of "
+        reason = f"{'turned ' if best.turned else ''}blocks of {best.block_m} by {best.block_n}"
+        reason += f"{' of rows in place' if best.in_place else ''}, {kind} tiles of "
         reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}{why}"
         record(self.name, name, True, reason, launch)

@@ -24,16 +24,20 @@ TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64}
 LANES = {"avx512": 64, "avx2": 32, "neon": 16, "sse2": 16}
 
 
-def _program(m, n, k, order, element, vectors, block_k, dot=False) -> CpuProgram:
+def _program(
+    m, n, k, order, element, vectors, block_k, dot=False, in_place=False, turned=False
+) -> CpuProgram:
     """y = a @ b for a schedule whose blocks are larger than some results and smaller than others."""
     shapes = {"%i, %k": (m, k), "%k, %i": (k, m), "%k, %j": (k, n), "%j, %k": (n, k)}
     indices = ORDERS[order]
     a, b = ("x".join(map(str, shapes[index])) + "x" + element for index in indices)
-    y, kind = f"{m}x{n}x{element}", "i" if element[0] == "i" else "f"
+    y, letter = f"{m}x{n}x{element}", "i" if element[0] == "i" else "f"
     tile_n = 5 if dot else 2 * LANES[vectors] // np.dtype(TYPES[element]).itemsize
+    m_n = "m = 1, n = 0" if turned else "m = 0, n = 1"
+    kind = "dot = 1, " * dot + "in_place = 1, " * in_place
     schedule = (
-        f"m = 0, n = 1, block_m = 30, block_n = {2 * tile_n}, block_k = {block_k}, "
-        f"thread_m = 6, thread_n = {tile_n}, {'dot = 1, ' * dot}vectors = {vectors}"
+        f"{m_n}, block_m = 30, block_n = {2 * tile_n}, block_k = {block_k}, "
+        f"thread_m = 6, thread_n = {tile_n}, {kind}vectors = {vectors}"
     )
     module = lower(
         f"""
@@ -44,7 +48,7 @@ func.func @main(%a: tensor<{a}>, %b: tensor<{b}>) -> tensor<{y}> {{
       %s = loop.for %k = 0 to {k} reduce(add) -> {element} {{
         %p = loop.load %av[{indices[0]}] : memref<{a}>
         %q = loop.load %bv[{indices[1]}] : memref<{b}>
-        %r = arith.mul{kind} %p, %q : {element}
+        %r = arith.mul{letter} %p, %q : {element}
         loop.yield %r : {element}
       }}
       loop.store %s, %out[%i, %j] : memref<{y}>
@@ -98,12 +102,46 @@ def test_products_of_unpacked_operands_are_numpys(case) -> None:
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize(("order", "dot"), [("nn", False), ("nt", True)])
-def test_what_is_not_finite_stays_in_its_row_and_column(order, dot) -> None:
+KINDS = [
+    ("nn", {"in_place": True}),
+    ("nt", {"in_place": True}),
+    ("nt", {"in_place": True, "turned": True}),
+    ("nt", {"turned": True}),
+    ("tn", {"turned": True}),
+    ("nn", {"in_place": True, "turned": True}),  # there is nothing that could stay in place
+]
+"""Orders of operands, and how their product may be blocked."""
+
+
+def _kind_cases():
+    """Rows that fit tiles and that do not, fewer than a tile has, in one chunk of K and several."""
+    types, vectors = itertools.cycle(TYPES), itertools.cycle(LANES)
+    depths, chunks = itertools.cycle([64, 7, 97, 208, 1]), itertools.cycle([64, 96, 32])
+    for (m, n), kind in itertools.product(
+        itertools.product((1, 6, 31, 61), (1, 17, 64)), range(len(KINDS))
+    ):
+        yield m, n, next(depths), next(types), next(vectors), next(chunks), kind
+
+
+@pytest.mark.parametrize("case", list(_kind_cases()), ids=lambda c: "-".join(map(str, c)))
+def test_rows_may_stay_in_place_and_blocks_be_turned(case) -> None:
+    m, n, k, element, vectors, block_k, kind = case
+    order, how = KINDS[kind]
+    rng = np.random.default_rng(m * n + k)
+    a, b = (rng.integers(-9, 9, shape).astype(TYPES[element]) for shape in ((m, k), (k, n)))
+    operands = [a.T.copy() if order == "tn" else a, b.T.copy() if order == "nt" else b]
+    program = _program(m, n, k, order, element, vectors, block_k, **how)
+    (first,), (second,) = program(*operands), program(*operands)
+    np.testing.assert_array_equal(first, a @ b)
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(("order", "how"), [("nn", {}), ("nt", {"dot": True}), *KINDS])
+def test_what_is_not_finite_stays_in_its_row_and_column(order, how) -> None:
     a, b = np.ones((31, 64), np.float32), np.ones((64, 53), np.float32)
     a[30, 39], a[0, 63], b[0, 52] = np.nan, -0.0, np.inf
-    program = _program(31, 53, 64, order, "f32", "avx512", 32, dot)
-    (y,) = program(a, b.T.copy() if dot else b)
+    program = _program(31, 53, 64, order, "f32", "avx512", 32, **how)
+    (y,) = program(a.T.copy() if order == "tn" else a, b.T.copy() if order == "nt" else b)
     np.testing.assert_array_equal(y, a @ b)
 
 

@@ -169,8 +169,9 @@ def test_the_pass_names_the_neighbours_of_what_it_chooses():
 
     TileifyPass().apply(make_context(), module)
     space = ScheduleCpuPass.schedule_space(make_context(), module)
+    best = CpuTiling(1, 1, 1, 1, 1)
     assert len(space) >= 3
-    assert all(len(each.asked) == 6 for each in space)
+    assert all(getattr(each, name) is not None for each in space for name in best.choices)
 
 
 # --------------------------------------------------------------------------- searches

@@ -123,6 +123,41 @@ func.func @main(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>, %s: tensor<16xf32>
 
 // -----
 
+// Rows in place: a pack says what they are, and nobody fills it. The block is turned, too: its rows are the
+// columns of the result. A tile that would reach past the last row begins earlier, and its sums are moved up.
+// CHECK-LABEL: loop.kernel @stays
+// CHECK:         tile.launch (%i_block = 2 : block, %j_block = 7 : block, %i = 16 : thread, %j = 8 : thread) schedule(#tile.schedule<m = 3, n = 2,
+// CHECK:             %q_packed = tile.pack (%j_1 = 8, %k = 32) in_place : memref<8x32xf32, "shared"> {
+// CHECK:               loop.load %w
+// CHECK:             %p_packed = tile.pack (%i_1 = 16, %{{.+}} = 32) panels 16 : memref<16x32xf32, "shared"> {
+// REMARK: remark: pack-operands: stays: 1 of 2 operands are packed
+// SCF-LABEL: func.func @stays
+// SCF:         scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+// SCF:           loop.load %w
+// SCF:           vector.broadcast
+// SCF-COUNT-4:   vector.fma
+// SCF:         loop.load %[[sums:[0-9]+]]
+// SCF-NEXT:    loop.store %{{.+}}, %[[sums]]
+// SCF:         vector.shuffle
+// SCF:         loop.store %{{.+}}, %out
+func.func @main(%x: tensor<30x40xf32>, %w: tensor<50x40xf32>) -> tensor<30x50xf32> {
+  %y = loop.kernel @stays(%x, %w) : (tensor<30x40xf32>, tensor<50x40xf32>) -> tensor<30x50xf32> {
+  ^bb0(%x: memref<30x40xf32>, %w: memref<50x40xf32>, %out: memref<30x50xf32>):
+    tile.launch (%i = 30 : thread, %j = 50 : thread) schedule(#tile.schedule<m = 1, n = 0, block_m = 8, block_n = 16, block_k = 32, thread_m = 4, thread_n = 16, in_place = 1, vectors = avx512>) {
+      %s = loop.for %k = 0 to 40 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<30x40xf32>
+        %q = loop.load %w[%j, %k] : memref<50x40xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<30x50xf32>
+    }
+  }
+  func.return %y : tensor<30x50xf32>
+}
+
+// -----
+
 // Sweeps over a window become one, whose positions say where in the window they are.
 // CHECK-LABEL: loop.kernel @window
 // CHECK:         loop.for %l_block = 0 to 1 reduce(add)

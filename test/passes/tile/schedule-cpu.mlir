@@ -7,10 +7,11 @@
 // UNKNOWN: unknown vectors 'mmx'; there are host, avx512, avx2, neon, sse2
 // GPU: remark: schedule-cpu: linear: declined: the target is a GPU
 // CHECK-LABEL: loop.kernel @linear
-// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 132, block_n = 512, block_k = 128, thread_m = 6, thread_n = 64, vectors = avx512>)
+// The smaller operand is packed: here it is the rows, so the block is turned, its rows are the columns.
+// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 1, n = 0, block_m = 516, block_n = 128, block_k = 128, thread_m = 6, thread_n = 64, in_place = 1, vectors = avx512>)
 // AVX2-LABEL: loop.kernel @linear
-// AVX2: thread_n = {{8|16|24}}, vectors = avx2>
-// REMARK: remark: schedule-cpu: linear: blocks of 132 by 512, register tiles of 6 by 64 for avx512
+// AVX2: thread_n = {{8|16|24}}, in_place = 1, vectors = avx2>
+// REMARK: remark: schedule-cpu: linear: turned blocks of 516 by 128 of rows in place, register tiles of 6 by 64 for avx512
 // REMARK: remark: schedule-cpu: linear: declined: it has a schedule already
 func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
   %y = loop.kernel @linear(%x, %w) : (tensor<128x1024xf32>, tensor<512x1024xf32>) -> tensor<128x512xf32> {
@@ -193,11 +194,13 @@ func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> (tensor<32x64xf
 // -----
 
 // What is asked for takes the place of what the model decides, unless the contraction cannot have it.
-// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=64 thread_m=4}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=64 block_n=512 thread_m=4 turned=0 in_place=0}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
 // RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=65}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
 // ASKED: schedule-cpu: asked: blocks of 64 by 512, register tiles of 4 by 64 for avx512, as asked
-// MISFIT: schedule-cpu: asked: declined: blocks of 65 by 512 are not made of register tiles of 6 by 64
-// MISFIT: schedule-cpu: asked: blocks of 132 by 512, register tiles of 6 by 64 for avx512
+// MISFIT: schedule-cpu: asked: declined: blocks of 65 by 128 are not made of register tiles of 6 by 64
+// MISFIT: schedule-cpu: asked: turned blocks of 516 by 128 of rows in place, register tiles of 6 by 64 for avx512
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 dot=1 thread_n=6}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=BOTH
+// BOTH: schedule-cpu: asked: declined: a dot tile is not turned, and reads all operands in place
 func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
   %y = loop.kernel @asked(%x, %w) : (tensor<128x1024xf32>, tensor<512x1024xf32>) -> tensor<128x512xf32> {
   ^bb0(%x: memref<128x1024xf32>, %w: memref<512x1024xf32>, %out: memref<128x512xf32>):
@@ -222,31 +225,31 @@ func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<12
 // RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 dot=1}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DOT
 // DOT: schedule-cpu: uneven: declined: a dot tile needs operands that are vectors along K
 // CHECK-LABEL: loop.kernel @few_rows
-// CHECK: schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = {{[0-9]+}}, block_k = 512, thread_m = 4, thread_n = 6, dot = 1, vectors = avx512>)
+// CHECK: schedule(#tile.schedule<m = 0, n = 1, block_m = 12, block_n = {{[0-9]+}}, block_k = 512, thread_m = {{[0-9]}}, thread_n = {{[0-9]}}, dot = 1, vectors = avx512>)
 // CHECK-LABEL: loop.kernel @uneven
 // CHECK-NOT: dot = 1
-// REMARK: schedule-cpu: few_rows: blocks of 16 by {{[0-9]+}}, dot tiles of 4 by 6 for avx512
-func.func @main(%x: tensor<16x1024xf32>, %w: tensor<512x1024xf32>, %v: tensor<512x1020xf32>) -> (tensor<16x512xf32>, tensor<16x512xf32>) {
-  %y = loop.kernel @few_rows(%x, %w) : (tensor<16x1024xf32>, tensor<512x1024xf32>) -> tensor<16x512xf32> {
-  ^bb0(%x: memref<16x1024xf32>, %w: memref<512x1024xf32>, %out: memref<16x512xf32>):
-    loop.for %i = 0 to 16 {
+// REMARK: schedule-cpu: few_rows: blocks of 12 by {{[0-9]+}}, dot tiles of {{[0-9]}} by {{[0-9]}} for avx512
+func.func @main(%x: tensor<12x1024xf32>, %w: tensor<512x1024xf32>, %v: tensor<512x1020xf32>, %u: tensor<16x1020xf32>) -> (tensor<12x512xf32>, tensor<16x512xf32>) {
+  %y = loop.kernel @few_rows(%x, %w) : (tensor<12x1024xf32>, tensor<512x1024xf32>) -> tensor<12x512xf32> {
+  ^bb0(%x: memref<12x1024xf32>, %w: memref<512x1024xf32>, %out: memref<12x512xf32>):
+    loop.for %i = 0 to 12 {
       loop.for %j = 0 to 512 {
         %s = loop.for %k = 0 to 1024 reduce(add) -> f32 {
-          %p = loop.load %x[%i, %k] : memref<16x1024xf32>
+          %p = loop.load %x[%i, %k] : memref<12x1024xf32>
           %q = loop.load %w[%j, %k] : memref<512x1024xf32>
           %r = arith.mulf %p, %q : f32
           loop.yield %r : f32
         }
-        loop.store %s, %out[%i, %j] : memref<16x512xf32>
+        loop.store %s, %out[%i, %j] : memref<12x512xf32>
       }
     }
   }
-  %z = loop.kernel @uneven(%x, %v) : (tensor<16x1024xf32>, tensor<512x1020xf32>) -> tensor<16x512xf32> {
-  ^bb0(%x: memref<16x1024xf32>, %v: memref<512x1020xf32>, %out: memref<16x512xf32>):
+  %z = loop.kernel @uneven(%u, %v) : (tensor<16x1020xf32>, tensor<512x1020xf32>) -> tensor<16x512xf32> {
+  ^bb0(%x: memref<16x1020xf32>, %v: memref<512x1020xf32>, %out: memref<16x512xf32>):
     loop.for %i = 0 to 16 {
       loop.for %j = 0 to 512 {
         %s = loop.for %k = 0 to 1020 reduce(add) -> f32 {
-          %p = loop.load %x[%i, %k] : memref<16x1024xf32>
+          %p = loop.load %x[%i, %k] : memref<16x1020xf32>
           %q = loop.load %v[%j, %k] : memref<512x1020xf32>
           %r = arith.mulf %p, %q : f32
           loop.yield %r : f32
@@ -255,5 +258,5 @@ func.func @main(%x: tensor<16x1024xf32>, %w: tensor<512x1024xf32>, %v: tensor<51
       }
     }
   }
-  func.return %y, %z : tensor<16x512xf32>, tensor<16x512xf32>
+  func.return %y, %z : tensor<12x512xf32>, tensor<16x512xf32>
 }
