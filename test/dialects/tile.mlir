@@ -67,9 +67,9 @@ builtin.module {
           %w = loop.load %x[%r, %j * 8 + %l] : memref<4x64xf32>
           tile.yield %w : f32
         }
-        %zs = tile.pack (%j = 8, %l = 8) in_place : memref<8x8xf32, "shared"> {
-          %w = loop.load %x[%r, %j * 8 + %l] : memref<4x64xf32>
-          tile.yield %w : f32
+        %zs = tile.pack (%h = 8, %n = 8) in_place : memref<8x8xf32, "shared"> {
+          %p = loop.load %x[%r, %h * 8 + %n] : memref<4x64xf32>
+          tile.yield %p : f32
         }
         %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
           %u = loop.load %xs[%t, %m] : memref<8x8xf32, "shared">

@@ -222,7 +222,7 @@ func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<12
 // -----
 
 // Few rows of operands that lie along K are not packed; where K is not made of vectors, they are.
-// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 dot=1}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DOT
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 dot=1 in_place=0 turned=0}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DOT
 // DOT: schedule-cpu: uneven: declined: a dot tile needs operands that are vectors along K
 // CHECK-LABEL: loop.kernel @few_rows
 // CHECK: schedule(#tile.schedule<m = 0, n = 1, block_m = 12, block_n = {{[0-9]+}}, block_k = 512, thread_m = {{[0-9]}}, thread_n = {{[0-9]}}, dot = 1, vectors = avx512>)
