@@ -8,6 +8,7 @@
   `powers.py` in f64); exponentials, logarithms, tanh and erf of f64, too; rsqrt is 1 / sqrt.
 * sines, cosines and tangents of f32, and the other functions of f64: a call of the C library's function.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
+* powers of e and of 2 are scaled by an instruction where `scales` says that the CPU has a fast one.
 * float to integer: NaN and what does not fit become the smallest integer first, as x86 and so PyTorch do.
 * integer division: by zero gives zero (a `kernel.assert` has stopped the program by then), the smallest
   integer by -1 wraps; the machine's own instruction would end the process on both.
@@ -50,6 +51,7 @@ from . import (
     polynomials,
     powers,
 )
+from .host_cpu import host_cpu
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
 
@@ -130,11 +132,15 @@ class ExpandMathPass(ModulePass):
 
     name = "expand-math"
 
+    scales: bool | None = None
+    """Whether to scale by an instruction; by default, whether the CPU that deplo runs on has one."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Expand the operations of every function with a body."""
+        scales = host_cpu().scales if self.scales is None else self.scales
         for function in list(op.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
-                expanded = _expand_function(op, function)
+                expanded = _expand_function(op, function, scales)
                 if expanded:
                     listed = ", ".join(f"{n} {name}" for name, n in sorted(expanded.items()))
                     reason = f"expanded {listed}"
@@ -143,10 +149,10 @@ class ExpandMathPass(ModulePass):
                 record(self.name, function.sym_name.data, bool(expanded), reason, function)
 
 
-def _expand_function(module: ModuleOp, function: func.FuncOp) -> Counter[str]:
+def _expand_function(module: ModuleOp, function: func.FuncOp, scales: bool) -> Counter[str]:
     expanded: Counter[str] = Counter()
     for op in list(function.body.walk()):
-        replacement = _expand(module, op)
+        replacement = _expand(module, op, scales)
         if replacement is None:
             continue
         expanded[op.name] += 1
@@ -159,7 +165,7 @@ def _expand_function(module: ModuleOp, function: func.FuncOp) -> Counter[str]:
     return expanded
 
 
-def _expand(module: ModuleOp, op: Operation) -> SSAValue | None:
+def _expand(module: ModuleOp, op: Operation, scales: bool) -> SSAValue | None:
     """Insert what stands for `op` before it, or None if it stays."""
     kind = type(op)
     if kind is math.RsqrtOp:
@@ -167,9 +173,9 @@ def _expand(module: ModuleOp, op: Operation) -> SSAValue | None:
     if kind is math.PowFOp and (power := _small_power(op)) is not None:
         return power
     if kind in _POLYNOMIALS and isinstance(op.operands[0].type, Float32Type):
-        return _POLYNOMIALS[kind](MathBuilder(op), *op.operands)
+        return _POLYNOMIALS[kind](MathBuilder(op, scales=scales), *op.operands)
     if kind in _WIDE_FUNCTIONS and isinstance(op.operands[0].type, Float64Type):
-        return _WIDE_FUNCTIONS[kind](MathBuilder(op, f64), *op.operands)
+        return _WIDE_FUNCTIONS[kind](MathBuilder(op, f64, scales=scales), *op.operands)
     if kind in _C_LIBRARY:
         return _call(module, op)
     if kind in _DIVISIONS and not isinstance(op.operands[0].type, IndexType):

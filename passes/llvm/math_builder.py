@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith, llvm, math
 from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
@@ -24,11 +24,15 @@ from xdsl.rewriter import InsertPoint
 class MathBuilder:
     """Inserts arithmetic in front of an operation, at its location.
 
-    It is of `type`, and of integers as wide, if no other one is said.
+    It is of `type`, and of integers as wide, if no other one is said. `scales` says whether products with a
+    power of two have an instruction, so that `scaled` may be used.
     """
 
-    def __init__(self, op: Operation, type: Float32Type | Float64Type = f32):
+    def __init__(
+        self, op: Operation, type: Float32Type | Float64Type = f32, *, scales: bool = False
+    ):
         self.type = type
+        self.scales = scales
         self.builder = Builder(
             InsertPoint.before(op),
             operation_insertion_handler=[lambda made: setattr(made, "location", op.location)],
@@ -83,6 +87,16 @@ class MathBuilder:
     def copysign(self, magnitude: SSAValue, sign: SSAValue) -> SSAValue:
         """`magnitude` with the sign of `sign`"""
         return self.insert(math.CopySignOp(magnitude, sign))
+
+    def clamp(self, a: SSAValue, low: float, high: float) -> SSAValue:
+        """`a`, or the bound that it is past; NaN stays."""
+        held = self.select(self.test(a, "olt", low), self.float(low), a)
+        return self.select(self.test(held, "ogt", high), self.float(high), held)
+
+    def scaled(self, a: SSAValue, power: SSAValue) -> SSAValue:
+        """a * 2**power, rounded once, for an i32."""
+        name = f"llvm.ldexp.{'f64' if isinstance(a.type, Float64Type) else 'f32'}.i32"
+        return self.insert(llvm.CallIntrinsicOp(name, [a, power], [a.type]))
 
     def horner(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
         """The polynomial of `x` with `coefficients` from the highest power down."""

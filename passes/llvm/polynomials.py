@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import inf, nan
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from .float_constants import F32, F64, Parts, constants_of
@@ -89,7 +90,10 @@ _WIDE_ERF_IS_ONE = 6.0
 
 def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x: with n the integer nearest to x / ln 2, 2**n * e**(x - n ln 2)."""
-    least, *normal = constants_of(m).exp_bounds
+    least, *normal = bounds = constants_of(m).exp_bounds
+    if m.scales:
+        rest, shifted = reduce(m, _bounded(m, x, bounds))
+        return m.scaled(_exp_near_zero(m, rest), _integer(m, shifted))
     nothing, held = _held(m, x, least)
     rest, shifted = reduce(m, held)
     power = _scale(m, _exp_near_zero(m, rest), shifted, x, *normal)
@@ -109,9 +113,7 @@ def expm1(m: MathBuilder, x: SSAValue) -> SSAValue:
     """
     c = constants_of(m)
     low, high = c.expm1_bounds
-    held = m.select(m.test(x, "olt", low), m.float(low), x)
-    held = m.select(m.test(held, "ogt", high), m.float(high), held)
-    rest, shifted = reduce(m, held)
+    rest, shifted = reduce(m, m.clamp(x, low, high))
     half = m.from_bits(raise_exponent(m, m.float(0.5), shifted))
     result = m.fma(half, _expm1_near_zero(m, rest), m.sub(half, m.float(0.5)))
     whole = m.test(m.abs(x), "olt", c.tiny)  # also what half of would lose a bit, and -0
@@ -131,12 +133,27 @@ def reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """2**x: with n the integer nearest to x, 2**n * 2**(x - n)."""
     c = constants_of(m)
-    least, *normal = c.exp2_bounds
-    nothing, held = _held(m, x, least)
+    least, *normal = bounds = c.exp2_bounds
+    nothing, held = (None, _bounded(m, x, bounds)) if m.scales else _held(m, x, least)
     shifted = m.add(held, m.float(c.round))
-    rest = m.sub(held, m.sub(shifted, m.float(c.round)))
-    power = _scale(m, m.horner(rest, c.exp2), shifted, x, *normal)
-    return m.select(nothing, m.float(0.0), power)
+    near = m.horner(m.sub(held, m.sub(shifted, m.float(c.round))), c.exp2)
+    if nothing is None:
+        return m.scaled(near, _integer(m, shifted))
+    return m.select(nothing, m.float(0.0), _scale(m, near, shifted, x, *normal))
+
+
+def _bounded(m: MathBuilder, x: SSAValue, bounds: tuple[float, float, float]) -> SSAValue:
+    """`x`, but not far past where its power rounds to 0 or to infinity: there, its integer part fits."""
+    least, _, greatest = bounds
+    return m.clamp(x, least, greatest + 1)
+
+
+def _integer(m: MathBuilder, shifted: SSAValue) -> SSAValue:
+    """n as an i32, from `n + round`."""
+    c = constants_of(m)
+    bits = m.bits(shifted)
+    n = m.insert(arith.SubiOp(bits, m.bits(m.float(c.round))))
+    return n if n.type == i32 else m.insert(arith.TruncIOp(n, i32))
 
 
 def _held(m: MathBuilder, x: SSAValue, low: float) -> tuple[SSAValue, SSAValue]:

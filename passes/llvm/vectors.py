@@ -119,6 +119,7 @@ VECTOR_LOWERINGS: dict[type[Operation], Callable[[Builder, Operation], Sequence[
     memref.AllocOp: _alloc,
     memref.DeallocOp: _dealloc,
     llvm.InlineAsmOp: _copy,
+    llvm.CallIntrinsicOp: _copy,
 }
 """Operation class -> how it is lowered; operands already have `llvm` types."""
 

@@ -1,5 +1,6 @@
 """Functions of the CPU back end against float64, over all of float32 and at its edges."""
 
+import dataclasses
 import math
 
 import mpmath
@@ -7,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 from cpu_programs import BLOCK, elementwise
+
+from deplo.passes.llvm import expand_math
+from deplo.passes.llvm.host_cpu import host_cpu
 
 EDGES = np.array(
     [
@@ -153,8 +157,26 @@ def wide_sample(count: int = 1500) -> np.ndarray:
     return np.concatenate([WIDE_EDGES, bits, near_one, -near_one, *usual])
 
 
+@pytest.fixture(params=[False, True], ids=["compared", "scaled"])
+def scaling(request, monkeypatch) -> None:
+    """Powers of two by integers and comparisons, or by an instruction, whatever this CPU is better at."""
+    known = dataclasses.replace(host_cpu(), scales=request.param)
+    monkeypatch.setattr(expand_math, "host_cpu", lambda: known)
+
+
+@pytest.mark.parametrize("function", ["exp", "exp2"])
+def test_powers_are_within_2_ulp_however_they_are_scaled(function: str, scaling: None) -> None:
+    check_f32(function, sample())
+    check_f64(function)
+
+
 @pytest.mark.parametrize("function", "exp exp2 expm1 log log2 log10 log1p tanh erf".split())
 def test_f64_functions_are_within_2_ulp_and_exact_at_the_edges(function: str) -> None:
+    check_f64(function)
+
+
+def check_f64(function: str) -> None:
+    """Compile a function and compare it with more digits than f64 has, to 2 units."""
     x = wide_sample()
     x = np.append(x, np.zeros(-x.size % BLOCK))
     blocks = x.size // BLOCK

@@ -1,7 +1,8 @@
 // What LLVM has no instruction for becomes arithmetic or a call of the C library.
 
-// RUN: deplo-opt %s --split-input-file -p expand-math | FileCheck %s
-// RUN: deplo-opt %s --split-input-file -p expand-math --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --split-input-file -p expand-math{scales=false} | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p expand-math{scales=true} | FileCheck %s --check-prefix=SCALES
+// RUN: deplo-opt %s --split-input-file -p expand-math{scales=false} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: remark: expand-math: polynomials: expanded 1 math.exp, 1 math.tanh
 // CHECK-LABEL: func.func @polynomials
@@ -15,6 +16,12 @@
 // CHECK-NOT:     math.tanh
 // CHECK:         %t = math.copysign
 // CHECK:         func.return %e, %t : f32, f32
+// Where a CPU scales by an instruction, nothing is compared but the bounds, and nothing chosen afterwards.
+// SCALES-LABEL: func.func @polynomials
+// SCALES:         math.fma
+// SCALES-NOT:     arith.select
+// SCALES:         %[[N:.*]] = arith.subi
+// SCALES-NEXT:    %e = llvm.call_intrinsic "llvm.ldexp.f32.i32"(%{{.*}}, %[[N]])
 func.func @polynomials(%x: f32) -> (f32, f32) {
   %e = math.exp %x : f32
   %t = math.tanh %x : f32
@@ -48,6 +55,9 @@ func.func @calls(%x: f32, %y: f64) {
 // CHECK:         arith.bitcast %{{.*}} : f64 to i64
 // CHECK:         arith.shli %{{.*}} : i64
 // CHECK:         func.return %e : f64
+// SCALES-LABEL: func.func @wide
+// SCALES:         arith.trunci %{{.*}} : i64 to i32
+// SCALES:         llvm.call_intrinsic "llvm.ldexp.f64.i32"
 func.func @wide(%x: f64) -> f64 {
   %e = math.exp %x : f64
   func.return %e : f64
