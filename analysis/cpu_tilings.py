@@ -40,6 +40,12 @@ GOOD = 1.1
 CHUNK_BYTES = 512
 """Of a row of an operand in one chunk of K: 128 of f32, between which sums go to memory and back."""
 
+STREAM_BYTES = 2048
+"""Of a row that is read in place, at once: shorter ones end before the CPU has guessed what comes next."""
+
+TILE_CYCLES = 40
+"""To begin and to end a register tile: its sums are loaded and stored, its loop is entered and left."""
+
 DOT_BLOCKS = 2
 """Blocks that a core should have where nothing is packed, so that an early finisher helps the others."""
 
@@ -58,8 +64,17 @@ DOT_STEP_COST = 3
 REDUCE_CYCLES = 8
 """To add up the elements of a vector."""
 
-PACK_CYCLES = 16
-"""To pack a vector of columns that lie along K."""
+PACK_CYCLES = 4
+"""To pack a vector of an operand."""
+
+CLASH_CYCLES = 16
+"""The same where lines of the operand that are packed at once fall on the same places of the cache."""
+
+CLASH_BYTES = 4096
+"""Lines so many bytes apart do."""
+
+FETCH_CYCLES = 1
+"""To get a vector that is read in place into the first-level cache."""
 
 TURN_CYCLES = 12
 """To turn a vector of sums: it is loaded, shuffled with others a few times, and stored."""
@@ -279,6 +294,7 @@ def _dot_tiling_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> floa
     lanes = cpu.lanes(problem.element_bytes)
     tiles = _parts(height, rows) * _parts(width, columns)
     multiplied = tiles * dot_cycles(problem, rows, columns, cpu) / lanes
+    multiplied += problem.columns * width * FETCH_CYCLES / lanes
     reduced = problem.results * height * width * REDUCE_CYCLES / problem.k
     blocks = problem.batch * _parts(problem.m, height) * _parts(problem.n, width)
     return blocks / _workers(problem, cpu) * (multiplied + reduced)
@@ -302,11 +318,15 @@ def _blocked(
 ) -> tuple[float, CpuTiling]:
     """The tiling of a register tile, and about how many cycles a position of K takes then."""
     thread_m, thread_n = tile
-    unit = _chunk_unit(problem, cpu)
-    block_k = _even(problem.k, CHUNK_BYTES // problem.element_bytes, unit)
-    row_bytes = block_k * problem.element_bytes
-    block_n = _even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
-    block_m = _even(problem.m, cpu.l2_bytes // 2 // (problem.rows * row_bytes), thread_m)
+    unit, element = _chunk_unit(problem, cpu), problem.element_bytes
+    if kind["in_place"]:
+        block_n = _even(problem.n, cpu.l2_bytes // 4 // (problem.columns * STREAM_BYTES), thread_n)
+        most = cpu.l2_bytes // 2 // (problem.results * block_n * element)
+        block_m = _even(problem.m, most, thread_m)
+    else:
+        row_bytes = _even(problem.k, CHUNK_BYTES // element, unit) * element
+        block_n = _even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
+        block_m = _even(problem.m, cpu.l2_bytes // 2 // (problem.rows * row_bytes), thread_m)
     wanted = _workers(problem, cpu)
     while problem.batch * _parts(problem.m, block_m) * _parts(problem.n, block_n) < wanted:
         if block_n > thread_n and block_n >= block_m:
@@ -318,11 +338,20 @@ def _blocked(
         else:
             break
     block_m, block_n, cycles = _balanced(problem, (block_m, block_n), tile, cpu, kind)
+    block_k = _chunk(problem, block_n, cpu, kind)
     whole = _even(problem.k, problem.k, unit)
     operands = problem.rows * block_m + problem.columns * block_n
     if operands * whole * problem.element_bytes <= cpu.l2_bytes // 2:
         block_k = whole
     return cycles, CpuTiling(block_m, block_n, block_k, thread_m, thread_n, **kind)
+
+
+def _chunk(problem: CpuProblem, columns: int, cpu: Cpu, kind: dict[str, int]) -> int:
+    """Positions of a chunk of K, for blocks of so many columns."""
+    size = CHUNK_BYTES
+    if kind["in_place"]:
+        size = min(cpu.l2_bytes // 4 // (problem.columns * columns), 2 * STREAM_BYTES)
+    return _even(problem.k, size // problem.element_bytes, _chunk_unit(problem, cpu))
 
 
 def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
@@ -332,6 +361,12 @@ def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
     return (
         both if both <= min(problem.k, 2 * CHUNK_BYTES // problem.element_bytes) else problem.period
     )
+
+
+def pack_cycles(problem: CpuProblem, extent: int, along: bool) -> int:
+    """Cycles to pack a vector of an operand that has lines of so many elements, or those along K."""
+    line = (problem.k if along else extent) * problem.element_bytes
+    return PACK_CYCLES if line % CLASH_BYTES else CLASH_CYCLES
 
 
 def _balanced(
@@ -348,7 +383,8 @@ def _balanced(
     lanes = cpu.lanes(problem.element_bytes)
     step = step_cycles(problem, tile[0], tile[1] // lanes, cpu)
     cores = _workers(problem, cpu)
-    copied = 0 if kind["in_place"] else problem.rows
+    fetch = FETCH_CYCLES if kind["in_place"] else pack_cycles(problem, problem.m, problem.rows_stay)
+    pack = pack_cycles(problem, problem.n, problem.columns_stay)
     turn = problem.results * TURN_CYCLES / problem.k if kind["turned"] else 0
 
     def sizes(extent: int, most: int, unit: int) -> set[int]:
@@ -359,8 +395,9 @@ def _balanced(
     def cost(block: tuple[int, int]) -> tuple[float, int]:
         rows, columns = block
         blocks = problem.batch * _parts(problem.m, rows) * _parts(problem.n, columns)
-        multiplied = (rows // tile[0]) * (columns // tile[1]) * step
-        packed = (copied * rows + problem.columns * columns) * PACK_CYCLES / lanes
+        overhead = TILE_CYCLES / _chunk(problem, columns, cpu, kind)
+        multiplied = (rows // tile[0]) * (columns // tile[1]) * (step + overhead)
+        packed = (problem.rows * rows * fetch + problem.columns * columns * pack) / lanes
         packed += rows * columns * turn / lanes
         return _parts(blocks, cores) * (multiplied + packed), -rows * columns
 

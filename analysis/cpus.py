@@ -76,7 +76,7 @@ MEASURED: dict[str, dict[str, float]] = {
     # They lose a tenth where they ask for what they have guessed already.
     "znver": {"ahead": 0},
     # Tiles of 3 by 4 to 14 by 2 take from 1.02 to 1.07 of their multiply-adds' time. A softmax whose powers
-    # of e are scaled by integers, with comparisons for what is subnormal or infinite, takes 1.3 times as long.
+    # of e are scaled by integers, with comparisons for what is subnormal or infinite, takes 1.3 times longer.
     "znver5": {
         "fmas": 2,
         "loads": 2,

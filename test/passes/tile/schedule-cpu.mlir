@@ -8,7 +8,7 @@
 // GPU: remark: schedule-cpu: linear: declined: the target is a GPU
 // CHECK-LABEL: loop.kernel @linear
 // The smaller operand is packed: here it is the rows, so the block is turned, its rows are the columns.
-// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 1, n = 0, block_m = 516, block_n = 128, block_k = 128, thread_m = 6, thread_n = 64, in_place = 1, vectors = avx512>)
+// CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 1, n = 0, block_m = 516, block_n = 128, block_k = 512, thread_m = 6, thread_n = 64, in_place = 1, vectors = avx512>)
 // AVX2-LABEL: loop.kernel @linear
 // AVX2: thread_n = {{8|16|24}}, in_place = 1, vectors = avx2>
 // REMARK: remark: schedule-cpu: linear: turned blocks of 516 by 128 of rows in place, register tiles of 6 by 64 for avx512
