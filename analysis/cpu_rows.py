@@ -3,7 +3,9 @@
 A block is what a thread takes at once: large enough that taking it costs little, small enough that there are
 blocks for all threads. What lies in a core's own cache is near enough; what does not is asked for a page
 ahead (`prefetch-sweeps`), if the core does not guess better. Its loops are made of the widest vectors that
-it has.
+it has. Rows with functions to compute, such as those of a softmax, come side by side (`jam-rows`): then a
+core has something to do where it would wait for the end of a row's sum. How many vectors of each are then
+taken at once must be said, so that a row is folded in the same order wherever it stands.
 """
 
 from __future__ import annotations
@@ -25,6 +27,12 @@ CHAINS = 4
 
 COUNTS = (0, 2, 4, 8)
 """Vectors of iterations that a loop may compute side by side; with 0, LLVM decides."""
+
+LONGEST_WORK = {4: 1024, 2: 8192}
+"""Loads and stores of the longest rows of which so many are computed side by side."""
+
+SIDE_BY_SIDE = (1, 2, 4)
+"""Rows that may be computed side by side."""
 
 NARROW = 256
 """Bits of the vectors that some cores run at a higher clock than their widest ones."""
@@ -59,24 +67,31 @@ class RowChoices:
     prefetch: int
     width: int
     interleave: int = 0
+    rows: int = 1
 
     @property
     def choices(self) -> dict[str, int]:
-        """Every choice, `interleave` too where it is 0."""
+        """Every choice, those too that are 0 or 1."""
         return asdict(self)
 
     @property
     def written(self) -> dict[str, int]:
         """The choices of a schedule that say this."""
-        return {n: v for n, v in self.choices.items() if v or n != "interleave"}
+        left_out = {"interleave": 0, "rows": 1}
+        return {n: v for n, v in self.choices.items() if v != left_out.get(n)}
 
 
 def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
     """What the model takes for a kernel."""
     far = problem.reduces and problem.bytes > cpu.l2_bytes
+    ahead, width = cpu.ahead if far else 0, cpu.vector_bytes * 8
+    if not problem.computes:
+        return RowChoices(GRAIN, ahead, width)
+    if not problem.reduces:
+        return RowChoices(GRAIN, ahead, width, interleave=CHAINS)
+    rows = next((rows for rows, work in LONGEST_WORK.items() if problem.work < work), 1)
     # Of a chain that folds something LLVM takes several at once itself.
-    chains = problem.computes and not problem.reduces
-    return RowChoices(GRAIN, cpu.ahead if far else 0, cpu.vector_bytes * 8, CHAINS if chains else 0)
+    return RowChoices(GRAIN, ahead, width, CHAINS if rows > 1 else 0, rows)
 
 
 def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:
@@ -87,6 +102,10 @@ def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:
         return f"prefetch = {rows.prefetch} is none of {', '.join(map(str, DISTANCES))}"
     if rows.interleave not in COUNTS:
         return f"interleave = {rows.interleave} is none of {', '.join(map(str, COUNTS))}"
+    if rows.rows not in SIDE_BY_SIDE:
+        return f"rows = {rows.rows} is none of {', '.join(map(str, SIDE_BY_SIDE))}"
+    if rows.rows > 1 and not rows.interleave:
+        return "rows side by side are folded like one alone only if interleave says how"
     if rows.width not in widths(cpu):
         return f"width = {rows.width} is none of {', '.join(map(str, widths(cpu)))}"
     return None
@@ -109,5 +128,7 @@ def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoic
         found[replace(rows, width=width)] = None
     for count in COUNTS:
         found[replace(rows, interleave=count)] = None
+    for count in SIDE_BY_SIDE if problem.reduces else ():
+        found[replace(rows, rows=count, interleave=rows.interleave or CHAINS)] = None
     found.pop(rows, None)
-    return list(found)
+    return [each for each in found if misfit(problem, each, cpu) is None]

@@ -70,6 +70,7 @@ PASSES = {
     "prefetch-sweeps": ".llvm.prefetch_sweeps:PrefetchSweepsPass",
     "unroll-windows": ".llvm.unroll_windows:UnrollWindowsPass",
     "hide-strides": ".llvm.hide_strides:HideStridesPass",
+    "jam-rows": ".llvm.jam_rows:JamRowsPass",
     "small-angles": ".llvm.small_angles:SmallAnglesPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",
     "convert-to-mlir": ".mlir.convert_to_mlir:ConvertToMlirPass",

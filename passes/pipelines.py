@@ -99,6 +99,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "prefetch-sweeps",
         "unroll-windows",
         "hide-strides",
+        "jam-rows",
         "small-angles",
         "inline-calls",
         "group-launches",

@@ -57,7 +57,7 @@ from .softmax_blocks import PlainSoftmaxBlock, SoftmaxBlock
 
 INDEX = IndexType()
 
-LATER = ("prefetch", "width", "interleave")
+LATER = ("prefetch", "width", "interleave", "rows")
 """Choices of a schedule that passes after this one carry out."""
 
 

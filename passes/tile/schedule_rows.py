@@ -69,6 +69,7 @@ class ScheduleRowsPass(ModulePass):
     prefetch: int | None = None
     width: int | None = None
     interleave: int | None = None
+    rows: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
@@ -90,4 +91,5 @@ class ScheduleRowsPass(ModulePass):
         ahead = f"{best.prefetch} bytes ahead" if best.prefetch else "nothing ahead"
         reason = f"blocks of about {best.grain} accesses, asking for {ahead}, in vectors of "
         count = f", {best.interleave} at once" if best.interleave else ""
+        count += f", {best.rows} rows side by side" if best.rows > 1 else ""
         record(self.name, name, True, f"{reason}{best.width} bits{count}{why}", launch)

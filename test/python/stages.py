@@ -16,6 +16,7 @@ INSIDE_NATIVE = (
     "prefetch-sweeps",
     "unroll-windows",
     "hide-strides",
+    "jam-rows",
     "small-angles",
     "inline-calls",
     "group-launches",

@@ -3,12 +3,15 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 import deplo
+from deplo.analysis.cpu_rows import choose_rows
+from deplo.passes.tile import schedule_rows
 from deplo.runtime.jit import assembly
 
 INF, NAN = float("inf"), float("nan")
@@ -208,14 +211,42 @@ def test_a_half_output_holds_no_exponentials_but_is_right():
     torch.testing.assert_close(ours, eager)
 
 
+@pytest.mark.parametrize("side_by_side", [2, 4])
+@pytest.mark.parametrize("shape", [(64, 100), (67, 100), (3, 16), (1, 300), (128, 33)])
+def test_rows_may_be_computed_side_by_side(side_by_side, shape, monkeypatch):
+    """However many rows there are, and whatever the row beside one has."""
+
+    def choose(problem, cpu):
+        return replace(choose_rows(problem, cpu), rows=side_by_side, interleave=4)
+
+    monkeypatch.setattr(schedule_rows, "choose_rows", choose)
+    x = torch.randn(shape) * 10
+    program = deplo.compile(_rows, (x,), target="cpu")
+    if shape[0] >= 64:
+        made = [d for d in program.report()["decisions"] if d["pass"] == "jam-rows" and d["fired"]]
+        assert len(made) >= 4
+    for special in ([], [NAN], [-INF, INF], [NAN, -INF, INF]):
+        for row, value in enumerate(special[: shape[0]]):
+            x[row, row:] = value
+        for actual, expected in zip(program(x), _rows(x), strict=True):
+            torch.testing.assert_close(actual, expected, equal_nan=True)
+
+
+def _rows(x):
+    normal = F.layer_norm(x, (x.shape[1],))
+    return F.softmax(x, -1), F.log_softmax(x, -1), normal, x.logsumexp(1), x.amax(1)
+
+
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     code = """
 import sys, torch, deplo, hashlib
 import torch.nn.functional as F
 torch.manual_seed(0)
-x = torch.randn(64, 3001)
+x = torch.randn(67, 3001)
 def f(x):
-    return F.softmax(x, -1), F.layer_norm(x, (3001,)), x.sum(0), x.T + 1
+    some, few = x[:, :300] * 3, x[:, :100] * 2
+    rows = F.softmax(some, -1), F.log_softmax(few, -1), F.softmax(x, -1)
+    return *rows, F.layer_norm(x, (3001,)), x.sum(0), x.T + 1
 program = deplo.compile(f, (x,), target="cpu")
 def digest():
     return hashlib.sha256(b"".join(r.contiguous().numpy().tobytes() for r in program(x))).hexdigest()

@@ -457,7 +457,7 @@ def test_tunings_travel_as_text(own_cache, tmp_path):
     data = json.loads(text)
     data["tunings"][0]["choices"]["block_m"] = "__import__"
     empty = Database(tmp_path / "empty.sqlite")
-    for wrong in (json.dumps(data), text.replace('"format": 3', '"format": 4'), "[]", "{"):
+    for wrong in (json.dumps(data), text.replace('"format": 4', '"format": 5'), "[]", "{"):
         with pytest.raises(UsageError, match="no export of tunings"):
             empty.load(wrong)
     assert list(empty.all()) == []

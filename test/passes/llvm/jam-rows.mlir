@@ -1,0 +1,117 @@
+// Rows are computed side by side: one sweep goes over several of them, and what is left of them follows.
+// RUN: deplo-opt %s -p jam-rows --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p jam-rows,jam-rows --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// CHECK-LABEL: func.func @rows
+// CHECK-SAME:    attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512>}
+// CHECK:         %[[pairs:.+]] = loop.index[%block_begin + (%block_end - %block_begin) floordiv 2 * 2]
+// CHECK-NEXT:    scf.for %i = %block_begin to %[[pairs]] step %c2 {
+// CHECK-NEXT:      %[[next:.+]] = loop.index[%i + 1]
+// CHECK:           %[[s:.+]], %[[t:.+]] = scf.for %j = {{.*}} iter_args(%{{.+}} = %{{.+}}, %{{.+}} = %{{.+}}) -> (f32, f32) {
+// CHECK:             loop.load %x[%i, %j]
+// CHECK:             loop.load %x[%[[next]], %j]
+// CHECK:             scf.yield %{{.+}}, %{{.+}} : f32, f32
+// CHECK:           scf.for
+// CHECK:             loop.load %x[%i, %[[j:.+]]]
+// CHECK-NEXT:        arith.divf %{{.+}}, %[[s]]
+// CHECK-NEXT:        loop.store %{{.+}}, %y[%i, %[[j]]]
+// CHECK-NEXT:        loop.load %x[%[[next]], %[[j]]]
+// CHECK-NEXT:        arith.divf %{{.+}}, %[[t]]
+// CHECK-NEXT:        loop.store %{{.+}}, %y[%[[next]], %[[j]]]
+// CHECK:         scf.for %{{.+}} = %[[pairs]] to %block_end step %c1 {
+// CHECK:           scf.for {{.*}} -> (f32) {
+// REMARK: remark: jam-rows: rows: 2 rows come side by side
+// REMARK: remark: jam-rows: rows: declined: its rows come one after the other
+func.func @rows(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512, rows = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %block_begin to %block_end step %c1 {
+    %zero = arith.constant 0.0 : f32
+    %s = scf.for %j = %c0 to %c16 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %p = loop.load %x[%i, %j] : memref<8x16xf32>
+      %next = arith.addf %so_far, %p : f32
+      scf.yield %next : f32
+    }
+    scf.for %k = %c0 to %c16 step %c1 {
+      %p = loop.load %x[%i, %k] : memref<8x16xf32>
+      %q = arith.divf %p, %s : f32
+      loop.store %q, %y[%i, %k] : memref<8x16xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
+// A sweep over what another row has to do with, and a kernel without sweeps.
+// CHECK-LABEL: func.func @triangle
+// CHECK-COUNT-2: scf.for
+// CHECK-NOT:     scf.for
+// CHECK-LABEL: func.func @plain
+// REMARK: remark: jam-rows: triangle: declined: a sweep's range depends on the row
+// REMARK: remark: jam-rows: plain: declined: it has no rows
+func.func @triangle(%x: memref<8x16xf32>, %y: memref<8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<rows = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %block_begin to %block_end step %c1 {
+    %zero = arith.constant 0.0 : f32
+    %s = scf.for %j = %c0 to %i step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %p = loop.load %x[%i, %j] : memref<8x16xf32>
+      %next = arith.addf %so_far, %p : f32
+      scf.yield %next : f32
+    }
+    loop.store %s, %y[%i] : memref<8xf32>
+  }
+  func.return
+}
+func.func @plain(%x: memref<8xf32>, %y: memref<8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<rows = 2>} {
+  %c1 = arith.constant 1 : index
+  scf.for %i = %block_begin to %block_end step %c1 {
+    %p = loop.load %x[%i] : memref<8xf32>
+    loop.store %p, %y[%i] : memref<8xf32>
+  }
+  func.return
+}
+
+// -----
+
+// Nested sweeps, and a word of the status that is written.
+// REMARK: remark: jam-rows: nested: declined: a sweep has loops of its own
+// REMARK: remark: jam-rows: checked: declined: loop.assert may do more than compute
+func.func @nested(%x: memref<8x4x4xf32>, %y: memref<8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<rows = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %block_begin to %block_end step %c1 {
+    %s = scf.for %j = %c0 to %c4 step %c1 iter_args(%outer = %zero) -> (f32) {
+      %t = scf.for %k = %c0 to %c4 step %c1 iter_args(%so_far = %outer) -> (f32) {
+        %p = loop.load %x[%i, %j, %k] : memref<8x4x4xf32>
+        %next = arith.addf %so_far, %p : f32
+        scf.yield %next : f32
+      }
+      scf.yield %t : f32
+    }
+    loop.store %s, %y[%i] : memref<8xf32>
+  }
+  func.return
+}
+func.func @checked(%x: memref<8x4xf32>, %y: memref<8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<rows = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %block_begin to %block_end step %c1 {
+    %s = scf.for %j = %c0 to %c4 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %p = loop.load %x[%i, %j] : memref<8x4xf32>
+      %next = arith.addf %so_far, %p : f32
+      scf.yield %next : f32
+    }
+    %c8 = arith.constant 8 : index
+    %fine = arith.cmpi slt, %i, %c8 : index
+    loop.assert %fine, "rows"
+    loop.store %s, %y[%i] : memref<8xf32>
+  }
+  func.return
+}
