@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from .cpu_tilings import (
-    TURN_CYCLES,
+from .cpu_tiles import (
     CpuProblem,
     CpuTiling,
-    best_of_each_kind,
     dot_cycles,
     dot_tiles,
+    parts,
     register_tiles,
     step_cycles,
 )
+from .cpu_tilings import TURN_CYCLES, best_of_each_kind
 from .cpus import Cpu
 
 LOAD_CYCLES = 4.0
@@ -31,12 +31,8 @@ KINDS = ("dot", "in_place", "turned")
 """Choices that are no sizes, but 0 or 1."""
 
 
-def _parts(extent: int, size: int) -> int:
-    return -(-extent // size)
-
-
 def _up(size: int, unit: int) -> int:
-    return max(_parts(size, unit), 1) * unit
+    return max(parts(size, unit), 1) * unit
 
 
 def _kind_misfit(problem: CpuProblem, tiling: CpuTiling) -> str | None:
@@ -142,10 +138,10 @@ def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: 
         step = dot_cycles(problem, rows, vectors, cpu) / lanes
     else:
         step = step_cycles(problem, rows, vectors, cpu)
-    tiles = _parts(min(tiling.block_m, problem.m), rows) * _parts(
+    tiles = parts(min(tiling.block_m, problem.m), rows) * parts(
         min(tiling.block_n, problem.n), tiling.thread_n
     )
-    chunks = _parts(problem.k, tiling.block_k)
+    chunks = parts(problem.k, tiling.block_k)
     multiply = tiles * (problem.k * step + chunks * (2 * sums + LOAD_CYCLES * loads))
     operands = problem.columns * tiling.block_n
     if not tiling.in_place:
@@ -156,5 +152,5 @@ def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: 
     if pack_bytes(problem, tiling) > cpu.l2_bytes:
         packed *= 2
         multiply *= 1.25
-    blocks = problem.batch * _parts(problem.m, tiling.block_m) * _parts(problem.n, tiling.block_n)
-    return _parts(blocks, threads) * (multiply + packed)
+    blocks = problem.batch * parts(problem.m, tiling.block_m) * parts(problem.n, tiling.block_n)
+    return parts(blocks, threads) * (multiply + packed)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from .cpu_tilings import (
-    PACK_CYCLES,
+from .cpu_tiles import (
     CpuProblem,
     CpuTiling,
     choose_register_tile,
     register_tiles,
     step_cycles,
 )
+from .cpu_tilings import PACK_CYCLES
 from .cpus import Cpu
 
 BLOCKS_PER_CORE = 2

@@ -26,7 +26,7 @@ from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from ..dialects.tile_pack import PackOp
-from .vectors import is_aligned_along, is_unit_stride
+from .vectors import is_aligned_along, is_unit_stride, walks_along
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,17 @@ def may_stay(product: Product, factors: Sequence[SSAValue]) -> bool:
     loads = _loads(product, factors)
     along = product.sweeps[0].induction_var
     return loads is not None and all(is_unit_stride(each, along) for each in loads)
+
+
+def walk_along_k(
+    product: Product, factors: Sequence[SSAValue], axis: int, launch: LaunchOp
+) -> bool:
+    """Whether what some factors are computed from are neighbours along K, and not along an axis."""
+    loads = [o for each in factors for o in slice_of(each, launch) if isinstance(o, LoadOp)]
+    along, across = product.sweeps[-1].induction_var, launch.body.block.args[axis]
+    if any(walks_along(each, across) for each in loads):
+        return False
+    return any(walks_along(each, along) for each in loads)
 
 
 def _loads(product: Product, factors: Sequence[SSAValue]) -> list[LoadOp] | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..analysis.cpu_rows import RowChoices
 from ..analysis.cpu_softmax import SoftmaxChoices
-from ..analysis.cpu_tilings import CpuTiling
+from ..analysis.cpu_tiles import CpuTiling
 from ..errors import DeploError, UsageError
 
 CHOICE_NAMES = tuple(

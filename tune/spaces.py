@@ -13,7 +13,8 @@ from typing import Protocol
 from ..analysis import cpu_neighbours, cpu_rows, cpu_softmax
 from ..analysis.cpu_rows import RowChoices, RowProblem, choose_rows
 from ..analysis.cpu_softmax import SoftmaxChoices, SoftmaxProblem, choose_softmax
-from ..analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
+from ..analysis.cpu_tiles import CpuProblem, CpuTiling
+from ..analysis.cpu_tilings import choose_cpu_tiling
 from ..analysis.cpus import Cpu
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp

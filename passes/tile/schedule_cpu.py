@@ -24,9 +24,16 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_neighbours import misfit, neighbours
-from ...analysis.cpu_tilings import CpuProblem, choose_cpu_tiling
+from ...analysis.cpu_tiles import CpuProblem
+from ...analysis.cpu_tilings import choose_cpu_tiling
 from ...analysis.cpus import CPUS
-from ...analysis.products import Product, find_product, lies_along_k, may_stay
+from ...analysis.products import (
+    Product,
+    find_product,
+    lies_along_k,
+    may_stay,
+    walk_along_k,
+)
 from ...analysis.targets import get_target
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
@@ -64,6 +71,8 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         element_bytes=element_bytes,
         period=prod(trips(sweep.extent.data) for sweep in product.sweeps[1:]),
         along=lies_along_k(product, MAX_VECTOR_BYTES // element_bytes),
+        rows_along=walk_along_k(product, product.rows, product.m, launch),
+        columns_along=walk_along_k(product, product.columns, product.n, launch),
         rows_stay=constant[0] and may_stay(product, product.rows),
         columns_stay=constant[1] and may_stay(product, product.columns),
     )

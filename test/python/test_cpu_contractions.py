@@ -10,8 +10,9 @@ from cpu_programs import lower
 from torch import nn
 
 import deplo
-from deplo.analysis.cpu_tilings import CpuProblem, choose_cpu_tiling
-from deplo.analysis.cpus import CPUS
+from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
+from deplo.analysis.cpu_tilings import choose_cpu_tiling
+from deplo.analysis.cpus import CPUS, Cpu
 from deplo.analysis.plan import build_plan
 from deplo.passes.llvm.translate import llvm_sources
 from deplo.runtime.cpu import CpuProgram
@@ -241,16 +242,13 @@ def test_a_chunk_has_whole_windows_and_whole_vectors_if_these_are_short(period, 
 
 
 def test_results_do_not_depend_on_how_many_blocks_there_are(monkeypatch) -> None:
-    from deplo.analysis import cpu_tilings
     from deplo.passes.tile import schedule_cpu
 
     a, b = torch.randn(100, 300), torch.randn(300, 200)
     results = []
     for block in ((100, 224, 304), (24, 32, 64)):
-        tiling = cpu_tilings.CpuTiling(*block, thread_m=4, thread_n=32)
+        tiling = CpuTiling(*block, thread_m=4, thread_n=32)
         monkeypatch.setattr(schedule_cpu, "choose_cpu_tiling", lambda *_, t=tiling: t)
-        monkeypatch.setattr(
-            schedule_cpu, "find_cpu", lambda _: cpu_tilings.Cpu("avx512", 64, 32, 1, 1)
-        )
+        monkeypatch.setattr(schedule_cpu, "find_cpu", lambda _: Cpu("avx512", 64, 32, 1, 1))
         results.append(deplo.compile(torch.matmul, (a, b), target="cpu")(a, b))
     assert torch.equal(*results)

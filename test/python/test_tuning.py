@@ -14,7 +14,8 @@ import torch.nn.functional as F
 import deplo
 from deplo.analysis import cpu_rows, cpu_softmax
 from deplo.analysis.cpu_neighbours import estimated_cycles, misfit, neighbours
-from deplo.analysis.cpu_tilings import CpuProblem, CpuTiling, choose_cpu_tiling
+from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
+from deplo.analysis.cpu_tilings import choose_cpu_tiling
 from deplo.analysis.cpus import CPUS
 from deplo.analysis.targets import get_target
 from deplo.errors import DeploError, UsageError

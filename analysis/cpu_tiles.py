@@ -1,0 +1,199 @@
+"""What a contraction on a CPU is to the model, how it may be tiled, and what its register tiles cost.
+
+A register tile of f rows and g vectors loads f elements and g vectors for f * g multiply-adds in each
+position of the reduced axis; its sums, the vectors of columns and one element must fit the registers. Of
+those that do, the one is best whose tiles cover the result in the fewest cycles, what stands over included,
+and of equals the one that fetches the fewest bytes.
+
+Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
+of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
+added up at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+
+from .cpus import Cpu
+
+MAX_ROWS = 16
+"""Rows of a register tile, at most: their loads have to be issued, too."""
+
+MAX_VECTORS = 4
+"""Vectors of columns of a register tile, at most."""
+
+GOOD = 1.1
+"""A register tile is looked at closer if it takes at most so many times the cycles of the best one."""
+
+CHUNK_BYTES = 512
+"""Of a row of an operand in one chunk of K: 128 of f32, between which sums go to memory and back."""
+
+DOT_LOAD_COST = 0.4
+"""Of a multiply-add's time, that a load of a dot tile adds: it comes from a lower cache than a panel's."""
+
+DOT_STEP_COST = 3
+"""Of a multiply-add's time, that a vector of positions adds."""
+
+MAX_DOT_COLUMNS = 8
+"""Columns of a dot tile, at most: each is a place in memory to keep track of."""
+
+
+@dataclass(frozen=True)
+class CpuTiling:
+    """The parts that a contraction comes in; the fields are the choices of a schedule."""
+
+    block_m: int
+    block_n: int
+    block_k: int
+    thread_m: int
+    thread_n: int
+    dot: int = 0
+    """1 if vectors lie along K, and nothing is packed; `thread_n` then counts columns."""
+    in_place: int = 0
+    """1 if rows are read where they lie, and only columns are packed."""
+    turned: int = 0
+    """1 if the rows of blocks and tiles are the columns of the result."""
+
+    @property
+    def choices(self) -> dict[str, int]:
+        """Every choice, those too that are 0."""
+        return asdict(self)
+
+    @property
+    def written(self) -> dict[str, int]:
+        """The choices of a schedule that say this; that it is turned, its `m` and `n` say."""
+        return {name: value for name, value in self.choices.items() if value and name != "turned"}
+
+
+@dataclass(frozen=True)
+class CpuProblem:
+    """What the model knows of a contraction."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    results: int
+    rows: int
+    """Different factors that depend on the rows."""
+    columns: int
+    """Different factors that depend on the columns."""
+    element_bytes: int
+    period: int = 1
+    """Positions that inner sweeps have, such as 9 of a 3 by 3 window; a chunk of K has whole ones."""
+    along: bool = False
+    """Whether all factors are elements of arrays that lie along K."""
+    rows_along: bool = False
+    """Whether what rows are computed from are neighbours along K."""
+    columns_along: bool = False
+    """Whether what columns are computed from are, and not from one column to the next."""
+    rows_stay: bool = False
+    """Whether rows may be read where they lie."""
+    columns_stay: bool = False
+    """Whether columns might be, if they were rows."""
+
+    @property
+    def transposed(self) -> CpuProblem:
+        """The contraction of the transposed result."""
+        return replace(
+            self,
+            m=self.n,
+            n=self.m,
+            rows=self.columns,
+            columns=self.rows,
+            rows_along=self.columns_along,
+            columns_along=self.rows_along,
+            rows_stay=self.columns_stay,
+            columns_stay=self.rows_stay,
+        )
+
+
+def parts(extent: int, size: int) -> int:
+    """How many parts of a size make up an extent."""
+    return -(-extent // size)
+
+
+def even(extent: int, most: int, unit: int) -> int:
+    """The size of equal parts of an extent, each a multiple of `unit` and at most `most` or one unit."""
+    count = parts(extent, max(most // unit, 1) * unit)
+    return parts(parts(extent, max(count, 1)), unit) * unit
+
+
+def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
+    """Rows and vectors of the tiles that fit the registers.
+
+    A tile needs one for an element; the others that are left let the next position's loads begin early. The
+    chunk of its columns stays in the L1 cache, as all rows of a block need it.
+    """
+    left = 1 + cpu.registers // 16
+    chunk = problem.columns * cpu.lanes(problem.element_bytes) * CHUNK_BYTES
+    most = max(cpu.l1_bytes * 3 // 4 // chunk, 1)
+    return [
+        (rows, vectors)
+        for vectors in range(1, min(MAX_VECTORS, most) + 1)
+        for rows in range(1, MAX_ROWS + 1)
+        if problem.results * rows * vectors + problem.columns * vectors + left <= cpu.registers
+    ]
+
+
+def dot_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
+    """Rows and columns of the dot tiles that fit the registers."""
+    return [
+        (rows, columns)
+        for rows in range(1, MAX_ROWS + 1)
+        for columns in range(1, MAX_DOT_COLUMNS + 1)
+        if problem.results * rows * columns + problem.rows * rows + 1 <= cpu.registers
+    ]
+
+
+def step_cycles(problem: CpuProblem, rows: int, vectors: int, cpu: Cpu) -> float:
+    """Cycles of a position of K in a register tile of so many rows and vectors of columns."""
+    sums = problem.results * rows * vectors
+    loads = problem.rows * rows + problem.columns * vectors
+    work = sums * (1 + cpu.line_cost * problem.rows * rows) + cpu.load_cost * loads + cpu.step_cost
+    return _at_least(work, loads, cpu)
+
+
+def dot_cycles(problem: CpuProblem, rows: int, columns: int, cpu: Cpu) -> float:
+    """Cycles of a vector of positions of K in a dot tile of so many rows and columns."""
+    loads = problem.rows * rows + problem.columns * columns
+    work = problem.results * rows * columns + DOT_LOAD_COST * loads + DOT_STEP_COST
+    return _at_least(work, loads, cpu)
+
+
+def _at_least(work: float, loads: int, cpu: Cpu) -> float:
+    # A multiply-add takes about four cycles, so that many sums must be on their way.
+    return max(work / cpu.fmas, loads / cpu.loads, 4.0)
+
+
+def choose_register_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
+    """Rows and columns of the register tile that covers the result in the fewest cycles."""
+    return good_register_tiles(problem, cpu)[0]
+
+
+def good_register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
+    """Rows and columns of the register tiles that cover the result in few cycles, the best one first."""
+    lanes = cpu.lanes(problem.element_bytes)
+
+    def cost(tile: tuple[int, int]) -> tuple[float, float]:
+        rows, vectors = tile
+        tiles = parts(problem.m, rows) * parts(problem.n, vectors * lanes)
+        fetched = problem.rows * rows * problem.element_bytes
+        fetched += problem.columns * vectors * cpu.vector_bytes
+        return tiles * step_cycles(problem, rows, vectors, cpu), tiles * fetched
+
+    costs = {tile: cost(tile) for tile in register_tiles(problem, cpu)}
+    limit = min(costs.values())[0] * GOOD
+    good = sorted((tile for tile in costs if costs[tile][0] <= limit), key=lambda tile: costs[tile])
+    return [(rows, vectors * lanes) for rows, vectors in good]
+
+
+def choose_dot_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
+    """Rows and columns of the dot tile that covers the result in the fewest cycles."""
+
+    def cost(tile: tuple[int, int]) -> tuple[float, int]:
+        rows, columns = tile
+        tiles = parts(problem.m, rows) * parts(problem.n, columns)
+        return tiles * dot_cycles(problem, rows, columns, cpu), rows
+
+    return min(dot_tiles(problem, cpu), key=cost)
