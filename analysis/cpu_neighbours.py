@@ -27,7 +27,7 @@ LOAD_CYCLES = 4.0
 COPY_CYCLES = 2.0
 """Cycles to copy a vector into a pack."""
 
-KINDS = ("dot", "in_place", "turned")
+KINDS = ("dot", "in_place", "turned", "pairs")
 """Choices that are no sizes, but 0 or 1."""
 
 
@@ -43,6 +43,8 @@ def _kind_misfit(problem: CpuProblem, tiling: CpuTiling) -> str | None:
         return "a dot tile needs operands that are vectors along K"
     if tiling.in_place and not problem.rows_stay:
         return "what is read in place must be elements of arrays, neighbours along K"
+    if tiling.pairs and not (problem.pairs and tiling.in_place):
+        return "pairs are of bf16 that are neighbours along K, and rows of them stay in place"
     if tiling.in_place and tiling.thread_m > problem.m:
         return f"{problem.m} rows in place are no register tile of {tiling.thread_m}"
     return None
@@ -56,6 +58,8 @@ def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
     problem = problem.transposed if tiling.turned else problem
     if (reason := _kind_misfit(problem, tiling)) is not None:
         return reason
+    if tiling.pairs and not cpu.pairs:
+        return f"{cpu.name} here has no instruction for pairs of bf16"
     width = 1 if tiling.dot else lanes
     if tiling.thread_n % width:
         return f"thread_n = {tiling.thread_n} is not a multiple of the {lanes} elements of a vector"
@@ -130,6 +134,8 @@ def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: 
         return inf
     if tiling.turned:
         problem = problem.transposed
+    if tiling.pairs:
+        problem, tiling = problem.of_pairs, replace(tiling, block_k=tiling.block_k // 2, pairs=0)
     lanes = cpu.lanes(problem.element_bytes)
     rows, vectors = tiling.thread_m, tiling.thread_n // (1 if tiling.dot else lanes)
     sums = problem.results * rows * vectors

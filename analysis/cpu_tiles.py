@@ -53,6 +53,8 @@ class CpuTiling:
     """1 if rows are read where they lie, and only columns are packed."""
     turned: int = 0
     """1 if the rows of blocks and tiles are the columns of the result."""
+    pairs: int = 0
+    """1 if two positions of K are multiplied at once: pairs of bf16 of rows in place and of columns."""
 
     @property
     def choices(self) -> dict[str, int]:
@@ -91,6 +93,13 @@ class CpuProblem:
     """Whether rows may be read where they lie."""
     columns_stay: bool = False
     """Whether columns might be, if they were rows."""
+    pairs: bool = False
+    """Whether the factors are bf16, of which two neighbours along K are a pair."""
+
+    @property
+    def of_pairs(self) -> CpuProblem:
+        """The contraction whose elements are pairs, each as long as one of the result."""
+        return replace(self, k=parts(self.k, 2), pairs=False)
 
     @property
     def transposed(self) -> CpuProblem:

@@ -18,6 +18,7 @@ tiling of the fewest cycles is taken.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import lcm
 
@@ -78,6 +79,12 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
 
 def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTiling]]:
     """A tiling of each kind that a contraction may have, and about how many cycles a position of K takes."""
+    if problem.pairs and cpu.pairs and (problem.rows_stay or problem.columns_stay):
+        return [
+            (cycles / 2, replace(each, block_k=each.block_k * 2, pairs=1))
+            for cycles, each in best_of_each_kind(problem.of_pairs, cpu)
+            if each.in_place
+        ]
     found = [_choose_blocks(problem, cpu)]
     if problem.rows_stay:
         found.append(_choose_blocks(problem, cpu, in_place=1))

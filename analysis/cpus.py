@@ -50,6 +50,9 @@ class Cpu:
     """Whether a product with a power of two is one instruction, whatever it is, subnormal or 0, and faster
     than telling apart what is subnormal or infinite."""
 
+    pairs: bool = False
+    """Whether an instruction adds the products of two pairs of bf16 to a sum of f32."""
+
     def lanes(self, element_bytes: int) -> int:
         """Elements of a vector."""
         return self.vector_bytes // element_bytes

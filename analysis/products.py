@@ -19,6 +19,7 @@ from functools import reduce
 from math import prod
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, Float32Type
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp, LoadOp
@@ -53,9 +54,27 @@ class Product:
         return self.sweeps[0].res
 
     @property
+    def narrow(self) -> Product | None:
+        """The same with the bf16 that all factors are widened from, if they are widened from bf16."""
+        rows, columns = (
+            tuple(_narrow(each) for each in factors) for factors in (self.rows, self.columns)
+        )
+        if any(each is None for each in (*rows, *columns)):
+            return None
+        found = [[each for each in side if each is not None] for side in (rows, columns)]
+        return Product(self.sweeps, self.m, self.n, *map(tuple, found))
+
+    @property
     def turned(self) -> Product:
         """The same contraction, with its columns for rows: that of the transposed result."""
         return Product(self.sweeps, self.n, self.m, self.columns, self.rows)
+
+
+def _narrow(factor: SSAValue) -> SSAValue | None:
+    op = factor.owner
+    if isinstance(op, arith.ExtFOp) and isinstance(op.input.type, BFloat16Type):
+        return op.input if isinstance(op.result.type, Float32Type) else None
+    return None
 
 
 def find_product(launch: LaunchOp) -> Product | str:
@@ -89,11 +108,22 @@ def lies_along_k(product: Product, elements: int) -> bool:
     return loads is not None and all(is_aligned_along(each, along, elements) for each in loads)
 
 
-def may_stay(product: Product, factors: Sequence[SSAValue]) -> bool:
-    """Whether some factors are elements of arrays, and neighbours along K: they need not be copied."""
+def comes_in_pairs(product: Product) -> bool:
+    """Whether all factors are widened from bf16, of which two neighbours along K make a pair."""
+    extent = product.extent
+    return product.narrow is not None and isinstance(extent, int) and extent % 2 == 0
+
+
+def may_stay(product: Product, factors: Sequence[SSAValue], pairs: bool = False) -> bool:
+    """Whether some factors are elements of arrays, and neighbours along K: they need not be copied.
+
+    Where they are read in pairs, these must not reach from one line of the array into the next.
+    """
     loads = _loads(product, factors)
     along = product.sweeps[0].induction_var
-    return loads is not None and all(is_unit_stride(each, along) for each in loads)
+    if loads is None or not all(is_unit_stride(each, along) for each in loads):
+        return False
+    return not pairs or all(is_aligned_along(each, along, 2) for each in loads)
 
 
 def walk_along_k(

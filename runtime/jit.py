@@ -294,6 +294,7 @@ def _machine() -> tuple[Any, Any]:
         ) from error
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    binding.initialize_native_asmparser()  # the text of inline assembly
     target: Any = binding.Target
     target = target.from_triple(binding.get_process_triple())
     machine = target.create_target_machine(

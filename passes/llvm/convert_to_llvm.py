@@ -74,7 +74,7 @@ from .accesses import (
 from .nonnegative import NonNegative
 from .scalars import LOWERINGS, extremum_of_any_order
 from .transposes import transpose_squares
-from .vectors import VECTOR_LOWERINGS, declarations
+from .vectors import VECTOR_LOWERINGS, declarations, vector_type
 
 RANGE_ARGUMENTS = 3
 """The last arguments of each kernel: the first block, the block after the last, and the status word."""
@@ -238,7 +238,8 @@ class _KernelConversion:
         address = emitter.address(op.base, buffer, dims)
         is_argument = isinstance(op.base, BlockArgument)
         alignment = storage_bytes(buffer.element_type) if is_argument else None
-        return builder.insert(llvm.LoadOp(address, op.result.type, alignment)).dereferenced_value
+        kind = vector_type(op.result.type)
+        return builder.insert(llvm.LoadOp(address, kind, alignment)).dereferenced_value
 
     def _transpose(self, builder: Builder, op: TransposeOp) -> list[SSAValue]:
         emitter = self._emitter(builder, op.origin)

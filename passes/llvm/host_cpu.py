@@ -27,7 +27,8 @@ def host_cpu() -> Cpu:
     caches = Path("/sys/devices/system/cpu/cpu0/cache")
     l1 = _cache_bytes(caches / "index0/size") or cpu.l1_bytes
     l2 = _cache_bytes(caches / "index2/size") or cpu.l2_bytes
-    host = replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1)
+    pairs = cpu.name == "avx512" and "avx512bf16" in _host_flags()
+    host = replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1, pairs=pairs)
     for name, known in MEASURED.items():
         if _host_name().startswith(name):
             host = replace(host, **known)

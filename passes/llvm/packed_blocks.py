@@ -46,6 +46,7 @@ from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from .loop_code import LoopCode
 from .pack_loops import Bound, PackBody, PackLoops, turned
+from .pair_tiles import PairLoops, PairTile
 from .register_tiles import InPlace, Packed, RegisterTile, Term
 
 ALIGNMENT = 64
@@ -73,6 +74,8 @@ class PackedBlock:
     code_class = LoopCode
     pack_loops_class = PackLoops
     tile_class = RegisterTile
+    pair_classes: tuple[type[PackLoops], type[RegisterTile]] = PairLoops, PairTile
+    """How columns are packed, and what multiplies them, where a schedule has `pairs`."""
 
     def __init__(self, launch: LaunchOp, entry: Block, constants: IndexConstants):
         self.launch = launch
@@ -87,6 +90,8 @@ class PackedBlock:
         if None in positions or None in tile:
             raise DeploError("packs operands; its schedule must have m, n, thread_m and thread_n")
         self.m, self.n = (launch.body.block.args[p] for p in positions if p is not None)
+        if schedule.get("pairs") == 1:
+            self.pack_loops_class, self.tile_class = self.pair_classes
         self.turned = self.m.index > self.n.index
         self.tile_m, self.tile_n = (size for size in tile if size is not None)
         self.outer, self.inner = self.sweeps()
@@ -136,7 +141,7 @@ class PackedBlock:
     def _term(self, value: SSAValue) -> _Term:
         op = value.owner
         if isinstance(op, arith.MulfOp | arith.MuliOp):
-            loads = [side.owner for side in (op.lhs, op.rhs)]
+            loads = [_narrow(side).owner for side in (op.lhs, op.rhs)]
             found = {
                 load.indices[0]: load.memref.owner
                 for load in loads
@@ -375,6 +380,11 @@ class PackedBlock:
             values: dict[SSAValue, SSAValue] = {outer: i, inner: j}
             values.update(zip(self.outer.res, loaded, strict=True))
             code.clone(rest, values)
+
+
+def _narrow(value: SSAValue) -> SSAValue:
+    """What a factor is widened from."""
+    return value.owner.input if isinstance(value.owner, arith.ExtFOp) else value
 
 
 def elements_of(pack: PackOp) -> int:

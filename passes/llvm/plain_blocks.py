@@ -48,6 +48,7 @@ class PlainBlock(PackedBlock):
     code_class = PlainCode
     pack_loops_class = PlainPackLoops
     tile_class = PlainTile
+    pair_classes = PlainPackLoops, PlainTile
 
     def _clear(self, sums: Sequence[SSAValue], limits: dict[SSAValue, SSAValue]) -> None:
         code = self.code

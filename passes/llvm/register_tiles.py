@@ -247,12 +247,18 @@ class PlainTile(RegisterTile):
             code.loop(columns, "column") as column,
         ):
             for term in self.terms:
-                left = self._row_element(term.rows, tile[0], row, k)
+                left = self._wide(self._row_element(term.rows, tile[0], row, k))
                 inside = D0 * (self.width * term.columns.stride) + D2 * self.width + D1
-                right = code.load(term.columns.buffer, (inside, [tile[1], column, k]))
+                right = self._wide(code.load(term.columns.buffer, (inside, [tile[1], column, k])))
                 place = self._sum_place(tile, row, column)
                 so_far = code.load(term.sums, place)
                 code.store(fold_plain(code, self.element, left, right, so_far), term.sums, place)
+
+    def _wide(self, value: SSAValue) -> SSAValue:
+        """A factor of the type of the sums."""
+        if value.type == self.element:
+            return value
+        return self.code.insert(arith.ExtFOp(value, self.element))  # pyright: ignore[reportArgumentType]
 
     def _sum_place(self, tile: tuple[SSAValue, SSAValue], row: SSAValue, column: SSAValue) -> Place:
         inside = D2 * self.stride + D1 * self.width + D3

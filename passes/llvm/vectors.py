@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm, memref, vector
@@ -37,11 +38,18 @@ def _element_of(value: SSAValue) -> Attribute:
     return value.type.element_type  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
+def vector_type(type: Attribute) -> Attribute:
+    """The type of a vector in LLVM: bf16 are their bits."""
+    assert isinstance(type, VectorType)
+    kind = cast(VectorType, type)
+    return VectorType(memory_type(kind.element_type), [axis.data for axis in kind.shape])
+
+
 def _load(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.LoadOp)
     element = _element_of(op.result)
     address = _address(builder, op.base, op.indices[0], element)
-    return [builder.insert(llvm.LoadOp(address, op.result.type)).dereferenced_value]
+    return [builder.insert(llvm.LoadOp(address, vector_type(op.result.type))).dereferenced_value]
 
 
 def _store(builder: Builder, op: Operation) -> Sequence[SSAValue]:
@@ -120,6 +128,7 @@ VECTOR_LOWERINGS: dict[type[Operation], Callable[[Builder, Operation], Sequence[
     memref.DeallocOp: _dealloc,
     llvm.InlineAsmOp: _copy,
     llvm.CallIntrinsicOp: _copy,
+    llvm.BitcastOp: _copy,
 }
 """Operation class -> how it is lowered; operands already have `llvm` types."""
 

@@ -54,6 +54,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
+from ...errors import DeploError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
@@ -112,6 +113,8 @@ class _Packing:
         self.starts = {axis: (blocks[axis], sizes[axis], extents[axis]) for axis in points}
         self.points = points
         dot = self.schedule.get("dot") == 1
+        narrow = self.product.narrow if self.schedule.get("pairs") == 1 else None
+        self.source = narrow or self.product
         self.in_place = self._rows_stay(extents[m])
         whole: dict[SSAValue, AffineExpr] = {}
         for axis, argument in enumerate(old):
@@ -139,7 +142,7 @@ class _Packing:
         """Whether rows are read where they lie: there must be enough of them for a register tile."""
         asked = self.schedule.get("in_place") == 1
         enough = isinstance(extent, int) and extent >= self.size("thread_m")
-        return asked and enough and may_stay(self.product, self.product.rows)
+        return asked and enough and may_stay(self.source, self.source.rows)
 
     # ------------------------------------------------------------------ the sweep
 
@@ -167,7 +170,8 @@ class _Packing:
             assert block.last_op is not None
             block.last_op.detach()
         packs: dict[SSAValue, PackOp] = {}
-        sides = ((product.rows, product.m), (product.columns, product.n))
+        source = self.source
+        sides = ((source.rows, product.m), (source.columns, product.n))
         for factors, axis in sides:
             for factor in factors:
                 if factor not in packs:
@@ -186,17 +190,24 @@ class _Packing:
 
     def _multiply(self, inner: ForOp, packs: dict[SSAValue, PackOp]) -> None:
         """The body of a chunk: products of what is packed."""
-        product = self.product
+        product, source = self.product, self.source
         builder = Builder(InsertPoint.at_end(inner.body.block))
         dims = [AffineExpr.dimension(0), AffineExpr.dimension(1)]
         loaded: dict[SSAValue, SSAValue] = {}
-        for factors, axis in ((product.rows, product.m), (product.columns, product.n)):
-            for factor in factors:
+        sides = (
+            (product.rows, source.rows, product.m),
+            (product.columns, source.columns, product.n),
+        )
+        for factors, sources, axis in sides:
+            for factor, packed in zip(factors, sources, strict=True):
                 if factor not in loaded:
                     place = [self.points[axis], inner.induction_var]
-                    load = builder.insert(LoadOp(packs[factor].packed, dims, place))
+                    load = builder.insert(LoadOp(packs[packed].packed, dims, place))
                     load.result.name_hint = factor.name_hint
                     loaded[factor] = load.result
+                    if packed is not factor:
+                        wide = arith.ExtFOp(load.result, factor.type)  # pyright: ignore[reportArgumentType]
+                        loaded[factor] = builder.insert(wide).result
         made: list[SSAValue] = []
         for row, column in zip(product.rows, product.columns, strict=True):
             multiply = arith.MuliOp if is_integer(row.type) else arith.MulfOp
@@ -332,5 +343,7 @@ class PackOperandsPass(ModulePass):
         assert launch.schedule is not None
         if launch.schedule.get("m") == found.n:
             found = found.turned
+        if launch.schedule.get("pairs") == 1 and found.narrow is None:
+            raise DeploError(f"@{name} multiplies other factors than bf16; it has no `pairs`")
         packs = _Packing(launch, found, launch.schedule).run()
         record(self.name, name, True, packs, launch)

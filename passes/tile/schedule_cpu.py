@@ -29,6 +29,7 @@ from ...analysis.cpu_tilings import choose_cpu_tiling
 from ...analysis.cpus import CPUS
 from ...analysis.products import (
     Product,
+    comes_in_pairs,
     find_product,
     lies_along_k,
     may_stay,
@@ -58,6 +59,8 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
     extents = [trips(axis.extent.data) for axis in launch.axes]
     m, n = extents[product.m], extents[product.n]
     others = (e for i, e in enumerate(extents) if i not in (product.m, product.n))
+    pairs = comes_in_pairs(product)
+    plain = product.narrow if pairs and product.narrow else product
     constant = [isinstance(launch.axes.data[a].extent.data, int) for a in (product.m, product.n)]
     element_bytes = max(storage_bytes(result.type) for result in product.results)
     return CpuProblem(
@@ -73,8 +76,9 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         along=lies_along_k(product, MAX_VECTOR_BYTES // element_bytes),
         rows_along=walk_along_k(product, product.rows, product.m, launch),
         columns_along=walk_along_k(product, product.columns, product.n, launch),
-        rows_stay=constant[0] and may_stay(product, product.rows),
-        columns_stay=constant[1] and may_stay(product, product.columns),
+        rows_stay=constant[0] and may_stay(plain, plain.rows, pairs),
+        columns_stay=constant[1] and may_stay(plain, plain.columns, pairs),
+        pairs=pairs,
     )
 
 
@@ -111,6 +115,7 @@ class ScheduleCpuPass(ModulePass):
     dot: int | None = None
     in_place: int | None = None
     turned: int | None = None
+    pairs: int | None = None
 
     @classmethod
     def schedule_space(cls, ctx: Context, module_op: ModuleOp) -> tuple[ScheduleCpuPass, ...]:
@@ -151,5 +156,6 @@ class ScheduleCpuPass(ModulePass):
         kind = "dot" if best.dot else "register"
         reason = f"{'turned ' if best.turned else ''}blocks of {best.block_m} by {best.block_n}"
         reason += f"{' of rows in place' if best.in_place else ''}, {kind} tiles of "
-        reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}{why}"
+        reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}"
+        reason += f"{', pairs of bf16' if best.pairs else ''}{why}"
         record(self.name, name, True, reason, launch)

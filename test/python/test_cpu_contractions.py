@@ -14,11 +14,14 @@ from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
 from deplo.analysis.cpu_tilings import choose_cpu_tiling
 from deplo.analysis.cpus import CPUS, Cpu
 from deplo.analysis.plan import build_plan
+from deplo.passes.llvm.host_cpu import host_cpu
 from deplo.passes.llvm.translate import llvm_sources
+from deplo.passes.tile import schedule_cpu
 from deplo.runtime.cpu import CpuProgram
 from deplo.runtime.plan import Plan
 from deplo.tools.judge import error_bound
 
+INF, NAN = float("inf"), float("nan")
 SIZES = (1, 7, 31, 64, 100, 129, 257)
 ORDERS = {"nn": ("%i, %k", "%k, %j"), "nt": ("%i, %k", "%j, %k"), "tn": ("%k, %i", "%k, %j")}
 TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64}
@@ -204,6 +207,44 @@ def test_contractions_of_programs_are_packed_and_right(name) -> None:
     torch.testing.assert_close(actual, expected)
 
 
+def _widened(x, w):
+    return x.float() @ w.float().T
+
+
+def _widened_and_computed(x, w):
+    return (x * 2).float() @ w.float().T
+
+
+@pytest.mark.skipif(not host_cpu().pairs, reason="this CPU multiplies no pairs of bf16")
+@pytest.mark.parametrize("program", [_widened, _widened_and_computed])
+@pytest.mark.parametrize("turned", [0, 1])
+@pytest.mark.parametrize(
+    "shape",
+    [(33, 61, 96), (17, 31, 64), (40, 100, 34), (129, 36, 30), (64, 130, 200), (7, 6, 1000)],
+)
+def test_pairs_of_bf16_give_what_widened_ones_do(program, turned, shape, monkeypatch) -> None:
+    tiling = CpuTiling(30, 32, 32, 6, 16, in_place=1, turned=turned, pairs=1)
+    rows = shape[turned]
+    if program is _widened or turned:  # else the rows are computed, and cannot stay
+        monkeypatch.setattr(schedule_cpu, "choose_cpu_tiling", lambda *_: tiling)
+    m, n, k = shape
+    x, w = (torch.randint(-8, 9, each).bfloat16() for each in ((m, k), (n, k)))
+    compiled = deplo.compile(program, (x, w), target="cpu")
+    assert rows >= tiling.thread_m
+    assert "pairs of bf16" in str(compiled.report()["decisions"])
+    assert torch.equal(compiled(x, w), program(x, w))  # of small integers, so exact
+    x[m - 1, 1], w[0, k - 1], x[0] = NAN, INF, -0.0
+    torch.testing.assert_close(compiled(x, w), program(x, w), equal_nan=True, rtol=0, atol=0)
+
+
+def test_odd_lines_of_bf16_and_other_types_come_in_no_pairs() -> None:
+    for k, dtype in ((63, torch.bfloat16), (64, torch.float16)):
+        x, w = torch.randn(32, k).to(dtype), torch.randn(64, k).to(dtype)
+        compiled = deplo.compile(_widened, (x, w), target="cpu")
+        assert "pairs" not in str(compiled.report()["decisions"])
+        torch.testing.assert_close(compiled(x, w), _widened(x, w))
+
+
 def test_operands_that_are_not_packed_may_begin_anywhere() -> None:
     w, x = torch.randn(40 * 256 + 3)[3:].view(40, 256), torch.randn(5 * 256 + 1)[1:].view(5, 256)
     program = deplo.compile(nn.functional.linear, (x, w), target="cpu")
@@ -242,8 +283,6 @@ def test_a_chunk_has_whole_windows_and_whole_vectors_if_these_are_short(period, 
 
 
 def test_results_do_not_depend_on_how_many_blocks_there_are(monkeypatch) -> None:
-    from deplo.passes.tile import schedule_cpu
-
     a, b = torch.randn(100, 300), torch.randn(300, 200)
     results = []
     for block in ((100, 224, 304), (24, 32, 64)):

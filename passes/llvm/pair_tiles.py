@@ -1,0 +1,133 @@
+"""Register tiles of bf16: two positions of K at once, by an instruction that adds both products to a sum.
+
+    %x = vector.load %input[%i, %k * 2] : vector<2xbf16>          // of each row; spread over a vector
+    %w = vector.load %ws[...] : vector<32xbf16>                   // 16 columns, a pair of each
+    %s = vdpbf16ps %s, %x, %w                                     // 16 sums, in f32
+
+Sums are rounded after each product, as PyTorch's are that use the same instruction; what is subnormal counts
+as 0. Columns lie in panels as others do, but with the elements of two positions side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import llvm, vector
+from xdsl.dialects.builtin import VectorType, i32
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...dialects.loop import LoadOp
+from ...errors import DeploError
+from .loop_code import LoopCode, Place
+from .pack_loops import PackLoops
+from .register_tiles import InPlace, Reader, Readers, RegisterTile
+
+PAIR = 2
+
+Values = dict[SSAValue, SSAValue]
+
+D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
+
+
+def load_pair(code: LoopCode, load: LoadOp, operands: Sequence[SSAValue]) -> SSAValue:
+    """Two neighbours of an array."""
+    indices = [code.index(expr, operands) for expr in load.map.data.results]
+    kind = VectorType(load.result.type, [PAIR])
+    return code.insert(vector.LoadOp(load.memref, indices, kind))
+
+
+@dataclass(frozen=True)
+class PairTile(RegisterTile):
+    """Tiles of rows in place by packed columns, both of bf16; sums are f32."""
+
+    def multiply(self, tile: tuple[SSAValue, SSAValue], length: SSAValue) -> None:
+        """Add the products of `length` positions, an even number, to the sums of a tile."""
+        super().multiply(tile, self.code.index(D0 // PAIR, [length]))
+
+    def _reader(self, rows: object, tile: SSAValue) -> Reader:
+        if not isinstance(rows, InPlace):
+            raise DeploError("pairs are of rows in place")
+        code, load = self.code, rows.load
+        first = rows.first_row(code, tile, self.height)
+        lines = [code.index(D0 + row, [first]) for row in range(self.height)]
+
+        def read(row: int, position: SSAValue, step: int) -> SSAValue:
+            known = {rows.row: lines[row]}
+            known[rows.position] = code.index((D0 + step) * PAIR, [position])
+            pair = load_pair(code, load, [known.get(v, v) for v in load.indices])
+            return code.insert(llvm.BitcastOp(pair, i32))
+
+        return read
+
+    def _step(
+        self,
+        tile_n: SSAValue,
+        readers: Readers,
+        position: SSAValue,
+        step: int,
+        sums: Sequence[SSAValue],
+    ) -> list[SSAValue]:
+        """The sums after one more pair of positions."""
+        code, lanes = self.code, self.lanes
+        vectors = {
+            columns: [
+                code.load_vector(
+                    columns.buffer, self._pairs(tile_n, position, step, at), lanes * PAIR
+                )
+                for at in range(0, self.width, lanes)
+            ]
+            for columns in {term.columns: None for term in self.terms}
+        }
+        made: dict[int, SSAValue] = {}
+        width = self.width // lanes
+        for row in range(self.height):
+            spread = {
+                rows: code.broadcast(reader(row, position, step), lanes)
+                for rows, reader in readers.items()
+            }
+            for number, term in enumerate(self.terms):
+                for column in range(width):
+                    at = (number * self.height + row) * width + column
+                    factors = [spread[term.rows], vectors[term.columns][column]]
+                    made[at] = self._dot(sums[at], factors)
+        return [made[at] for at in range(len(sums))]
+
+    def _pairs(self, tile_n: SSAValue, position: SSAValue, step: int, column: int) -> Place:
+        stride = self.terms[0].columns.stride
+        first = D0 * (self.width * stride) + (D1 + step) * (self.width * PAIR)
+        return first + column * PAIR, [tile_n, position]
+
+    def _dot(self, so_far: SSAValue, factors: Sequence[SSAValue]) -> SSAValue:
+        """Each sum and the two products of a pair."""
+        op = llvm.InlineAsmOp(
+            "vdpbf16ps $3, $2, $0", "=v,0,v,v", [so_far, *factors], [so_far.type], asm_dialect=0
+        )
+        return self.code.insert(op)
+
+
+class PairLoops(PackLoops):
+    """Fills panels with pairs of positions; what is past the end of the result is left as it is."""
+
+    def _fill_panels(self, height: int) -> None:
+        code = self.code
+        count = code.index(D0 // PAIR, [self.length])
+        with code.loop(self.rows, "r") as line, code.loop(count, "pair") as pair:
+            where = self._pair_place(line, pair, height)
+            match self.body.ops:
+                case (LoadOp() as load,) if load.result is self.body.element:
+                    row, position = self.pack.body.block.args
+                    at: Values = {row: line, position: code.index(D0 * PAIR, [pair])}
+                    value = load_pair(code, load, [at.get(v, v) for v in load.indices])
+                    code.store_vector(value, self.buffer, where)
+                case _:
+                    for number in range(PAIR):
+                        position = code.index(D0 * PAIR + number, [pair])
+                        place = where[0] + number, where[1]
+                        code.store(self._element(line, position), self.buffer, place)
+
+    def _pair_place(self, line: SSAValue, pair: SSAValue, height: int) -> Place:
+        """Where a pair of a row lies in its panel."""
+        panel = D0 // height * (height * self.pack.shape[1])
+        return panel + D1 * (height * PAIR) + D0 % height * PAIR, [line, pair]
