@@ -41,10 +41,12 @@ def _kind_misfit(problem: CpuProblem, tiling: CpuTiling) -> str | None:
         return "a dot tile is not turned, and reads all operands in place"
     if tiling.dot and not problem.along:
         return "a dot tile needs operands that are vectors along K"
-    if tiling.in_place and not problem.rows_stay:
-        return "what is read in place must be elements of arrays, neighbours along K"
-    if tiling.pairs and not (problem.pairs and tiling.in_place):
-        return "pairs are of bf16 that are neighbours along K, and rows of them stay in place"
+    if tiling.in_place and (not problem.rows_stay or problem.pairs != tiling.pairs):
+        return (
+            "what is read in place must be elements of arrays, neighbours along K, or pairs of bf16"
+        )
+    if tiling.pairs and not tiling.in_place:
+        return "rows of pairs stay in place"
     if tiling.in_place and tiling.thread_m > problem.m:
         return f"{problem.m} rows in place are no register tile of {tiling.thread_m}"
     return None
@@ -91,8 +93,9 @@ def pack_bytes(problem: CpuProblem, tiling: CpuTiling) -> int:
     """The bytes of a block's packed operands; where nothing is packed, of its sums."""
     if tiling.dot:
         return problem.results * tiling.block_m * tiling.block_n * problem.element_bytes
-    operands = problem.rows * tiling.block_m + problem.columns * tiling.block_n
-    return operands * tiling.block_k * problem.element_bytes
+    rows = 0 if tiling.in_place else problem.rows * tiling.block_m
+    operands = rows + problem.columns * tiling.block_n
+    return operands * tiling.block_k * problem.element_bytes // (2 if tiling.pairs else 1)
 
 
 def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTiling]:

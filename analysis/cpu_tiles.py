@@ -94,7 +94,7 @@ class CpuProblem:
     columns_stay: bool = False
     """Whether columns might be, if they were rows."""
     pairs: bool = False
-    """Whether the factors are bf16, of which two neighbours along K are a pair."""
+    """Whether the factors are bf16, two neighbours along K a pair; only pairs may stay where they lie."""
 
     @property
     def of_pairs(self) -> CpuProblem:

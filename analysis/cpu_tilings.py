@@ -85,6 +85,8 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
             for cycles, each in best_of_each_kind(problem.of_pairs, cpu)
             if each.in_place
         ]
+    if problem.pairs:
+        problem = replace(problem, rows_stay=False, columns_stay=False)
     found = [_choose_blocks(problem, cpu)]
     if problem.rows_stay:
         found.append(_choose_blocks(problem, cpu, in_place=1))

@@ -163,6 +163,22 @@ def test_what_is_illegal_is_told(change, reason):
     assert estimated_cycles(problem, tiling, cpu, 1) == inf
 
 
+@pytest.mark.parametrize("pairs", [False, True])
+def test_bf16_stays_in_place_only_in_pairs(pairs):
+    cpu = dataclasses.replace(CPUS["avx512"], pairs=pairs)
+    problem = CpuProblem(
+        *(1, 64, 2048, 2048, 1, 1, 1, 4), rows_along=True, columns_along=True, pairs=True
+    )
+    problem = dataclasses.replace(problem, rows_stay=True, columns_stay=True)
+    best = choose_cpu_tiling(problem, cpu)
+    assert (best.in_place, best.pairs, best.turned) == (pairs, pairs, 1)
+    found = [best, *neighbours(problem, best, cpu)]
+    assert len(found) > 3
+    assert all(each.in_place == each.pairs for each in found)
+    wrong = dataclasses.replace(best, in_place=1, pairs=int(not pairs))
+    assert misfit(problem, wrong, cpu) is not None
+
+
 def test_the_pass_names_the_neighbours_of_what_it_chooses():
     program, _ = captured()
     module = module_at("loop", program.module, get_target("cpu"), "")
