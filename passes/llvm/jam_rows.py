@@ -14,12 +14,13 @@ becomes, for `rows = 2`,
     scf.for %i = %pairs to %end { ... as before ... }
 
 At the end of a sweep the elements of a vector are added up one after the other, and what is divided or rooted
-then comes after that: of a short row a core spends a third of its time waiting. The iterations of such a loop
-are independent, as all points of a launch are.
+then comes after that: of a short row a core spends a third of its time waiting. What a row writes must lie in
+a line of its own, such as %y[%i, ...], which no other row reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
@@ -31,6 +32,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.conditions import linear
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ..decisions import record
@@ -61,7 +63,35 @@ def why_not(loop: scf.ForOp) -> str | None:
         known = isinstance(op, (*PLAIN, scf.ForOp, scf.IfOp, scf.YieldOp))
         if not known and op.dialect_name() not in ("arith", "math"):
             return f"{op.name} may do more than compute"
-    return None
+    return None if _writes_apart(loop) else "a row may read or write what another one writes"
+
+
+def _writes_apart(loop: scf.ForOp) -> bool:
+    """Whether all that an iteration writes lies in lines of its own, and nobody else reads these."""
+    accesses = [op for op in loop.body.walk() if isinstance(op, LoadOp | StoreOp)]
+    written = {op.memref for op in accesses if isinstance(op, StoreOp)}
+    for memref in written:
+        lines = [set(_own_lines(op, loop)) for op in accesses if op.memref is memref]
+        if not set.intersection(*lines):
+            return False
+    return True
+
+
+def _own_lines(op: LoadOp | StoreOp, loop: scf.ForOp) -> Iterator[Hashable]:
+    """The dimensions in which an access counts with the loop, and nothing inside of it matters, and how."""
+    counter = loop.body.block.args[0]
+    for dimension, expr in enumerate(op.map.data.results):
+        if (found := linear(expr)) is None:
+            continue
+        by = {op.indices[d]: c for d, c in found.coefficients.items()}
+        others = [value for value in by if value is not counter]
+        if counter in by and not any(_is_inside(value, loop) for value in others):
+            yield dimension, frozenset(by.items()), found.constant
+
+
+def _is_inside(value: SSAValue, loop: scf.ForOp) -> bool:
+    owner = value.owner
+    return loop.is_ancestor(owner if isinstance(owner, Operation) else owner.parent_op() or loop)
 
 
 def _is_in(value: SSAValue, block: Block) -> bool:

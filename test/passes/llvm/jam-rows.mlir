@@ -76,6 +76,42 @@ func.func @plain(%x: memref<8xf32>, %y: memref<8xf32>, %block_begin: index, %blo
 
 // -----
 
+// Rows that go on from the one before, and rows that all write to one place.
+// REMARK: remark: jam-rows: running: declined: a row may read or write what another one writes
+// REMARK: remark: jam-rows: last: declined: a row may read or write what another one writes
+func.func @running(%x: memref<8x4xf32>, %y: memref<9xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<rows = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %block_begin to %block_end step %c1 {
+    %start = loop.load %y[%i] : memref<9xf32>
+    %s = scf.for %j = %c0 to %c4 step %c1 iter_args(%so_far = %start) -> (f32) {
+      %p = loop.load %x[%i, %j] : memref<8x4xf32>
+      %next = arith.addf %so_far, %p : f32
+      scf.yield %next : f32
+    }
+    loop.store %s, %y[%i + 1] : memref<9xf32>
+  }
+  func.return
+}
+func.func @last(%x: memref<8x4xf32>, %y: memref<4xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<rows = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %block_begin to %block_end step %c1 {
+    %s = scf.for %j = %c0 to %c4 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %p = loop.load %x[%i, %j] : memref<8x4xf32>
+      %next = arith.addf %so_far, %p : f32
+      loop.store %next, %y[%j] : memref<4xf32>
+      scf.yield %next : f32
+    }
+  }
+  func.return
+}
+
+// -----
+
 // Nested sweeps, and a word of the status that is written.
 // REMARK: remark: jam-rows: nested: declined: a sweep has loops of its own
 // REMARK: remark: jam-rows: checked: declined: loop.assert may do more than compute
