@@ -11,6 +11,7 @@ as 0. Columns lie in panels as others do, but with the elements of two positions
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from xdsl.dialects import llvm, vector
@@ -108,12 +109,22 @@ class PairTile(RegisterTile):
 
 
 class PairLoops(PackLoops):
-    """Fills panels with pairs of positions; what is past the end of the result is left as it is."""
+    """Fills panels with pairs of positions; what is past the end of the result is left as it is.
+
+    Squares of a line of the cache of each of so many rows come one after the other.
+    """
 
     def _fill_panels(self, height: int) -> None:
         code = self.code
         count = code.index(D0 // PAIR, [self.length])
-        with code.loop(self.rows, "r") as line, code.loop(count, "pair") as pair:
+        with (
+            code.loop(
+                code.index((D0 + (self.lanes - 1)) // self.lanes, [self.rows]), "rows"
+            ) as some,
+            code.loop(code.index((D0 + (self.lanes - 1)) // self.lanes, [count]), "pairs") as few,
+            self._part(some, self.rows, "r") as line,
+            self._part(few, count, "pair") as pair,
+        ):
             where = self._pair_place(line, pair, height)
             match self.body.ops:
                 case (LoadOp() as load,) if load.result is self.body.element:
@@ -126,6 +137,12 @@ class PairLoops(PackLoops):
                         position = code.index(D0 * PAIR + number, [pair])
                         place = where[0] + number, where[1]
                         code.store(self._element(line, position), self.buffer, place)
+
+    def _part(self, number: SSAValue, end: SSAValue, hint: str) -> AbstractContextManager[SSAValue]:
+        """A loop over a part of a range, as many as a line of the cache has pairs."""
+        code = self.code
+        first = code.index(D0 * self.lanes, [number])
+        return code.loop(code.smaller(code.index(D0 + self.lanes, [first]), end), hint, first)
 
     def _pair_place(self, line: SSAValue, pair: SSAValue, height: int) -> Place:
         """Where a pair of a row lies in its panel."""
