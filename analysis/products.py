@@ -57,12 +57,12 @@ class Product:
     def narrow(self) -> Product | None:
         """The same with the bf16 that all factors are widened from, if they are widened from bf16."""
         rows, columns = (
-            tuple(_narrow(each) for each in factors) for factors in (self.rows, self.columns)
+            tuple(narrow for each in factors if (narrow := _narrow(each)) is not None)
+            for factors in (self.rows, self.columns)
         )
-        if any(each is None for each in (*rows, *columns)):
+        if len(rows) < len(self.rows) or len(columns) < len(self.columns):
             return None
-        found = [[each for each in side if each is not None] for side in (rows, columns)]
-        return Product(self.sweeps, self.m, self.n, *map(tuple, found))
+        return Product(self.sweeps, self.m, self.n, rows, columns)
 
     @property
     def turned(self) -> Product:

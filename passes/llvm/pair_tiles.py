@@ -23,7 +23,7 @@ from ...dialects.loop import LoadOp
 from ...errors import DeploError
 from .loop_code import LoopCode, Place
 from .pack_loops import PackLoops
-from .register_tiles import InPlace, Reader, Readers, RegisterTile
+from .register_tiles import InPlace, Packed, Reader, RegisterTile
 
 PAIR = 2
 
@@ -62,48 +62,21 @@ class PairTile(RegisterTile):
 
         return read
 
-    def _step(
-        self,
-        tile_n: SSAValue,
-        readers: Readers,
-        position: SSAValue,
-        step: int,
-        sums: Sequence[SSAValue],
+    def _vectors(
+        self, columns: Packed, tile_n: SSAValue, position: SSAValue, step: int
     ) -> list[SSAValue]:
-        """The sums after one more pair of positions."""
-        code, lanes = self.code, self.lanes
-        vectors = {
-            columns: [
-                code.load_vector(
-                    columns.buffer, self._pairs(tile_n, position, step, at), lanes * PAIR
-                )
-                for at in range(0, self.width, lanes)
-            ]
-            for columns in {term.columns: None for term in self.terms}
-        }
-        made: dict[int, SSAValue] = {}
-        width = self.width // lanes
-        for row in range(self.height):
-            spread = {
-                rows: code.broadcast(reader(row, position, step), lanes)
-                for rows, reader in readers.items()
-            }
-            for number, term in enumerate(self.terms):
-                for column in range(width):
-                    at = (number * self.height + row) * width + column
-                    factors = [spread[term.rows], vectors[term.columns][column]]
-                    made[at] = self._dot(sums[at], factors)
-        return [made[at] for at in range(len(sums))]
+        """Pairs of the columns of a tile, so many pairs after another one."""
+        first = D0 * (self.width * columns.stride) + (D1 + step) * (self.width * PAIR)
+        places = [first + column * PAIR for column in range(0, self.width, self.lanes)]
+        return [
+            self.code.load_vector(columns.buffer, (place, [tile_n, position]), self.lanes * PAIR)
+            for place in places
+        ]
 
-    def _pairs(self, tile_n: SSAValue, position: SSAValue, step: int, column: int) -> Place:
-        stride = self.terms[0].columns.stride
-        first = D0 * (self.width * stride) + (D1 + step) * (self.width * PAIR)
-        return first + column * PAIR, [tile_n, position]
-
-    def _dot(self, so_far: SSAValue, factors: Sequence[SSAValue]) -> SSAValue:
-        """Each sum and the two products of a pair."""
+    def _multiply_add(self, a: SSAValue, b: SSAValue, so_far: SSAValue) -> SSAValue:
+        """A vector of sums and the two products of a pair of each."""
         op = llvm.InlineAsmOp(
-            "vdpbf16ps $3, $2, $0", "=v,0,v,v", [so_far, *factors], [so_far.type], asm_dialect=0
+            "vdpbf16ps $3, $2, $0", "=v,0,v,v", [so_far, a, b], [so_far.type], asm_dialect=0
         )
         return self.code.insert(op)
 

@@ -180,13 +180,10 @@ class RegisterTile:
     ) -> list[SSAValue]:
         """The sums after one more position, so many steps after `position`."""
         code, lanes = self.code, self.lanes
-        vectors: dict[Packed, list[SSAValue]] = {}
-        for columns in {term.columns: None for term in self.terms}:
-            first = D0 * (self.width * columns.stride) + (D1 + step) * self.width
-            vectors[columns] = [
-                code.load_vector(columns.buffer, (first + column, [tile_n, position]), lanes)
-                for column in range(0, self.width, lanes)
-            ]
+        vectors = {
+            columns: self._vectors(columns, tile_n, position, step)
+            for columns in {term.columns: None for term in self.terms}
+        }
         made: dict[int, SSAValue] = {}
         width = self.width // lanes
         for row in range(self.height):
@@ -198,8 +195,22 @@ class RegisterTile:
                 for column in range(width):
                     at = (number * self.height + row) * width + column
                     factors = spread[term.rows], vectors[term.columns][column]
-                    made[at] = multiply_add(code, self.element, *factors, sums[at])
+                    made[at] = self._multiply_add(*factors, sums[at])
         return [made[at] for at in range(len(sums))]
+
+    def _vectors(
+        self, columns: Packed, tile_n: SSAValue, position: SSAValue, step: int
+    ) -> list[SSAValue]:
+        """The columns of a tile at a position, so many steps after another one."""
+        first = D0 * (self.width * columns.stride) + (D1 + step) * self.width
+        return [
+            self.code.load_vector(columns.buffer, (first + column, [tile_n, position]), self.lanes)
+            for column in range(0, self.width, self.lanes)
+        ]
+
+    def _multiply_add(self, a: SSAValue, b: SSAValue, so_far: SSAValue) -> SSAValue:
+        """A vector of sums and one more product of each."""
+        return multiply_add(self.code, self.element, a, b, so_far)
 
     def _reader(self, rows: Packed | InPlace, tile: SSAValue) -> Reader:
         """What reads the rows of a tile."""

@@ -17,7 +17,7 @@
 // CHECK:           arith.extf %{{.+}} : bf16 to f32
 // CHECK-NEXT:      arith.mulf
 
-// Two columns' positions lie side by side; a round of the loop has two pairs.
+// The elements of two positions lie side by side; a round of the loop has two pairs.
 // SCF-LABEL: func.func @pairs
 // SCF:         arith.truncf
 // SCF-NEXT:    loop.store %{{.+}}, %[[columns:.+]][%[[r:.+]] floordiv 32 * 1024 + %pair * 64 + %[[r]] mod 32 * 2]
