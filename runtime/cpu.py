@@ -8,8 +8,9 @@ from __future__ import annotations
 import array
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from ..errors import DeploError, UsageError
@@ -33,7 +34,7 @@ from .threads import Sharing, sharing
 TIMED_CALLS = 4
 """Calls after which it is settled whether a launch of fixed sizes is worth other threads' help."""
 
-SURELY_WORTH = 10
+SURELY_WORTH = 40
 """How many times as long as such work must take that the first call settles it: caches and pages are cold."""
 
 MAX_PREPARED = 4
@@ -329,8 +330,9 @@ class _CpuKernel:
             return
         if self.seconds_per_block is None and blocks > 1:
             # The first call pays for cold pages and caches, so the second block tells the truth.
-            self._timed(launch.driver, values, range(1))
-            self._timed(launch.driver, values, range(1, 2))
+            self._timed(launch, values, range(1))
+            self.seconds_per_block = None
+            self._timed(launch, values, range(1, 2))
             first = 2
         left = range(first, blocks)
         threads = self.threads_for(len(left), shared)
@@ -339,7 +341,7 @@ class _CpuKernel:
             chunk = chunk_size(len(left), threads)
             self.check(shared.run(launch.driver, self.address, values, left, chunk))
         elif launch.sizes or not settled:
-            self._timed(launch.driver, values, left)
+            self._timed(launch, values, left)
             self.timed += 1
         else:
             self._alone(launch.driver, values, left)
@@ -357,16 +359,29 @@ class _CpuKernel:
             return 1
         return shared.threads if self.seconds_per_block * blocks >= shared.worth_seconds else 1
 
-    def _alone(self, driver: jit.Driver, values: Sequence[int], blocks: range) -> None:
+    def _alone(
+        self,
+        driver: jit.Driver,
+        values: Sequence[int],
+        blocks: range,
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> float:
+        """Run blocks in this thread; gives how long that took by the clock."""
         task = jit.make_task(self.address, values, blocks, max(len(blocks), 1))
-        driver.function(task.buffer_info()[0])
+        address = task.buffer_info()[0]
+        start = clock()
+        driver.function(address)
+        end = clock()
         self.check(task[jit.STATUS])
+        return end - start
 
-    def _timed(self, driver: jit.Driver, values: Sequence[int], blocks: range) -> None:
-        start = time.perf_counter()
-        self._alone(driver, values, blocks)
-        if blocks:
-            self.seconds_per_block = (time.perf_counter() - start) / len(blocks)
+    def _timed(self, launch: _Launch, values: Sequence[int], blocks: range) -> None:
+        """Run blocks in this thread; their time counts, of those of fixed sizes the shortest so far."""
+        seconds = self._alone(launch.driver, values, blocks, time.perf_counter)
+        if not blocks:
+            return
+        known = None if launch.sizes else self.seconds_per_block
+        self.seconds_per_block = min(seconds / len(blocks), known or inf)
 
     def check(self, failed: int) -> None:
         """Raise the Python exception that a number in the status word stands for."""

@@ -1,7 +1,7 @@
 """The threads that run the blocks of a launch.
 
 In a process that PyTorch has brought its OpenMP runtime into, they are the team that runs PyTorch's own
-operators. Its threads are still awake from the operator before, so handing work over takes about 3 us, and
+operators. Its threads are still awake from the operator before, so handing work over takes about 1 us, and
 no second pool competes with them for the cores. Elsewhere they are a pool of Python threads, which takes
 about 50 us. So they are in a forked child: there OpenMP would wait for threads that the fork left behind.
 
@@ -25,8 +25,11 @@ from typing import Any
 from ..errors import UsageError
 from . import jit
 
-TEAM_SECONDS = 20e-6
-"""Work that takes longer than this is worth handing over to an OpenMP team."""
+TEAM_SECONDS = 4e-6
+"""Work that takes longer than this, and `THREAD_SECONDS` for each thread, is worth handing over to an OpenMP
+team: twice what two threads must have to gain anything while they are awake."""
+THREAD_SECONDS = 0.5e-6
+"""The more threads there are, the longer they wait for each other."""
 POOL_SECONDS = 100e-6
 """The same of the pool."""
 
@@ -114,7 +117,8 @@ def sharing() -> Sharing:
 @cache
 def _sharing(threads: int, has_torch: bool) -> Sharing:
     team = _find_team() if has_torch and not _is_forked else None
-    return Sharing(threads, POOL_SECONDS if team is None else TEAM_SECONDS, team)
+    worth = POOL_SECONDS if team is None else TEAM_SECONDS + THREAD_SECONDS * threads
+    return Sharing(threads, worth, team)
 
 
 @cache

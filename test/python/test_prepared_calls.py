@@ -156,7 +156,7 @@ import torch
 from cpu_programs import cpu_program
 from deplo.runtime import threads
 threads.thread_count = lambda: 2
-threads.TEAM_SECONDS = threads.POOL_SECONDS = 0.0
+threads.TEAM_SECONDS = threads.THREAD_SECONDS = threads.POOL_SECONDS = 0.0
 program = cpu_program({CHAIN!r})
 x = torch.ones(512)
 for _ in range(9): program(x)
