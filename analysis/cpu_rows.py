@@ -17,7 +17,7 @@ from .cpus import KIB, Cpu
 GRAIN = 4096
 """Loads and stores of a block: some microseconds."""
 
-GRAINS = tuple(GRAIN * 4**n // 16 for n in range(7))
+GRAINS = tuple(GRAIN * 4**n // 16 for n in range(8))
 
 DISTANCES = (0, 1 * KIB, 4 * KIB, 16 * KIB)
 """Bytes ahead that can be asked for."""
@@ -52,6 +52,8 @@ class RowProblem:
     """Whether it reduces anything; else it writes about as much as it reads."""
     computes: bool = False
     """Whether it has functions to compute, such as `exp`: long chains of operations."""
+    window: int = 1
+    """Elements of the window that a point reduces, if it does nothing else."""
 
     @property
     def accesses(self) -> int:
@@ -85,6 +87,9 @@ def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
     """What the model takes for a kernel."""
     far = problem.reduces and problem.bytes > cpu.l2_bytes
     ahead, width = cpu.ahead if far else 0, cpu.vector_bytes * 8
+    if problem.window > 1:
+        # Its neighbours read most of the same; a block copies what lies around it, too.
+        return RowChoices(GRAIN * problem.window, 0, width)
     if not problem.computes:
         return RowChoices(GRAIN, ahead, width)
     if not problem.reduces:

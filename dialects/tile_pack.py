@@ -64,7 +64,8 @@ class PackOp(IRDLOperation):
     ```
     What it holds does not depend on how it lies there. Without `panels`, a row lies at once, `pad` elements
     apart from the next one; with it, the elements of so many rows at one position are neighbours, and a
-    panel of rows is followed by the next. With `in_place` nothing is copied: whoever reads an element loads
+    panel of rows is followed by the next. With `phases 2` every second position of a row lies at once, and then
+    the others. With `in_place` nothing is copied: whoever reads an element loads
     it from the array that the body loads it from.
     """
 
@@ -72,6 +73,7 @@ class PackOp(IRDLOperation):
 
     panels = opt_prop_def(IntegerAttr.constr(i64))
     pad = opt_prop_def(IntegerAttr.constr(i64))
+    phases = opt_prop_def(IntegerAttr.constr(i64))
     in_place = opt_prop_def(UnitAttr)
     packed = result_def(MemRefType)
     body = region_def("single_block")
@@ -85,6 +87,7 @@ class PackOp(IRDLOperation):
         *,
         panels: int | None = None,
         pad: int | None = None,
+        phases: int | None = None,
         in_place: bool = False,
     ):
         super().__init__(
@@ -92,6 +95,7 @@ class PackOp(IRDLOperation):
                 "in_place": UnitAttr() if in_place else None,
                 "panels": None if panels is None else IntegerAttr(panels, i64),
                 "pad": None if pad is None else IntegerAttr(pad, i64),
+                "phases": None if phases is None else IntegerAttr(phases, i64),
             },
             result_types=[type],
             regions=[body],
@@ -107,6 +111,11 @@ class PackOp(IRDLOperation):
     def panel_rows(self) -> int | None:
         """Rows of a panel, or None if rows lie one after the other."""
         return None if self.panels is None else self.panels.value.data
+
+    @property
+    def phase_count(self) -> int:
+        """How many positions apart those are that are neighbours."""
+        return 1 if self.phases is None else self.phases.value.data
 
     @property
     def row_stride(self) -> int:
@@ -136,15 +145,20 @@ class PackOp(IRDLOperation):
         if type.memory_space != SHARED or type.get_num_dims() != 2:
             raise VerifyException(f'must be rows by positions in memory space "shared", got {type}')
         rows, _ = self.shape
-        for name, value in (("panels", self.panels), ("pad", self.pad)):
+        for name in ("panels", "pad", "phases"):
+            value = self.properties.get(name)
+            assert value is None or isinstance(value, IntegerAttr)
             if value is not None and value.value.data < 1:
                 raise VerifyException(f"{name} must be positive, got {value.value.data}")
         if self.panel_rows is not None and (self.pad is not None or rows % self.panel_rows):
             raise VerifyException(
                 f"panels of {self.panel_rows} do not make up {rows} rows unpadded"
             )
-        if self.in_place is not None and (self.panels is not None or self.pad is not None):
-            raise VerifyException("what is read in place has neither panels nor pad")
+        laid_out = [name for name in ("panels", "pad", "phases") if name in self.properties]
+        if self.phases is not None and len(laid_out) > 1:
+            raise VerifyException(f"rows in phases have no {laid_out[0]}")
+        if self.in_place is not None and laid_out:
+            raise VerifyException(f"what is read in place has no {laid_out[0]}")
         if any(not isinstance(t, IndexType) for t in self.body.block.arg_types):
             raise VerifyException("the body counts rows and positions with an index each")
         end = self.body.block.last_op
@@ -169,6 +183,8 @@ class PackOp(IRDLOperation):
             printer.print_string(f" panels {self.panel_rows}")
         if self.pad is not None:
             printer.print_string(f" pad {self.pad.value.data}")
+        if self.phases is not None:
+            printer.print_string(f" phases {self.phase_count}")
         if self.in_place is not None:
             printer.print_string(" in_place")
         printer.print_string(" : ")
@@ -188,6 +204,7 @@ class PackOp(IRDLOperation):
         pairs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_axis)
         panels = parser.parse_integer() if parser.parse_optional_keyword("panels") else None
         pad = parser.parse_integer() if parser.parse_optional_keyword("pad") else None
+        phases = parser.parse_integer() if parser.parse_optional_keyword("phases") else None
         in_place = parser.parse_optional_keyword("in_place") is not None
         parser.parse_punctuation(":")
         type = parser.parse_type()
@@ -196,7 +213,7 @@ class PackOp(IRDLOperation):
             parser.raise_error(f"expected a memref of the counters' extents, got {type}", pos)
         body = parser.parse_region([counter for counter, _ in pairs])
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(type, body, panels=panels, pad=pad, in_place=in_place)
+        op = cls(type, body, panels=panels, pad=pad, phases=phases, in_place=in_place)
         if attributes is not None:
             op.attributes |= attributes.data
         return op

@@ -26,7 +26,7 @@ UNREAD = {
     "loop.kernel": ("sym_name",),
     "tile.launch": ("schedule",),
     "tile.stage": ("pad", "buffers", "via", "swizzle"),
-    "tile.pack": ("pad", "panels"),
+    "tile.pack": ("pad", "panels", "phases"),
     "kernel.func": ("sym_name", "index_type", "resident"),
     "cuda.func": ("sym_name",),
 }

@@ -46,6 +46,7 @@ PASSES = {
     "split-loops": ".tile.split_loops:SplitLoopsPass",
     "transpose-tiles": ".tile.transpose_tiles:TransposeTilesPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
+    "stage-windows": ".tile.stage_windows:StageWindowsPass",
     "permute-register-tile": ".tile.permute_register_tile:PermuteRegisterTilePass",
     "tma-copy": ".tile.tma_copy:TmaCopyPass",
     "split-inner-for-swizzle": ".tile.split_inner_for_swizzle:SplitInnerForSwizzlePass",

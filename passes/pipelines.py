@@ -67,6 +67,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "keep-rows{target=$target}",
         "schedule-rows{target=$target}",
         "blockify-launch{target=$target}",
+        "stage-windows{target=$target}",
         "split-loops{target=$target}",
         "transpose-tiles{target=$target}",
         "stage-inputs{target=$target}",

@@ -24,8 +24,8 @@ So memory is read in the order in which it lies, the innermost loop is one that 
 sums so far are in the first-level cache. Rows are folded in order, sums of floats eight at once. A sweep that
 stores, as of a softmax down columns, goes row by row as well.
 
-Declined are loops over columns that reduce nothing, those whose reductions walk along memory themselves, and
-those with anything but arithmetic, loads, stores and such reductions in them.
+Declined are loops over columns that reduce nothing, or a few rows, those whose reductions walk along memory
+themselves, and those with anything but arithmetic, loads, stores and such reductions in them.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.columns import walks_columns
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from .kernel_loops import NOT_CONCERNED, change_loops
+from .unroll_windows import is_window
 
 ROWS = 8
 """Rows that one iteration folds: the sums so far are loaded and stored once for so many."""
@@ -70,6 +71,8 @@ def _reason(loop: scf.ForOp) -> str | None:
     sweeps = [op for op in block.walk() if isinstance(op, scf.ForOp)]
     if not any(sweep.res for sweep in sweeps):
         return "nothing is reduced"
+    if all(any(is_window(s) for s in sweeps if s.is_ancestor(sweep)) for sweep in sweeps):
+        return "its reductions are windows, which are unrolled"
     stored = {op.memref for op in block.walk() if isinstance(op, StoreOp)}
     if any(isinstance(op, LoadOp) and op.memref in stored for op in block.walk()):
         return "it reads what it stores"

@@ -54,6 +54,7 @@ from .dot_blocks import DotBlock, PlainDotBlock, is_dot
 from .packed_blocks import PackedBlock, is_packed
 from .plain_blocks import PlainBlock
 from .softmax_blocks import PlainSoftmaxBlock, SoftmaxBlock
+from .window_copies import lower_windows
 
 INDEX = IndexType()
 
@@ -108,6 +109,7 @@ def _build(
         _replace_counters(launch, values)
         packed.lower(body)
     else:
+        lower_windows(launch, loop, constants)
         _move_body(launch, _thread_loops(launch, body, values, constants), values)
     launch.detach()
     launch.erase()

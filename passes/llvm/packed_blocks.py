@@ -56,7 +56,9 @@ D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
 
 
 def is_packed(launch: LaunchOp) -> bool:
-    """Whether a block computes from packed operands."""
+    """Whether a block multiplies packed operands."""
+    if launch.schedule is None or launch.schedule.get("thread_m") is None:
+        return False
     return any(isinstance(op, PackOp) for op in launch.walk())
 
 

@@ -19,6 +19,7 @@ Declined are loops that reduce nothing or have many steps, those in no loop, and
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -28,10 +29,10 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.windows import MOST_STEPS
 from .kernel_loops import NOT_CONCERNED, change_loops
 
-MOST_STEPS = 8
-MOST_OPERATIONS = 300
+MOST_OPERATIONS = 800
 """Operations of all copies."""
 
 
@@ -40,6 +41,21 @@ def _constant(value: SSAValue) -> int | None:
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
         return op.value.value.data
     return None
+
+
+def is_window(loop: scf.ForOp) -> bool:
+    """Whether a loop reduces something in a few steps, and so do all those in it, and it is unrolled."""
+    loops = [op for op in loop.walk() if isinstance(op, scf.ForOp)]
+    if not all(each.res and (_constant(each.ub) or inf) <= MOST_STEPS for each in loops):
+        return False
+    return _operations(loop) <= MOST_OPERATIONS
+
+
+def _operations(loop: scf.ForOp) -> int:
+    """How many operations a loop becomes, those in it unrolled as well."""
+    inner = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
+    plain = sum(1 for _ in loop.body.walk()) - sum(1 for op in inner for _ in op.walk())
+    return (_constant(loop.ub) or 1) * (plain + sum(map(_operations, inner)))
 
 
 def _reason(loop: scf.ForOp) -> str | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import cast
 
 from xdsl.builder import Builder
@@ -98,7 +99,7 @@ def _alloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     type = op.memref.type
     assert isinstance(type, MemRefType)
     alignment = 1 if op.alignment is None else op.alignment.value.data
-    size = storage_bytes(type.element_type) * static_shape(type)[0]
+    size = storage_bytes(type.element_type) * prod(static_shape(type))
     arguments = [
         constant(builder, alignment),
         # The C library wants a multiple of the alignment.

@@ -14,7 +14,7 @@ becomes, with a tile of 2 by 2,
     }
 
 A reduction over columns is tiled along its columns in the same way, so that whole vectors are loaded, unless
-a block gets a strip of columns (`column_strips.py`).
+a block gets a strip of columns (`column_strips.py`), or they are so few that they are unrolled (`windows.py`).
 
 The body is copied for each element of the tile, the copies' reductions join one sweep, and what they load
 in common is loaded once. Tiled are the axes that one operand depends on and the other does not. The tile
@@ -34,9 +34,11 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.targets import Target, get_target
+from ...analysis.windows import window_elements
 from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
+from ...errors import counted
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block
@@ -125,6 +127,8 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         return "the body has a sweep that stores"
     if (strip := column_strip(launch)) is not None:
         return f"a block sweeps {strip} columns row by row"
+    if (elements := window_elements(launch)) is not None:
+        return f"windows of {counted(elements, 'element')} are unrolled"
     axes = tile_axes(launch)
     if not axes:
         return "no reduce of a matrix product or of columns in the body"

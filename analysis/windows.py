@@ -1,0 +1,63 @@
+"""Windows: reductions of a few steps, such as those of a pooling or of a depthwise convolution.
+
+On a CPU they are unrolled (`unroll-windows`), so that the loop around them is one that LLVM makes vectors of.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.loop import ForOp, LoadOp
+from ..dialects.tile import LaunchOp
+from .conditions import linear
+
+MOST_STEPS = 8
+"""Of a window, along one axis."""
+
+MOST_ELEMENTS = 64
+"""Of a window."""
+
+MOST_STRIDE = 4
+"""From a window to the next one, in elements."""
+
+
+def window_elements(launch: LaunchOp) -> int | None:
+    """The elements of a launch's largest window; None if it has other loops, or vectors have no use for it.
+
+    Neighbouring points of the innermost axis must read elements that are neighbours, or nearly so.
+    """
+    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    if not loops or not launch.axes:
+        return None
+    for loop in loops:
+        steps = loop.extent.data
+        if not loop.res or not isinstance(steps, int) or steps > MOST_STEPS:
+            return None
+    most = max(prod(_steps(loop, launch)) for loop in loops)
+    column = launch.body.block.args[-1]
+    loads = [op for op in launch.walk() if isinstance(op, LoadOp) and column in op.indices]
+    along = all(0 < _stride(load, column) <= MOST_STRIDE for load in loads)
+    return most if most <= MOST_ELEMENTS and loads and along else None
+
+
+def _stride(load: LoadOp, column: SSAValue) -> int:
+    """How far apart in memory a load reads for neighbouring columns, if it does not leave the row; else 0."""
+    columns = {d for d, value in enumerate(load.indices) if value is column}
+    *outer, last = load.map.data.results
+    parts = linear(last)
+    if parts is None or any(columns & expr.used_dims() for expr in outer):
+        return 0
+    return sum(parts.coefficients.get(d, 0) for d in columns)
+
+
+def _steps(loop: ForOp, launch: LaunchOp) -> list[int]:
+    """The steps of a loop and of those around it."""
+    found: list[int] = []
+    op: Operation | None = loop
+    while op is not None and op is not launch:
+        if isinstance(op, ForOp) and isinstance(op.extent.data, int):
+            found.append(op.extent.data)
+        op = op.parent_op()
+    return found

@@ -1,0 +1,187 @@
+"""A `tile.pack` of windows as loops: a buffer of rows of an image, and what lies around it.
+
+    for %r = 0 to 58, %c = 0 to 58 { %window[%r, 0, %c] = 0 }             // once, in front of all blocks
+    for %block = ... {
+      for %r = 1 to 57, %c = 1 to 57 { %window[%r, 0, %c] = %x[..., %r - 1, %c - 1] }
+
+What lies outside in each block alike is written once. With `phases 2` there are two rows for one: that of the
+elements at even columns and that of the others, both copied in one loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.conditions import Linear, linear
+from ...dialects.index import normalize_operands
+from ...dialects.loop import LoadOp, StoreOp, TestOp
+from ...dialects.tile import LaunchOp
+from ...dialects.tile_pack import PackOp
+from ..lower_loops import IndexConstants
+from ..replacing import replace
+from .loop_code import LoopCode
+
+D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
+ALIGNMENT = 64
+
+Limit = int | SSAValue
+"""An index; a number where it is the same in all blocks."""
+
+
+def lower_windows(launch: LaunchOp, blocks: scf.ForOp, constants: IndexConstants) -> None:
+    """Replace the packs of a launch that multiplies none; `blocks` is the loop over its blocks."""
+    for pack in [op for op in launch.walk() if isinstance(op, PackOp)]:
+        rows, columns = pack.shape
+        phases = pack.phase_count
+        type = MemRefType(pack.element.type, [rows, phases, -(-columns // phases)])
+        alloc = memref.AllocOp([], [], type, IntegerAttr(ALIGNMENT, i64))
+        alloc.memref.name_hint = pack.packed.name_hint
+        constants.insert(alloc)
+        entry = blocks.parent
+        assert entry is not None and entry.last_op is not None
+        entry.insert_op_before(memref.DeallocOp.get(alloc.memref), entry.last_op)
+        _Copy(pack, alloc.memref, constants).emit(blocks)
+        for use in list(pack.packed.uses):
+            load = use.operation
+            assert isinstance(load, LoadOp)
+            row, column = load.map.data.results
+            place = (row, *_phase_and_place(column, phases))
+            replace(load, LoadOp(alloc.memref, place, list(load.indices)))
+        pack.detach()
+        pack.erase()
+
+
+def _phase_and_place(column: AffineExpr, phases: int) -> tuple[AffineExpr, AffineExpr]:
+    """In which phase a column lies, and where in it."""
+    parts = linear(column)
+    assert parts is not None  # `stage-windows` made it a sum
+    whole = {d: c // phases for d, c in parts.coefficients.items() if c % phases == 0}
+    rest = {d: c for d, c in parts.coefficients.items() if c % phases}
+    left = Linear(rest, parts.constant).expr
+    return left % phases, left // phases + Linear(whole, 0).expr
+
+
+class _Copy:
+    """Emits the loops of a pack in front of it."""
+
+    def __init__(self, pack: PackOp, buffer: SSAValue, constants: IndexConstants):
+        self.pack = pack
+        self.buffer = buffer
+        self.row, self.column = pack.body.block.args
+        self.phases = pack.phase_count
+        self.rows, self.length = pack.shape[0], -(-pack.shape[1] // self.phases)
+        value = pack.element.owner
+        assert isinstance(value, scf.IfOp) and isinstance(value.cond.owner, TestOp)
+        self.value, self.test = value, value.cond.owner
+        self.code = LoopCode(Block(), constants)
+
+    def emit(self, blocks: scf.ForOp) -> None:
+        """Write what is outside, in front of all blocks if it is so in each of them, and copy what is inside."""
+        self.code.builder = Builder(InsertPoint.before(blocks))
+        self._fill(0, self.rows)
+        self.code.builder = Builder(InsertPoint.before(self.pack))
+        first, last = self._limits(self.row, self.pack.shape[0])
+        start, end = self._limits(self.column, self.pack.shape[1])
+        if not (isinstance(start, int) and isinstance(end, int)):
+            self._fill(0, self.rows)
+        elif not (isinstance(first, int) and isinstance(last, int)):
+            self._fill(0, first)
+            self._fill(last, self.rows)
+        starts, ends = (
+            [self._divided(c, self.phases - 1 - phase) for phase in range(self.phases)]
+            for c in (start, end)
+        )
+        # The first phase begins last, and the last one ends first.
+        start = starts[0]
+        end = self._larger(ends[-1], start)
+        with self.code.loop(self._value(last), "r", self._value(first)) as row:
+            self._copy(row, range(self.phases), start, end)
+            for phase in range(self.phases):
+                self._copy(row, [phase], starts[phase], start)
+                self._copy(row, [phase], end, ends[phase])
+
+    def _copy(self, row: SSAValue, phases: Sequence[int], start: Limit, end: Limit) -> None:
+        """Compute the elements of some phases."""
+        if isinstance(start, int) and isinstance(end, int) and start >= end:
+            return
+        code = self.code
+        with code.loop(self._value(end), "c", self._value(start)) as place:
+            for phase in phases:
+                column = code.index(D0 * self.phases + phase, [place])
+                counters: dict[SSAValue, SSAValue] = {self.row: row, self.column: column}
+                element = self._yielded(self.value.true_region.block, counters)
+                exprs = [D0, AffineExpr.constant(phase), D1]
+                code.builder.insert(StoreOp(element, self.buffer, exprs, [row, place]))
+
+    def _fill(self, first: Limit, last: Limit) -> None:
+        """Have rows hold what is outside."""
+        code = self.code
+        with (
+            code.loop(self._value(last), "r", self._value(first)) as row,
+            code.loop(code.constants.get(self.phases * self.length), "c") as column,
+        ):
+            element = self._yielded(self.value.false_region.block, {})
+            exprs = [D0, D1 // self.length, D1 % self.length]
+            code.builder.insert(StoreOp(element, self.buffer, exprs, [row, column]))
+
+    def _yielded(self, block: Block, counters: dict[SSAValue, SSAValue]) -> SSAValue:
+        """What a block yields, computed here."""
+        *ops, last = block.ops
+        (element,) = last.operands
+        return self.code.clone(ops, counters).get(element, element)
+
+    # ------------------------------------------------------------------ limits
+
+    def _limits(self, counter: SSAValue, extent: int) -> tuple[Limit, Limit]:
+        """Where a counter begins and ends to be inside, the conditions on it say; the same where it never is."""
+        start, end = 0, extent
+        for expr in self.test.exprs:
+            condition = linear(expr)
+            assert condition is not None  # `stage-windows` saw to that
+            here = [d for d, v in enumerate(self.test.operands_) if v is counter]
+            slope = sum(condition.coefficients.get(d, 0) for d in here)
+            others = {d: c for d, c in condition.coefficients.items() if d not in here}
+            rest = Linear(others, condition.constant)
+            if slope > 0:  # slope * counter + rest >= 0
+                start = self._larger(start, self._index((rest.expr * -1 + (slope - 1)) // slope))
+            elif slope < 0:
+                end = self._smaller(end, self._index(rest.expr // -slope + 1))
+        start = self._smaller(start, extent)
+        return start, self._larger(end, start)
+
+    def _index(self, expr: AffineExpr) -> Limit:
+        exprs, used = normalize_operands([expr], self.test.operands_)
+        if not used:
+            return exprs[0].eval([], [])
+        return self.code.index(exprs[0], used)
+
+    def _divided(self, limit: Limit, more: int) -> Limit:
+        if isinstance(limit, int):
+            return (limit + more) // self.phases
+        return self.code.index((D0 + more) // self.phases, [limit])
+
+    def _larger(self, a: Limit, b: Limit) -> Limit:
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        return self._of_both(arith.MaxSIOp, a, b)
+
+    def _smaller(self, a: Limit, b: Limit) -> Limit:
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b)
+        return self._of_both(arith.MinSIOp, a, b)
+
+    def _of_both(
+        self, kind: type[arith.MaxSIOp] | type[arith.MinSIOp], a: Limit, b: Limit
+    ) -> Limit:
+        op: Operation = kind(self._value(a), self._value(b))
+        return self.code.insert(op)
+
+    def _value(self, limit: Limit) -> SSAValue:
+        return self.code.constants.get(limit) if isinstance(limit, int) else limit
