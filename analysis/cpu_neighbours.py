@@ -1,31 +1,16 @@
-"""Which tilings a contraction on a CPU may have, which are near one another, and how long each should take.
+"""Which tilings a contraction on a CPU may have, and which are near one another.
 
 A search starts from the model's choice (`cpu_tilings.py`) and goes from neighbour to neighbour; what is
-measured decides, the estimate here only says what to measure first.
+measured decides, the model only says what to measure first.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 
-from .cpu_tiles import (
-    CpuProblem,
-    CpuTiling,
-    dot_cycles,
-    dot_tiles,
-    parts,
-    register_tiles,
-    step_cycles,
-)
-from .cpu_tilings import TURN_CYCLES, best_of_each_kind
+from .cpu_tiles import CpuProblem, CpuTiling, dot_tiles, parts, register_tiles
+from .cpu_tilings import best_of_each_kind
 from .cpus import Cpu
-
-LOAD_CYCLES = 4.0
-"""Cycles to fetch a vector that is not in the L1 cache."""
-
-COPY_CYCLES = 2.0
-"""Cycles to copy a vector into a pack."""
 
 KINDS = ("dot", "in_place", "turned", "pairs")
 """Choices that are no sizes, but 0 or 1."""
@@ -125,41 +110,3 @@ def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTili
             found[replace(tiling, **{f"block_{axis}": resized})] = None
     found.pop(tiling, None)
     return [each for each in found if misfit(whole, each, cpu) is None]
-
-
-def estimated_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu, threads: int) -> float:
-    """About how many cycles a contraction takes when tiled so; infinity where it cannot be.
-
-    The last round of blocks may leave threads idle; packing, and sums that wait in memory between chunks, are
-    charged by the vector.
-    """
-    if misfit(problem, tiling, cpu) is not None:
-        return inf
-    if tiling.turned:
-        problem = problem.transposed
-    if tiling.pairs:
-        problem, tiling = problem.of_pairs, replace(tiling, block_k=tiling.block_k // 2, pairs=0)
-    lanes = cpu.lanes(problem.element_bytes)
-    rows, vectors = tiling.thread_m, tiling.thread_n // (1 if tiling.dot else lanes)
-    sums = problem.results * rows * vectors
-    loads = problem.rows * rows + problem.columns * vectors
-    if tiling.dot:
-        step = dot_cycles(problem, rows, vectors, cpu) / lanes
-    else:
-        step = step_cycles(problem, rows, vectors, cpu)
-    tiles = parts(min(tiling.block_m, problem.m), rows) * parts(
-        min(tiling.block_n, problem.n), tiling.thread_n
-    )
-    chunks = parts(problem.k, tiling.block_k)
-    multiply = tiles * (problem.k * step + chunks * (2 * sums + LOAD_CYCLES * loads))
-    operands = problem.columns * tiling.block_n
-    if not tiling.in_place:
-        operands += problem.rows * tiling.block_m
-    packed = 0.0 if tiling.dot else operands * problem.k / lanes * COPY_CYCLES
-    if tiling.turned:
-        packed += problem.results * tiling.block_m * tiling.block_n / lanes * TURN_CYCLES
-    if pack_bytes(problem, tiling) > cpu.l2_bytes:
-        packed *= 2
-        multiply *= 1.25
-    blocks = problem.batch * parts(problem.m, tiling.block_m) * parts(problem.n, tiling.block_n)
-    return parts(blocks, threads) * (multiply + packed)

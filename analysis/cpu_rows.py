@@ -25,7 +25,7 @@ DISTANCES = (0, 1 * KIB, 4 * KIB, 16 * KIB)
 CHAINS = 4
 """Chains of operations that a core computes side by side."""
 
-COUNTS = (0, 2, 4, 8)
+COUNTS = (0, 1, 2, 4, 8)
 """Vectors of iterations that a loop may compute side by side; with 0, LLVM decides."""
 
 LONGEST_WORK = {4: 1024, 2: 8192}
@@ -133,7 +133,8 @@ def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoic
         found[replace(rows, width=width)] = None
     for count in COUNTS:
         found[replace(rows, interleave=count)] = None
+    chains = rows.interleave or (1 if problem.window > 1 else CHAINS)
     for count in SIDE_BY_SIDE if problem.reduces else ():
-        found[replace(rows, rows=count, interleave=rows.interleave or CHAINS)] = None
+        found[replace(rows, rows=count, interleave=chains)] = None
     found.pop(rows, None)
     return [each for each in found if misfit(problem, each, cpu) is None]

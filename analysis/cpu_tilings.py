@@ -220,6 +220,31 @@ def _copy_cycles(problem: CpuProblem, length: int) -> int:
     return PACK_CYCLES if length * problem.element_bytes % CLASH_BYTES else CLASH_CYCLES
 
 
+def tiling_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
+    """About how many cycles a position of K takes with a tiling that the contraction may have."""
+    if tiling.pairs:
+        alone = replace(tiling, block_k=tiling.block_k // 2, pairs=0)
+        return tiling_cycles(problem.of_pairs, alone, cpu) / 2
+    if tiling.dot:
+        return _dot_tiling_cycles(problem, tiling, cpu)
+    return _cycles(problem.transposed if tiling.turned else problem, tiling, cpu)
+
+
+def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
+    """The same with register tiles; of a turned tiling, `problem` is the transposed one."""
+    lanes = cpu.lanes(problem.element_bytes)
+    rows, columns = tiling.block_m, tiling.block_n
+    blocks = problem.batch * parts(problem.m, rows) * parts(problem.n, columns)
+    step = step_cycles(problem, tiling.thread_m, tiling.thread_n // lanes, cpu)
+    tiles = (rows // tiling.thread_m) * (columns // tiling.thread_n)
+    multiplied = tiles * (step + TILE_CYCLES / tiling.block_k)
+    fetch, pack = _fetch_cycles(problem, tiling.in_place), _pack_cycles(problem)
+    packed = (problem.rows * rows * fetch + problem.columns * columns * pack) / lanes
+    if tiling.turned:
+        packed += problem.results * rows * columns * TURN_CYCLES / problem.k / lanes
+    return parts(blocks, _workers(problem, cpu)) * (multiplied + packed)
+
+
 def _balanced(
     problem: CpuProblem,
     block: tuple[int, int],
@@ -231,11 +256,6 @@ def _balanced(
 
     In the last round some of them may be idle; smaller blocks pack more.
     """
-    lanes = cpu.lanes(problem.element_bytes)
-    step = step_cycles(problem, tile[0], tile[1] // lanes, cpu)
-    cores = _workers(problem, cpu)
-    fetch, pack = _fetch_cycles(problem, kind["in_place"]), _pack_cycles(problem)
-    turn = problem.results * TURN_CYCLES / problem.k if kind["turned"] else 0
 
     def sizes(extent: int, most: int, unit: int) -> set[int]:
         fewest = parts(extent, most)
@@ -244,12 +264,10 @@ def _balanced(
 
     def cost(block: tuple[int, int]) -> tuple[float, int]:
         rows, columns = block
-        blocks = problem.batch * parts(problem.m, rows) * parts(problem.n, columns)
-        overhead = TILE_CYCLES / _chunk(problem, columns, cpu, kind)
-        multiplied = (rows // tile[0]) * (columns // tile[1]) * (step + overhead)
-        packed = (problem.rows * rows * fetch + problem.columns * columns * pack) / lanes
-        packed += rows * columns * turn / lanes
-        return parts(blocks, cores) * (multiplied + packed), -rows * columns
+        chunk = _chunk(problem, columns, cpu, kind)
+        return _cycles(
+            problem, CpuTiling(rows, columns, chunk, *tile, **kind), cpu
+        ), -rows * columns
 
     heights, widths = (
         sizes(*each) for each in zip((problem.m, problem.n), block, tile, strict=True)

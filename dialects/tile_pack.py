@@ -64,9 +64,9 @@ class PackOp(IRDLOperation):
     ```
     What it holds does not depend on how it lies there. Without `panels`, a row lies at once, `pad` elements
     apart from the next one; with it, the elements of so many rows at one position are neighbours, and a
-    panel of rows is followed by the next. With `phases 2` every second position of a row lies at once, and then
-    the others. With `in_place` nothing is copied: whoever reads an element loads
-    it from the array that the body loads it from.
+    panel of rows is followed by the next. With `phases 2` every second position of a row lies at once, and
+    then the others. With `in_place` nothing is copied: whoever reads an element loads it from the array that
+    the body loads it from.
     """
 
     name = "tile.pack"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,12 @@ class Trial:
     outcome: str
     ratio: float | None = None
     note: str = ""
+
+
+def worst(trials: Sequence[Trial]) -> Trial:
+    """The one that has no time, else the slowest."""
+    untimed = [trial for trial in trials if trial.ratio is None]
+    return (untimed or sorted(trials, key=lambda trial: trial.ratio or 0.0))[-1]
 
 
 @dataclass(frozen=True)

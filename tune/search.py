@@ -3,7 +3,7 @@
 It starts from the model's choice. Each candidate is legal before it is compiled, and what was measured
 before is not measured again; given the same trials the search goes the same way, so it can be resumed
 anywhere. It ends when a generation brings nothing better. The winner is timed once more, longer and in a
-new process, before it counts: on inputs that take turns, and on the same ones again and again.
+new processes, before it counts: on inputs that take turns, and on the same ones again and again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from math import inf
 from typing import Protocol, Self
 
 from ..errors import DeploError
-from .database import Database, Key, Trial, Tuning, choices_text
+from .database import Database, Key, Trial, Tuning, choices_text, worst
 from .kernels import Tunable
 from .settings import Settings
 from .spaces import Choices
@@ -31,6 +31,12 @@ BETTER = 0.995
 CONFIRMING = 3
 """The winner is timed in so many times as many rounds."""
 
+CONFIRMED = 3
+"""Candidates that get the chance, the fastest first."""
+
+PROCESSES = 3
+"""It is timed in so many new processes, and the worst counts: where pages lie in the caches differs."""
+
 
 class OutOfTime(Exception):
     """The budget is used up; what was measured is kept."""
@@ -40,7 +46,7 @@ class Measure(Protocol):
     """Finds out what becomes of a candidate."""
 
     def __call__(self, kernel: Tunable, choices: Choices, rounds: int, *, fresh: bool) -> Trial:
-        """Compile, check and time it; `fresh` asks for more certainty, in a new process."""
+        """Compile, check and time it; `fresh` asks for more certainty, in new processes."""
         ...
 
 
@@ -65,10 +71,19 @@ class Worker:
         self._stop()
 
     def __call__(self, kernel: Tunable, choices: Choices, rounds: int, *, fresh: bool) -> Trial:
-        """What becomes of a candidate; a first one waits for the process to start, too."""
-        patience = self.timeout
-        if fresh:
+        """What becomes of a candidate; with `fresh` the worst that does in some new processes."""
+        self.handed += 1
+        if not fresh:
+            return self._ask(kernel, choices, rounds, again=False)
+        trials: list[Trial] = []
+        while len(trials) < PROCESSES and all((t.ratio or inf) < 1 for t in trials):
             self._stop()
+            trials.append(self._ask(kernel, choices, rounds, again=True))
+        return worst(trials)
+
+    def _ask(self, kernel: Tunable, choices: Choices, rounds: int, *, again: bool) -> Trial:
+        """What becomes of a candidate in the process that there is; the first waits for it to start, too."""
+        patience = self.timeout
         if self._process is None or self._process.poll() is not None:
             self._start()
             patience += self.timeout
@@ -77,11 +92,10 @@ class Worker:
             "scheduled_by": kernel.scheduled_by,
             "choices": dict(choices),
             "rounds": rounds,
-            "again": fresh,
+            "again": again,
             "reduction": kernel.reduction,
             "least_seconds": kernel.space.least_seconds,
         }
-        self.handed += 1
         process = self._process
         assert process is not None and process.stdin is not None
         try:
@@ -208,7 +222,7 @@ class Search:
         """The fastest candidate that is still faster when timed longer, if there is one."""
         times, limit = self.times, 1 - self.settings.gain
         ranked = sorted((t for t in times if times[t] < limit), key=lambda t: times[t])
-        for text in ranked[:2]:
+        for text in ranked[:CONFIRMED]:
             choices = self.seen[text]
             trial = self._trial(choices, self.settings.rounds * CONFIRMING, fresh=True)
             if trial.ratio is not None and trial.ratio < limit:

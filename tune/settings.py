@@ -13,11 +13,11 @@ from ..errors import UsageError
 class Settings:
     """How a search goes on. Raises UsageError for numbers that make no sense."""
 
-    beam: int = 3
+    beam: int = 4
     """Tilings whose neighbours are looked at next."""
-    generations: int = 6
+    generations: int = 8
     """How often neighbours are looked at, at most."""
-    candidates: int = 8
+    candidates: int = 16
     """Neighbours that are measured each time: those that the model likes best."""
     rounds: int = 9
     """Turns of a candidate and of the model's choice, one after the other."""

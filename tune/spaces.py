@@ -14,7 +14,7 @@ from ..analysis import cpu_neighbours, cpu_rows, cpu_softmax
 from ..analysis.cpu_rows import RowChoices, RowProblem, choose_rows
 from ..analysis.cpu_softmax import SoftmaxChoices, SoftmaxProblem, choose_softmax
 from ..analysis.cpu_tiles import CpuProblem, CpuTiling
-from ..analysis.cpu_tilings import choose_cpu_tiling
+from ..analysis.cpu_tilings import choose_cpu_tiling, tiling_cycles
 from ..analysis.cpus import Cpu
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
@@ -85,10 +85,8 @@ class TilingSpace:
         return [each.choices for each in found]
 
     def estimate(self, choices: Choices) -> float:
-        """About how many cycles it takes."""
-        return cpu_neighbours.estimated_cycles(
-            self.problem, CpuTiling(**choices), self.cpu, self.threads
-        )
+        """About how many cycles a position of K takes."""
+        return tiling_cycles(self.problem, CpuTiling(**choices), self.cpu)
 
 
 @dataclass(frozen=True)

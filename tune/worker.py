@@ -38,7 +38,7 @@ from ..runtime.cpu import CpuProgram
 from ..runtime.plan import Array, Plan
 from ..runtime.sizes import static
 from ..tools.judge import error_bound
-from .database import Trial, choices_of
+from .database import Trial, choices_of, worst
 from .kernels import passes_with
 from .spaces import Choices
 
@@ -220,8 +220,7 @@ class Bench:
         trials = [self._time(candidate, self.inputs, request)]
         if request["again"]:
             trials.append(self._time(candidate, self.inputs[:1], request))
-        untimed = [trial for trial in trials if trial.ratio is None]
-        return (untimed or sorted(trials, key=lambda trial: trial.ratio or 0.0))[-1]
+        return worst(trials)
 
     def _time(
         self,

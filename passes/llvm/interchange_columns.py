@@ -71,8 +71,6 @@ def _reason(loop: scf.ForOp) -> str | None:
     sweeps = [op for op in block.walk() if isinstance(op, scf.ForOp)]
     if not any(sweep.res for sweep in sweeps):
         return "nothing is reduced"
-    if all(any(is_window(s) for s in sweeps if s.is_ancestor(sweep)) for sweep in sweeps):
-        return "its reductions are windows, which are unrolled"
     stored = {op.memref for op in block.walk() if isinstance(op, StoreOp)}
     if any(isinstance(op, LoadOp) and op.memref in stored for op in block.walk()):
         return "it reads what it stores"
@@ -93,7 +91,8 @@ def _reason(loop: scf.ForOp) -> str | None:
         plain = isinstance(op, LoadOp | StoreOp | IndexOp | TestOp | scf.ForOp | scf.IfOp)
         if not plain and not isinstance(op, scf.YieldOp) and op.dialect_name() not in _ARITHMETIC:
             return f"{op.name} is in it"
-    return None
+    whole = [sweep for sweep in sweeps if sweep.parent is block]
+    return "its reductions are windows, which are unrolled" if all(map(is_window, whole)) else None
 
 
 def _read(op: Operation) -> list[SSAValue]:

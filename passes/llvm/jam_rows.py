@@ -52,7 +52,7 @@ def why_not(loop: scf.ForOp) -> str | None:
     """Why iterations of a loop are no rows that can be computed side by side; None if they are."""
     block = loop.body.block
     sweeps = [op for op in block.ops if isinstance(op, scf.ForOp)]
-    if loop.res or not any(sweep.res for sweep in sweeps):
+    if loop.res or not sweeps:
         return NOT_CONCERNED
     for sweep in sweeps:
         if any(_is_in(bound, block) for bound in (sweep.lb, sweep.ub, sweep.step)):

@@ -32,7 +32,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.windows import MOST_STEPS
 from .kernel_loops import NOT_CONCERNED, change_loops
 
-MOST_OPERATIONS = 800
+MOST_OPERATIONS = 300
 """Operations of all copies."""
 
 

@@ -20,6 +20,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import Linear, linear
+from ...analysis.index import operand_ranges, simplify
 from ...dialects.index import normalize_operands
 from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ...dialects.tile import LaunchOp
@@ -83,7 +84,7 @@ class _Copy:
         self.code = LoopCode(Block(), constants)
 
     def emit(self, blocks: scf.ForOp) -> None:
-        """Write what is outside, in front of all blocks if it is so in each of them, and copy what is inside."""
+        """Write what is outside, in front of all blocks if it is so in each, and copy what is inside."""
         self.code.builder = Builder(InsertPoint.before(blocks))
         self._fill(0, self.rows)
         self.code.builder = Builder(InsertPoint.before(self.pack))
@@ -140,7 +141,7 @@ class _Copy:
     # ------------------------------------------------------------------ limits
 
     def _limits(self, counter: SSAValue, extent: int) -> tuple[Limit, Limit]:
-        """Where a counter begins and ends to be inside, the conditions on it say; the same where it never is."""
+        """Where a counter is inside, as the conditions on it say: from the first to the second."""
         start, end = 0, extent
         for expr in self.test.exprs:
             condition = linear(expr)
@@ -160,7 +161,7 @@ class _Copy:
         exprs, used = normalize_operands([expr], self.test.operands_)
         if not used:
             return exprs[0].eval([], [])
-        return self.code.index(exprs[0], used)
+        return self.code.index(simplify(exprs[0], operand_ranges(used)), used)
 
     def _divided(self, limit: Limit, more: int) -> Limit:
         if isinstance(limit, int):
@@ -177,9 +178,7 @@ class _Copy:
             return min(a, b)
         return self._of_both(arith.MinSIOp, a, b)
 
-    def _of_both(
-        self, kind: type[arith.MaxSIOp] | type[arith.MinSIOp], a: Limit, b: Limit
-    ) -> Limit:
+    def _of_both(self, kind: type[arith.MaxSIOp | arith.MinSIOp], a: Limit, b: Limit) -> Limit:
         op: Operation = kind(self._value(a), self._value(b))
         return self.code.insert(op)
 

@@ -14,7 +14,7 @@ becomes, with a tile of 2 by 2,
     }
 
 A reduction over columns is tiled along its columns in the same way, so that whole vectors are loaded, unless
-a block gets a strip of columns (`column_strips.py`), or they are so few that they are unrolled (`windows.py`).
+a block gets a strip of columns (`column_strips.py`). Windows of few elements get no tile: they are unrolled.
 
 The body is copied for each element of the tile, the copies' reductions join one sweep, and what they load
 in common is loaded once. Tiled are the axes that one operand depends on and the other does not. The tile

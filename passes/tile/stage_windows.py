@@ -16,8 +16,8 @@ becomes
     loop.for %k = 0 to 56 { ... %v = loop.load %window[%k + %n, %l + %m] ...
 
 So each element is tested, and computed, once, not once for each window that it is in, and what is left are
-sums of neighbours without conditions, of which LLVM makes vectors. Where windows are two elements apart, those
-are made neighbours that are two elements apart (`phases 2`).
+sums of neighbours without conditions, of which LLVM makes vectors. Where windows are two elements apart,
+elements that are become neighbours (`phases 2`).
 
 Declined are GPUs, windows of more than two axes or that overlap little, and copies that do not fit a cache.
 """
@@ -36,10 +36,12 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.conditions import Linear, linear
+from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.targets import get_target
-from ...dialects.affine import ZERO
+from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
+from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ...errors import counted
@@ -63,8 +65,11 @@ class _Window:
 
     value: scf.IfOp
     test: TestOp
+    exprs: list[AffineExpr]
+    """What is at least zero where there is an element, as the test or a condition around its loops says."""
+    operands: list[SSAValue]
     axes: tuple[Sum, ...]
-    """At most two, rows and columns; the counter of the innermost loop that reduces nothing is in the last."""
+    """At most two, rows and columns; the innermost loop that reduces nothing counts in the last."""
     stride: int
     """Columns from a window to the next one."""
     around: ForOp
@@ -94,42 +99,41 @@ def _loops(op: Operation) -> list[ForOp] | str:
             plain += not parent.res
             found.append(parent)
         elif not isinstance(parent, scf.IfOp) or parent.output:
-            return "it is part of a branch"
-        assert parent is not None
+            break
         parent = parent.parent_op()
-    if not found or not found[0].res or not plain:
-        return "it is in no reduction inside of a loop"
-    if any(not isinstance(loop.extent.data, int) for loop in found):
-        return "a loop's length is not known"
+    known = all(isinstance(loop.extent.data, int) for loop in found)
+    if not plain or not found[0].res or not known:
+        return "it is in no reduction inside of a loop, all of known lengths"
     return found
 
 
 def _find(value: scf.IfOp) -> _Window | str:
     """The window that a value under a condition is of, or why there is none."""
-    test = value.cond.owner
-    if not isinstance(test, TestOp) or len(value.output) != 1 or not value.false_region.blocks:
-        return "a condition chooses no value"
+    test, outside = value.cond.owner, value.false_region.block.last_op
+    assert outside is not None
+    constant = all(isinstance(v.owner, arith.ConstantOp) for v in outside.operands)
+    if not isinstance(test, TestOp) or len(value.output) != 1 or not constant:
+        return "a condition chooses something else than a value or a constant"
     loops = _loops(value)
     if isinstance(loops, str):
         return loops
     inside = [op for op in value.walk() if op is not value]
-    if any(not isinstance(op.owner, arith.ConstantOp) for op in _yielded(value.false_region)):
-        return "outside of the image is no constant"
     across = next(loop for loop in loops if not loop.res)
     sums = _sums([test, *inside], loops)
-    if isinstance(sums, str):
-        return sums
-    axes = _axes([each for each, _ in sums], across.induction_var)
-    if isinstance(axes, str):
-        return axes
-    if any(test is op and sum(bool(axis.keys() & s.keys()) for axis in axes) > 1 for s, op in sums):
-        return "a condition is one of rows and columns"
+    if None in sums:
+        return "an index is no sum of counters"
+    axes = _axes([each for each in sums if each], across.induction_var)
+    exprs, operands = _inside(test, [op for op in inside if isinstance(op, LoadOp)], loops)
+    tested = _sums([TestOp(exprs, operands)], loops)
+    if axes is None or not all(t and _number(axes, t) == 1 for t in tested):
+        return "its elements are not told apart by rows and columns"
     used = {counter for axis in axes for counter in axis}
     around = next(loop for loop in reversed(loops) if not loop.res and loop.induction_var in used)
     made = {*around.walk()} - {*inside, test}
     if any(operand.owner in made for op in (test, *inside) for operand in op.operands):
         return "it reads what a loop around it computes"
-    window = _Window(value, test, axes, axes[-1][across.induction_var], around)
+    stride = axes[-1][across.induction_var]
+    window = _Window(value, test, exprs, operands, axes, stride, around)
     windows = prod(_extent(loop.induction_var) for loop in loops if loop.induction_var in used)
     if prod(window.shape) * OVERLAP > windows:
         return "windows hardly overlap"
@@ -138,72 +142,91 @@ def _find(value: scf.IfOp) -> _Window | str:
     return window
 
 
-def _yielded(region: Region) -> list[SSAValue]:
-    end = region.block.last_op
-    return [] if end is None else list(end.operands)
-
-
-def _sums(ops: Iterable[Operation], loops: list[ForOp]) -> list[tuple[Sum, Operation]] | str:
-    """What the index expressions of operations add up of the counters of some loops."""
-    counters = {loop.induction_var for loop in loops}
-    found: list[tuple[Sum, Operation]] = []
+def _sums(ops: Iterable[Operation], loops: list[ForOp]) -> list[Sum | None]:
+    """What index expressions add up of the counters of some loops; None for one that does something else."""
+    counters: set[SSAValue] = {loop.induction_var for loop in loops}
+    found: list[Sum | None] = []
     for op in ops:
-        index = index_of(op)
-        if index is None:
-            if counters.intersection(op.operands):
-                return "it computes with a counter"
+        exprs, operands = index_of(op) or ((), list(op.operands))
+        if not counters.intersection(operands):
             continue
-        exprs, operands = index
-        for parts in map(linear, exprs):
-            if parts is None:
-                if counters.intersection(operands):
-                    return "an index is no sum"
-                continue
-            local = _local(parts, operands, counters)
-            if local:
-                found.append((local, op))
+        found += [_sum(expr, operands, counters) for expr in exprs] or [None]
     return found
 
 
-def _local(parts: Linear, operands: list[SSAValue], counters: set[SSAValue]) -> Sum:
+def _sum(expr: AffineExpr, operands: list[SSAValue], counters: set[SSAValue]) -> Sum | None:
+    parts = linear(expr)
+    if parts is None:
+        return None
+    return {v: c for v, c in _by_value(parts, operands).items() if v in counters}
+
+
+def _by_value(parts: Linear, operands: list[SSAValue]) -> Sum:
     found: Sum = {}
     for dim, coefficient in parts.coefficients.items():
-        if operands[dim] in counters:
-            found[operands[dim]] = found.get(operands[dim], 0) + coefficient
+        found[operands[dim]] = found.get(operands[dim], 0) + coefficient
     return {value: coefficient for value, coefficient in found.items() if coefficient}
 
 
-def _axes(sums: list[Sum], across: SSAValue) -> tuple[Sum, ...] | str:
+def _inside(
+    test: TestOp, loads: list[LoadOp], loops: list[ForOp]
+) -> tuple[list[AffineExpr], list[SSAValue]]:
+    """What a test says, and that loads read inside of their arrays where it leaves that to a loop's guard."""
+    exprs, operands = list(test.exprs), list(test.operands_)
+    for load in loads:
+        used = list(load.indices)
+        ranges, start = operand_ranges(used), len(operands)
+        operands += used
+        moved = [AffineExpr.dimension(start + i) for i in range(len(used))]
+        assert isinstance(load.memref.type, MemRefType)
+        for expr, extent in zip(load.map.data.results, shape_of(load.memref.type), strict=True):
+            for bound in (expr, expr * -1 + extent_expr(extent - 1)):
+                here = replace_dims(bound, moved)
+                local = _sum(bound, used, {loop.induction_var for loop in loops})
+                if local != {} and not always_holds(simplify(bound, ranges), ranges):
+                    if not any(_implies(each, here, operands) for each in exprs):
+                        exprs.append(here)
+    return exprs, operands
+
+
+def _implies(one: AffineExpr, other: AffineExpr, operands: list[SSAValue]) -> bool:
+    """Whether the second sum is at least the first one."""
+    left, right = linear(one), linear(other)
+    if left is None or right is None or left.constant > right.constant:
+        return False
+    return _by_value(left, operands) == _by_value(right, operands)
+
+
+def _number(axes: tuple[Sum, ...], total: Sum) -> int:
+    """Of how many axes a sum is."""
+    return sum(bool(axis.keys() & total.keys()) for axis in axes)
+
+
+def _axes(sums: list[Sum], across: SSAValue) -> tuple[Sum, ...] | None:
     """One or two sums without a common counter of which all others are made, that of `across` last."""
     axes: list[Sum] = []
     for each in sorted(sums, key=len):
         rest = each
         for axis in axes:
             rest = _without(rest, axis)
-            if isinstance(rest, str):
-                return rest
+        if any(axis.keys() & rest.keys() for axis in axes):
+            return None
         if rest:
             factor = gcd(*rest.values()) * (1 if min(rest.values()) > 0 else -1)
             axes.append({value: c // factor for value, c in rest.items()})
-    if any(min(axis.values()) < 0 for axis in axes):
-        return "a window is read backwards"
-    if any(1 not in axis.values() for axis in axes):
-        return "elements are left out"
+    # A window is read forwards, and no element between the first and the last one is left out.
+    if any(min(axis.values()) < 0 or 1 not in axis.values() for axis in axes):
+        return None
     axes.sort(key=lambda axis: across in axis)
-    if not axes or len(axes) > 2 or across not in axes[-1]:
-        return "a window has not one or two axes"
-    return tuple(axes)
+    return tuple(axes) if 1 <= len(axes) <= 2 and across in axes[-1] else None
 
 
-def _without(total: Sum, axis: Sum) -> Sum | str:
-    """A sum less the multiple of another that is in it; why not if it is something else of its counters."""
-    common = total.keys() & axis.keys()
-    if not common:
-        return total
+def _without(total: Sum, axis: Sum) -> Sum:
+    """A sum less the multiple of another one that is in it."""
     factors = {total.get(value, 0) / c for value, c in axis.items()}
     if len(factors) > 1:
-        return "rows and columns are counted in more than one way"
-    return {value: c for value, c in total.items() if value not in common}
+        return total
+    return {value: c for value, c in total.items() if value not in axis}
 
 
 def stage(window: _Window) -> None:
@@ -215,7 +238,9 @@ def stage(window: _Window) -> None:
     row, column = body.args
     row.name_hint, column.name_hint = "r", "c"
     copied: dict[SSAValue, SSAValue] = {}
-    body.add_ops([window.test.clone(copied), value.clone(copied), PackYieldOp()])
+    test = TestOp(window.exprs, window.operands)
+    copied[window.test.result] = test.result
+    body.add_ops([test, value.clone(copied), PackYieldOp()])
     end = body.last_op
     assert end is not None
     end.operands = [copied[value.output[0]]]

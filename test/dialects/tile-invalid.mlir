@@ -449,11 +449,47 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
     tile.launch (%r = 4 : block) {
-      // expected-error@+1 {{what is read in place has neither panels nor pad}}
+      // expected-error@+1 {{what is read in place has no pad}}
       %p = tile.pack (%i = 8, %k = 8) pad 1 in_place : memref<8x8xf32, "shared"> {
         %v = loop.load %x[%r, %i] : memref<4x8xf32>
         %n = arith.negf %v : f32
         tile.yield %n : f32
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{rows in phases have no panels}}
+      %p = tile.pack (%i = 8, %k = 8) panels 4 phases 2 : memref<8x8xf32, "shared"> {
+        %v = loop.load %x[%r, %i] : memref<4x8xf32>
+        tile.yield %v : f32
+      }
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      // expected-error@+1 {{phases must be positive, got 0}}
+      %p = tile.pack (%i = 8, %k = 8) phases 0 : memref<8x8xf32, "shared"> {
+        %v = loop.load %x[%r, %i] : memref<4x8xf32>
+        tile.yield %v : f32
       }
       %v = loop.load %x[%r, 0] : memref<4x8xf32>
       loop.store %v, %y[%r] : memref<4xf32>

@@ -71,6 +71,10 @@ builtin.module {
           %p = loop.load %x[%r, %h * 8 + %n] : memref<4x64xf32>
           tile.yield %p : f32
         }
+        %ps = tile.pack (%g = 3, %o = 9) phases 2 : memref<3x9xf32, "shared"> {
+          %q = loop.load %x[%r, %g * 9 + %o] : memref<4x64xf32>
+          tile.yield %q : f32
+        }
         %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
           %u = loop.load %xs[%t, %m] : memref<8x8xf32, "shared">
           loop.yield %u : f32

@@ -131,6 +131,7 @@ func.func @k_minus(%x: memref<20x64xf32>, %y: memref<20x64xf32>, %begin: index, 
 // REMARK: remark: interchange-columns: k_again: declined: nothing is reduced; it reads what it stores
 // REMARK: remark: interchange-columns: k_steps: declined: a sweep does not go row by row
 // REMARK: remark: interchange-columns: k_index: declined: an index would have to wait
+// REMARK: remark: interchange-columns: k_window: declined: its reductions are windows, which are unrolled
 // REMARK: remark: interchange-columns: k_same: declined: no sweep reads columns
 // REMARK: remark: interchange-columns: k_range: declined: the number of columns is not known
 // REMARK: remark: interchange-columns: k_branch: declined: a sweep is in a branch
@@ -208,19 +209,35 @@ func.func @k_steps(%x: memref<8x8xf32>, %y: memref<8xf32>, %begin: index, %end: 
   }
   func.return
 }
-func.func @k_index(%x: memref<8x8xi64>, %y: memref<8xi64>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+func.func @k_index(%x: memref<9x8xi64>, %y: memref<8xi64>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
+  %c9 = arith.constant 9 : index
   scf.for %j = %c0 to %c8 step %c1 {
-    %s = scf.for %i = %c0 to %c8 step %c1 iter_args(%so_far = %c0) -> (index) {
-      %v = loop.load %x[%i, %j] : memref<8x8xi64>
+    %s = scf.for %i = %c0 to %c9 step %c1 iter_args(%so_far = %c0) -> (index) {
+      %v = loop.load %x[%i, %j] : memref<9x8xi64>
       %n = arith.index_cast %v : i64 to index
       %next = arith.addi %so_far, %n : index
       scf.yield %next : index
     }
     %t = arith.index_cast %s : index to i64
     loop.store %t, %y[%j] : memref<8xi64>
+  }
+  func.return
+}
+func.func @k_window(%x: memref<8x8xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %j = %c0 to %c8 step %c1 {
+    %s = scf.for %i = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %x[%i, %j] : memref<8x8xf32>
+      %next = arith.addf %so_far, %v : f32
+      scf.yield %next : f32
+    }
+    loop.store %s, %y[%j] : memref<8xf32>
   }
   func.return
 }

@@ -44,6 +44,30 @@ func.func @rows(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %block_begin: index,
 
 // -----
 
+// Rows of windows, which are unrolled: what two rows read of the same is read once (by LLVM).
+// CHECK-LABEL: func.func @windows
+// CHECK:         scf.for %i = %block_begin to
+// CHECK:           scf.for %j = %c0 to %c8 step %c1 {
+// CHECK-COUNT-4:     loop.load
+// CHECK:             loop.store %{{.+}}, %y[%{{.+}}, %j]
+// REMARK: remark: jam-rows: windows: 2 rows come side by side
+func.func @windows(%x: memref<9x8xf32>, %y: memref<8x8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<interleave = 1, rows = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %block_begin to %block_end step %c1 {
+    scf.for %j = %c0 to %c8 step %c1 {
+      %p = loop.load %x[%i, %j] : memref<9x8xf32>
+      %q = loop.load %x[%i + 1, %j] : memref<9x8xf32>
+      %s = arith.addf %p, %q : f32
+      loop.store %s, %y[%i, %j] : memref<8x8xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
 // A sweep over what another row has to do with, and a kernel without sweeps.
 // CHECK-LABEL: func.func @triangle
 // CHECK-COUNT-2: scf.for

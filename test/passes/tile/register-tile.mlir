@@ -39,13 +39,13 @@ func.func @main(%x: tensor<6x8xf32>, %w: tensor<10x8xf32>, %b: tensor<10xf32>) -
 // CHECK-LABEL: loop.kernel @matmul
 // CHECK:         tile.launch (%i = 1 : thread, %j = 2 : thread) {
 // REMARK: remark: register-tile: matmul: each thread computes 2 by 16 elements
-func.func @main(%x: tensor<2x8xf32>, %w: tensor<8x32xf32>) -> tensor<2x32xf32> {
-  %y = loop.kernel @matmul(%x, %w) : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32> {
-  ^bb0(%x: memref<2x8xf32>, %w: memref<8x32xf32>, %out: memref<2x32xf32>):
+func.func @main(%x: tensor<2x9xf32>, %w: tensor<9x32xf32>) -> tensor<2x32xf32> {
+  %y = loop.kernel @matmul(%x, %w) : (tensor<2x9xf32>, tensor<9x32xf32>) -> tensor<2x32xf32> {
+  ^bb0(%x: memref<2x9xf32>, %w: memref<9x32xf32>, %out: memref<2x32xf32>):
     tile.launch (%i = 2 : thread, %j = 32 : thread) {
-      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
-        %p = loop.load %x[%i, %k] : memref<2x8xf32>
-        %q = loop.load %w[%k, %j] : memref<8x32xf32>
+      %s = loop.for %k = 0 to 9 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<2x9xf32>
+        %q = loop.load %w[%k, %j] : memref<9x32xf32>
         %r = arith.mulf %p, %q : f32
         loop.yield %r : f32
       }
@@ -63,18 +63,41 @@ func.func @main(%x: tensor<2x8xf32>, %w: tensor<8x32xf32>) -> tensor<2x32xf32> {
 // CHECK-COUNT-16:    loop.load
 // CHECK-NOT:         loop.load
 // REMARK: remark: register-tile: columns: each thread computes 16 elements
-func.func @main(%x: tensor<8x32xf32>) -> tensor<32xf32> {
-  %y = loop.kernel @columns(%x) : (tensor<8x32xf32>) -> tensor<32xf32> {
-  ^bb0(%x: memref<8x32xf32>, %out: memref<32xf32>):
+func.func @main(%x: tensor<9x32xf32>) -> tensor<32xf32> {
+  %y = loop.kernel @columns(%x) : (tensor<9x32xf32>) -> tensor<32xf32> {
+  ^bb0(%x: memref<9x32xf32>, %out: memref<32xf32>):
     tile.launch (%j = 32 : thread) {
-      %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
-        %p = loop.load %x[%k, %j] : memref<8x32xf32>
+      %s = loop.for %k = 0 to 9 reduce(add) -> f32 {
+        %p = loop.load %x[%k, %j] : memref<9x32xf32>
         loop.yield %p : f32
       }
       loop.store %s, %out[%j] : memref<32xf32>
     }
   }
   func.return %y : tensor<32xf32>
+}
+
+// -----
+
+// Windows of few elements: the largest has six.
+// CHECK-LABEL: loop.kernel @windows
+// CHECK:         tile.launch (%j = 15 : thread) {
+// REMARK: remark: register-tile: windows: declined: windows of 6 elements are unrolled
+func.func @main(%x: tensor<2x32xf32>) -> tensor<15xf32> {
+  %0 = loop.kernel @windows(%x) : (tensor<2x32xf32>) -> tensor<15xf32> {
+  ^bb0(%x: memref<2x32xf32>, %out: memref<15xf32>):
+    tile.launch (%j = 15 : thread) {
+      %s = loop.for %n = 0 to 2 reduce(add) -> f32 {
+        %t = loop.for %m = 0 to 3 reduce(add) -> f32 {
+          %p = loop.load %x[%n, %j * 2 + %m] : memref<2x32xf32>
+          loop.yield %p : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%j] : memref<15xf32>
+    }
+  }
+  func.return %0 : tensor<15xf32>
 }
 
 // -----

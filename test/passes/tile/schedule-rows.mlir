@@ -9,7 +9,7 @@
 
 // RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 interleave=3}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
-// COUNT: schedule-rows: k_far: declined: interleave = 3 is none of 0, 2, 4, 8
+// COUNT: schedule-rows: k_far: declined: interleave = 3 is none of 0, 1, 2, 4, 8
 // GPU: remark: schedule-rows: k_far: declined: the target is a GPU
 // ASKED: schedule-rows: k_far: blocks of about 16384 accesses, asking for nothing ahead, in vectors of 256 bits, as asked
 // MISFIT: schedule-rows: k_far: declined: width = 512 is none of 256
@@ -32,8 +32,11 @@
 // A long chain of operations for each element: several at once.
 // CHECK:      loop.kernel @k_chains
 // CHECK:      tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 4>)
+// Windows of four elements, which are folded a vector of windows at a time: four times as many accesses.
+// CHECK:      loop.kernel @k_windows
+// CHECK:      tile.launch (%i = 4093 : thread) schedule(#tile.schedule<grain = 16384, prefetch = 0, width = 512>)
 builtin.module {
-  func.func @main(%x: tensor<1024x4096xf32>, %y: tensor<8x4096xf32>, %z: tensor<1048576xf32>) -> (tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>) {
+  func.func @main(%x: tensor<1024x4096xf32>, %y: tensor<8x4096xf32>, %z: tensor<1048576xf32>) -> (tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>, tensor<4093xf32>) {
     %a = loop.kernel @k_far(%x) : (tensor<1024x4096xf32>) -> tensor<1024xf32> {
     ^bb0(%x: memref<1024x4096xf32>, %out: memref<1024xf32>):
       loop.for %i = 0 to 1024 {
@@ -69,6 +72,16 @@ builtin.module {
         loop.store %e, %out[%i] : memref<1048576xf32>
       }
     }
-    func.return %a, %b, %c, %d : tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>
+    %e = loop.kernel @k_windows(%z) : (tensor<1048576xf32>) -> tensor<4093xf32> {
+    ^bb0(%z: memref<1048576xf32>, %out: memref<4093xf32>):
+      loop.for %i = 0 to 4093 {
+        %s = loop.for %k = 0 to 4 reduce(add) -> f32 {
+          %v = loop.load %z[%i + %k] : memref<1048576xf32>
+          loop.yield %v : f32
+        }
+        loop.store %s, %out[%i] : memref<4093xf32>
+      }
+    }
+    func.return %a, %b, %c, %d, %e : tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>, tensor<4093xf32>
   }
 }
