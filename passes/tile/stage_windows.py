@@ -39,7 +39,7 @@ from ...analysis.conditions import Linear, linear
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.targets import get_target
 from ...dialects.affine import ZERO, replace_dims
-from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
+from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp
@@ -112,12 +112,12 @@ def _find(value: scf.IfOp) -> _Window | str:
     test, outside = value.cond.owner, value.false_region.block.last_op
     assert outside is not None
     constant = all(isinstance(v.owner, arith.ConstantOp) for v in outside.operands)
-    if not isinstance(test, TestOp) or len(value.output) != 1 or not constant:
+    inside = [op for op in value.walk() if op is not value]
+    if not isinstance(test, TestOp) or not constant or not all(map(_is_plain, inside)):
         return "a condition chooses something else than a value or a constant"
     loops = _loops(value)
     if isinstance(loops, str):
         return loops
-    inside = [op for op in value.walk() if op is not value]
     across = next(loop for loop in loops if not loop.res)
     sums = _sums([test, *inside], loops)
     if None in sums:
@@ -140,6 +140,12 @@ def _find(value: scf.IfOp) -> _Window | str:
     if prod(window.shape) * storage_bytes(value.output[0].type) > MOST_BYTES:
         return "a copy of what a block reads is too large"
     return window
+
+
+def _is_plain(op: Operation) -> bool:
+    """Whether an operation only computes, or loads an element."""
+    plain = isinstance(op, LoadOp | IndexOp | TestOp | scf.IfOp | scf.YieldOp)
+    return plain or op.dialect_name() in ("arith", "math")
 
 
 def _sums(ops: Iterable[Operation], loops: list[ForOp]) -> list[Sum | None]:
@@ -293,7 +299,7 @@ def _stage_all(kernel: KernelOp) -> tuple[int, str]:
     """Stage the windows of a kernel; how many, and why not others."""
     reasons: dict[str, None] = {}
     count = 0
-    for op in [o for o in kernel.walk() if isinstance(o, scf.IfOp) and o.output]:
+    for op in [o for o in kernel.walk() if isinstance(o, scf.IfOp) and len(o.output) == 1]:
         launch = op.parent_op()
         while launch is not None and not isinstance(launch, LaunchOp | PackOp):
             launch = launch.parent_op()
