@@ -57,6 +57,10 @@ PASS = "fuse-loops"
 MAX_SERIAL_WORK = 1 << 16
 """Work of reductions that may become the work of a single thread, in units of one addition."""
 
+UNSHARED = 8
+"""How many times as long the work of a contraction takes, at least, where no block of results shares what it
+reads: a product of a 1 by 1 convolution, merged into the windows of a depthwise one, took forty times."""
+
 MAX_REPEATS = 4
 """How often one element may be computed in one kernel. A chain of cheap operations that is merged one by
 one into the reduction of a matrix product would pass a gate on each of them, and slow the product."""
@@ -152,7 +156,7 @@ def _decline_reason(
             f"{WORK_PER_BYTE:g} pays)"
         )
     total = work(producer)
-    if total > max(WORK_PER_BYTE * saved, MAX_SERIAL_WORK) and any(
+    if total > max(WORK_PER_BYTE * saved / UNSHARED, MAX_SERIAL_WORK) and any(
         loses_blocks(chain, load) for load in loads
     ):
         return (

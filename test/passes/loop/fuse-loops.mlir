@@ -366,6 +366,24 @@ func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x1xf32
 
 // -----
 
+// So it is where the products are few: the traffic that is saved does not pay for blocks that are lost.
+// CHECK-LABEL: func.func @main(%x: tensor<64x20xf32>
+// CHECK:         loop.kernel @k_h
+// CHECK:         loop.kernel @k_y
+// REMARK-DAG: remark: fuse-loops: k_h: declined: not merged into k_y: its 81.9 kFLOP would run inside of a reduction, where no block of results shares what they read, to save 32.8 kB of traffic
+func.func @main(%x: tensor<64x20xf32>, %w: tensor<64x20xf32>) -> tensor<64x1xf32> {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x20xf32>) -> tensor<64x64x20xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %w[j, k] : (tensor<64x20xf32>) -> tensor<64x64x20xf32>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<64x64x20xf32>, tensor<64x64x20xf32>) -> tensor<64x64x20xf32>
+  %h = tensor_ir.reduce add(%p) over [2] : tensor<64x64x20xf32> -> tensor<64x64x1xf32>
+  %s = tensor_ir.index_map (i, j) -> %h[i, j, 0] : (tensor<64x64x1xf32>) -> tensor<64x64xf32>
+  %e = tensor_ir.elementwise exp(%s) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = tensor_ir.reduce max(%e) over [1] : tensor<64x64xf32> -> tensor<64x1xf32>
+  func.return %y : tensor<64x1xf32>
+}
+
+// -----
+
 // A sum of products of matrices is one product of matrices: the reduction goes on with its sum.
 // CHECK-LABEL: func.func @main(%x: tensor<8x64x64xf32>
 // CHECK:         loop.kernel @k_y
