@@ -35,7 +35,7 @@ from deplo.tune.settings import Settings  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "tuning.json"
 ROUNDS = 31
-BUDGET = 30.0
+BUDGET = 60.0
 GROUPS = ("rows", "contractions")
 CLOSE = 1.1
 """The model's choice is close to the best found if it takes at most so many times as long."""
