@@ -238,7 +238,7 @@ class _Kernel:
         zero, one = self.constants.get(0), self.constants.get(1)
         region = loop.detach_region(loop.body)
         body = region.block
-        _move_scratch(self.function.body.block, body)
+        _move_scratch(self.function.body.block, loop, body)
         end = body.last_op
         assert end is not None and loop.parent is not None
         count = self.constants.get(self.blocks)
@@ -298,8 +298,11 @@ def _substitute(op: Operation, value: SSAValue) -> None:
     op.erase()
 
 
-def _move_scratch(entry: Block, body: Block) -> None:
-    """Let each block have the scratch buffers that the function had: small ones on its stack."""
+def _move_scratch(entry: Block, loop: scf.ForOp, body: Block) -> None:
+    """Let each block have the scratch buffers that the function had, small ones on its stack.
+
+    `body` is that of the loop over blocks; loops in front of it fill buffers for all of them.
+    """
     end, first = body.last_op, body.first_op
     assert end is not None and first is not None
     for op in [each for each in entry.ops if isinstance(each, memref.AllocOp)]:
@@ -323,6 +326,9 @@ def _move_scratch(entry: Block, body: Block) -> None:
         else:
             body.insert_op_before(op, first)
             body.insert_op_before(memref.DeallocOp.get(op.memref), end)
+    for op in [each for each in entry.ops if isinstance(each, scf.ForOp) and each is not loop]:
+        op.detach()
+        body.insert_op_before(op, first)
 
 
 # --------------------------------------------------------------------------- the host function

@@ -353,6 +353,13 @@ _add("nan_extremes_double", lambda x: x.amax(1), lambda: torch.tensor(SPECIAL).d
 _add("known_condition", lambda a, b: torch.cat([a, b]).exp()[:3] * 2, _randn(3), _randn(4))
 _add("cat_of_slices", lambda a, b: torch.cat([torch.cat([a, b])[:5], a]), _randn(3), _randn(4))
 _add("cat_of_padded", lambda a, b: torch.cat([F.pad(a, (1, 1)), b]), _randn(3), _randn(4))
+_add(
+    "depthwise",
+    lambda x, w: F.conv2d(x.relu(), w, padding=1, groups=3),
+    _randn(2, 3, 9, 11),
+    _randn(3, 1, 3, 3),
+)
+_add("strided_pool", lambda x: F.max_pool2d(x, 3, 2, 1), _randn(1, 3, 11, 14))
 _add("siblings", lambda x, a, b: (x @ a, x @ b), _randn(4, 9), _randn(9, 12), _randn(9, 12))
 _add("a_sum_and_a_sum_of_it", lambda x, y: (x + y, x + (x + y)), _randn(7), _randn(7))
 _add("differences", lambda x: x[1:] - x[:-1], _randn(7))

@@ -45,6 +45,8 @@ PROGRAMS = (
     "scatter_folds",
     "topk_bf16",
     "cat_of_padded",
+    "depthwise",
+    "strided_pool",
 )
 """Those of the corpus whose C has a form of its own."""
 

@@ -48,12 +48,15 @@ func.func @main(%x: memref<12x8xf32>) -> memref<12x8xf32> {
 
 // -----
 
-// One block is no parallel loop. Scratch buffers are the block's: small ones on its stack. What is unused goes.
+// One block is no parallel loop. Scratch buffers are the block's, small ones on its stack, and so is what is
+// written to them in front of all blocks. What is unused goes.
 // CHECK-LABEL: func.func @k_scratch
 // CHECK-NOT:     scf.parallel
 // CHECK:         scf.for %b
 // CHECK-NEXT:      memref.alloca() {alignment = 64 : i64} : memref<4xf32>
 // CHECK-NEXT:      memref.alloc() {alignment = 64 : i64} : memref<40000xf32>
+// CHECK-NEXT:      scf.for %f = %c0 to %c4 step %c1 {
+// CHECK:             memref.store
 // CHECK:           memref.dealloc %{{.*}} : memref<40000xf32>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
@@ -66,6 +69,12 @@ func.func @k_scratch(%x: memref<4xf32>, %y: memref<4xf32>, %begin: index, %end: 
   %s = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
   %l = memref.alloc() {alignment = 64 : i64} : memref<40000xf32>
   %n = memref.alloc() {alignment = 64 : i64} : memref<7xf32>
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  scf.for %f = %c0 to %c4 step %c1 {
+    %zero = arith.constant 0.0 : f32
+    loop.store %zero, %s[%f] : memref<4xf32>
+  }
   scf.for %b = %begin to %end step %c1 {
     %v = loop.load %x[%b] : memref<4xf32>
     loop.store %v, %s[%b] : memref<4xf32>
