@@ -5,7 +5,8 @@ blocks for all threads. What lies in a core's own cache is near enough; what doe
 ahead (`prefetch-sweeps`), if the core does not guess better. Its loops are made of the widest vectors that
 it has. Rows with functions to compute, such as those of a softmax, come side by side (`jam-rows`): then a
 core has something to do where it would wait for the end of a row's sum. How many vectors of each are then
-taken at once must be said, so that a row is folded in the same order wherever it stands.
+taken at once must be said, so that a row is folded in the same order wherever it stands. So do rows of small
+windows, which read most of what their neighbours read.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ COUNTS = (0, 1, 2, 4, 8)
 LONGEST_WORK = {4: 1024, 2: 8192}
 """Loads and stores of the longest rows of which so many are computed side by side."""
 
+SMALL_WINDOW = 16
+"""Elements of a window whose factors stay in registers, while windows of several rows are computed."""
+
 SIDE_BY_SIDE = (1, 2, 4)
 """Rows that may be computed side by side."""
 
@@ -54,6 +58,8 @@ class RowProblem:
     """Whether it has functions to compute, such as `exp`: long chains of operations."""
     window: int = 1
     """Elements of the window that a point reduces, if it does nothing else."""
+    overlaps: bool = False
+    """Whether windows of neighbouring rows read the same elements."""
 
     @property
     def accesses(self) -> int:
@@ -88,8 +94,11 @@ def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
     far = problem.reduces and problem.bytes > cpu.l2_bytes
     ahead, width = cpu.ahead if far else 0, cpu.vector_bytes * 8
     if problem.window > 1:
-        # Its neighbours read most of the same; a block copies what lies around it, too.
-        return RowChoices(GRAIN * problem.window, 0, width)
+        # A block copies what lies around its windows, so it should be large.
+        grain = GRAIN * problem.window
+        if problem.overlaps and problem.window <= SMALL_WINDOW:
+            return RowChoices(grain, 0, width, interleave=1, rows=max(SIDE_BY_SIDE))
+        return RowChoices(grain, 0, width)
     if not problem.computes:
         return RowChoices(GRAIN, ahead, width)
     if not problem.reduces:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 
 from ..dialects.loop import ForOp, LoadOp
 from ..dialects.tile import LaunchOp
@@ -42,14 +43,34 @@ def window_elements(launch: LaunchOp) -> int | None:
     return most if most <= MOST_ELEMENTS and loads and along else None
 
 
+def rows_overlap(launch: LaunchOp) -> bool:
+    """Whether windows of neighbouring rows, points of the second innermost axis, read the same elements."""
+    if len(launch.axes) < 2:
+        return False
+    row = launch.body.block.args[-2]
+    counters: set[SSAValue] = {op.induction_var for op in launch.walk() if isinstance(op, ForOp)}
+    for load in [op for op in launch.walk() if isinstance(op, LoadOp)]:
+        for expr in load.map.data.results:
+            used = {load.indices[d] for d in expr.used_dims()}
+            if used & counters and _coefficient(load, expr, row) == 1:
+                return True
+    return False
+
+
+def _coefficient(load: LoadOp, expr: AffineExpr, counter: SSAValue) -> int:
+    """How often a counter is added up in an index of a load; 0 where the index is no sum."""
+    parts = linear(expr)
+    dims = [d for d, value in enumerate(load.indices) if value is counter]
+    return 0 if parts is None else sum(parts.coefficients.get(d, 0) for d in dims)
+
+
 def _stride(load: LoadOp, column: SSAValue) -> int:
     """How far apart in memory a load reads for neighbouring columns, if it does not leave the row; else 0."""
     columns = {d for d, value in enumerate(load.indices) if value is column}
     *outer, last = load.map.data.results
-    parts = linear(last)
-    if parts is None or any(columns & expr.used_dims() for expr in outer):
+    if any(columns & expr.used_dims() for expr in outer):
         return 0
-    return sum(parts.coefficients.get(d, 0) for d in columns)
+    return _coefficient(load, last, column)
 
 
 def _steps(loop: ForOp, launch: LaunchOp) -> list[int]:

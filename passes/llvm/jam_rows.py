@@ -14,8 +14,9 @@ becomes, for `rows = 2`,
     scf.for %i = %pairs to %end { ... as before ... }
 
 At the end of a sweep the elements of a vector are added up one after the other, and what is divided or rooted
-then comes after that: of a short row a core spends a third of its time waiting. What a row writes must lie in
-a line of its own, such as %y[%i, ...], which no other row reads.
+then comes after that: of a short row a core spends a third of its time waiting. Rows of small windows, which
+are unrolled, read most of what the next one reads. What a row writes must lie in a line of its own, such as
+%y[%i, ...], which no other row reads.
 """
 
 from __future__ import annotations

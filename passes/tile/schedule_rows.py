@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 from ...analysis.cost import FUNCTION_WORK, hints_of, scalar_work, trips
 from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
 from ...analysis.targets import get_target
-from ...analysis.windows import window_elements
+from ...analysis.windows import rows_overlap, window_elements
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -48,8 +48,15 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
     work = work_per_point(launch)
     read = sum(_bytes(argument, points * work) for argument in kernel.input_args)
     computes = any(scalar_work(op) >= FUNCTION_WORK for op in launch.walk())
-    window = window_elements(launch) or 1
-    return RowProblem(points, work, read, reduces=reduces, computes=computes, window=window)
+    return RowProblem(
+        points,
+        work,
+        read,
+        reduces=reduces,
+        computes=computes,
+        window=window_elements(launch) or 1,
+        overlaps=rows_overlap(launch),
+    )
 
 
 def _bytes(array: SSAValue, loads: int) -> int:

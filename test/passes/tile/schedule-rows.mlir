@@ -35,8 +35,13 @@
 // Windows of four elements, which are folded a vector of windows at a time: four times as many accesses.
 // CHECK:      loop.kernel @k_windows
 // CHECK:      tile.launch (%i = 4093 : thread) schedule(#tile.schedule<grain = 16384, prefetch = 0, width = 512>)
+// Those of neighbouring rows read the same: rows of them are computed side by side.
+// CHECK:      loop.kernel @k_overlap
+// CHECK:      tile.launch (%i = 6 : thread, %j = 8 : thread) schedule(#tile.schedule<grain = 12288, prefetch = 0, width = 512, interleave = 1, rows = 4>)
+// CHECK:      loop.kernel @k_apart
+// CHECK:      tile.launch (%i = 3 : thread, %j = 8 : thread) schedule(#tile.schedule<grain = 12288, prefetch = 0, width = 512>)
 builtin.module {
-  func.func @main(%x: tensor<1024x4096xf32>, %y: tensor<8x4096xf32>, %z: tensor<1048576xf32>) -> (tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>, tensor<4093xf32>) {
+  func.func @main(%x: tensor<1024x4096xf32>, %y: tensor<8x4096xf32>, %z: tensor<1048576xf32>) -> (tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>, tensor<4093xf32>, tensor<6x8xf32>, tensor<3x8xf32>) {
     %a = loop.kernel @k_far(%x) : (tensor<1024x4096xf32>) -> tensor<1024xf32> {
     ^bb0(%x: memref<1024x4096xf32>, %out: memref<1024xf32>):
       loop.for %i = 0 to 1024 {
@@ -82,6 +87,30 @@ builtin.module {
         loop.store %s, %out[%i] : memref<4093xf32>
       }
     }
-    func.return %a, %b, %c, %d, %e : tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>, tensor<4093xf32>
+    %f = loop.kernel @k_overlap(%y) : (tensor<8x4096xf32>) -> tensor<6x8xf32> {
+    ^bb0(%y: memref<8x4096xf32>, %out: memref<6x8xf32>):
+      loop.for %i = 0 to 6 {
+        loop.for %j = 0 to 8 {
+          %s = loop.for %k = 0 to 3 reduce(add) -> f32 {
+            %v = loop.load %y[%i + %k, %j] : memref<8x4096xf32>
+            loop.yield %v : f32
+          }
+          loop.store %s, %out[%i, %j] : memref<6x8xf32>
+        }
+      }
+    }
+    %g = loop.kernel @k_apart(%y) : (tensor<8x4096xf32>) -> tensor<3x8xf32> {
+    ^bb0(%y: memref<8x4096xf32>, %out: memref<3x8xf32>):
+      loop.for %i = 0 to 3 {
+        loop.for %j = 0 to 8 {
+          %s = loop.for %k = 0 to 3 reduce(add) -> f32 {
+            %v = loop.load %y[%i * 2 + %k, %j] : memref<8x4096xf32>
+            loop.yield %v : f32
+          }
+          loop.store %s, %out[%i, %j] : memref<3x8xf32>
+        }
+      }
+    }
+    func.return %a, %b, %c, %d, %e, %f, %g : tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>, tensor<4093xf32>, tensor<6x8xf32>, tensor<3x8xf32>
   }
 }
