@@ -25,6 +25,7 @@ from ...dialects.index import normalize_operands
 from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import PackOp
+from ...errors import DeploError
 from ..lower_loops import IndexConstants
 from ..replacing import replace
 from .loop_code import LoopCode
@@ -79,8 +80,13 @@ class _Copy:
         self.phases = pack.phase_count
         self.rows, self.length = pack.shape[0], -(-pack.shape[1] // self.phases)
         value = pack.element.owner
-        assert isinstance(value, scf.IfOp) and isinstance(value.cond.owner, TestOp)
-        self.value, self.test = value, value.cond.owner
+        test = value.cond.owner if isinstance(value, scf.IfOp) else None
+        if not isinstance(value, scf.IfOp) or not isinstance(test, TestOp):
+            raise DeploError(
+                "a tile.pack of a launch that multiplies nothing must hold a value under a loop.test, as "
+                "`stage-windows` makes it"
+            )
+        self.value, self.test = value, test
         self.code = LoopCode(Block(), constants)
 
     def emit(self, blocks: scf.ForOp) -> None:

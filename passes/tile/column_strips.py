@@ -1,7 +1,8 @@
 """How columns are shared out between the blocks of a CPU where each column is reduced.
 
 A block gets a strip of columns, all rows of it: long enough that each row is some lines of the cache, short
-enough that what is folded so far stays in the first-level cache (`interchange-columns`).
+enough that what is folded so far stays in the first-level cache (`interchange-columns`). Reductions of a few
+steps are unrolled instead (`unroll-windows`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from math import prod
 
 from ...analysis.columns import walks_columns
 from ...analysis.cost import executions, trips
+from ...analysis.windows import MOST_STEPS
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ...dialects.tile import CombineOp, LaunchOp, StageOp
 
@@ -21,8 +23,6 @@ ENOUGH = 4096
 """Loads of a block that are worth the hand-over."""
 BLOCKS = 4
 """Blocks there are to be if there is work enough for them."""
-FEW_ROWS = 8
-"""Reductions of so few steps are unrolled instead (`unroll-windows`)."""
 
 
 def column_strip(launch: LaunchOp) -> int | None:
@@ -46,7 +46,7 @@ def column_strip(launch: LaunchOp) -> int | None:
         return None  # like a product, whose operands a register tile reads less often
     outer = max(prod(map(trips, extents[:-1])), 1)
     work = sum(map(executions, loads)) // max(outer * extent, 1)
-    return _strip(extent, outer, work) if work > FEW_ROWS else None
+    return _strip(extent, outer, work) if work > MOST_STEPS else None
 
 
 def _strip(extent: int, outer: int, work: int) -> int | None:

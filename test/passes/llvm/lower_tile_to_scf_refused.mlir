@@ -122,3 +122,21 @@ func.func @main(%q: tensor<2x40x8xf32>, %k: tensor<2x300x8xf32>, %v: tensor<2x30
   }
   func.return %y : tensor<2x40x16xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{a tile.pack of a launch that multiplies nothing must hold a value under a loop.test}}
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block) {
+      %p = tile.pack (%i = 1, %k = 8) : memref<1x8xf32, "shared"> {
+        %v = loop.load %x[%r, %k] : memref<4x8xf32>
+        tile.yield %v : f32
+      }
+      %w = loop.load %p[0, 3] : memref<1x8xf32, "shared">
+      loop.store %w, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
