@@ -18,7 +18,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,10 @@ os.environ.setdefault("DEPLO_NUM_THREADS", str(THREADS))
 
 import llvmlite  # noqa: E402
 import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
-from torch import nn  # noqa: E402
+from cpu_cases import cases  # noqa: E402
 
 import deplo  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
-from deplo.frontend.sources import load_source  # noqa: E402
 from deplo.passes.llvm.host_cpu import find_cpu  # noqa: E402
 from deplo.runtime.jit import compile_kernel  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
@@ -52,120 +49,6 @@ TOLERANCE = 1e-5
 """Of ||ours - exact|| / ||exact||."""
 
 CORE_CASE = "matmul 1024x1024x1024"
-
-VIT = "hidden_size=768,intermediate_size=3072,num_attention_heads=12"
-
-
-def gelu_chain(x: torch.Tensor) -> torch.Tensor:
-    """GELU as its formula, nine operators."""
-    return 0.5 * x * (1 + torch.tanh(0.797 * (x + 0.044 * x * x * x)))
-
-
-def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotary position embedding of x[batch, head, position, feature]."""
-    a, b = x.chunk(2, -1)
-    return x * cos + torch.cat((-b, a), -1) * sin
-
-
-class GatedMlp(nn.Module):
-    """The feed-forward network of a Llama layer."""
-
-    def __init__(self, width: int, inner: int):
-        super().__init__()
-        self.gate = nn.Linear(width, inner, bias=False)
-        self.up = nn.Linear(width, inner, bias=False)
-        self.down = nn.Linear(inner, width, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """down(silu(gate x) * up x)"""
-        return self.down(F.silu(self.gate(x)) * self.up(x))
-
-
-def pointwise() -> Iterator[tuple[str, Any, tuple[tuple[int, ...], ...]]]:
-    """One result for each element."""
-    yield "GELU chain 32x18944", gelu_chain, ((32, 18944),)
-    yield "GELU chain 512x18944", gelu_chain, ((512, 18944),)
-    yield "SwiGLU 512x5632", lambda a, b: F.silu(a) * b, ((512, 5632),) * 2
-    yield (
-        "residual and scale 512x2048",
-        lambda x, r, s: (x + r) * s,
-        ((512, 2048),) * 2 + ((2048,),),
-    )
-
-
-def rows() -> Iterator[tuple[str, Any, tuple[tuple[int, ...], ...]]]:
-    """Reductions over rows."""
-    yield "RMSNorm 512x2048", nn.RMSNorm(2048), ((512, 2048),)
-    yield "layer norm 1024x768", nn.LayerNorm(768), ((1024, 768),)
-    yield "layer norm 64x1024", nn.LayerNorm(1024), ((64, 1024),)
-    yield "softmax 8x512x512", lambda x: F.softmax(x, -1), ((8, 512, 512),)
-    yield "softmax 32x32000", lambda x: F.softmax(x, -1), ((32, 32000),)
-    yield "log-softmax 32x32000", lambda x: F.log_softmax(x, -1), ((32, 32000),)
-    yield "sum 1024x4096", lambda x: x.sum(-1), ((1024, 4096),)
-    yield "mean over columns 1024x1024", lambda x: x.mean(0), ((1024, 1024),)
-
-
-def layout() -> Iterator[tuple[str, Any, tuple[tuple[int, ...], ...]]]:
-    """Elements change places."""
-    yield "transpose and add 1024x1024", lambda a, b: a.T + b, ((1024, 1024),) * 2
-    yield "cat 512x512 and 512x512", lambda a, b: torch.cat([a, b], 1), ((512, 512),) * 2
-    yield "rotary 1x32x128x64", rotary, ((1, 32, 128, 64), (128, 64), (128, 64))
-
-
-def contractions() -> Iterator[tuple[str, Any, tuple[tuple[int, ...], ...]]]:
-    """Matrix products, attention, convolutions."""
-    for tokens in (1, 32, 128, 512):
-        yield f"linear {tokens}x2048x2048", nn.Linear(2048, 2048), ((tokens, 2048),)
-    yield "matmul 1024x1024x1024", torch.matmul, ((1024, 1024),) * 2
-    yield (
-        "linear and GELU 128x768x3072",
-        nn.Sequential(nn.Linear(768, 3072), nn.GELU()),
-        ((128, 768),),
-    )
-    yield "gated MLP 32x2048x5632", GatedMlp(2048, 5632), ((32, 2048),)
-    yield "attention 1x8x256x64", F.scaled_dot_product_attention, ((1, 8, 256, 64),) * 3
-    yield (
-        "causal attention 1x8x256x64",
-        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
-        ((1, 8, 256, 64),) * 3,
-    )
-    yield "convolution 3x3 64x32x32", nn.Conv2d(64, 64, 3, padding=1), ((1, 64, 32, 32),)
-    yield (
-        "depthwise convolution 64x56x56",
-        nn.Conv2d(64, 64, 3, padding=1, groups=64),
-        ((1, 64, 56, 56),),
-    )
-    block = nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU())
-    yield "convolution, norm, ReLU 64x56x56", block, ((1, 64, 56, 56),)
-
-
-def blocks() -> Iterator[tuple[str, Callable[[], Case]]]:
-    """Layers of models."""
-    for tokens in (32, 128):
-        name = f"TinyLlama layer, {tokens} tokens"
-        yield name, lambda n=name, t=tokens: _layer(n, "hf:tinyllama-1.1b", seq_len=t)
-    yield "ViT-B layer", lambda: _layer("ViT-B layer", "hf:vit", config=VIT)
-
-
-def _layer(name: str, architecture: str, **options: Any) -> Case:
-    source = load_source(architecture, layer=0, **options)
-    return Case(name, source.program, source.args, source.kwargs)
-
-
-def _case(name: str, program: Any, shapes: tuple[tuple[int, ...], ...]) -> Case:
-    torch.manual_seed(0)
-    if isinstance(program, nn.Module):
-        program = program.eval()
-    return Case(name, program, tuple(torch.randn(shape) for shape in shapes))
-
-
-def cases() -> Iterator[tuple[str, str, Callable[[], Case]]]:
-    """Group, name, and what makes each case."""
-    for made in (pointwise, rows, layout, contractions):
-        for name, program, shapes in made():
-            yield made.__name__, name, lambda n=name, p=program, s=shapes: _case(n, p, s)
-    for name, make in blocks():
-        yield "blocks", name, make
 
 
 def measure(case: Case, rounds: int, *, with_inductor: bool) -> dict[str, Any]:
@@ -238,7 +121,7 @@ def measure_core(rounds: int) -> dict[str, Any]:
     """A matrix product on one thread, in GFLOP/s of each contender, and what the core can do at most."""
     os.environ["DEPLO_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
-    case = _case(CORE_CASE, torch.matmul, ((1024, 1024),) * 2)
+    case = next(make for _, name, make in cases() if name == CORE_CASE)()
     compiled = deplo.compile(case.program, case.args, target="cpu")
     fastest, flops = peak()
     calls = {"eager": case.run, "deplo": lambda: compiled(*case.args)}

@@ -23,8 +23,9 @@ from typing import Any
 THREADS = 2
 os.environ.setdefault("DEPLO_NUM_THREADS", str(THREADS))
 
-import cpu as cases_of_cpu  # noqa: E402
 import torch  # noqa: E402
+from cpu import TOLERANCE  # noqa: E402
+from cpu_cases import cases  # noqa: E402
 
 import deplo  # noqa: E402
 from deplo.analysis.targets import get_target  # noqa: E402
@@ -36,7 +37,7 @@ from deplo.tune.settings import Settings  # noqa: E402
 RESULT = ROOT / "bench" / "results" / "tuning.json"
 ROUNDS = 31
 BUDGET = 60.0
-GROUPS = ("rows", "contractions")
+GROUPS = ("rows", "contractions", "rows of models", "contractions of models")
 CLOSE = 1.1
 """The model's choice is close to the best found if it takes at most so many times as long."""
 
@@ -57,7 +58,7 @@ def measure(case: Case, seconds: float, rounds: int) -> dict[str, Any]:
         "deplo": lambda: tuned(*case.args, **case.kwargs),
     }
     changed = any(each.choices is not None for each in session.tunings)
-    row = compare(case, calls, rounds if changed else 1, cases_of_cpu.TOLERANCE)
+    row = compare(case, calls, rounds if changed else 1, TOLERANCE)
     kernels = [
         {
             "kernel": each.name,
@@ -143,7 +144,7 @@ def main() -> int:
         "machine": {**machine(), "threads": THREADS},
         "cases": {},
     }
-    for group, name, make in cases_of_cpu.cases():
+    for group, name, make in cases():
         asked = options.only
         if group not in GROUPS if asked is None else asked != group and asked not in name:
             continue
