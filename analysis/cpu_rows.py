@@ -29,8 +29,9 @@ CHAINS = 4
 COUNTS = (0, 1, 2, 4, 8)
 """Vectors of iterations that a loop may compute side by side; with 0, LLVM decides."""
 
-LONGEST_WORK = {4: 1024, 2: 8192}
-"""Loads and stores of the longest rows of which so many are computed side by side."""
+LONGEST_WORK = {1: 640, 2: 8192}
+"""Loads and stores of the longest rows of which several are computed side by side, so many vectors of each:
+of short rows more would leave too much beyond whole ones."""
 
 SMALL_WINDOW = 16
 """Elements of a window whose factors stay in registers, while windows of several rows are computed."""
@@ -103,9 +104,9 @@ def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
         return RowChoices(GRAIN, ahead, width)
     if not problem.reduces:
         return RowChoices(GRAIN, ahead, width, interleave=CHAINS)
-    rows = next((rows for rows, work in LONGEST_WORK.items() if problem.work < work), 1)
+    count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)
     # Of a chain that folds something LLVM takes several at once itself.
-    return RowChoices(GRAIN, ahead, width, CHAINS if rows > 1 else 0, rows)
+    return RowChoices(GRAIN, ahead, width, count, max(SIDE_BY_SIDE) if count else 1)
 
 
 def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:

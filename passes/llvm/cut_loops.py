@@ -46,7 +46,7 @@ MOST_OPERATIONS = 100
 
 
 @dataclass(frozen=True)
-class _Cut:
+class Cut:
     """A condition of a loop's counter: it changes once the counter is `place` of `operands`."""
 
     test: TestOp
@@ -56,7 +56,7 @@ class _Cut:
     """What it is before."""
 
 
-def _cut(loop: scf.ForOp) -> _Cut | str:
+def _cut(loop: scf.ForOp) -> Cut | str:
     """Where to cut a loop, or why not."""
     length = constant_of(loop.ub)
     if length is None or (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
@@ -69,15 +69,22 @@ def _cut(loop: scf.ForOp) -> _Cut | str:
         return f"it has less than {SHORTEST} iterations"
     if sum(1 for _ in loop.body.walk()) > MOST_OPERATIONS:
         return f"it has more than {MOST_OPERATIONS} operations"
-    found = [_place(test, loop) for test in tests]
-    known = [each for each in found if isinstance(each, _Cut)]
+    chosen = [test for test in tests if _chooses(test)]
+    if not chosen:
+        return "a condition chooses no value"
+    found = [place_of(test, loop) for test in chosen]
+    known = [each for each in found if isinstance(each, Cut)]
     return known[0] if known else str(found[0])
 
 
-def _place(test: TestOp, loop: scf.ForOp) -> _Cut | str:
-    """Where a condition changes, or why that is not known."""
-    if not any(isinstance(u.operation, scf.IfOp) and u.operation.output for u in test.result.uses):
-        return "a condition chooses no value"
+def _chooses(test: TestOp) -> bool:
+    """Whether a condition says which of two values there is."""
+    branches = [use.operation for use in test.result.uses]
+    return any(isinstance(branch, scf.IfOp) and branch.output for branch in branches)
+
+
+def place_of(test: TestOp, loop: scf.ForOp) -> Cut | str:
+    """Where a condition of a loop's counter changes, or why that is not known."""
     if len(test.exprs) != 1 or (condition := linear(test.exprs[0])) is None:
         return "a condition is not linear"
     operands = tuple(test.operands_)
@@ -94,10 +101,10 @@ def _place(test: TestOp, loop: scf.ForOp) -> _Cut | str:
     )
     place = rest.expr + 1 if slope < 0 else rest.expr * -1
     exprs, used = normalize_operands([place], operands)
-    return _Cut(test, exprs[0], tuple(used), first=slope < 0)
+    return Cut(test, exprs[0], tuple(used), first=slope < 0)
 
 
-def cut(loop: scf.ForOp, at: _Cut) -> None:
+def cut(loop: scf.ForOp, at: Cut) -> None:
     """Replace a loop by the part in which the condition may hold and the part in which it does not."""
     before = Builder(InsertPoint.before(loop))
     up = PART - 1 if at.first else 0
@@ -108,7 +115,7 @@ def cut(loop: scf.ForOp, at: _Cut) -> None:
     values: list[SSAValue] = list(loop.iter_args)
     for start, end, never in ((loop.lb, place, not at.first), (place, loop.ub, at.first)):
         copied: dict[Operation, Operation] = {}
-        piece = _copy(loop, start, end, values, copied)
+        piece = piece_of(loop, start, end, values, copied)
         before.insert(piece)
         values = list(piece.res)
         if never:
@@ -121,7 +128,7 @@ def cut(loop: scf.ForOp, at: _Cut) -> None:
     loop.erase()
 
 
-def _copy(
+def piece_of(
     loop: scf.ForOp,
     start: SSAValue,
     end: SSAValue,

@@ -29,10 +29,10 @@ from ...dialects.index import normalize_operands
 from ...dialects.loop import LoadOp, TestOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
-from ...dialects.syntax import scalar_attr
 from ...dialects.tile_pack import PackOp, PackYieldOp
 from ..loop.scalar_code import emit_constant
 from .loop_code import LoopCode
+from .pack_strides import gives_zero
 from .pack_windows import Windows
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
@@ -92,7 +92,7 @@ class PackBody:
         if not isinstance(guard, scf.IfOp) or guard.parent is not block:
             return whole
         test = guard.cond.owner
-        if not isinstance(test, TestOp) or not _gives_zero(guard.false_region.block):
+        if not isinstance(test, TestOp) or not gives_zero(guard.false_region.block):
             return whole
         row, position = block.args
         rows: list[Bound] = []
@@ -113,15 +113,6 @@ class PackBody:
             op for op in inner.ops if op is not end
         ]
         return PackBody(tuple(kept), end.operands[0], tuple(rows), tuple(positions))
-
-
-def _gives_zero(block: Block) -> bool:
-    end = block.last_op
-    assert isinstance(end, scf.YieldOp)
-    constant = end.operands[0].owner
-    return isinstance(constant, arith.ConstantOp) and constant.value in (
-        scalar_attr(0, end.operands[0].type),
-    )
 
 
 def lies_along_rows(pack: PackOp) -> bool:
@@ -212,7 +203,9 @@ class PackLoops:
         whole = all(bound.is_multiple_of(windows.period) for bound in self.body.positions)
         if not whole or self.pack.shape[1] % windows.period:
             windows = replace(windows, period=1)
-        return None if windows.period == 1 and windows.joined is None else windows
+        if windows.period == 1 and windows.joined is None:
+            return windows if windows.second_elements(self.lanes) else None
+        return windows
 
     def _fill_rest(self, panel: SSAValue, height: int) -> None:
         """Fill a panel that has rows past the end."""

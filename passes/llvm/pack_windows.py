@@ -9,18 +9,20 @@ Positions are channels times offsets in the window, pixels %p are lines times co
         for %r = 0 to 16 { %panel[%channel * 9 + %offset, %r] = ... }
 
 Which of them are inside of the image depends on the pixels and the offset alone, so that LLVM tests it in
-front of the channels; what is left is a load and a store of a vector.
+front of the channels; what is left is a load and a store of a vector. Pixels that a stride of 2 keeps apart
+are vectors, too (`pack_strides.py`), where all of them are inside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
@@ -29,37 +31,18 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
-from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import replace_dims
-from ...dialects.index import linearize
 from ...dialects.loop import LoadOp
-from ...dialects.scalars import storage_bytes
-from ...dialects.sizes import shape_of
 from ...dialects.tile_pack import PackOp
 from ..tile.rewrite_indices import index_of, rewrite_index
 from .joined_rows import JoinedRows
 from .loop_code import LoopCode
+from .pack_strides import SecondElements, stride
 
 D0, D1, D2, D3, D4 = (AffineExpr.dimension(i) for i in range(5))
 
 
 CACHE_BYTES, CACHE_WAYS, LINE_BYTES = 32 << 10, 8, 64
 """Of the first-level caches of current cores."""
-
-
-def stride(op: LoadOp, counter: SSAValue, step: int) -> int | None:
-    """How many bytes further a load reads when a counter is `step` larger, if that is always the same."""
-    type = op.memref.type
-    assert isinstance(type, MemRefType)
-    offset = linearize(op.map.data.results, shape_of(type))
-    dims = [AffineExpr.dimension(i) for i in range(len(op.indices))]
-    moved = [d + step if v is counter else d for v, d in zip(op.indices, dims, strict=True)]
-    difference = replace_dims(offset, moved) + offset * -1
-    match simplify(difference, operand_ranges(op.indices)):
-        case AffineConstantExpr(value=elements):
-            return elements * storage_bytes(type.element_type)
-        case _:
-            return None
 
 
 @dataclass(frozen=True)
@@ -108,23 +91,8 @@ class Windows:
                 "window",
                 code.index(D0 * size, [group]),
             ) as window,
-            code.loop(code.constants.get(lanes), "r") as r,
         ):
-            counters = [panel, strip, r, window, offset]
-            first, position = D0 * height + D1 * lanes, D3 * period + D4
-            body = Block()
-            with code.into(body):
-                code.builder.insert(
-                    scf.YieldOp(self._element(code, first, position, counters, lanes))
-                )
-            if rows is None:
-                element = code.inline(body)
-            else:
-                line = code.index(first + D2, counters)
-                inside = code.insert(arith.CmpiOp(line, rows, "slt"))
-                element = code.or_zero(inside, body)
-            place = D0 * (height * self.pack.shape[1]) + position * height + D1 * lanes + D2
-            code.store(element, buffer, (place, counters))
+            _Strip(self, code, buffer, lanes, [panel, strip, window, offset], rows).fill()
 
     def _group(self) -> int:
         """Windows whose lines of memory fit the first-level cache all at once, at the stride they have."""
@@ -134,30 +102,104 @@ class Windows:
         way = CACHE_BYTES // CACHE_WAYS
         return min([CACHE_BYTES // gcd(s, way) for s in strides], default=CACHE_BYTES // LINE_BYTES)
 
-    def _element(
-        self,
-        code: LoopCode,
-        first: AffineExpr,
-        position: AffineExpr,
-        counters: list[SSAValue],
-        lanes: int,
-    ) -> SSAValue:
-        """The element of the row D2, one of `lanes` rows from `first` on."""
-        row = self.pack.body.block.args[0]
+    def second_elements(self, lanes: int) -> SecondElements | None:
+        """What reads every second element of a line, if that is what the pack does."""
+        if self.joined is not None:
+            return None
+        return SecondElements.of(self.ops, self.element, self.pack.body.block.args[0], lanes)
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """As many rows of a panel as a vector has elements, at one position."""
+
+    windows: Windows
+    code: LoopCode
+    buffer: SSAValue
+    lanes: int
+    counters: list[SSAValue]
+    """Of the panel, the strip in it, the window, and the offset in that: D0 to D3."""
+    rows: SSAValue | None
+    """How many rows there are, if there are fewer than panels have room for."""
+
+    @property
+    def _height(self) -> int:
+        height = self.windows.pack.panel_rows
+        assert height is not None
+        return height
+
+    @property
+    def _first(self) -> AffineExpr:
+        """The first row."""
+        return D0 * self._height + D1 * self.lanes
+
+    @property
+    def _position(self) -> AffineExpr:
+        return D2 * self.windows.period + D3
+
+    @property
+    def _place(self) -> AffineExpr:
+        """Where the first row is in the buffer."""
+        panel = D0 * (self._height * self.windows.pack.shape[1])
+        return panel + self._position * self._height + D1 * self.lanes
+
+    def fill(self) -> None:
+        """Emit what fills it: a vector if that can be, else a loop."""
+        second = self.windows.second_elements(self.lanes)
+        if second is None:
+            self._one_by_one()
+            return
+        code, (row, column) = self.code, self.windows.pack.body.block.args
+        begin: dict[SSAValue, AffineExpr] = {row: self._first, column: self._position}
+        last = self._first + (self.lanes - 1)
+        inside = second.inside(code, (begin, begin | {row: last}), self.counters)
+        if self.rows is not None:
+            within = arith.CmpiOp(code.index(last, self.counters), self.rows, "slt")
+            inside.append(code.insert(within))
+        if not inside:
+            inside.append(code.insert(arith.ConstantOp(IntegerAttr(1, i1))))
+        vector, loop = Block(), Block()
+        with code.into(vector):
+            elements = second.vector(code, begin, self.counters, self.lanes)
+            code.store_vector(elements, self.buffer, (self._place, self.counters))
+            code.builder.insert(scf.YieldOp())
+        with code.into(loop):
+            self._one_by_one()
+            code.builder.insert(scf.YieldOp())
+        holds = reduce(lambda a, b: code.insert(arith.AndIOp(a, b)), inside)
+        code.builder.insert(scf.IfOp(holds, [], Region(vector), Region(loop)))
+
+    def _one_by_one(self) -> None:
+        """A loop over the elements, of which LLVM makes a vector; past the last row they are 0."""
+        code = self.code
+        with code.loop(code.constants.get(self.lanes), "r") as r:
+            counters, row = [*self.counters, r], self._first + D4
+            body = Block()
+            with code.into(body):
+                code.builder.insert(scf.YieldOp(self._element(row, counters)))
+            if self.rows is None:
+                element = code.inline(body)
+            else:
+                inside = code.insert(arith.CmpiOp(code.index(row, counters), self.rows, "slt"))
+                element = code.or_zero(inside, body)
+            code.store(element, self.buffer, (self._place + D4, counters))
+
+    def _element(self, here: AffineExpr, counters: list[SSAValue]) -> SSAValue:
+        """The element of a row, one of those of the strip."""
+        code, windows = self.code, self.windows
+        row, column = windows.pack.body.block.args
         body = Block()
         with code.into(body):
-            values = code.clone(self.ops, {})
-            code.builder.insert(scf.YieldOp(values.get(self.element, self.element)))
-        if self.joined is not None:
-            begin, here = (
-                code.index(*self.joined.at(row, e, counters)) for e in (first, first + D2)
+            values = code.clone(windows.ops, {})
+            code.builder.insert(scf.YieldOp(values.get(windows.element, windows.element)))
+        if (joined := windows.joined) is not None:
+            first = code.index(*joined.at(row, self._first, counters))
+            line = joined.line(
+                code, first, code.index(*joined.at(row, here, counters)), self.lanes - 1
             )
-            line = self.joined.line(code, begin, here, lanes - 1)
             for op in list(body.walk()):
-                self.joined.replace(op, line)
-        old: dict[SSAValue, AffineExpr] = dict(
-            zip(self.pack.body.block.args, (first + D2, position), strict=True)
-        )
+                joined.replace(op, line)
+        old: dict[SSAValue, AffineExpr] = {row: here, column: self._position}
         for op in list(body.walk()):
             rewrite_index(op, old, counters)
         return code.inline(body)

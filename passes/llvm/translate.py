@@ -10,7 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
-from .interleave import interleave
+from .loop_hints import hint
 
 
 def llvm_sources(module: ModuleOp) -> dict[str, str]:
@@ -61,5 +61,4 @@ def _tell(made: Any, kernel: llvm.FuncOp) -> None:
             continue
         if width is not None:
             set.add(function.attributes, f'"prefer-vector-width"="{width}"')
-        if count:
-            interleave(function, count)
+            hint(function, count or 0)

@@ -197,13 +197,14 @@ LONG = 256
 
 
 def split_for_cpu(
-    extents: Sequence[Extent], work: int, serial: int, *, rows: bool = False
+    extents: Sequence[Extent], work: int, serial: int, *, rows: bool = False, side_by_side: int = 1
 ) -> list[Split]:
     """Give each block whole innermost axes until it has about `serial` units of work.
 
     `work` is what one point of the launch costs. Of a dynamic axis a block gets as much as its hint says, so
     that longer ones make more blocks; the innermost one is kept whole, for vectors have no use for a
-    condition, unless `rows` says that each point is a loop of its own.
+    condition, unless `rows` says that each point is a loop of its own. Part of an axis is a multiple of the
+    rows that are to come `side_by_side`.
     """
     splits: list[Split] = []
     left = max(serial // max(work, 1), 1)
@@ -214,7 +215,8 @@ def split_for_cpu(
             left //= max(trips(extent), 1)
         elif left > 1:
             size = min(_hinted(extent), left)
-            splits.append(_chunks(extent, size, 1 if splits or rows or size < LONG else GRAIN))
+            grain = side_by_side if splits or rows or size < LONG else GRAIN
+            splits.append(_chunks(extent, size, grain))
             left //= size
         else:
             splits.append(Split(extent, blocks=extent))
@@ -449,9 +451,10 @@ class BlockifyLaunchPass(ModulePass):
             splits[-1] = Split(extents[-1], blocks=extents[-1] // strip, serial=strip)
         else:
             work = work_per_point(launch)
-            asked = None if launch.schedule is None else launch.schedule.get("grain")
-            grain = asked or target.serial
-            splits = split_for_cpu(extents, work, grain, rows=_has_loops(launch))
+            schedule = launch.schedule or ScheduleAttr()
+            grain, rows = schedule.get("grain") or target.serial, schedule.get("rows") or 1
+            loops = _has_loops(launch)
+            splits = split_for_cpu(extents, work, grain, rows=loops, side_by_side=rows)
         block = prod(s.threads for s in splits)
         serial = prod(trips(s.serial) for s in splits)
         if target.is_gpu:

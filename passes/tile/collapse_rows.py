@@ -10,7 +10,9 @@ becomes
 
 A CPU block then packs its columns once for the rows of all sequences of a batch. Columns are joined likewise,
 such as the pixels of all lines of an image, if they go on in memory where a line ends: register tiles then
-need not end there. On a GPU not: there, what a block reads of an operand must be a box.
+need not end there. If lines are shorter than a vector, it is enough that results go on: what is packed once
+for all of them costs more than to find its elements. On a GPU not: there, what a block reads of an operand
+must be a box.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
 
+VECTOR = 16
+"""Elements of the longest vectors of f32."""
+
 
 def find_axis(launch: LaunchOp) -> int | str:
     """The axis of rows or columns that can join the one in front of it, or why there is none."""
@@ -50,15 +55,24 @@ def find_axis(launch: LaunchOp) -> int | str:
             continue
         if not isinstance(launch.axes.data[axis].extent.data, int):
             reason = "the extent of the rows is dynamic"
-        elif axis == product.n and not stays_along(launch, product):
+        elif axis == product.n and not stays_along(launch, product, short=_is_short(launch, axis)):
             reason = "joined columns would not lie along each other in memory"
         else:
             return axis
     return reason
 
 
-def stays_along(launch: LaunchOp, product: Product) -> bool:
-    """Whether all that is accessed goes on in memory where the axis before the columns is one further."""
+def _is_short(launch: LaunchOp, axis: int) -> bool:
+    """Whether an axis is shorter than the vectors that a register tile is made of."""
+    extent = launch.axes.data[axis].extent.data
+    return isinstance(extent, int) and extent < VECTOR
+
+
+def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:
+    """Whether all that is accessed goes on in memory where the axis before the columns is one further.
+
+    If columns are `short`, what the contraction reads need not.
+    """
     outer, inner = launch.body.block.args[product.n - 1], launch.body.block.args[product.n]
     extent = launch.axes.data[product.n].extent.data
     assert isinstance(extent, int)
@@ -67,6 +81,8 @@ def stays_along(launch: LaunchOp, product: Product) -> bool:
             continue
         if divides(op, inner):
             return False
+        if short and product.sweeps[0].is_ancestor(op):
+            continue
         if isinstance(op, LoadOp | StoreOp):
             if shifted(op, {outer: 1}) != shifted(op, {inner: extent}):
                 return False

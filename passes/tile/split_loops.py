@@ -13,8 +13,8 @@ So what concatenates, pads or rotates is made of loops that copy, and a window i
 A condition that blocks decide, such as `256 * %j_block + %j < 512`, is left to them where their parts do not
 straddle its limit.
 
-Declined are GPU targets, reducing loops, loops whose number of iterations is not known, and what would become
-too many loops or too much code.
+Declined are GPU targets, reducing loops, loops whose number of iterations is not known, what would become too
+many loops or too much code, and rows that come side by side: `clip-loops` sees to these.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -32,6 +33,7 @@ from ...analysis.index import always_holds, never_holds, operand_ranges
 from ...analysis.targets import get_target
 from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.sizes import ExtentAttr
+from ...dialects.tile import LaunchOp
 from ...errors import counted
 from ..decisions import record
 from ..replacing import decide, replace
@@ -53,8 +55,19 @@ def _conditions(loop: ForOp) -> list[tuple[TestOp, list[Condition | None]]]:
     ]
 
 
+def _is_of_rows(loop: ForOp) -> bool:
+    """Whether rows come side by side in a loop, all of them under one condition."""
+    launch = loop.parent_op()
+    if not isinstance(launch, LaunchOp) or not launch.schedule or not launch.schedule.get("rows"):
+        return False
+    test, branch, *others = loop.body.block.ops
+    return isinstance(test, TestOp) and isinstance(branch, scf.IfOp) and len(others) == 1
+
+
 def _places(loop: ForOp) -> list[int] | str:
     """Where to cut a loop, or why not."""
+    if _is_of_rows(loop):
+        return "rows that come side by side end where the condition does"
     extent = loop.extent.data
     if loop.res or not isinstance(extent, int):
         return "it reduces" if loop.res else "its length is not known"

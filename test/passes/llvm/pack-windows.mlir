@@ -1,7 +1,7 @@
 // The windows of an image are packed offset by offset: what is in front of the channels needs no channel.
 
-// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' | FileCheck %s
-// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' --split-input-file --check-each-pass >/dev/null
 
 // CHECK-LABEL: func.func @pixels
 // CHECK:         scf.for %strip = %c0 to %c3
@@ -48,4 +48,50 @@ func.func @main(%x: tensor<8x7x20xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16x7
     }
   }
   func.return %y : tensor<16x7x20xf32>
+}
+
+// -----
+
+// A stride of 2: where the first and the last of 16 pixels are inside, two vectors are loaded and shuffled.
+
+// CHECK-LABEL: func.func @strided
+// CHECK:             %[[LOW:.*]] = loop.test[%[[L:.*]] * 2 + %offset floordiv 3 >= 1, %panel * 96 + %strip * 32 + %offset mod 3 >= 1]
+// CHECK-NEXT:        %[[HIGH:.*]] = loop.test[%[[L]] * 2 + %offset floordiv 3 >= 1, %panel * 96 + %strip * 32 + %offset mod 3 >= -29]
+// CHECK-NEXT:        %[[IN:.*]] = arith.andi %[[LOW]], %[[HIGH]] : i1
+// CHECK-NEXT:        scf.if %[[IN]] {
+// CHECK:               %[[C:.*]] = loop.index[%panel * 96 + %strip * 32 + %offset mod 3 - 1]
+// CHECK-NEXT:          %[[A:.*]] = vector.load %x[{{.*}}, %[[C]]] : memref<8x12x192xf32>, vector<16xf32>
+// CHECK:               %[[D:.*]] = loop.index[%panel * 96 + %strip * 32 + %offset mod 3 + 14]
+// CHECK-NEXT:          %[[B:.*]] = vector.load %x[{{.*}}, %[[D]]] : memref<8x12x192xf32>, vector<16xf32>
+// CHECK-NEXT:          vector.shuffle %[[A]], %[[B]] [0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31]
+// CHECK:             } else {
+// CHECK:               scf.for %{{.*}} = %c0 to %c16
+// CHECK:                 loop.load %x
+func.func @main(%x: tensor<8x12x192xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16x6x96xf32> {
+  %y = loop.kernel @strided(%x, %w) : (tensor<8x12x192xf32>, tensor<16x8x3x3xf32>) -> tensor<16x6x96xf32> {
+  ^bb0(%x: memref<8x12x192xf32>, %w: memref<16x8x3x3xf32>, %out: memref<16x6x96xf32>):
+    tile.launch (%c = 16 : thread, %y = 6 : thread, %z = 96 : thread) {
+      %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+        %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+          %u = loop.for %o = 0 to 3 reduce(add) -> f32 {
+            %in = loop.test[%y * 2 + %n >= 1, %z * 2 + %o >= 1]
+            %p = scf.if %in -> (f32) {
+              %i = loop.load %x[%m, %y * 2 + %n - 1, %z * 2 + %o - 1] : memref<8x12x192xf32>
+              scf.yield %i : f32
+            } else {
+              %zero = arith.constant 0.0 : f32
+              scf.yield %zero : f32
+            }
+            %q = loop.load %w[%c, %m, %n, %o] : memref<16x8x3x3xf32>
+            %r = arith.mulf %p, %q : f32
+            loop.yield %r : f32
+          }
+          loop.yield %u : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%c, %y, %z] : memref<16x6x96xf32>
+    }
+  }
+  func.return %y : tensor<16x6x96xf32>
 }

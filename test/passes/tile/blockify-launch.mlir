@@ -338,3 +338,23 @@ func.func @main(%x: tensor<32x18946xf32>) -> tensor<32x18946xf32> {
   }
   func.return %y : tensor<32x18946xf32>
 }
+
+// -----
+
+// Rows that come side by side: a block has a multiple of four, and the last one ends under a condition.
+// CPU-LABEL: @side_by_side
+// CPU:         tile.launch (%i_block = 5 : block) schedule(#tile.schedule<width = 512, interleave = 1, rows = 4, serial = 4>) {
+// CPU-NEXT:      loop.for %i_serial = 0 to 4 {
+// CPU-NEXT:        loop.test[%i_block * 4 + %i_serial < 17]
+func.func @main(%x: tensor<17x8xf32>) -> tensor<17x8xf32> {
+  %z = loop.kernel @side_by_side(%x) : (tensor<17x8xf32>) -> tensor<17x8xf32> {
+  ^bb0(%a: memref<17x8xf32>, %out: memref<17x8xf32>):
+    tile.launch (%i = 17 : thread) schedule(#tile.schedule<grain = 48, width = 512, interleave = 1, rows = 4>) {
+      loop.for %j = 0 to 8 {
+        %0 = loop.load %a[%i, %j] : memref<17x8xf32>
+        loop.store %0, %out[%i, %j] : memref<17x8xf32>
+      }
+    }
+  }
+  func.return %z : tensor<17x8xf32>
+}

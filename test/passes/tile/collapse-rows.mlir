@@ -127,3 +127,28 @@ func.func @main(%x: tensor<8x7x20xf32>, %u: tensor<8x9x22xf32>, %w: tensor<16x8x
   }
   func.return %y, %v : tensor<16x7x20xf32>, tensor<16x7x20xf32>
 }
+
+// -----
+
+// Lines of 7 are shorter than a vector: it is enough that what is stored goes on.
+
+// CHECK-LABEL: loop.kernel @short
+// CHECK:         tile.launch (%c = 16 : thread, %z = 49 : thread) {
+// CHECK:           loop.load %x[%m, %z floordiv 7 * 2, %z mod 7 * 2]
+// CHECK:           loop.store %s, %out[%c, %z floordiv 7, %z mod 7]
+// REMARK: collapse-rows: short: 2 axes are one
+func.func @main(%x: tensor<8x14x14xf32>, %w: tensor<16x8xf32>) -> tensor<16x7x7xf32> {
+  %y = loop.kernel @short(%x, %w) : (tensor<8x14x14xf32>, tensor<16x8xf32>) -> tensor<16x7x7xf32> {
+  ^bb0(%x: memref<8x14x14xf32>, %w: memref<16x8xf32>, %out: memref<16x7x7xf32>):
+    tile.launch (%c = 16 : thread, %y = 7 : thread, %z = 7 : thread) {
+      %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%m, %y * 2, %z * 2] : memref<8x14x14xf32>
+        %q = loop.load %w[%c, %m] : memref<16x8xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%c, %y, %z] : memref<16x7x7xf32>
+    }
+  }
+  func.return %y : tensor<16x7x7xf32>
+}

@@ -235,3 +235,28 @@ func.func @main(%x: tensor<8xi64>) -> tensor<8xi64> {
   }
   func.return %z : tensor<8xi64>
 }
+
+// -----
+
+// Rows that come side by side, in blocks of 4 as `blockify-launch` makes them; the last one has 2.
+// REMARK: remark: split-loops: rows: declined: i_serial: rows that come side by side end where the condition does
+// CHECK-LABEL: @rows
+// CHECK:         loop.for %i_serial = 0 to 4 {
+// CHECK-NEXT:      [[IN:%.*]] = loop.test[%i_block * 4 + %i_serial < 10]
+func.func @main(%x: tensor<10x8xf32>) -> tensor<10x8xf32> {
+  %z = loop.kernel @rows(%x) : (tensor<10x8xf32>) -> tensor<10x8xf32> {
+  ^bb0(%a: memref<10x8xf32>, %out: memref<10x8xf32>):
+    tile.launch (%i_block = 3 : block) schedule(#tile.schedule<width = 512, interleave = 1, rows = 4, serial = 4>) {
+      loop.for %i_serial = 0 to 4 {
+        %in = loop.test [%i_block * 4 + %i_serial < 10]
+        scf.if %in {
+          loop.for %j = 0 to 8 {
+            %0 = loop.load %a[%i_block * 4 + %i_serial, %j] : memref<10x8xf32>
+            loop.store %0, %out[%i_block * 4 + %i_serial, %j] : memref<10x8xf32>
+          }
+        }
+      }
+    }
+  }
+  func.return %z : tensor<10x8xf32>
+}

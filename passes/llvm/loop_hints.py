@@ -1,0 +1,67 @@
+"""What LLVM is told of loops: how many vectors of iterations to compute side by side, and where to mask.
+
+Of a loop that folds nothing it computes one vector after the other, as if the core found the next one itself;
+of a long chain of operations, such as a polynomial, that is half of what it can do. A loop that begins at
+another constant than 0 is what another one left beyond whole vectors (`mask-tails`): its last vector is
+computed under a mask, not element by element.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def hint(function: Any, count: int) -> None:
+    """Tell of the innermost loops of a function of llvmlite's; with a `count` of 0, LLVM decides how many."""
+    for header, jump in innermost_loops(function):
+        if is_tail(header):
+            _tell(
+                function, jump, {"interleave.count": (32, 1), "vectorize.predicate.enable": (1, 1)}
+            )
+        elif count:
+            _tell(function, jump, {"interleave.count": (32, count)})
+
+
+def _tell(function: Any, jump: Any, options: dict[str, tuple[int, int]]) -> None:
+    """Name a loop by its jump back, with options: each has the bits of a number, and the number."""
+    from llvmlite import ir
+
+    module = function.module
+    told = [
+        module.add_metadata([f"llvm.loop.{option}", ir.Constant(ir.IntType(bits), number)])
+        for option, (bits, number) in options.items()
+    ]
+    # What names a loop is a node that has itself as its first operand, so no two are the same.
+    name = module.add_metadata([f"loop {len(module.metadata)}"])
+    name.operands = (name, *told)
+    jump.set_metadata("llvm.loop", name)
+
+
+def innermost_loops(function: Any) -> list[tuple[Any, Any]]:
+    """The first blocks and the jumps back of the loops in which there is no other one.
+
+    A loop's blocks follow one another.
+    """
+    places = {block: place for place, block in enumerate(function.blocks)}
+    loops = [
+        (places[target], place, block.terminator)
+        for block, place in places.items()
+        if block.terminator.opname == "br"
+        for target in block.terminator.operands
+        if places.get(target, place + 1) <= place
+    ]
+    return [
+        (function.blocks[first], jump)
+        for first, last, jump in loops
+        if not any(first <= f and e <= last and (f, e) != (first, last) for f, e, _ in loops)
+    ]
+
+
+def is_tail(header: Any) -> bool:
+    """Whether a loop's counter, the first of what its first block carries, begins at a constant but 0."""
+    from llvmlite import ir
+
+    counter = header.instructions[0]
+    assert counter.opname == "phi"
+    starts = [value for value, _ in counter.incomings if isinstance(value, ir.Constant)]
+    return any(start.constant for start in starts if isinstance(start.type, ir.IntType))

@@ -1,0 +1,111 @@
+"""`mask-tails`: what a loop has beyond whole vectors becomes a loop of its own, of vectors under a mask.
+
+    %m = scf.for %j = %c0 to %c77 step %c1 iter_args(%so_far = %low) -> (f32) { ... }
+becomes, with vectors of 16 elements,
+    %s = scf.for %j = %c0 to %c64 step %c1 iter_args(%so_far = %low) -> (f32) { ... }
+    %m = scf.for %j = %c64 to %c77 step %c1 iter_args(%so_far = %s) -> (f32) { ... }
+
+LLVM would compute what is left one by one, which takes longer than all the rest where a row is short, or has
+functions to compute. What it is told of a loop that begins at another constant than 0 (`loop_hints.py`) is
+that its vectors come under a mask.
+
+Declined are contractions, loops with another one inside, those whose length is not known or less than a
+vector, those that leave little, and reductions of which LLVM decides how many vectors it folds at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...dialects.loop import LoadOp, StoreOp
+from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
+from ...errors import counted
+from ..decisions import record
+from ..lower_loops import IndexConstants
+from .cut_loops import piece_of
+from .interchange_columns import constant_of
+from .kernel_loops import NOT_CONCERNED, kernels_of
+
+LEAST = 2
+"""Elements beyond whole vectors that are worth a vector."""
+LEAST_FOLDED = 7
+"""The same where they are folded, as the elements of a vector are once more then."""
+
+
+def _lanes(loop: scf.ForOp, bits: int) -> int:
+    """Elements of a vector of the widest type that a loop reads, writes or folds."""
+    types: list[Attribute] = [value.type for value in loop.iter_args]
+    for op in loop.body.walk():
+        if isinstance(op, LoadOp | StoreOp):
+            assert isinstance(op.memref.type, MemRefType)
+            types.append(op.memref.type.element_type)
+    return bits // (8 * max(map(storage_bytes, types), default=1))
+
+
+def _place(loop: scf.ForOp, bits: int, count: int) -> int | str:
+    """Where a loop is to be cut that computes `count` vectors of so many bits at once, or why nowhere."""
+    if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
+        return NOT_CONCERNED
+    length = constant_of(loop.ub)
+    if length is None or (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
+        return "its length is not known"
+    if loop.res and not count:
+        return "LLVM decides how many vectors it folds at once"
+    lanes = _lanes(loop, bits)
+    if length < lanes:
+        return f"its {length} elements are less than a vector of {lanes}"
+    if length % lanes < (LEAST_FOLDED if loop.res else LEAST):
+        return f"{length % lanes} elements are left beyond vectors of {lanes}"
+    at_once = lanes * max(count, 1)
+    return length // at_once * at_once or length // lanes * lanes
+
+
+def _cut(loop: scf.ForOp, place: int, constants: IndexConstants) -> None:
+    """Replace a loop by one up to a place and one from there on."""
+    before = Builder(InsertPoint.before(loop))
+    values: list[SSAValue] = list(loop.iter_args)
+    between = constants.get(place)
+    for start, end in ((loop.lb, between), (between, loop.ub)):
+        piece = piece_of(loop, start, end, values, {})
+        before.insert(piece)
+        values = list(piece.res)
+    for old, new in zip(loop.res, values, strict=True):
+        old.replace_all_uses_with(new)
+    loop.detach()
+    loop.erase()
+
+
+@dataclass(frozen=True)
+class MaskTailsPass(ModulePass):
+    """Needs kernels as `scf` functions whose schedules say how wide vectors are."""
+
+    name = "mask-tails"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Look at every kernel."""
+        for function in kernels_of(op):
+            name, schedule = function.sym_name.data, function.attributes.get(SCHEDULE_ATTRIBUTE)
+            bits = schedule.get("width") if isinstance(schedule, ScheduleAttr) else None
+            if bits is None:
+                record(self.name, name, False, "LLVM is not told how wide vectors are", function)
+                continue
+            assert isinstance(schedule, ScheduleAttr)
+            place = partial(_place, bits=bits, count=schedule.get("interleave") or 0)
+            loops = {o: place(o) for o in function.walk() if isinstance(o, scf.ForOp)}
+            constants = IndexConstants(function.body.block)
+            found = [(loop, at) for loop, at in loops.items() if isinstance(at, int)]
+            for loop, at in found:
+                _cut(loop, at, constants)
+            reasons = dict.fromkeys(r for r in loops.values() if isinstance(r, str) and r)
+            said = counted(len(found), "loop") if found else "; ".join(reasons)
+            record(self.name, name, bool(found), said or "there is no loop", function)

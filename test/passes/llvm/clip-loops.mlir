@@ -1,0 +1,109 @@
+// RUN: deplo-opt %s -p clip-loops --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p clip-loops --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// The last block has fewer rows.
+// REMARK: remark: clip-loops: k_rows: 1 loop
+// CHECK-LABEL: @k_rows
+// CHECK:         [[PLACE:%.*]] = loop.index[10 - %b * 4]
+// CHECK-NEXT:    [[LEAST:%.*]] = arith.minsi [[PLACE]], %c4 : index
+// CHECK-NEXT:    %place = arith.maxsi [[LEAST]], %c0 : index
+// CHECK-NEXT:    scf.for %i = %c0 to %place step %c1 {
+// CHECK-NEXT:      loop.load %x[%b * 4 + %i]
+// CHECK-NOT:       loop.test
+// CHECK-NOT:       scf.if
+func.func @k_rows(%x: memref<10xf32>, %y: memref<10xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %b = %begin to %end step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      %in = loop.test[%b * 4 + %i < 10]
+      scf.if %in {
+        %v = loop.load %x[%b * 4 + %i] : memref<10xf32>
+        loop.store %v, %y[%b * 4 + %i] : memref<10xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// What is outside of the condition happens for all rows.
+// REMARK: remark: clip-loops: k_more: declined: there is more in it than what is under the condition
+// CHECK-LABEL: @k_more
+// CHECK:         scf.for %i = %c0 to %c4 step %c1
+func.func @k_more(%x: memref<10xf32>, %y: memref<40xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %b = %begin to %end step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      %in = loop.test[%b * 4 + %i < 10]
+      scf.if %in {
+        loop.store %zero, %x[%b * 4 + %i] : memref<10xf32>
+      }
+      loop.store %zero, %y[%b * 4 + %i] : memref<40xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
+// REMARK: remark: clip-loops: k_else: declined: it does something where the condition does not hold
+// CHECK-LABEL: @k_else
+// CHECK:         } else {
+func.func @k_else(%y: memref<10xf32>, %z: memref<40xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %b = %begin to %end step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      %in = loop.test[%b * 4 + %i < 10]
+      scf.if %in {
+        loop.store %zero, %y[%b * 4 + %i] : memref<10xf32>
+      } else {
+        loop.store %zero, %z[%b * 4 + %i] : memref<40xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// Padding: what comes first is not under the condition.
+// REMARK: remark: clip-loops: k_from: declined: the condition holds from a place on
+// CHECK-LABEL: @k_from
+// CHECK:         loop.test
+func.func @k_from(%y: memref<10xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c10 = arith.constant 10 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %c10 step %c1 {
+    %in = loop.test[%i - 3 >= 0]
+    scf.if %in {
+      loop.store %zero, %y[%i] : memref<10xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
+// REMARK: remark: clip-loops: k_plain: declined: no loop is under a condition
+// CHECK-LABEL: @k_plain
+func.func @k_plain(%y: memref<10xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c10 = arith.constant 10 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %c10 step %c1 {
+    loop.store %zero, %y[%i] : memref<10xf32>
+  }
+  func.return
+}
