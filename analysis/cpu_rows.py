@@ -61,6 +61,10 @@ class RowProblem:
     """Elements of the window that a point reduces, if it does nothing else."""
     overlaps: bool = False
     """Whether windows of neighbouring rows read the same elements."""
+    strip: int = 0
+    """If columns are reduced, how many of them the model gives a block (`column_strips.py`)."""
+    strips: tuple[int, ...] = ()
+    """How many it may get."""
 
     @property
     def accesses(self) -> int:
@@ -77,6 +81,7 @@ class RowChoices:
     width: int
     interleave: int = 0
     rows: int = 1
+    strip: int = 0
 
     @property
     def choices(self) -> dict[str, int]:
@@ -86,12 +91,17 @@ class RowChoices:
     @property
     def written(self) -> dict[str, int]:
         """The choices of a schedule that say this."""
-        left_out = {"interleave": 0, "rows": 1}
+        left_out = {"interleave": 0, "rows": 1, "strip": 0}
         return {n: v for n, v in self.choices.items() if v != left_out.get(n)}
 
 
 def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
     """What the model takes for a kernel."""
+    return replace(_choose(problem, cpu), strip=problem.strip)
+
+
+def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
+    """The same, apart from strips of columns."""
     far = problem.reduces and problem.bytes > cpu.l2_bytes
     ahead, width = cpu.ahead if far else 0, cpu.vector_bytes * 8
     if problem.window > 1:
@@ -102,7 +112,7 @@ def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
         return RowChoices(grain, 0, width)
     if not problem.computes:
         return RowChoices(GRAIN, ahead, width)
-    if not problem.reduces:
+    if not problem.reduces or problem.strips:
         return RowChoices(GRAIN, ahead, width, interleave=CHAINS)
     count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)
     # Of a chain that folds something LLVM takes several at once itself.
@@ -121,6 +131,8 @@ def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:
         return f"rows = {rows.rows} is none of {', '.join(map(str, SIDE_BY_SIDE))}"
     if rows.rows > 1 and not rows.interleave:
         return "rows side by side are folded like one alone only if interleave says how"
+    if rows.strip not in (problem.strips or (0,)):
+        return f"strip = {rows.strip} is none of {', '.join(map(str, problem.strips or (0,)))}"
     if rows.width not in widths(cpu):
         return f"width = {rows.width} is none of {', '.join(map(str, widths(cpu)))}"
     return None
@@ -143,6 +155,9 @@ def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoic
         found[replace(rows, width=width)] = None
     for count in COUNTS:
         found[replace(rows, interleave=count)] = None
+    for place, strip in enumerate(problem.strips):
+        if rows.strip in problem.strips[max(place - 1, 0) : place + 2]:
+            found[replace(rows, strip=strip)] = None
     chains = rows.interleave or (1 if problem.window > 1 else CHAINS)
     for count in SIDE_BY_SIDE if problem.reduces else ():
         found[replace(rows, rows=count, interleave=chains)] = None

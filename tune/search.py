@@ -2,8 +2,8 @@
 
 It starts from the model's choice. Each candidate is legal before it is compiled, and what was measured
 before is not measured again; given the same trials the search goes the same way, so it can be resumed
-anywhere. It ends when a generation brings nothing better. The winner is timed once more, longer and in a
-new processes, before it counts: on inputs that take turns, and on the same ones again and again.
+anywhere. It ends when a generation brings nothing better. The best few are timed again, longer, and the
+winner in new processes before it counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, Self
@@ -33,6 +33,12 @@ CONFIRMING = 3
 
 CONFIRMED = 3
 """Candidates that get the chance, the fastest first."""
+
+FINALISTS = 6
+"""Those that are timed again to find out which are the fastest: of many, one is lucky the first time."""
+
+FINAL = 2
+"""They are timed in so many times as many rounds."""
 
 PROCESSES = 3
 """It is timed in so many new processes, and the worst counts: where pages lie in the caches differs."""
@@ -74,14 +80,14 @@ class Worker:
         """What becomes of a candidate; with `fresh` the worst that does in some new processes."""
         self.handed += 1
         if not fresh:
-            return self._ask(kernel, choices, rounds, again=False)
+            return self._ask(kernel, choices, rounds)
         trials: list[Trial] = []
         while len(trials) < PROCESSES and all((t.ratio or inf) < 1 for t in trials):
             self._stop()
-            trials.append(self._ask(kernel, choices, rounds, again=True))
+            trials.append(self._ask(kernel, choices, rounds))
         return worst(trials)
 
-    def _ask(self, kernel: Tunable, choices: Choices, rounds: int, *, again: bool) -> Trial:
+    def _ask(self, kernel: Tunable, choices: Choices, rounds: int) -> Trial:
         """What becomes of a candidate in the process that there is; the first waits for it to start, too."""
         patience = self.timeout
         if self._process is None or self._process.poll() is not None:
@@ -92,7 +98,6 @@ class Worker:
             "scheduled_by": kernel.scheduled_by,
             "choices": dict(choices),
             "rounds": rounds,
-            "again": again,
             "reduction": kernel.reduction,
             "least_seconds": kernel.space.least_seconds,
         }
@@ -220,14 +225,20 @@ class Search:
 
     def _confirm(self) -> tuple[dict[str, int] | None, float | None]:
         """The fastest candidate that is still faster when timed longer, if there is one."""
-        times, limit = self.times, 1 - self.settings.gain
-        ranked = sorted((t for t in times if times[t] < limit), key=lambda t: times[t])
-        for text in ranked[:CONFIRMED]:
-            choices = self.seen[text]
-            trial = self._trial(choices, self.settings.rounds * CONFIRMING, fresh=True)
+        limit, rounds = 1 - self.settings.gain, self.settings.rounds
+        finalists = self._faster(self.times, limit)[:FINALISTS]
+        times = {text: self._trial(self.seen[text], rounds * FINAL).ratio for text in finalists}
+        for text in self._faster(times, limit)[:CONFIRMED]:
+            trial = self._trial(self.seen[text], rounds * CONFIRMING, fresh=True)
             if trial.ratio is not None and trial.ratio < limit:
-                return dict(choices), trial.ratio
+                return dict(self.seen[text]), trial.ratio
         return None, None
+
+    @staticmethod
+    def _faster(times: Mapping[str, float | None], limit: float) -> list[str]:
+        """The candidates that take less than so much of what the model's choice does, the fastest first."""
+        known = {text: time for text, time in times.items() if time is not None and time < limit}
+        return sorted(known, key=lambda text: known[text])
 
 
 def _said(choices: Choices) -> str:

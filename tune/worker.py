@@ -3,13 +3,12 @@
 It reads a request from each line of stdin and writes what became of it as a line of stdout, both JSON:
 
     {"module": "...", "scheduled_by": "schedule-cpu", "choices": {"block_m": 64, ...}, "rounds": 9,
-     "again": false, "reduction": 512, "least_seconds": 1e-5}
+     "reduction": 512, "least_seconds": 1e-5}
     {"outcome": "timed", "ratio": 0.83, "note": "412.0 us for 496.1 us"}
 
 A candidate computes what the model's choice computes, within the judge's bound, or it has no time. The two
-take turns, on inputs that together do not fit a core's caches; with `"again": true` also on the same ones
-again and again, and the worse counts. Where the model's choice itself cannot be measured
-the answer is `{"broken": "why"}`.
+take turns, on inputs that together do not fit a core's caches, then on the same ones again and again, and the
+worse counts. Where the model's choice itself cannot be measured the answer is `{"broken": "why"}`.
 """
 
 from __future__ import annotations
@@ -217,10 +216,9 @@ class Bench:
         problem = difference(candidate(*self.inputs[0]), self.expected)
         if problem is not None:
             return Trial("wrong", note=problem)
-        trials = [self._time(candidate, self.inputs, request)]
-        if request["again"]:
-            trials.append(self._time(candidate, self.inputs[:1], request))
-        return worst(trials)
+        return worst(
+            [self._time(candidate, each, request) for each in (self.inputs, self.inputs[:1])]
+        )
 
     def _time(
         self,

@@ -43,7 +43,7 @@ from ...dialects.sizes import Extent, Size, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ...errors import UsageError
 from ..decisions import record
-from .column_strips import column_strip
+from .column_strips import find_strips
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
 
@@ -435,6 +435,7 @@ class BlockifyLaunchPass(ModulePass):
             record(self.name, name, True, f"{blocks} blocks as the schedule says", launch)
             return
         extents, note = launch.extents(Level.THREAD), ""
+        decided = launch.schedule or ScheduleAttr()
         threads = self.threads or target.threads
         if target.is_gpu:
             vector = self._vector(launch, threads * target.processors)
@@ -446,13 +447,13 @@ class BlockifyLaunchPass(ModulePass):
             splits = split_in_vectors(extents, threads, vector if isinstance(vector, int) else 1)
         elif (axis := transposed_axis(launch)) is not None and not _has_loops(launch):
             splits = split_transposed(extents, axis)
-        elif (strip := column_strip(launch)) is not None:
+        elif (strips := find_strips(launch)) is not None:
+            strip = decided.get("strip") or strips.size
             splits = [Split(extent, blocks=extent) for extent in extents]
             splits[-1] = Split(extents[-1], blocks=extents[-1] // strip, serial=strip)
         else:
             work = work_per_point(launch)
-            schedule = launch.schedule or ScheduleAttr()
-            grain, rows = schedule.get("grain") or target.serial, schedule.get("rows") or 1
+            grain, rows = decided.get("grain") or target.serial, decided.get("rows") or 1
             loops = _has_loops(launch)
             splits = split_for_cpu(extents, work, grain, rows=loops, side_by_side=rows)
         block = prod(s.threads for s in splits)
@@ -460,8 +461,8 @@ class BlockifyLaunchPass(ModulePass):
         if target.is_gpu:
             schedule = ScheduleAttr(threads=block)
         else:
-            decided = ScheduleAttr() if launch.schedule is None else launch.schedule
-            schedule = decided.without("grain").with_choices(serial=max(serial, 1))
+            left = decided.without("grain").without("strip")
+            schedule = left.with_choices(serial=max(serial, 1))
         if (vector := max((s.vector for s in splits), default=1)) > 1:
             schedule = schedule.with_choices(vector=vector)
         blocks, location = prod(s.blocks for s in splits), launch.location

@@ -7,6 +7,7 @@ steps are unrolled instead (`unroll-windows`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from ...analysis.columns import walks_columns
@@ -18,15 +19,39 @@ from ...dialects.tile import CombineOp, LaunchOp, StageOp
 SHORTEST, LONGEST = 64, 1024
 """Columns of a strip."""
 LONG = 256
-"""Columns of a strip that is long enough, if its block has work enough."""
+"""Columns of a strip that is long enough, if its block has work enough; the model takes no longer one."""
 ENOUGH = 4096
 """Loads of a block that are worth the hand-over."""
 BLOCKS = 4
 """Blocks there are to be if there is work enough for them."""
 
 
-def column_strip(launch: LaunchOp) -> int | None:
-    """The columns of a block, if a launch reduces columns along its innermost axis; else None."""
+@dataclass(frozen=True)
+class Strips:
+    """How columns may be shared out: `extent` of them, `outer` times, with `work` loads each."""
+
+    extent: int
+    outer: int
+    work: int
+
+    @property
+    def sizes(self) -> list[int]:
+        """The lengths that a strip may have: all strips are of one length, and as even as can be."""
+        sizes = [n for n in range(SHORTEST, LONGEST + 1) if self.extent % n == 0]
+        grain = next((g for g in (16, 8, 4, 2, 1) if any(n % g == 0 for n in sizes)), 1)
+        return [n for n in sizes if n % grain == 0]
+
+    @property
+    def size(self) -> int:
+        """The length that the model takes."""
+        sizes = [n for n in self.sizes if n <= LONG] or self.sizes[:1]
+        wanted = min(BLOCKS, self.outer * self.extent * self.work // ENOUGH)
+        many = [n for n in sizes if self.outer * (self.extent // n) >= wanted] or sizes[:1]
+        return next((n for n in many if n >= LONG and n * self.work >= ENOUGH), many[-1])
+
+
+def find_strips(launch: LaunchOp) -> Strips | None:
+    """How columns may be shared out, if a launch reduces columns along its innermost axis."""
     block = launch.body.block
     sweeps = [op for op in block.ops if isinstance(op, ForOp)]
     others = CombineOp | StageOp | CheckedIndexOp | AssertOp
@@ -46,16 +71,5 @@ def column_strip(launch: LaunchOp) -> int | None:
         return None  # like a product, whose operands a register tile reads less often
     outer = max(prod(map(trips, extents[:-1])), 1)
     work = sum(map(executions, loads)) // max(outer * extent, 1)
-    return _strip(extent, outer, work) if work > MOST_STEPS else None
-
-
-def _strip(extent: int, outer: int, work: int) -> int | None:
-    """The length of a strip that divides `extent` columns with `work` loads each, `outer` times."""
-    sizes = [n for n in range(SHORTEST, LONGEST + 1) if extent % n == 0]
-    grain = next((g for g in (16, 8, 4, 2, 1) if any(n % g == 0 for n in sizes)), 1)
-    sizes = [n for n in sizes if n % grain == 0]
-    if not sizes:
-        return None
-    wanted = min(BLOCKS, outer * extent * work // ENOUGH)
-    many = [n for n in sizes if outer * (extent // n) >= wanted] or sizes[:1]
-    return next((n for n in many if n >= LONG and n * work >= ENOUGH), many[-1])
+    strips = Strips(extent, outer, work)
+    return strips if work > MOST_STEPS and any(n <= LONG for n in strips.sizes) else None

@@ -42,7 +42,7 @@ from ...errors import counted
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block
-from .column_strips import column_strip
+from .column_strips import find_strips
 from .cooperative_reduce import axes_read
 from .rewrite_indices import rewrite_index
 
@@ -125,8 +125,8 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         return "its threads already work together"
     if any(isinstance(op, ForOp) and not op.res for op in launch.body.block.ops):
         return "the body has a sweep that stores"
-    if (strip := column_strip(launch)) is not None:
-        return f"a block sweeps {strip} columns row by row"
+    if find_strips(launch) is not None:
+        return "a block sweeps its columns row by row"
     if (elements := window_elements(launch)) is not None:
         return f"windows of {counted(elements, 'element')} are unrolled"
     axes = tile_axes(launch)

@@ -37,6 +37,7 @@ from ..decisions import record
 from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blockify_launch import work_per_point
+from .column_strips import find_strips
 
 
 def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
@@ -47,6 +48,7 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
     reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
     work = work_per_point(launch)
     read = sum(_bytes(argument, points * work) for argument in kernel.input_args)
+    strips = find_strips(launch)
     computes = any(scalar_work(op) >= FUNCTION_WORK for op in launch.walk())
     return RowProblem(
         points,
@@ -56,6 +58,8 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
         computes=computes,
         window=window_elements(launch) or 1,
         overlaps=rows_overlap(launch),
+        strip=0 if strips is None else strips.size,
+        strips=() if strips is None else tuple(strips.sizes),
     )
 
 
@@ -79,6 +83,7 @@ class ScheduleRowsPass(ModulePass):
     width: int | None = None
     interleave: int | None = None
     rows: int | None = None
+    strip: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
@@ -101,4 +106,5 @@ class ScheduleRowsPass(ModulePass):
         reason = f"blocks of about {best.grain} accesses, asking for {ahead}, in vectors of "
         count = f", {best.interleave} at once" if best.interleave else ""
         count += f", {best.rows} rows side by side" if best.rows > 1 else ""
+        count += f", strips of {best.strip} columns" if best.strip else ""
         record(self.name, name, True, f"{reason}{best.width} bits{count}{why}", launch)

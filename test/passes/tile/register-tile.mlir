@@ -105,7 +105,7 @@ func.func @main(%x: tensor<2x32xf32>) -> tensor<15xf32> {
 // Columns that are many get strips of them instead, swept row by row.
 // CHECK-LABEL: loop.kernel @strips
 // CHECK:         loop.load
-// REMARK: remark: register-tile: strips: declined: a block sweeps 256 columns row by row
+// REMARK: remark: register-tile: strips: declined: a block sweeps its columns row by row
 func.func @main(%x: tensor<64x1024xf32>) -> tensor<1024xf32> {
   %y = loop.kernel @strips(%x) : (tensor<64x1024xf32>) -> tensor<1024xf32> {
   ^bb0(%x: memref<64x1024xf32>, %out: memref<1024xf32>):
