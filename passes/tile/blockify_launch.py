@@ -178,7 +178,8 @@ def _chunks(extent: Extent, most: int, grain: int = 1) -> Split:
     blocks, or larger ones, are better than a condition in each, and the code for both cases.
     """
     if isinstance(extent, Size):
-        return Split(extent, blocks=parts_of(extent, most), serial=most)
+        size = -(-most // grain) * grain
+        return Split(extent, blocks=parts_of(extent, size), serial=size)
     parts = -(-extent // most) or 1
     size = -(-extent // parts)
     if size < extent:
