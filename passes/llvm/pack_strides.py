@@ -91,7 +91,9 @@ class SecondElements:
         if not isinstance(load, LoadOp) or not isinstance(load.memref, BlockArgument) or lanes < 2:
             return None
         inside = {op for each in ops for op in each.walk()}
-        if load not in inside or any(v.owner in inside for op in (load, *tests) for v in op.operands):
+        if load not in inside or any(
+            v.owner in inside for op in (load, *tests) for v in op.operands
+        ):
             return None
         *outer, last = load.map.data.results
         if any(growth(expr, load.indices, row, 1) != 0 for expr in outer):
