@@ -225,7 +225,16 @@ class PackLoops:
     def _fill_windows(
         self, windows: Windows, panel: SSAValue, rows: SSAValue | None = None
     ) -> None:
-        windows.fill(self.code, self.buffer, self.lanes, panel, self.length, rows)
+        windows.fill(self.code, self.buffer, self.lanes, panel, self.length, rows, self._left())
+
+    def _left(self) -> int | None:
+        """How many rows the last vector of a block has that ends early, if that is known."""
+        match [linear(bound.expr) for bound in self.body.rows]:
+            case [sum_] if sum_ is not None:
+                known = not any(n % self.lanes for n in sum_.coefficients.values())
+                return sum_.constant % self.lanes if known else None
+            case _:
+                return None
 
     def _place(
         self, panel: SSAValue, position: SSAValue, row: SSAValue, height: int

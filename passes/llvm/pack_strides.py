@@ -6,7 +6,8 @@ is read by
     %b = vector.load %in[%channel, %y, 20]       // elements 20 to 35: no further than the last one
     vector.shuffle %a, %b [0, 2, ..., 14, 17, 19, ..., 31]
 
-where all of them are inside of the image. LLVM would have them gathered one by one.
+where all of them are inside of the image. LLVM would have them gathered one by one. The last 12 of a line are
+the end of what is read so from 4 before them on.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ...dialects.loop import LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import shape_of
 from ...dialects.syntax import scalar_attr
+from ..loop.scalar_code import emit_constant
 from ..tile.rewrite_indices import rewrite_index
 from .loop_code import LoopCode, element_of
 
@@ -130,6 +132,20 @@ class SecondElements:
         mask = [APART * i for i in range(half)]
         mask += [lanes + APART * i + 1 for i in range(half)]
         return code.shuffle(parts[0], parts[1], mask)
+
+    def end(
+        self,
+        code: LoopCode,
+        first: dict[SSAValue, AffineExpr],
+        counters: list[SSAValue],
+        lanes: int,
+        count: int,
+    ) -> SSAValue:
+        """The last `count` elements of a vector that begins at a row, and then zeros."""
+        elements = self.vector(code, first, counters, lanes)
+        zero = emit_constant(code.builder, 0, element_of(self.load.memref))
+        mask = [*range(lanes - count, lanes), *[lanes] * (lanes - count)]
+        return code.shuffle(elements, code.broadcast(zero, lanes), mask)
 
 
 def _rewritten(

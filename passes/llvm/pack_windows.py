@@ -15,9 +15,9 @@ are vectors, too (`pack_strides.py`), where all of them are inside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from math import gcd
 
 from xdsl.dialects import arith, scf
@@ -76,8 +76,12 @@ class Windows:
         panel: SSAValue,
         length: SSAValue,
         rows: SSAValue | None,
+        count: int | None,
     ) -> None:
-        """Fill a panel with `length` positions; past `rows`, if there is such a limit, with 0."""
+        """Fill a panel with `length` positions; past `rows`, if there is such a limit, with 0.
+
+        `count` is what the limit leaves beyond whole vectors, if that is known.
+        """
         height, period = self.pack.panel_rows, self.period
         assert height is not None
         windows, size = code.index(D0 // period, [length]), self._group()
@@ -92,7 +96,7 @@ class Windows:
                 code.index(D0 * size, [group]),
             ) as window,
         ):
-            _Strip(self, code, buffer, lanes, [panel, strip, window, offset], rows).fill()
+            _Strip(self, code, buffer, lanes, [panel, strip, window, offset], rows, count).fill()
 
     def _group(self) -> int:
         """Windows whose lines of memory fit the first-level cache all at once, at the stride they have."""
@@ -121,6 +125,8 @@ class _Strip:
     """Of the panel, the strip in it, the window, and the offset in that: D0 to D3."""
     rows: SSAValue | None
     """How many rows there are, if there are fewer than panels have room for."""
+    count: int | None
+    """How many of them are in the last strip, if there are fewer than it has room for, and that is known."""
 
     @property
     def _height(self) -> int:
@@ -149,25 +155,57 @@ class _Strip:
         if second is None:
             self._one_by_one()
             return
-        code, (row, column) = self.code, self.windows.pack.body.block.args
-        begin: dict[SSAValue, AffineExpr] = {row: self._first, column: self._position}
-        last = self._first + (self.lanes - 1)
-        inside = second.inside(code, (begin, begin | {row: last}), self.counters)
+        code, last = self.code, self._first + (self.lanes - 1)
+        inside = second.inside(code, (self._at(self._first), self._at(last)), self.counters)
         if self.rows is not None:
             within = arith.CmpiOp(code.index(last, self.counters), self.rows, "slt")
             inside.append(code.insert(within))
-        if not inside:
-            inside.append(code.insert(arith.ConstantOp(IntegerAttr(1, i1))))
-        vector, loop = Block(), Block()
-        with code.into(vector):
-            elements = second.vector(code, begin, self.counters, self.lanes)
-            code.store_vector(elements, self.buffer, (self._place, self.counters))
+
+        def whole() -> SSAValue:
+            return second.vector(code, self._at(self._first), self.counters, self.lanes)
+
+        end = (
+            partial(self._end, second) if self.rows is not None and self.count else self._one_by_one
+        )
+        self._vector_or(inside, whole, end)
+
+    def _end(self, second: SecondElements) -> None:
+        """What is in the last strip as a vector, if it does not begin the line, and all of it is inside."""
+        code, count, rows = self.code, self.count, self.rows
+        assert count is not None and rows is not None
+        first, end = self._first + (count - self.lanes), self._first + count
+        inside = second.inside(code, (self._at(first), self._at(end - 1)), self.counters)
+        inside.append(code.insert(arith.CmpiOp(code.index(end, self.counters), rows, "eq")))
+        begin, zero = code.index(first, self.counters), code.constants.get(0)
+        inside.append(code.insert(arith.CmpiOp(begin, zero, "sge")))
+
+        def elements() -> SSAValue:
+            return second.end(code, self._at(first), self.counters, self.lanes, count)
+
+        self._vector_or(inside, elements, self._one_by_one)
+
+    def _at(self, row: AffineExpr) -> dict[SSAValue, AffineExpr]:
+        """A row of the pack, and the position."""
+        return dict(zip(self.windows.pack.body.block.args, (row, self._position), strict=True))
+
+    def _vector_or(
+        self,
+        conditions: Sequence[SSAValue],
+        elements: Callable[[], SSAValue],
+        otherwise: Callable[[], None],
+    ) -> None:
+        """Store a vector if all conditions hold, else do something else."""
+        code = self.code
+        then, orelse = Block(), Block()
+        with code.into(then):
+            code.store_vector(elements(), self.buffer, (self._place, self.counters))
             code.builder.insert(scf.YieldOp())
-        with code.into(loop):
-            self._one_by_one()
+        with code.into(orelse):
+            otherwise()
             code.builder.insert(scf.YieldOp())
-        holds = reduce(lambda a, b: code.insert(arith.AndIOp(a, b)), inside)
-        code.builder.insert(scf.IfOp(holds, [], Region(vector), Region(loop)))
+        held = conditions or [code.insert(arith.ConstantOp(IntegerAttr(1, i1)))]
+        holds = reduce(lambda a, b: code.insert(arith.AndIOp(a, b)), held)
+        code.builder.insert(scf.IfOp(holds, [], Region(then), Region(orelse)))
 
     def _one_by_one(self) -> None:
         """A loop over the elements, of which LLVM makes a vector; past the last row they are 0."""

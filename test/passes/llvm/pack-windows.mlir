@@ -95,3 +95,40 @@ func.func @main(%x: tensor<8x12x192xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16
   }
   func.return %y : tensor<16x6x96xf32>
 }
+
+// -----
+
+// Lines of 24: the last 8 pixels are the end of a vector that begins 8 pixels earlier.
+
+// CHECK-LABEL: func.func @partial
+// CHECK:         scf.for %panel_1
+// CHECK:             %[[ROW:.*]] = loop.index[%panel_1 * 32 + %strip_1 * 16 + 15]
+// CHECK-NEXT:        %[[IN:.*]] = arith.cmpi slt, %[[ROW]], %{{.*}} : index
+// CHECK-NEXT:        scf.if %[[IN]] {
+// CHECK:               vector.shuffle
+// CHECK:             } else {
+// CHECK-NEXT:          %[[END:.*]] = loop.index[%panel_1 * 32 + %strip_1 * 16 + 8]
+// CHECK-NEXT:          %[[LAST:.*]] = arith.cmpi eq, %[[END]], %{{.*}} : index
+// CHECK-NEXT:          %[[BEGIN:.*]] = loop.index[%panel_1 * 32 + %strip_1 * 16 - 8]
+// CHECK-NEXT:          %[[FITS:.*]] = arith.cmpi sge, %[[BEGIN]], %c0 : index
+// CHECK-NEXT:          %[[BOTH:.*]] = arith.andi %[[LAST]], %[[FITS]] : i1
+// CHECK-NEXT:          scf.if %[[BOTH]] {
+// CHECK:                 %[[V:.*]] = vector.shuffle
+// CHECK:                 vector.shuffle %[[V]], %{{.*}} [8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16, 16, 16, 16, 16, 16]
+// CHECK:               } else {
+// CHECK:                 scf.for
+func.func @main(%x: tensor<64x12x48xf32>, %w: tensor<16x64xf32>) -> tensor<16x6x24xf32> {
+  %y = loop.kernel @partial(%x, %w) : (tensor<64x12x48xf32>, tensor<16x64xf32>) -> tensor<16x6x24xf32> {
+  ^bb0(%x: memref<64x12x48xf32>, %w: memref<16x64xf32>, %out: memref<16x6x24xf32>):
+    tile.launch (%c = 16 : thread, %y = 6 : thread, %z = 24 : thread) {
+      %s = loop.for %m = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%m, %y * 2, %z * 2] : memref<64x12x48xf32>
+        %q = loop.load %w[%c, %m] : memref<16x64xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%c, %y, %z] : memref<16x6x24xf32>
+    }
+  }
+  func.return %y : tensor<16x6x24xf32>
+}
