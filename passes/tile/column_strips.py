@@ -19,7 +19,7 @@ from ...dialects.tile import CombineOp, LaunchOp, StageOp
 SHORTEST, LONGEST = 64, 1024
 """Columns of a strip."""
 LONG = 256
-"""Columns of a strip that is long enough, if its block has work enough; the model takes no longer one."""
+"""Columns of a strip that is long enough, if its block has work enough."""
 ENOUGH = 4096
 """Loads of a block that are worth the hand-over."""
 BLOCKS = 4
@@ -44,7 +44,7 @@ class Strips:
     @property
     def size(self) -> int:
         """The length that the model takes."""
-        sizes = [n for n in self.sizes if n <= LONG] or self.sizes[:1]
+        sizes = self.sizes
         wanted = min(BLOCKS, self.outer * self.extent * self.work // ENOUGH)
         many = [n for n in sizes if self.outer * (self.extent // n) >= wanted] or sizes[:1]
         return next((n for n in many if n >= LONG and n * self.work >= ENOUGH), many[-1])
@@ -72,4 +72,4 @@ def find_strips(launch: LaunchOp) -> Strips | None:
     outer = max(prod(map(trips, extents[:-1])), 1)
     work = sum(map(executions, loads)) // max(outer * extent, 1)
     strips = Strips(extent, outer, work)
-    return strips if work > MOST_STEPS and any(n <= LONG for n in strips.sizes) else None
+    return strips if work > MOST_STEPS and strips.sizes else None
