@@ -23,7 +23,7 @@ class Settings:
     """Turns of a candidate and of the model's choice, one after the other."""
     timeout: float = 30.0
     """Seconds that compiling, checking and timing one candidate may take."""
-    gain: float = 0.02
+    gain: float = 0.03
     """A candidate must be faster than the model's choice by this part to take its place."""
 
     def __post_init__(self):
