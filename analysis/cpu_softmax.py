@@ -8,12 +8,11 @@ the rarer a column is packed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from .cpu_tiles import (
     CpuProblem,
     CpuTiling,
-    choose_register_tile,
     register_tiles,
     step_cycles,
 )
@@ -102,7 +101,11 @@ def _up(value: int, unit: int) -> int:
 
 def choose_softmax(problem: SoftmaxProblem, cpu: Cpu) -> SoftmaxChoices:
     """The sizes of blocks, parts and register tiles that the model takes."""
-    thread_m, thread_n = choose_register_tile(problem.product, cpu)
+    lanes = cpu.lanes(problem.element_bytes)
+    rows, vectors = min(
+        register_tiles(problem.product, cpu), key=lambda tile: _products_cycles(problem, *tile, cpu)
+    )
+    thread_m, thread_n = rows, vectors * lanes
     eighth = cpu.l2_bytes // 8
     lines = max(problem.depth, problem.width) * problem.element_bytes
     part = min(MAX_PART, max(eighth // lines, MIN_PART), _up(problem.columns, thread_n))
@@ -111,6 +114,18 @@ def choose_softmax(problem: SoftmaxProblem, cpu: Cpu) -> SoftmaxChoices:
     while problem.batch * _parts(problem.rows, rows) < wanted and rows > 2 * thread_m:
         rows //= 2
     return SoftmaxChoices(_up(rows, thread_m), _up(part, thread_n), thread_m, thread_n)
+
+
+def _products_cycles(problem: SoftmaxProblem, rows: int, vectors: int, cpu: Cpu) -> float:
+    """About how many cycles the contractions of all rows take with a register tile."""
+
+    def covered(columns: int) -> float:
+        whole, rest = divmod(_parts(columns, cpu.lanes(problem.element_bytes)), vectors)
+        last = step_cycles(problem.product, rows, rest, cpu) if rest else 0
+        return whole * step_cycles(problem.product, rows, vectors, cpu) + last
+
+    scores, means = covered(problem.columns), covered(problem.width)
+    return _parts(problem.rows, rows) * (scores * problem.depth + means * problem.columns)
 
 
 def misfit(problem: SoftmaxProblem, choices: SoftmaxChoices, cpu: Cpu) -> str | None:
@@ -171,12 +186,11 @@ def estimated_cycles(
 ) -> float:
     """About how many cycles the contractions take; what is masked is not known here."""
     lanes = cpu.lanes(problem.element_bytes)
-    step = step_cycles(problem.product, choices.thread_m, choices.thread_n // lanes, cpu)
-    rows = _parts(min(choices.block_m, problem.rows), choices.thread_m)
-    scores = _parts(problem.columns, choices.thread_n) * problem.depth
-    means = _parts(problem.width, choices.thread_n) * problem.columns
+    block = replace(problem, rows=min(choices.block_m, problem.rows))
+    products = _products_cycles(block, choices.thread_m, choices.thread_n // lanes, cpu)
+    rows = _parts(block.rows, choices.thread_m)
     parts = _parts(problem.columns, choices.block_k)
     carried = parts * choices.thread_m * problem.width / lanes
     packed = problem.columns * (problem.depth + problem.width) * PACK_CYCLES / lanes
     blocks = problem.batch * _parts(problem.rows, choices.block_m)
-    return _parts(blocks, threads) * (rows * ((scores + means) * step + 2 * carried) + packed)
+    return _parts(blocks, threads) * (products + rows * 2 * carried + packed)

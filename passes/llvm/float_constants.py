@@ -35,7 +35,9 @@ class FloatConstants:
     log2_e: Parts
     log10_e: Parts
     exp: tuple[float, ...]
-    """(e**r - 1 - r) / r**2 in r, for |r| <= ln 2 / 2."""
+    """(e**r - 1 - r) / r**2 in r, for |r| <= ln 2 / 2, as near as e**r needs it."""
+    expm1: tuple[float, ...]
+    """The same, as near as e**r - 1 needs it."""
     exp2: tuple[float, ...]
     """2**r, for |r| <= 1/2."""
     exp_bounds: tuple[float, float, float]
@@ -85,7 +87,8 @@ F32 = FloatConstants(
     log10_2=(0.301025391, 4.60503907e-6),
     log2_e=(1.44269502, 1.92596299e-8),
     log10_e=(0.434294492, -1.01030501e-8),
-    exp=(
+    exp=(1.38189457e-3, 8.36870354e-3, 4.16682884e-2, 1.66665211e-1, 4.9999994e-1),
+    expm1=(
         1.9875691500e-4,
         1.3981999507e-3,
         8.3334519073e-3,
@@ -139,6 +142,7 @@ F64 = FloatConstants(
     log2_e=(1.4426950408889634, 2.0355273740931033e-17),
     log10_e=(0.4342944819032518, 1.098319650216765e-17),
     exp=tuple(1 / factorial(k) for k in range(13, 1, -1)),
+    expm1=tuple(1 / factorial(k) for k in range(13, 1, -1)),
     exp2=tuple(_LN_2**k / factorial(k) for k in range(13, -1, -1)),
     exp_bounds=(-746.0, -708.0, 709.782712893384),
     exp2_bounds=(-1076.0, -1020.0, 1023.9999999999999),

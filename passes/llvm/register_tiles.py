@@ -114,6 +114,13 @@ class RegisterTile:
     fresh: bool
     hint: str = "k"
     strip: bool = False
+    apart: int | None = None
+    """Columns from one tile to the next, if not the `width`: a narrow tile is the beginning of a panel."""
+
+    @property
+    def pitch(self) -> int:
+        """Columns from one tile to the next."""
+        return self.apart or self.width
 
     @property
     def lanes(self) -> int:
@@ -163,7 +170,7 @@ class RegisterTile:
     def _places(self, tile_m: SSAValue, tile_n: SSAValue) -> list[Place]:
         """Where the vectors of a tile lie among the sums."""
         above = ZERO if self.fresh else D0 * (self.height * self.stride)
-        first = above + D1 * self.width
+        first = above + D1 * self.pitch
         return [
             (first + (row * self.stride + column), [tile_m, tile_n])
             for row in range(self.height)
@@ -202,7 +209,7 @@ class RegisterTile:
         self, columns: Packed, tile_n: SSAValue, position: SSAValue, step: int
     ) -> list[SSAValue]:
         """The columns of a tile at a position, so many steps after another one."""
-        first = D0 * (self.width * columns.stride) + (D1 + step) * self.width
+        first = D0 * (self.pitch * columns.stride) + (D1 + step) * self.pitch
         return [
             self.code.load_vector(columns.buffer, (first + column, [tile_n, position]), self.lanes)
             for column in range(0, self.width, self.lanes)
@@ -259,7 +266,7 @@ class PlainTile(RegisterTile):
         ):
             for term in self.terms:
                 left = self._wide(self._row_element(term.rows, tile[0], row, k))
-                inside = D0 * (self.width * term.columns.stride) + D2 * self.width + D1
+                inside = D0 * (self.pitch * term.columns.stride) + D2 * self.pitch + D1
                 right = self._wide(code.load(term.columns.buffer, (inside, [tile[1], column, k])))
                 place = self._sum_place(tile, row, column)
                 so_far = code.load(term.sums, place)
@@ -272,7 +279,7 @@ class PlainTile(RegisterTile):
         return self.code.insert(arith.ExtFOp(value, self.element))  # pyright: ignore[reportArgumentType]
 
     def _sum_place(self, tile: tuple[SSAValue, SSAValue], row: SSAValue, column: SSAValue) -> Place:
-        inside = D2 * self.stride + D1 * self.width + D3
+        inside = D2 * self.stride + D1 * self.pitch + D3
         above = D0 * (self.height * self.stride)
         return inside if self.fresh else above + inside, [*tile, row, column]
 

@@ -32,18 +32,21 @@ Sums are folded in the order of the columns, whatever the number of threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...analysis.conditions import linear
 from ...dialects.loop import ForOp, LoadOp, TestOp
 from ...dialects.scalars import Combiner
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
+from ..weighted import share
 from .loop_code import Place
 from .pack_loops import Bound, PackBody
 from .packed_blocks import PackedBlock, elements_of
@@ -56,6 +59,9 @@ PAD = 16
 """Elements between rows of scores, so that they do not all meet in one line of the cache."""
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
+
+Axis = tuple[SSAValue, int]
+"""Columns, and how many of them a last register tile has that is narrower than the others; 0 if none is."""
 
 
 class SoftmaxBlock(PackedBlock):
@@ -101,7 +107,7 @@ class SoftmaxBlock(PackedBlock):
         buffers = {pack: self._scratch(pack.element.type, elements_of(pack)) for pack in self.packs}
         self.stride = part + PAD
         sizes = (self.tile_m * self.stride, self.size_m, self.size_m, self.size_m * self.size_n)
-        made = [self._scratch(self.element, size) for size in (*sizes, self.tile_n)]
+        made = [self._scratch(self.element, size) for size in sizes]
         self.scratch = RowBuffers(*made)
         square = self._scratch(self.element, self.lanes * self.lanes)
         self._name(buffers, made)
@@ -114,6 +120,8 @@ class SoftmaxBlock(PackedBlock):
         values = PackBody.of(self.value)
         self.whole = self._columns(values)
         self.limits = self._take_limits(values)
+        # Rows that end where masks say have whole register tiles.
+        self.last_width = 0 if self.limits.found else self._last_width(values.positions)
         self.each_row = self._each_row()
         self._start(values)
         end = self.limits.end(self.constants.get(0), self.rows)
@@ -142,19 +150,48 @@ class SoftmaxBlock(PackedBlock):
         code, depth = self.code, self.constants.get(self.left.shape[1])
         first, last = self._rows_of(tile_m)
         limits, some = self.limits, nullcontext()
+
+        def end_of_row(row: SSAValue) -> SSAValue:
+            return code.smaller(length, limits.inside(limits.end_of_row(row), chunk))
+
         if limits.found:
             length = limits.inside(limits.end(first, last), chunk)
             some = code.when(code.insert(arith.CmpiOp(length, self.constants.get(0), "sgt")))
         with some:
-            with code.loop(self._tiles(length, self.tile_n), "tile_n") as tile_n:
-                products[0].multiply((tile_m, tile_n), depth)
-            with code.loop(last, self.m.name_hint or "i", first) as row:
-                end = length
-                if limits.found:
-                    end = code.smaller(end, limits.inside(limits.end_of_row(row), chunk))
-                self.each_row.fold(row, code.index(D0 - D1, [row, first]), length, end)
-            with code.loop(self._tiles(self.columns, self.tile_n), "tile_n") as tile_n:
-                products[1].multiply((tile_m, tile_n), length)
+            self._multiply(products[0], tile_m, (length, self.last_width), depth)
+            self.each_row.fold(
+                (first, last), length, end_of_row if limits.found else None, self.m.name_hint or "i"
+            )
+            width = self._last_width(self.bounds[self.n])
+            self._multiply(products[1], tile_m, (self.columns, width), length)
+
+    def _multiply(
+        self, tiles: RegisterTile, tile_m: SSAValue, axis: Axis, length: SSAValue
+    ) -> None:
+        """Add the products of `length` positions to the sums of rows and of an axis, up to a whole vector."""
+        code, tile = self.code, self.tile_n
+        end, narrow = axis
+        count = code.index(D0 // tile, [end]) if narrow else self._tiles(end, tile)
+        with code.loop(count, "tile_n") as tile_n:
+            tiles.multiply((tile_m, tile_n), length)
+        if narrow:
+            rest = code.insert(arith.CmpiOp(end, code.index(D0 * tile, [count]), "sgt"))
+            with code.when(rest):
+                replace(tiles, width=narrow, apart=tile).multiply((tile_m, count), length)
+
+    def _last_width(self, bounds: Iterable[Bound]) -> int:
+        """Columns of a narrower tile, the last one of an axis; 0 if all are alike, or it is not known."""
+        bounds = set(bounds)
+        if any(set(bound.operands) - {self.outer.induction_var} for bound in bounds):
+            return 0
+        ends = [linear(bound.expr) for bound in bounds]
+        whole = min((end.constant for end in ends if end is not None), default=0)
+        return -(-(whole % self.tile_n) // self.lanes) * self.lanes % self.tile_n
+
+    @property
+    def _scale(self) -> int:
+        """A power of 2 that is not less than the number of columns."""
+        return 1 << (self.part * self.parts - 1).bit_length()
 
     def _rows_of(self, tile_m: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The first row of a register tile, and the row behind its last one."""
@@ -171,7 +208,7 @@ class SoftmaxBlock(PackedBlock):
         """Give the scratch buffers the names of what they hold."""
         for pack, buffer in buffers.items():
             buffer.name_hint = pack.packed.name_hint
-        names = ("scores", "maxima", "weights", "means", "folded")
+        names = ("scores", "maxima", "weights", "means")
         for buffer, name in zip(sums, names, strict=True):
             buffer.name_hint = name
 
@@ -179,9 +216,11 @@ class SoftmaxBlock(PackedBlock):
         """What is done with the scores of a row."""
         column, (score,) = self.inner.induction_var, self.score.res
         exponents = Exponents(score, self.m, column, self.follow, self.exponent)
-        sizes = self.tile_n, self.stride, self.size_n
-        needs_maximum = self.outer.res[0].first_use is not None
-        return SoftmaxRows(self.code, self.element, self.scratch, exponents, *sizes, needs_maximum)
+        sizes = self.lanes, self.tile_n, self.stride, self.size_n
+        unit = 1 / self._scale
+        return SoftmaxRows(
+            self.code, self.element, self.scratch, exponents, *sizes, unit, self.parts > 1
+        )
 
     def _products(self, buffers: dict[PackOp, SSAValue]) -> tuple[RegisterTile, RegisterTile]:
         """The register tiles of scores, and those of means."""
@@ -316,17 +355,20 @@ class SoftmaxBlock(PackedBlock):
         code = self.code
         # All columns of the block are whole vectors.
         columns = code.opaque(self.columns) if self.bounds[self.n] else self.columns
-        with (
-            code.loop(self.rows, self.m.name_hint or "i") as i,
-            code.loop(columns, self.n.name_hint or "j") as j,
-        ):
-            values: dict[SSAValue, SSAValue] = {self.m: i, self.n: j}
-            places = ((D0, [i]), (D0, [i]), self._mean_at(i, j))
-            buffers = (self.scratch.maxima, self.scratch.weights, self.scratch.means)
-            for result, buffer, place in zip(self.outer.res, buffers, places, strict=True):
-                values[result] = code.load(buffer, place)
-                values[result].name_hint = result.name_hint
-            code.clone(rest, values)
+        with code.loop(self.rows, self.m.name_hint or "i") as i:
+            largest, total = (
+                code.load(buffer, (D0, [i])) for buffer in (self.scratch.maxima, self.scratch.weights)
+            )
+            one, scale = (emit_constant(code.builder, n, self.element) for n in (1, self._scale))
+            inverse = share(code.builder, one, total)
+            weight = code.insert(arith.MulfOp(total, scale))
+            with code.loop(columns, self.n.name_hint or "j") as j:
+                mean = code.insert(arith.MulfOp(self._mean(i, j), inverse))
+                values: dict[SSAValue, SSAValue] = {self.m: i, self.n: j}
+                for result, value in zip(self.outer.res, (largest, weight, mean), strict=True):
+                    value.name_hint = result.name_hint
+                    values[result] = value
+                code.clone(rest, values)
 
 
 class PlainSoftmaxBlock(SoftmaxBlock):

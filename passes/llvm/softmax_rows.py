@@ -1,43 +1,43 @@
-"""A row of scores in a softmax block: exponents, what they are folded to, and the shares of the columns.
+"""Rows of scores in a softmax block: exponents, the powers that columns weigh by, and what rows carry.
 
-    for %tile, for %c = 0 to 32 { %scores[...] = f(%scores[...]) }      // exponents
-    for %j = %end to %covered   { %scores[...] = minus infinity }
-    for %tile, for %c = 0 to 32 { %folded[%c] = max(%folded[%c], %scores[...]) }
-    %max = %maxima[%i] and all of %folded
-    for %tile, for %c = 0 to 32 { %scores[...] = exp(%scores[...] - %max)    %folded[%c] += %scores[...] }
-    %sum = %weights[%i] * exp(%maxima[%i] - %max) + all of %folded
-    for %tile, for %c = 0 to 32 { %scores[...] *= 1 / %sum }
-    for %c { %means[%i, %c] *= what %weights[%i] is now worth / %sum }
+    for %i {                                              // the rows of a register tile
+      %max = max(%maxima[%i], each %scores[...] = f(%scores[...]))
+      %kept = exp(%maxima[%i] - %max)
+      %maxima[%i] = %max    %weights[%i] *= %kept
+      for %c { %means[%i, %c] *= %kept }                  // if there are several parts
+    }
+    for %i {
+      %weights[%i] += the sum of each %scores[...] = %unit * exp(%scores[...] - %maxima[%i])
+    }
 
-The inner loops have the constant length of a register tile: nothing is left over when they become vectors,
-and `folded` becomes a register. A row is filled up to the end of a register tile.
+All rows have their exponents before the first is raised to a power: while the elements of a vector are
+folded to one maximum, the core begins the next row. Means are divided by the weights when rows are complete.
+Until then they are sums: `unit` is a power of 2 small enough that these are not larger than the largest value.
+
+The columns of a row are whole vectors, all below its end, and perhaps one more, in which what lies behind
+its end is minus infinity. Behind that, zeros are put as far as the rows' last column.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.rewriter import InsertPoint
 
 from ...dialects.scalars import Combiner
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine, identity_constant
-from ..weighted import exponent_shift, scaled_exp, share
+from ..weighted import exponent_shift, scaled_exp
 from .loop_code import LoopCode, Place
 
-D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
+D0, D1 = (AffineExpr.dimension(i) for i in range(2))
 
 REASSOCIATE = arith.FastMathFlagsAttr((FastMathFlag.REASSOC,))
-
-Fold = Callable[[SSAValue, SSAValue], SSAValue]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,6 @@ class RowBuffers:
     maxima: SSAValue
     weights: SSAValue
     means: SSAValue
-    folded: SSAValue
-    """What is folded, apart for each column of a register tile."""
 
 
 @dataclass(frozen=True)
@@ -72,41 +70,86 @@ class SoftmaxRows:
     element: Attribute
     buffers: RowBuffers
     exponents: Exponents
+    lanes: int
+    """Elements of a vector."""
     width: int
     """Columns of a register tile."""
     stride: int
     """Between rows of scores."""
     columns: int
     """Of a row of means."""
-    needs_maximum: bool
-    """Whether somebody reads the largest exponent, which is NaN if one is."""
+    unit: float
+    """What the weight of a column is at most."""
+    scales: bool
+    """Whether rows carry anything from one part to the next."""
 
-    def fold(self, row: SSAValue, line: SSAValue, length: SSAValue, end: SSAValue) -> None:
-        """Put a row's scores into what it carries, and the shares of its columns in their place.
+    def fold(
+        self,
+        rows: tuple[SSAValue, SSAValue],
+        length: SSAValue,
+        end_of_row: Callable[[SSAValue], SSAValue] | None,
+        hint: str,
+    ) -> None:
+        """Put the scores of some rows into what these carry, and the weights of columns in their place.
 
-        The scores are those of a `line`; `length` of them are there, those from `end` on are masked.
+        `length` of each row are there; if a function gives the end of a row, those from it on are masked.
         """
+        code, (first, last) = self.code, rows
+        with code.loop(last, hint, first) as row:
+            line = code.index(D0 - D1, [row, first])
+            end = length if end_of_row is None else end_of_row(row)
+            self._take_maximum(row, line, end)
+        with code.loop(last, hint, first) as row:
+            line = code.index(D0 - D1, [row, first])
+            end = length if end_of_row is None else end_of_row(row)
+            self._add_weights(row, line, end)
+            if end_of_row is not None:
+                zero = emit_constant(code.builder, 0, self.element)
+                with code.loop(length, "masked", self._up(end)) as column:
+                    code.store(zero, self.buffers.scores, self._place(line, column))
+
+    def _take_maximum(self, row: SSAValue, line: SSAValue, end: SSAValue) -> None:
+        """Put exponents in the place of a row's scores, and scale what it carries to their maximum."""
         code, buffers = self.code, self.buffers
-        self._write_exponents(row, line, length, end)
-        tiles = self._tiles(length)
-        before = code.load(buffers.maxima, (D0, [row]))
-        worth = code.load(buffers.weights, (D0, [row]))
-        largest = self._fold(Combiner.MAX, before, line, tiles, lambda x: x)
-        shift = exponent_shift(code.builder, largest)
-        zero = emit_constant(code.builder, 0, self.element)
-        added = self._fold(
-            Combiner.ADD, zero, line, tiles, lambda x: scaled_exp(code.builder, x, shift)
+        whole = code.index(D0 // self.width * self.width, [end])
+        start = identity_constant(code.builder, Combiner.MAX, self.element)
+        largest = self.reduce(
+            Combiner.MAX, start, whole, lambda c: self._write(row, line, c, self._exponent)
         )
-        kept = code.insert(arith.MulfOp(worth, scaled_exp(code.builder, before, shift)))
-        total = combine(code.builder, Combiner.ADD, kept, added)
+        largest = self.reduce(
+            Combiner.MAX,
+            largest,
+            code.opaque(self._up(end)),
+            lambda c: self._write(row, line, c, self._exponent_before(end)),
+            whole,
+        )
+        before = code.load(buffers.maxima, (D0, [row]))
+        largest = combine(code.builder, Combiner.MAX, before, largest)
         code.store(largest, buffers.maxima, (D0, [row]))
+        if self.scales:
+            kept = scaled_exp(code.builder, before, exponent_shift(code.builder, largest))
+            self._scale(buffers.weights, (D0, [row]), kept)
+            with code.loop(code.constants.get(self.columns), "c") as column:
+                self._scale(buffers.means, (D0 * self.columns + D1, [row, column]), kept)
+
+    def _add_weights(self, row: SSAValue, line: SSAValue, end: SSAValue) -> None:
+        """Put weights in the place of a row's exponents, and add them up."""
+        code, buffers = self.code, self.buffers
+        shift = exponent_shift(code.builder, code.load(buffers.maxima, (D0, [row])))
+        unit = emit_constant(code.builder, self.unit, self.element)
+
+        def weight(column: SSAValue) -> SSAValue:
+            place = self._place(line, column)
+            power = scaled_exp(code.builder, code.load(buffers.scores, place), shift)
+            value = code.insert(arith.MulfOp(power, unit))
+            code.store(value, buffers.scores, place)
+            return value
+
+        zero = emit_constant(code.builder, 0, self.element)
+        added = self.reduce(Combiner.ADD, zero, self._up(end), weight)
+        before = code.load(buffers.weights, (D0, [row]))
+        total = combine(code.builder, Combiner.ADD, before, added)
         code.store(total, buffers.weights, (D0, [row]))
-        unit = share(code.builder, emit_constant(code.builder, 1, self.element), total)
-        with self._each(tiles, line) as (_, place):
-            self._scale(buffers.scores, place, unit)
-        old = code.insert(arith.MulfOp(kept, unit))
-        with code.loop(code.constants.get(self.columns), "c") as column:
-            self._scale(buffers.means, (D0 * self.columns + D1, [row, column]), old)
 
     def reduce(
         self,
@@ -114,84 +157,65 @@ class SoftmaxRows:
         start: SSAValue,
         end: SSAValue,
         contribution: Callable[[SSAValue], SSAValue],
+        first: SSAValue | None = None,
     ) -> SSAValue:
         """Fold what a function writes for each of some counters."""
         code = self.code
-        body, loop = code.sweep(end, "c", [start])
-        outer, code.builder = code.builder, Builder(InsertPoint.at_end(body))
-        value = contribution(body.args[0])
-        folded = combine(code.builder, combiner, body.args[1], value, REASSOCIATE)
-        code.builder.insert(scf.YieldOp(folded))
-        code.builder = outer
+        body, loop = code.sweep(end, "c", [start], first)
+        with code.into(body):
+            value = contribution(body.args[0])
+            folded = combine(code.builder, combiner, body.args[1], value, REASSOCIATE)
+            code.builder.insert(scf.YieldOp(folded))
         return loop.results[0]
 
-    def _tiles(self, length: SSAValue) -> SSAValue:
-        return self.code.index((D0 + (self.width - 1)) // self.width, [length])
+    def _up(self, end: SSAValue) -> SSAValue:
+        """Where the last vector ends that has a column below an end."""
+        return self.code.index((D0 + (self.lanes - 1)) // self.lanes * self.lanes, [end])
 
-    @contextmanager
-    def _each(self, tiles: SSAValue, line: SSAValue) -> Generator[tuple[SSAValue, Place]]:
-        """Loops over the columns of tiles of a line; gives where in its tile one is, and its place."""
-        code = self.code
-        width = code.constants.get(self.width)
-        with code.loop(tiles, "tile") as tile, code.loop(width, "c") as column:
-            yield column, (D0 * self.stride + D1 * self.width + D2, [line, tile, column])
+    def _place(self, line: SSAValue, column: SSAValue) -> Place:
+        return D0 * self.stride + D1, [line, column]
 
     def _scale(self, buffer: SSAValue, place: Place, factor: SSAValue) -> None:
         code = self.code
         scaled = code.insert(arith.MulfOp(code.load(buffer, place), factor))
         code.store(scaled, buffer, place)
 
-    def _write_exponents(
-        self, row: SSAValue, line: SSAValue, length: SSAValue, end: SSAValue
-    ) -> None:
-        """Put exponents in the place of a row's scores, and minus infinities behind its end."""
-        code = self.code
-        full = code.index(D0 // self.width, [length])
-        with self._each(full, line) as (inside, place):
-            tile = place[1][1]
-            self._write(row, code.index(D0 * self.width + D1, [tile, inside]), place)
-        along = D0 * self.stride + D1
-        with code.loop(length, "j", code.index(D0 * self.width, [full])) as column:
-            self._write(row, column, (along, [line, column]))
-        low = emit_constant(code.builder, -math.inf, self.element)
-        covered = code.index(D0 * self.width, [self._tiles(length)])
-        with code.loop(covered, "masked", end) as column:
-            code.store(low, self.buffers.scores, (along, [line, column]))
-
-    def _write(self, row: SSAValue, column: SSAValue, place: Place) -> None:
+    def _write(
+        self,
+        row: SSAValue,
+        line: SSAValue,
+        column: SSAValue,
+        exponent: Callable[[SSAValue, SSAValue, Place], SSAValue],
+    ) -> SSAValue:
         """Put an exponent in the place of a score."""
+        place = self._place(line, column)
+        value = exponent(row, column, place)
+        self.code.store(value, self.buffers.scores, place)
+        return value
+
+    def _exponent(self, row: SSAValue, column: SSAValue, place: Place) -> SSAValue:
+        """The exponent that follows from a score."""
         code, made = self.code, self.exponents
         values: dict[SSAValue, SSAValue] = {made.row: row, made.column: column}
         values[made.score] = code.load(self.buffers.scores, place)
-        code.store(code.clone(made.ops, values)[made.result], self.buffers.scores, place)
+        return code.clone(made.ops, values)[made.result]
 
-    def _fold(
-        self,
-        combiner: Combiner,
-        start: SSAValue,
-        line: SSAValue,
-        tiles: SSAValue,
-        contribution: Callable[[SSAValue], SSAValue],
-    ) -> SSAValue:
-        """Fold a line, each column of its tiles apart and then those; what contributes stays in its place."""
-        code, scores, folded = self.code, self.buffers.scores, self.buffers.folded
-        width = code.constants.get(self.width)
-        first = identity_constant(code.builder, combiner, self.element)
-        with code.loop(width, "c") as column:
-            code.store(first, folded, (D0, [column]))
-        with self._each(tiles, line) as (column, place):
-            element = code.load(scores, place)
-            value = contribution(element)
-            if value is not element:
-                code.store(value, scores, place)
-            at = (D0, [column])
-            code.store(self._both(combiner, code.load(folded, at), value), folded, at)
-        return self.reduce(combiner, start, width, lambda c: code.load(folded, (D0, [c])))
+    def _exponent_before(
+        self, end: SSAValue
+    ) -> Callable[[SSAValue, SSAValue, Place], SSAValue]:
+        """What gives the exponents of columns below an end, and minus infinity for others."""
 
-    def _both(self, combiner: Combiner, so_far: SSAValue, value: SSAValue) -> SSAValue:
-        """The two combined; of a NaN among exponents that nobody asks for, their sum of powers tells."""
-        code = self.code
-        if combiner is not Combiner.MAX or self.needs_maximum:
-            return combine(code.builder, combiner, so_far, value)
-        larger = code.insert(arith.CmpfOp(value, so_far, "ogt"))
-        return code.insert(arith.SelectOp(larger, value, so_far))
+        def exponent(row: SSAValue, column: SSAValue, place: Place) -> SSAValue:
+            code = self.code
+            inside, outside = Block(), Block()
+            with code.into(inside):
+                code.builder.insert(scf.YieldOp(self._exponent(row, column, place)))
+            with code.into(outside):
+                low = emit_constant(code.builder, -math.inf, self.element)
+                code.builder.insert(scf.YieldOp(low))
+            is_inside = code.insert(arith.CmpiOp(column, end, "slt"))
+            return code.insert(
+                scf.IfOp(is_inside, [self.element], Region(inside), Region(outside))
+            )
+
+        return exponent

@@ -125,7 +125,7 @@ class OnlineSoftmaxPass(ModulePass):
         merging = (*found.producers, kernel)
         best, why = settle_choices(self, merging, choose_softmax(problem, cpu), fits, kernel)
         tiling = best.tiling(problem)
-        build_kernel(found, ScheduleAttr(m=0, n=0, **tiling.written, vectors=cpu.name))
+        build_kernel(found, ScheduleAttr(m=0, n=0, **tiling.written, width=8 * cpu.vector_bytes, interleave=0, vectors=cpu.name))
         others = tuple(each.sym_name.data for each in found.producers)
         for each in (kernel, *reversed(found.producers)):
             each.detach()
