@@ -357,7 +357,8 @@ class SoftmaxBlock(PackedBlock):
         columns = code.opaque(self.columns) if self.bounds[self.n] else self.columns
         with code.loop(self.rows, self.m.name_hint or "i") as i:
             largest, total = (
-                code.load(buffer, (D0, [i])) for buffer in (self.scratch.maxima, self.scratch.weights)
+                code.load(buffer, (D0, [i]))
+                for buffer in (self.scratch.maxima, self.scratch.weights)
             )
             one, scale = (emit_constant(code.builder, n, self.element) for n in (1, self._scale))
             inverse = share(code.builder, one, total)

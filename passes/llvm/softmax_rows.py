@@ -11,8 +11,8 @@
     }
 
 All rows have their exponents before the first is raised to a power: while the elements of a vector are
-folded to one maximum, the core begins the next row. Means are divided by the weights when rows are complete.
-Until then they are sums: `unit` is a power of 2 small enough that these are not larger than the largest value.
+folded to one maximum, the core begins the next row. Means are divided by the weights when rows are complete;
+until then they are sums. `unit` is a power of 2, so small that no sum is larger than the largest value.
 
 The columns of a row are whole vectors, all below its end, and perhaps one more, in which what lies behind
 its end is minus infinity. Behind that, zeros are put as far as the rows' last column.
@@ -200,9 +200,7 @@ class SoftmaxRows:
         values[made.score] = code.load(self.buffers.scores, place)
         return code.clone(made.ops, values)[made.result]
 
-    def _exponent_before(
-        self, end: SSAValue
-    ) -> Callable[[SSAValue, SSAValue, Place], SSAValue]:
+    def _exponent_before(self, end: SSAValue) -> Callable[[SSAValue, SSAValue, Place], SSAValue]:
         """What gives the exponents of columns below an end, and minus infinity for others."""
 
         def exponent(row: SSAValue, column: SSAValue, place: Place) -> SSAValue:
@@ -214,8 +212,6 @@ class SoftmaxRows:
                 low = emit_constant(code.builder, -math.inf, self.element)
                 code.builder.insert(scf.YieldOp(low))
             is_inside = code.insert(arith.CmpiOp(column, end, "slt"))
-            return code.insert(
-                scf.IfOp(is_inside, [self.element], Region(inside), Region(outside))
-            )
+            return code.insert(scf.IfOp(is_inside, [self.element], Region(inside), Region(outside)))
 
         return exponent

@@ -50,8 +50,11 @@ class Strips:
         return next((n for n in many if n >= LONG and n * self.work >= ENOUGH), many[-1])
 
 
-def find_strips(launch: LaunchOp) -> Strips | None:
-    """How columns may be shared out, if a launch reduces columns along its innermost axis."""
+def find_strips(launch: LaunchOp, together: int | None = None) -> Strips | None:
+    """How columns may be shared out, if a launch reduces columns along its innermost axis.
+
+    All points along another axis may be `together`, in one thread.
+    """
     block = launch.body.block
     sweeps = [op for op in block.ops if isinstance(op, ForOp)]
     others = CombineOp | StageOp | CheckedIndexOp | AssertOp
@@ -66,8 +69,9 @@ def find_strips(launch: LaunchOp) -> Strips | None:
         return None
     if not all(walks_columns(load, column) for load in loads):
         return None
-    axes = [frozenset(a for a in block.args if a in load.indices) for load in loads]
-    if len({read for read in axes if read}) > 1:
+    apart = [argument for axis, argument in enumerate(block.args) if axis != together]
+    axes = {frozenset(a for a in apart if a in load.indices) for load in loads}
+    if any(column in read and not other <= read for read in axes for other in axes):
         return None  # like a product, whose operands a register tile reads less often
     outer = max(prod(map(trips, extents[:-1])), 1)
     work = sum(map(executions, loads)) // max(outer * extent, 1)

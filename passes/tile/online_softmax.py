@@ -23,9 +23,9 @@ term over inputs through the kernels that compute it, is exp(x_j - max x) / sum 
 that the contraction sums over. Then its result is a mean of v_j with the weights exp(x_j): a reduction with
 an associative combiner. x is anything that is computed from one score: scaled, masked, biased.
 
-Short rows, whose scores fit the cache, stay as they are, and so do GPUs. `analysis/cpu_softmax.py` has the
-model that decides how the rest is shared out. Where the kernels were tuned (`passes/tuned.py`), what was
-measured to be best stands in for it; choices may be asked for as options: `online-softmax{block_m=64}`.
+Very few rows or columns stay as they are, and so do GPUs. `analysis/cpu_softmax.py` has the model that
+decides how the rest is shared out. Where the kernels were tuned (`passes/tuned.py`), what was measured to be
+best stands in for it; choices may be asked for as options: `online-softmax{block_m=64}`.
 """
 
 from __future__ import annotations
@@ -51,23 +51,18 @@ from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel
 
-MIN_ROWS = 16
+MIN_ROWS = 4
 """Rows that must share a packed column, else packing costs more than it saves."""
-
-CACHES = 2
-"""First-level caches of a core that scores may fill which go to memory."""
 
 MAX_WIDTH = 512
 """Products of a score and columns of the result, at most: a block has all of them, as it computes a score
 once, and at once."""
 
-MIN_COLUMNS = 128
-"""Scores of a row, at least: of fewer, the products with them cost as much as writing them."""
+MIN_COLUMNS = 16
+"""Scores of a row, at least: of fewer, most of a vector is left over."""
 
 
-def find_problem(
-    kernel: KernelOp, cpu: Cpu, min_bytes: int | None = None
-) -> str | tuple[Softmax, SoftmaxProblem]:
+def find_problem(kernel: KernelOp, cpu: Cpu) -> str | tuple[Softmax, SoftmaxProblem]:
     """Why nothing is merged into a kernel, or the softmax that is, and what the model needs to know of it."""
     launch = kernel.body.block.first_op
     if not isinstance(launch, LaunchOp) or launch.next_op is not None:
@@ -76,13 +71,10 @@ def find_problem(
     if isinstance(found, str):
         return found
     problem = problem_of(found)
-    limit = CACHES * cpu.l1_bytes if min_bytes is None else min_bytes
     if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
         return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
     if max(problem.depth, problem.width) > MAX_WIDTH:
         return f"rows of {problem.depth} and {problem.width} elements are too long for a block"
-    if problem.score_bytes < limit:
-        return f"{problem.score_bytes} bytes of scores fit the caches"
     return found, problem
 
 
@@ -94,8 +86,6 @@ class OnlineSoftmaxPass(ModulePass):
 
     target: str = "cpu"
     vectors: str = "host"
-    min_bytes: int | None = None
-    """Bytes of scores from which on they are not written to memory; by default more than fit an L1 cache."""
     block_m: int | None = None
     block_k: int | None = None
     thread_m: int | None = None
@@ -117,7 +107,7 @@ class OnlineSoftmaxPass(ModulePass):
     def _apply(self, kernel: KernelOp) -> str | tuple[str, tuple[str, ...]]:
         """Merge what a kernel multiplies by into it; gives why not, or what was done with which kernels."""
         cpu = find_cpu(self.vectors)
-        merged = find_problem(kernel, cpu, self.min_bytes)
+        merged = find_problem(kernel, cpu)
         if isinstance(merged, str):
             return merged
         found, problem = merged
@@ -125,7 +115,10 @@ class OnlineSoftmaxPass(ModulePass):
         merging = (*found.producers, kernel)
         best, why = settle_choices(self, merging, choose_softmax(problem, cpu), fits, kernel)
         tiling = best.tiling(problem)
-        build_kernel(found, ScheduleAttr(m=0, n=0, **tiling.written, width=8 * cpu.vector_bytes, interleave=0, vectors=cpu.name))
+        build_kernel(
+            found,
+            ScheduleAttr(m=0, n=0, **tiling.written, width=8 * cpu.vector_bytes, vectors=cpu.name),
+        )
         others = tuple(each.sym_name.data for each in found.producers)
         for each in (kernel, *reversed(found.producers)):
             each.detach()

@@ -14,7 +14,8 @@ becomes, with a tile of 2 by 2,
     }
 
 A reduction over columns is tiled along its columns in the same way, so that whole vectors are loaded, unless
-a block gets a strip of columns (`column_strips.py`). Windows of few elements get no tile: they are unrolled.
+a block gets a strip of columns (`column_strips.py`), with all rows if these are few. Windows of few elements
+get no tile: they are unrolled.
 
 The body is copied for each element of the tile, the copies' reductions join one sweep, and what they load
 in common is loaded once. Tiled are the axes that one operand depends on and the other does not. The tile
@@ -88,9 +89,16 @@ def tile_extent(launch: LaunchOp, axis: int) -> int:
 
 
 def choose_tiles(launch: LaunchOp) -> dict[int, int]:
-    """The tile along each axis that gets one; of two vectors the first becomes a small tile."""
+    """The tile along each axis that gets one; of two vectors the first becomes a small tile.
+
+    Where a tile has all rows, columns stay as they are if a block could get a strip of them.
+    """
     axes = tile_axes(launch)
     tiles = {axis: tile_extent(launch, axis) for axis in axes}
+    rows = axes[0]
+    if len(axes) == 2 and tiles[rows] == launch.axes.data[rows].extent.data:
+        if find_strips(launch, together=rows) is not None:
+            tiles = {rows: tiles[rows]}
     if len(axes) == 2 and all(size > MAX_TILE for size in tiles.values()):
         tiles[axes[0]] = MAX_TILE
     return {axis: size for axis, size in tiles.items() if size > 1}
@@ -160,13 +168,18 @@ def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
     block = launch.body.block
     original = list(block.ops)
     arguments: list[SSAValue] = list(block.args)
-    for offsets in _offsets(tiles):
-        values: dict[SSAValue, SSAValue] = {}
-        old = {
+    elements = [
+        {
             arguments[axis]: _element(axis, offsets[axis], axes[axis], strips.get(axis, size))
             for axis, size in tiles.items()
         }
-        for op in original:
+        for offsets in _offsets(tiles)
+    ]
+    copied: list[dict[SSAValue, SSAValue]] = [{} for _ in elements]
+    for op in (
+        original
+    ):  # all copies of one before the next: what sweeps need comes before the first of them
+        for old, values in zip(elements, copied, strict=True):
             copy = op.clone(value_mapper=values)
             block.add_op(copy)
             for inner in list(copy.walk()):

@@ -6,7 +6,6 @@
 // each register tile's rows.
 // CHECK-LABEL: func.func @attention
 // CHECK:         %scores = memref.alloc() {alignment = 64 : i64} : memref<3200xf32>
-// CHECK:         %folded = memref.alloc() {alignment = 64 : i64} : memref<16xf32>
 // CHECK:         %[[WHOLE:.*]] = arith.minsi %c304, %c300
 // CHECK:         arith.maxsi
 // CHECK:         arith.maxsi
@@ -43,37 +42,41 @@
 // CHECK:                 llvm.inline_asm{{.*}}"~{{[{]}}zmm0},
 // CHECK:                 vector.fma
 // CHECK:                 vector.store {{.*}}, %scores
-// Exponents, without a condition: behind the row's own end they are minus infinity.
+// Exponents, without a condition but in a row's last vector: behind its end they are minus infinity.
 // CHECK:               scf.for %j =
 // CHECK:                 %[[OWN:.*]] = arith.minsi %[[LENGTH]]
-// CHECK:                 %[[FULL:.*]] = loop.index[%[[LENGTH]] floordiv 16]
-// CHECK-NEXT:            scf.for %[[T:.*]] = %c0 to %[[FULL]]
-// CHECK-NEXT:              scf.for %[[C:.*]] = %c0 to %c16
-// CHECK-NOT:                 loop.test
-// CHECK:                     arith.mulf
-// CHECK-NEXT:                loop.store {{.*}}, %scores
-// CHECK:                 scf.for %masked = %[[OWN]] to
-// CHECK-NEXT:              loop.store %{{.*}}, %scores
-// CHECK:                 %[[WORTH:.*]] = loop.load %weights[%j]
-// The largest of each column of a register tile, and then of those.
-// CHECK:                   %[[GREATER:.*]] = arith.cmpf ogt
-// CHECK-NEXT:              arith.select %[[GREATER]]
-// CHECK-NEXT:              loop.store {{.*}}, %folded
-// CHECK:                 %[[MAX:.*]] = scf.for
-// CHECK:                   arith.maximumf
-// CHECK:                   math.exp
-// CHECK:                   loop.store {{.*}}, %folded
+// CHECK:                 %[[WHOLE_TILES:.*]] = loop.index[%[[OWN]] floordiv 16 * 16]
+// CHECK:                 %[[LARGEST:.*]] = scf.for %[[C:.*]] = %c0 to %[[WHOLE_TILES]]
+// CHECK-NOT:               arith.cmpi
+// CHECK:                   arith.mulf
+// CHECK-NEXT:              loop.store {{.*}}, %scores
+// CHECK-NEXT:              arith.maximumf
+// CHECK:                 %[[MAX:.*]] = scf.for %[[C:.*]] = %[[WHOLE_TILES]] to {{.*}} iter_args({{.*}} = %[[LARGEST]])
+// CHECK-NEXT:              arith.cmpi slt, %[[C]], %[[OWN]]
+// CHECK:                   arith.constant 0xff800000
+// CHECK:                   loop.store {{.*}}, %scores
+// CHECK:                 loop.store {{.*}}, %maxima[%j]
+// It is one part: no row carries anything. Weights come when all rows have their maximum.
+// CHECK-NOT:             %means
+// CHECK:               scf.for %j_1 =
+// CHECK:                 %[[UNIT:.*]] = arith.constant 0.001953125
 // CHECK:                 %[[ADDED:.*]] = scf.for
-// CHECK:                 %[[KEPT:.*]] = arith.mulf %[[WORTH]]
-// CHECK-NEXT:            %[[TOTAL:.*]] = arith.addf %[[KEPT]], %[[ADDED]]
-// CHECK:                 loop.store %[[MAX]], %maxima[%j]
-// CHECK-NEXT:            loop.store %[[TOTAL]], %weights[%j]
-// CHECK:                 loop.store {{.*}}, %means
+// CHECK:                   math.exp
+// CHECK-NEXT:              arith.mulf {{.*}}, %[[UNIT]]
+// CHECK-NEXT:              loop.store {{.*}}, %scores
+// CHECK-NEXT:              arith.addf
+// CHECK:                 arith.addf {{.*}}, %[[ADDED]]
+// CHECK-NEXT:            loop.store {{.*}}, %weights[%j_1]
+// CHECK:                 scf.for %masked = {{.*}} to %[[LENGTH]]
+// CHECK-NEXT:              loop.store {{.*}}, %scores
 // And their products with the values.
 // CHECK:               scf.for %tile_n
 // CHECK:                 vector.load %means
 // CHECK:                 vector.fma
 // CHECK:                 vector.store {{.*}}, %means
+// A mean is divided by the weight of its row.
+// CHECK:         %[[INVERSE:.*]] = arith.select
+// CHECK:         %mean = arith.mulf {{.*}}, %[[INVERSE]]
 // CHECK:         loop.store %mean, %y
 // PLAIN-LABEL: func.func @attention
 // PLAIN-NOT:     vector.

@@ -1,5 +1,5 @@
-// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: online-softmax: wrong_shift: declined: its rows are not shifted by their maximum
 // REMARK: online-softmax: wrong_sum: declined: its rows are not divided by their sum
@@ -331,55 +331,55 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// REMARK: online-softmax: few: declined: 8 by 130 scores are too few to be shared out
-func.func @main(%q: tensor<8x6xf32>, %k: tensor<130x6xf32>, %v: tensor<130x5xf32>) -> tensor<8x5xf32> {
-  %s = loop.kernel @scores(%q, %k) : (tensor<8x6xf32>, tensor<130x6xf32>) -> tensor<8x130xf32> {
-  ^bb0(%q: memref<8x6xf32>, %k: memref<130x6xf32>, %s: memref<8x130xf32>):
-    tile.launch (%i = 8 : thread, %j = 130 : thread) {
+// REMARK: online-softmax: few: declined: 3 by 130 scores are too few to be shared out
+func.func @main(%q: tensor<3x6xf32>, %k: tensor<130x6xf32>, %v: tensor<130x5xf32>) -> tensor<3x5xf32> {
+  %s = loop.kernel @scores(%q, %k) : (tensor<3x6xf32>, tensor<130x6xf32>) -> tensor<3x130xf32> {
+  ^bb0(%q: memref<3x6xf32>, %k: memref<130x6xf32>, %s: memref<3x130xf32>):
+    tile.launch (%i = 3 : thread, %j = 130 : thread) {
       %t = loop.for %d = 0 to 6 reduce(add) -> f32 {
-        %a = loop.load %q[%i, %d] : memref<8x6xf32>
+        %a = loop.load %q[%i, %d] : memref<3x6xf32>
         %b = loop.load %k[%j, %d] : memref<130x6xf32>
         %c = arith.mulf %a, %b : f32
         loop.yield %c : f32
       }
-      loop.store %t, %s[%i, %j] : memref<8x130xf32>
+      loop.store %t, %s[%i, %j] : memref<3x130xf32>
     }
   }
-  %p = loop.kernel @weights(%s) : (tensor<8x130xf32>) -> tensor<8x130xf32> {
-  ^bb0(%s: memref<8x130xf32>, %p: memref<8x130xf32>):
-    tile.launch (%i = 8 : thread) {
+  %p = loop.kernel @weights(%s) : (tensor<3x130xf32>) -> tensor<3x130xf32> {
+  ^bb0(%s: memref<3x130xf32>, %p: memref<3x130xf32>):
+    tile.launch (%i = 3 : thread) {
       %m = loop.for %j = 0 to 130 reduce(max) -> f32 {
-        %a = loop.load %s[%i, %j] : memref<8x130xf32>
+        %a = loop.load %s[%i, %j] : memref<3x130xf32>
         loop.yield %a : f32
       }
       %l = loop.for %j = 0 to 130 reduce(add) -> f32 {
-        %a = loop.load %s[%i, %j] : memref<8x130xf32>
+        %a = loop.load %s[%i, %j] : memref<3x130xf32>
         %b = arith.subf %a, %m : f32
         %c = math.exp %b : f32
         loop.yield %c : f32
       }
       loop.for %j = 0 to 130 {
-        %a = loop.load %s[%i, %j] : memref<8x130xf32>
+        %a = loop.load %s[%i, %j] : memref<3x130xf32>
         %b = arith.subf %a, %m : f32
         %c = math.exp %b : f32
         %d = arith.divf %c, %l : f32
-        loop.store %d, %p[%i, %j] : memref<8x130xf32>
+        loop.store %d, %p[%i, %j] : memref<3x130xf32>
       }
     }
   }
-  %y = loop.kernel @few(%p, %v) : (tensor<8x130xf32>, tensor<130x5xf32>) -> tensor<8x5xf32> {
-  ^bb0(%p: memref<8x130xf32>, %v: memref<130x5xf32>, %y: memref<8x5xf32>):
-    tile.launch (%i = 8 : thread, %d = 5 : thread) {
+  %y = loop.kernel @few(%p, %v) : (tensor<3x130xf32>, tensor<130x5xf32>) -> tensor<3x5xf32> {
+  ^bb0(%p: memref<3x130xf32>, %v: memref<130x5xf32>, %y: memref<3x5xf32>):
+    tile.launch (%i = 3 : thread, %d = 5 : thread) {
       %t = loop.for %j = 0 to 130 reduce(add) -> f32 {
-        %a = loop.load %p[%i, %j] : memref<8x130xf32>
+        %a = loop.load %p[%i, %j] : memref<3x130xf32>
         %b = loop.load %v[%j, %d] : memref<130x5xf32>
         %c = arith.mulf %a, %b : f32
         loop.yield %c : f32
       }
-      loop.store %t, %y[%i, %d] : memref<8x5xf32>
+      loop.store %t, %y[%i, %d] : memref<3x5xf32>
     }
   }
-  func.return %y : tensor<8x5xf32>
+  func.return %y : tensor<3x5xf32>
 }
 
 // -----

@@ -1,25 +1,24 @@
-// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512}' --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=SHORT
-// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
-// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'online-softmax{min_bytes=0 vectors=avx512 thread_n=20}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
+// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512 thread_n=20}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // ASKED: online-softmax: attention: 20800 bytes of scores are computed in 5 parts of a row, as asked
 // MISFIT: online-softmax: attention: declined: thread_n = 20 is not a multiple of the 16 elements of a vector
 // MISFIT: online-softmax: attention: 20800 bytes of scores are computed in 1 parts of a row
 
-// A causal mask, and weights of 0 where a row is masked as a whole. The last part has 130 of 144 columns.
+// A causal mask, and weights of 0 where a row is masked as a whole. The last part has 130 of 160 columns.
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    loop.kernel @attention(%q, %k, %v)
-// CHECK:           tile.launch (%i = 2 : block, %j_block = 1 : block, %j = 20 : thread, %k_1 = 16 : thread) schedule(#tile.schedule<m = 2, n = 3, block_m = 20, block_n = 16, block_k = 144, thread_m = 10, thread_n = 16, vectors = avx512>) {
+// CHECK:           tile.launch (%i = 2 : block, %j_block = 1 : block, %j = 20 : thread, %k_1 = 32 : thread) schedule(#tile.schedule<m = 2, n = 3, block_m = 20, block_n = 32, block_k = 160, thread_m = 10, thread_n = 32, width = 512, vectors = avx512>) {
 // CHECK:             %row_packed = tile.pack (%r = 20, %p = 6) pad 16
 // CHECK:             %max, %weight, %mean = loop.for %l_block = 0 to 1 reduce(max, weight, mean) -> f32, f32, f32 {
-// CHECK:               %column_packed = tile.pack (%r_1 = 144, %p_1 = 6) panels 16
-// CHECK:               %value_packed = tile.pack (%r_2 = 16, %p_2 = 144) panels 16
-// CHECK:               loop.for %l = 0 to 144 reduce(max, weight, mean) -> f32, f32, f32 {
+// CHECK:               %column_packed = tile.pack (%r_1 = 160, %p_1 = 6) panels 32
+// CHECK:               %value_packed = tile.pack (%r_2 = 32, %p_2 = 160) panels 32
+// CHECK:               loop.for %l = 0 to 160 reduce(max, weight, mean) -> f32, f32, f32 {
 // CHECK-NEXT:            %score = loop.for %l_1 = 0 to 6 reduce(add) -> f32 {
 // CHECK:                 %[[IN:.*]] = loop.test[%l < 130]
 // CHECK-NEXT:            %[[X:.*]] = scf.if %[[IN]]
@@ -32,7 +31,6 @@
 // CHECK:               loop.store %mean, %y[%i, %j, %k_1]
 // REMARK: online-softmax: scores: declined: its rows are no softmax
 // REMARK: online-softmax: attention: 20800 bytes of scores are computed in 1 parts of a row
-// SHORT: online-softmax: attention: declined: 20800 bytes of scores fit the caches
 // GPU: online-softmax: scores: declined: the target is a GPU
 func.func @main(%q: tensor<2x20x6xf32>, %k: tensor<2x130x6xf32>, %v: tensor<2x130x5xf32>) -> tensor<2x20x5xf32> {
   %s = loop.kernel @scores(%k, %q) : (tensor<2x130x6xf32>, tensor<2x20x6xf32>) -> tensor<2x20x130x1xf32> {

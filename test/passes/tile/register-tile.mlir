@@ -122,6 +122,70 @@ func.func @main(%x: tensor<64x1024xf32>) -> tensor<1024xf32> {
 
 // -----
 
+// Two rows are one tile, and a block could get a strip of their columns: these get no tile. So do the columns of a
+// batch of vectors times matrices.
+// CHECK-LABEL: loop.kernel @rows
+// CHECK:         tile.launch (%i = 1 : thread, %j = 256 : thread) {
+// CHECK-NEXT:      %{{.*}}, %{{.*}} = loop.for %k = 0 to 64 reduce(add, add)
+// CHECK-LABEL: loop.kernel @batch
+// REMARK: remark: register-tile: rows: each thread computes 2 elements
+// REMARK: remark: register-tile: batch: declined: a block sweeps its columns row by row
+func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x256xf32>, %b: tensor<2x64x256xf32>) -> (tensor<2x256xf32>, tensor<2x256xf32>) {
+  %y = loop.kernel @rows(%x, %w) : (tensor<2x64xf32>, tensor<64x256xf32>) -> tensor<2x256xf32> {
+  ^bb0(%x: memref<2x64xf32>, %w: memref<64x256xf32>, %out: memref<2x256xf32>):
+    tile.launch (%i = 2 : thread, %j = 256 : thread) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<2x64xf32>
+        %q = loop.load %w[%k, %j] : memref<64x256xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<2x256xf32>
+    }
+  }
+  %z = loop.kernel @batch(%x, %b) : (tensor<2x64xf32>, tensor<2x64x256xf32>) -> tensor<2x256xf32> {
+  ^bb0(%x: memref<2x64xf32>, %w: memref<2x64x256xf32>, %out: memref<2x256xf32>):
+    tile.launch (%i = 2 : thread, %j = 256 : thread) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<2x64xf32>
+        %q = loop.load %w[%i, %k, %j] : memref<2x64x256xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<2x256xf32>
+    }
+  }
+  func.return %y, %z : tensor<2x256xf32>, tensor<2x256xf32>
+}
+
+// -----
+
+// What a sweep needs is loaded before the first of the copies, so all join one sweep.
+// CHECK-LABEL: loop.kernel @scaled
+// CHECK:           loop.load %s[%i * 3]
+// CHECK:           loop.load %s[%i * 3 + 2]
+// CHECK:           loop.for %k = 0 to 9 reduce(add, add, add, add, add, add)
+// CHECK-NOT:       loop.for
+func.func @main(%x: tensor<6x9xf32>, %w: tensor<10x9xf32>, %s: tensor<6xf32>) -> tensor<6x10xf32> {
+  %y = loop.kernel @scaled(%x, %w, %s) : (tensor<6x9xf32>, tensor<10x9xf32>, tensor<6xf32>) -> tensor<6x10xf32> {
+  ^bb0(%x: memref<6x9xf32>, %w: memref<10x9xf32>, %s: memref<6xf32>, %out: memref<6x10xf32>):
+    tile.launch (%i = 6 : thread, %j = 10 : thread) {
+      %f = loop.load %s[%i] : memref<6xf32>
+      %t = loop.for %k = 0 to 9 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<6x9xf32>
+        %q = loop.load %w[%j, %k] : memref<10x9xf32>
+        %r = arith.mulf %p, %q : f32
+        %u = arith.mulf %r, %f : f32
+        loop.yield %u : f32
+      }
+      loop.store %t, %out[%i, %j] : memref<6x10xf32>
+    }
+  }
+  func.return %y : tensor<6x10xf32>
+}
+
+// -----
+
 // Declined: prime extents, a row kernel, a second sweep, a launch that is partitioned.
 // CHECK-LABEL: loop.kernel @primes
 // REMARK: remark: register-tile: primes: declined: no tile of 2 to 4 divides the extents 5, 7
