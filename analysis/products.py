@@ -79,6 +79,25 @@ def _narrow(factor: SSAValue) -> SSAValue | None:
 
 def find_product(launch: LaunchOp) -> Product | str:
     """The contraction that a launch is, or why it is none whose factors can be packed."""
+    found = _find_factors(launch)
+    return found if isinstance(found, str) else _orient(launch, *found)
+
+
+def axes_of_factors(launch: LaunchOp) -> list[frozenset[int]]:
+    """The axes that each factor of a sum of products depends on, if a launch is one, contraction or not."""
+    found = _find_factors(launch)
+    if isinstance(found, str):
+        return []
+    known: dict[SSAValue, frozenset[int]] = {}
+    return [axes_of(value, launch, known) for pair in found[1] for value in pair]
+
+
+Pairs = list[tuple[SSAValue, SSAValue]]
+"""The factors of each product."""
+
+
+def _find_factors(launch: LaunchOp) -> tuple[tuple[ForOp, ...], Pairs] | str:
+    """The sweeps in which a launch sums products, and their factors; or why it sums none."""
     loops = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
     if not any(loop.res for loop in loops):
         return "no reduce loop in the body"
@@ -95,7 +114,7 @@ def find_product(launch: LaunchOp) -> Product | str:
     pairs = [pair for pair in factors if pair is not None]
     if len(pairs) < len(factors):
         return "it sums what is no product"
-    return _orient(launch, sweeps, pairs)
+    return sweeps, pairs
 
 
 def lies_along_k(product: Product, elements: int) -> bool:
@@ -166,9 +185,7 @@ def _factors(value: SSAValue) -> tuple[SSAValue, SSAValue] | None:
     return (op.lhs, op.rhs) if isinstance(op, arith.MulfOp | arith.MuliOp) else None
 
 
-def _orient(
-    launch: LaunchOp, sweeps: tuple[ForOp, ...], pairs: list[tuple[SSAValue, SSAValue]]
-) -> Product | str:
+def _orient(launch: LaunchOp, sweeps: tuple[ForOp, ...], pairs: Pairs) -> Product | str:
     """Which factors are rows and which columns."""
     known: dict[SSAValue, frozenset[int]] = {}
     axes = [[axes_of(value, launch, known) for value in pair] for pair in pairs]

@@ -11,8 +11,9 @@ becomes
 A CPU block then packs its columns once for the rows of all sequences of a batch. Columns are joined likewise,
 such as the pixels of all lines of an image, if they go on in memory where a line ends: register tiles then
 need not end there. If lines are shorter than a vector, it is enough that results go on: what is packed once
-for all of them costs more than to find its elements. On a GPU not: there, what a block reads of an operand
-must be a box.
+for all of them costs more than to find its elements. If results lie apart, as those of one phase of a
+transposed convolution, they need not go on either, and lines are joined that are shorter than a few vectors.
+On a GPU not: there, what a block reads of an operand must be a box.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ from .rewrite_indices import index_of, rewrite_index
 VECTOR = 16
 """Elements of the longest vectors of f32."""
 
+FEW_VECTORS = 4
+"""Of a line: the widest register tile has so many."""
+
 
 def find_axis(launch: LaunchOp) -> int | str:
     """The axis of rows or columns that can join the one in front of it, or why there is none."""
@@ -63,9 +67,10 @@ def find_axis(launch: LaunchOp) -> int | str:
 
 
 def _is_short(launch: LaunchOp, axis: int) -> bool:
-    """Whether an axis is shorter than the vectors that a register tile is made of."""
-    extent = launch.axes.data[axis].extent.data
-    return isinstance(extent, int) and extent < VECTOR
+    """Whether an axis is shorter than the vectors that a register tile is made of, or than all of them."""
+    extent, counter = launch.axes.data[axis].extent.data, launch.body.block.args[axis]
+    apart = any(is_apart(op, counter) for op in launch.walk())
+    return isinstance(extent, int) and extent < VECTOR * (FEW_VECTORS if apart else 1)
 
 
 def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:
@@ -81,7 +86,7 @@ def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:
             continue
         if divides(op, inner):
             return False
-        if short and product.sweeps[0].is_ancestor(op):
+        if short and (product.sweeps[0].is_ancestor(op) or is_apart(op, inner)):
             continue
         if isinstance(op, LoadOp | StoreOp):
             if shifted(op, {outer: 1}) != shifted(op, {inner: extent}):
@@ -89,6 +94,11 @@ def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:
         elif not isinstance(op, TestOp) or not product.sweeps[0].is_ancestor(op):
             return False
     return True
+
+
+def is_apart(op: Operation, counter: SSAValue) -> bool:
+    """Whether an operation stores what belongs to neighbours along a counter apart."""
+    return isinstance(op, StoreOp) and shifted(op, {counter: 1}) != shifted(op, {}) + 1
 
 
 def divides(op: Operation, counter: SSAValue) -> bool:

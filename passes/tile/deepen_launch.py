@@ -88,6 +88,7 @@ class DeepenLaunchPass(ModulePass):
             deepen(trial, inner)
         product = find_product(trial)
         if isinstance(product, str):
+            trial.drop_all_references()
             return product
         assert launch.parent is not None
         trial.location = launch.location

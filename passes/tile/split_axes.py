@@ -10,11 +10,23 @@ becomes
 
 As of a convolution in groups: `%j` was in both operands, and so in neither the rows nor the columns. It is
 split where the launch is no contraction as it is, and is one then.
+
+So is an axis of whose places one operand depends, and only the other one on its parts, as the results of a
+transposed convolution do on those of its input and on the phase that a weight belongs to:
+
+    tile.launch (%j = 32 : thread, %l = 56 : thread) {
+      ... %x[%m, %l floordiv 2 - %n] ... %w[%m, %j, %l mod 2 + %n * 2] ...
+    }
+becomes
+    tile.launch (%l = 2 : thread, %j = 32 : thread, %l_part = 28 : thread) {
+      ... %x[%m, %l_part - %n] ... %w[%m, %j, %l + %n * 2] ...
+    }
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -24,7 +36,7 @@ from xdsl.ir.affine import AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
-from ...analysis.products import find_product
+from ...analysis.products import axes_of_factors, find_product
 from ...analysis.targets import get_target
 from ...dialects.affine import divisions
 from ...dialects.loop import KernelOp
@@ -53,22 +65,45 @@ def quotients(launch: LaunchOp) -> Iterator[tuple[int, int]]:
                     pass
 
 
-def split(launch: LaunchOp, axis: int, part: int) -> None:
-    """Make two axes of one: its parts, and the places in a part; the last part may have too many places."""
+def split(launch: LaunchOp, axis: int, part: int, *, places_first: bool = False) -> None:
+    """Make two axes of one: its parts, and the places in a part, which may become the outermost axis."""
     body, axes = launch.body.block, list(launch.axes)
     whole, extent = body.args[axis], axes[axis].extent.data
     assert isinstance(extent, int)
     parts, place = (body.insert_arg(IndexType(), axis + n) for n in range(2))
+    if places_first:
+        body.erase_arg(place)
+        place = body.insert_arg(IndexType(), 0)
     parts.name_hint, place.name_hint = f"{whole.name_hint or 'i'}_part", whole.name_hint
-    two = [AxisAttr(-(-extent // part), Level.THREAD), AxisAttr(part, Level.THREAD)]
-    launch.axes = ArrayAttr([*axes[:axis], *two, *axes[axis:]])
+    many, few = (AxisAttr(n, Level.THREAD) for n in (-(-extent // part), part))
+    before = [few, *axes[:axis], many] if places_first else [*axes[:axis], many, few]
+    launch.axes = ArrayAttr([*before, *axes[axis:]])
     old: dict[SSAValue, AffineExpr] = {
         whole: AffineExpr.dimension(0) * part + AffineExpr.dimension(1)
     }
     for op in list(launch.body.walk()):
         rewrite_index(op, old, [parts, place])
     body.erase_arg(whole)
-    launch.axes = ArrayAttr([*axes[:axis], *two, *axes[axis + 1 :]])
+    launch.axes = ArrayAttr([*before, *axes[axis + 1 :]])
+
+
+def has_phases(launch: LaunchOp, axis: int, part: int) -> bool:
+    """Whether all factors depend on an axis, but of its two halves some one on the places alone."""
+    if not all(axis in axes for axes in axes_of_factors(launch)):
+        return False
+    with trial(launch) as copy:
+        split(copy, axis, part)
+        return any(axis + 1 in axes and axis not in axes for axes in axes_of_factors(copy))
+
+
+@contextmanager
+def trial(launch: LaunchOp) -> Iterator[LaunchOp]:
+    """A copy of a launch, which reads nothing any more in the end."""
+    copy = launch.clone()
+    try:
+        yield copy
+    finally:
+        copy.drop_all_references()
 
 
 @dataclass(frozen=True)
@@ -88,17 +123,42 @@ class SplitAxesPass(ModulePass):
     def _split(self, launch: LaunchOp) -> tuple[bool, str]:
         if launch.schedule is not None or launch.is_partitioned:
             return False, "it has a schedule already"
-        if self._is_contraction(launch):
-            return False, "it is a contraction as it is"
-        found = dict.fromkeys(quotients(launch))
-        for axis, part in found:
-            copy = launch.clone()
-            split(copy, axis, part)
-            if self._is_contraction(copy):
-                name = launch.body.block.args[axis].name_hint or f"axis {axis}"
-                split(launch, axis, part)
-                return True, f"{name} is split in parts of {part}"
-        return False, "no split makes it a contraction" if found else "no index divides an axis"
+        steps = self._steps(launch)
+        if isinstance(steps, str):
+            return False, steps
+        said = list[str]()
+        for axis, part, places_first in steps:
+            name = launch.body.block.args[axis].name_hint or f"axis {axis}"
+            said.append(f"{name} is split in {'phases' if places_first else f'parts of {part}'}")
+            split(launch, axis, part, places_first=places_first)
+        return True, ", ".join(said)
+
+    def _steps(self, launch: LaunchOp) -> list[tuple[int, int, bool]] | str:
+        """The splits that make a launch a contraction, or why there are none.
+
+        Of each the axis, the size of a part, and whether the places in parts come first.
+        """
+        is_one = self._is_contraction(launch)
+        if not any(quotients(launch)):
+            return "it is a contraction as it is" if is_one else "no index divides an axis"
+        with trial(launch) as copy:
+            steps = [] if get_target(self.target).is_gpu else self._split_phases(copy)
+            if steps and self._is_contraction(copy):
+                return steps
+            for axis, part in {} if is_one else dict.fromkeys(quotients(copy)):
+                with trial(copy) as last:
+                    split(last, axis, part)
+                    if self._is_contraction(last):
+                        return [*steps, (axis, part, False)]
+        return "it is a contraction as it is" if is_one else "no split makes it a contraction"
+
+    def _split_phases(self, launch: LaunchOp) -> list[tuple[int, int, bool]]:
+        """Split all axes that have phases; gives the splits."""
+        steps: list[tuple[int, int, bool]] = []
+        while each := next((q for q in quotients(launch) if has_phases(launch, *q)), None):
+            split(launch, *each, places_first=True)
+            steps.append((*each, True))
+        return steps
 
     def _is_contraction(self, launch: LaunchOp) -> bool:
         find = find_contraction if get_target(self.target).is_gpu else find_product

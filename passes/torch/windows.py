@@ -26,24 +26,50 @@ from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
 # --------------------------------------------------------------------------- convolution
 
 
-def _read(
-    slide: Slide, out: AffineExpr, k: AffineExpr, extent: Extent
-) -> tuple[AffineExpr, list[AffineExpr]]:
-    """The input position of a convolution's window, and what must be at least zero to be inside."""
+@dataclass(frozen=True)
+class Taps:
+    """What one axis of a kernel reads for each output position: so many positions of the input, or none.
+
+    `inside` and `has_weight` must be at least zero where a tap is inside of the input, and has a weight.
+    """
+
+    count: Extent
+    position: AffineExpr
+    inside: tuple[AffineExpr, ...]
+    weight: AffineExpr
+    has_weight: tuple[AffineExpr, ...] = ()
+
+
+def _taps(slide: Slide, out: AffineExpr, k: AffineExpr, extent: Extent, count: Extent) -> Taps:
+    """Those of a convolution, of whose results there are `count`."""
     position = out * slide.stride + k * slide.dilation + -slide.padding
-    guards: list[AffineExpr] = [position, position * -1 + extent_expr(extent - 1)]
-    return position, guards if slide.padding else []
+    inside = (position, position * -1 + extent_expr(extent - 1)) if slide.padding else ()
+    return Taps(slide.kernel, position, inside, k)
 
 
-def _read_transposed(
-    slide: Slide, out: AffineExpr, k: AffineExpr, extent: Extent
-) -> tuple[AffineExpr, list[AffineExpr]]:
-    """The input position that the transposed convolution spreads to `out` by `k`, if there is one."""
+def _spread_taps(
+    slide: Slide, out: AffineExpr, k: AffineExpr, extent: Extent, count: Extent
+) -> Taps:
+    """Those of a transposed convolution: it adds input position i to output i * stride + tap * dilation."""
+    kernel, stride = slide.kernel, slide.stride
+    if stride > 1 and slide.dilation == 1 and isinstance(kernel, int) and count % stride == 0:
+        return _phase_taps(kernel, slide, out, k, extent)
     scaled = out + k * -slide.dilation + slide.padding
-    guards = [scaled, scaled * -1 + extent_expr((extent - 1) * slide.stride)]
-    if slide.stride == 1:
-        return scaled, guards
-    return scaled // slide.stride, [*guards, (scaled % slide.stride) * -1]
+    inside = (scaled, scaled * -1 + extent_expr((extent - 1) * stride))
+    if stride == 1:
+        return Taps(kernel, scaled, inside, k)
+    return Taps(kernel, scaled // stride, (*inside, (scaled % stride) * -1), k)
+
+
+def _phase_taps(kernel: int, slide: Slide, out: AffineExpr, k: AffineExpr, extent: Extent) -> Taps:
+    """The taps that there are for an output position: every `stride`-th one, from its phase on."""
+    stride = slide.stride
+    phase = out % stride + slide.padding
+    position = out // stride + phase // stride + k * -1
+    weight = phase % stride + k * stride
+    has_weight = (weight * -1 + (kernel - 1),) if kernel % stride else ()
+    inside = (position, position * -1 + extent_expr(extent - 1))
+    return Taps(-(-kernel // stride), position, inside, weight, has_weight)
 
 
 def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
@@ -62,16 +88,17 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
         per_group_out = static_extent(e.shape[1]) // groups
         in_channel = channel // per_group_out * per_group_in + within
         out_channel = channel % per_group_out
-    wide = (*e.shape, per_group_in, *kernel_shape)
-    index, guards = [batch, in_channel], list[AffineExpr]()
-    read = _read_transposed if transposed else _read
-    for slide, place, k, extent in zip(slides, places, kernel, source[2:], strict=True):
-        position, inside = read(slide, place, k, extent)
-        index.append(position)
-        guards += inside
-    weight_index = [in_channel, out_channel, *kernel] if transposed else [channel, within, *kernel]
-    left = _guarded(e, value, index, guards, wide, fill=0)
-    right = e.index_map([weight], [weight_index], wide, suffix="rhs")
+    find = _spread_taps if transposed else _taps
+    axes = zip(slides, places, kernel, source[2:], e.shape[2:], strict=True)
+    taps = [find(*axis) for axis in axes]
+    wide = (*e.shape, per_group_in, *(each.count for each in taps))
+    index = [batch, in_channel, *(each.position for each in taps)]
+    channels = [in_channel, out_channel] if transposed else [channel, within]
+    weight_index = [*channels, *(each.weight for each in taps)]
+    inside = [guard for each in taps for guard in each.inside]
+    has_weight = [guard for each in taps for guard in each.has_weight]
+    left = _guarded(e, value, index, inside, wide, fill=0)
+    right = _guarded(e, weight, weight_index, has_weight, wide, fill=0, suffix="rhs")
     folded = list(range(rank, len(wide)))
     total = e.reduce(Combiner.ADD, e.apply(Function.MUL, left, right), folded)
     result = e.squeeze(total, folded)
@@ -92,11 +119,12 @@ def _guarded(
     guards: Sequence[AffineExpr],
     shape: Shape,
     fill: ScalarValue,
+    suffix: str = "window",
 ) -> SSAValue:
     """`value[index]` where all `guards` are at least zero, else `fill`."""
     if not guards:
-        return e.index_map([value], [index], shape, suffix="window")
-    return e.index_map([value], [index], shape, conditions=[guards], fill=fill, suffix="window")
+        return e.index_map([value], [index], shape, suffix=suffix)
+    return e.index_map([value], [index], shape, conditions=[guards], fill=fill, suffix=suffix)
 
 
 # --------------------------------------------------------------------------- pooling

@@ -53,11 +53,37 @@ def test_convolution(name):
         {},
         {"stride": 2, "padding": 1, "output_padding": 1},
         {"stride": 3, "padding": 2, "dilation": 2, "groups": 2},
+        {"stride": 2, "padding": 1},
+        {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2},
+        {"stride": (2, 1), "padding": (1, 0), "output_padding": (1, 0)},
+        {"stride": 3},
+        {"stride": 4, "output_padding": 1, "padding": 1},
+        {"stride": 5, "output_padding": 2},
     ],
 )
 def test_transposed_convolution(options):
     weight = torch.randn(4, 3, 3, 3)
     check(lambda x, w: F.conv_transpose2d(x, w, **options), X, weight)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "groups"),
+    [(2, 2, 0, 1), (4, 2, 1, 1), (5, 3, 1, 2), (6, 2, 2, 4), (1, 2, 0, 1), (8, 4, 3, 2)],
+)
+def test_phases_of_transposed_convolutions(kernel, stride, padding, groups):
+    value, weight = torch.randn(3, 8, 7, 9), torch.randn(8, 12, kernel, kernel)
+    options = {"stride": stride, "padding": padding, "groups": groups}
+    for rest in range(stride):
+        check(
+            lambda x, w, rest=rest: F.conv_transpose2d(x, w, output_padding=rest, **options),
+            value,
+            weight,
+        )
+
+
+def test_a_convolution_in_front_of_a_pixel_shuffle():
+    value, weight = torch.randn(2, 5, 9, 21), torch.randn(18, 5, 3, 3)
+    check(lambda x, w: F.pixel_shuffle(F.conv2d(x, w, padding=1), 3), value, weight)
 
 
 AVERAGES = [

@@ -152,3 +152,28 @@ func.func @main(%x: tensor<8x14x14xf32>, %w: tensor<16x8xf32>) -> tensor<16x7x7x
   }
   func.return %y : tensor<16x7x7xf32>
 }
+
+// -----
+
+// Phases of a transposed convolution: neighbouring results lie apart, so nothing is lost where a line ends. The input
+// does not depend on the phase, so phases are more rows.
+// CHECK-LABEL: loop.kernel @phase
+// CHECK:         tile.launch (%c = 32 : thread, %z = 400 : thread) {
+// CHECK:           loop.load %x[%m, %z floordiv 20, %z mod 20]
+// CHECK:           loop.store %s, %out[%c mod 16, %z floordiv 20, %z mod 20 * 2 + %c floordiv 16]
+// REMARK: collapse-rows: phase: 3 axes are one
+func.func @main(%x: tensor<8x20x20xf32>, %w: tensor<2x16x8xf32>) -> tensor<16x20x40xf32> {
+  %y = loop.kernel @phase(%x, %w) : (tensor<8x20x20xf32>, tensor<2x16x8xf32>) -> tensor<16x20x40xf32> {
+  ^bb0(%x: memref<8x20x20xf32>, %w: memref<2x16x8xf32>, %out: memref<16x20x40xf32>):
+    tile.launch (%r = 2 : thread, %c = 16 : thread, %y = 20 : thread, %z = 20 : thread) {
+      %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%m, %y, %z] : memref<8x20x20xf32>
+        %q = loop.load %w[%r, %c, %m] : memref<2x16x8xf32>
+        %t = arith.mulf %p, %q : f32
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%c, %y, %z * 2 + %r] : memref<16x20x40xf32>
+    }
+  }
+  func.return %y : tensor<16x20x40xf32>
+}

@@ -37,6 +37,35 @@ func.func @main(%x: tensor<8x8xf32>, %w: tensor<6x4xf32>, %u: tensor<3xf32>) -> 
 
 // -----
 
+// A transposed convolution with a stride of 2: each weight belongs to one phase, and phases come first.
+// CHECK-LABEL: loop.kernel @phases
+// CHECK:         tile.launch (%l = 2 : thread, %j = 3 : thread, %l_part = 8 : thread) {
+// CHECK:           loop.load %x[%m, %l_part - %n + 1]
+// CHECK:           loop.load %w[%m, %j, %n * 2 + %l]
+// CHECK:           loop.store %{{.*}}, %out[%j, %l_part * 2 + %l]
+// REMARK: split-axes: phases: l is split in phases
+// GPU: split-axes: phases: declined: no split makes it a contraction
+func.func @main(%x: tensor<5x9xf32>, %w: tensor<5x3x4xf32>) -> tensor<3x16xf32> {
+  %y = loop.kernel @phases(%x, %w) : (tensor<5x9xf32>, tensor<5x3x4xf32>) -> tensor<3x16xf32> {
+  ^bb0(%x: memref<5x9xf32>, %w: memref<5x3x4xf32>, %out: memref<3x16xf32>):
+    tile.launch (%j = 3 : thread, %l = 16 : thread) {
+      %s = loop.for %m = 0 to 5 reduce(add) -> f32 {
+        %t = loop.for %n = 0 to 2 reduce(add) -> f32 {
+          %p = loop.load %x[%m, %l floordiv 2 - %n + 1] : memref<5x9xf32>
+          %q = loop.load %w[%m, %j, %l mod 2 + %n * 2] : memref<5x3x4xf32>
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%j, %l] : memref<3x16xf32>
+    }
+  }
+  func.return %y : tensor<3x16xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @main
 // REMARK: split-axes: heads: declined: it is a contraction as it is
 // REMARK: split-axes: copy: declined: no index divides an axis

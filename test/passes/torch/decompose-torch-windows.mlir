@@ -21,6 +21,17 @@ func.func @transposed(%x: tensor<1x3x4xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x
   func.return %0 : tensor<1x2x9xf32>
 }
 
+// If the stride divides the results, each has the weights of its phase alone: one or two of three.
+// CHECK-LABEL: func.func @phases
+// CHECK: tensor_ir.index_map (i, j, k, l, m) -> %x[0, l, k floordiv 2 + (k mod 2 + 1) floordiv 2 - m] if
+// CHECK-SAME: -> tensor<1x2x8x3x2xf32>
+// CHECK: tensor_ir.index_map (i, j, k, l, m) -> %w[l, j, m * 2 + (k mod 2 + 1) mod 2] if m * 2 + (k mod 2 + 1) mod 2 < 3 else 0.0
+// CHECK: tensor_ir.reduce add({{.*}}) over [3, 4]
+func.func @phases(%x: tensor<1x3x4xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x2x8xf32> {
+  %0 = torch.convolution %x, %w, none {stride = [2], padding = [1], dilation = [1], transposed = true, output_padding = [1], groups = 1} : (tensor<1x3x4xf32>, tensor<3x2x3xf32>) -> tensor<1x2x8xf32>
+  func.return %0 : tensor<1x2x8xf32>
+}
+
 // Padding counts as elements: one divisor for all windows.
 // CHECK-LABEL: func.func @average
 // CHECK: [[S:%.*]] = tensor_ir.index_map {{.*}} else 0.0
