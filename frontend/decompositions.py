@@ -19,6 +19,7 @@ from torch._decomp import (
 )
 
 from ..dialects.torch import OPS_BY_ATEN
+from .resampling import RESAMPLING
 
 aten = torch.ops.aten
 
@@ -232,6 +233,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.scatter.reduce: _scatter_reduce,
     aten.scatter.value_reduce: _scatter_number_reduce,
     aten.soft_margin_loss.default: _soft_margin_loss,
+    **RESAMPLING,
 }
 """Operators that PyTorch has no decomposition of, or not this one. A rule may leave a call as it is."""
 
@@ -265,7 +267,19 @@ def _with_own(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., A
     """A table of PyTorch's with what else is replaced, and without what is kept."""
     table |= get_decompositions(list(KEPT_BY_EXPORT))
     table |= OWN
+    table |= {op: _or_else(rule, op) for op, rule in RESAMPLING.items()}
     return {op: rule for op, rule in table.items() if not is_kept(op)}
+
+
+def _or_else(rule: Callable[..., Any], op: Any) -> Callable[..., Any]:
+    """A rule, and PyTorch's own for the calls that it leaves as they are."""
+    other = get_decompositions([op]).get(op, op)
+
+    def either(*args: Any, **kwargs: Any) -> Any:
+        made = rule(*args, **kwargs)
+        return other(*args, **kwargs) if made is NotImplemented else made
+
+    return either
 
 
 def is_kept(op: Any) -> bool:

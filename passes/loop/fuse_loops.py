@@ -15,11 +15,11 @@ numbers as the reason; its other readers save no more than what it is larger tha
 producers of one output whose loops form one chain. A producer that checks indices is merged only where
 each of its elements is read, so that no check is lost; reductions that all rows share, and many rows
 with reductions that one thread would have to fold, stay in a kernel of their own. So does a contraction
-that the consumer would fold: inside of a reduction, no block of its results shares what it reads. What
-selects the one term of a reduction that counts is merged at any cost: the others are then not computed
-(`collapse-reduce`). A sum that several places read is computed once, in its own kernel unless one scope
-serves them all: each place would round it in its own order, and a softmax that subtracts one from the
-other shows that.
+that the consumer would fold: inside of a reduction, no block of its results shares what it reads. So does
+what is put together from pieces, where windows overlap in it (`analysis/patchwork.py`). What selects the one
+term of a reduction that counts is merged at any cost: the others are then not computed (`collapse-reduce`).
+A sum that several places read is computed once, in its own kernel unless one scope serves them all: each
+place would round it in its own order, and a softmax that subtracts one from the other shows that.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 
+from ...analysis import patchwork
 from ...analysis.cost import (
     WORK_PER_BYTE,
     elements,
@@ -135,6 +136,8 @@ def _decline_reason(
         serial = work(producer)
         if not parallel and chain.counters and serial > MAX_SERIAL_WORK:
             return f"one thread would do what {_si(serial)}FLOP of independent rows do at once"
+    if any(map(patchwork.reads_windows, loads)) and patchwork.is_patchwork(producer):
+        return patchwork.REASON
     count = elements(producer.output_args[0].type)
     per_element = work(producer) / max(count, 1)
     places = _places(loads)

@@ -7,13 +7,16 @@ becomes
 
 Maps and conditions are simplified over the result's extents; a map that changes nothing disappears, and a
 constant stays a constant. A producer with a fill value composes only where the consumer reads nothing
-else after it. Producers left without uses are erased.
+else after it. One that is put together from pieces, or repeats elements, does not compose into windows that
+overlap, as a convolution's do: each element would be looked for in every window. Producers left without uses
+are erased.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
@@ -21,6 +24,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from ...analysis import patchwork
 from ...analysis.index import (
     Range,
     always_holds,
@@ -29,7 +33,7 @@ from ...analysis.index import (
     simplify,
     substitute,
 )
-from ...dialects.affine import affine_map, product
+from ...dialects.affine import affine_map, divisions, product
 from ...dialects.index import condition, condition_exprs
 from ...dialects.sizes import shape_of
 from ...dialects.syntax import Scalar, tensor_type
@@ -81,8 +85,8 @@ class Layout:
         if kept:  # a layout that reads nothing at all keeps its first piece and its fill
             self.pieces = kept
 
-    def compose(self, index: int) -> bool:
-        """Read through the index map that makes source `index`; false if that would change meaning."""
+    def compose(self, index: int) -> str | None:
+        """Read through the index map that makes source `index`; gives why not, if it does not."""
         piece = self.pieces[index]
         producer = piece.source.owner
         assert isinstance(producer, IndexMapOp)
@@ -91,8 +95,12 @@ class Layout:
         fill = self.fill
         if inner.fill is not None:
             if not last or (piece.conditions and self.fill != inner.fill):
-                return False
+                return "the producer's fill would hide what the consumer reads after it"
             fill = inner.fill
+        if inner.is_patchwork and any(
+            patchwork.overlaps(expr, self.ranges) for expr in piece.exprs
+        ):
+            return patchwork.REASON
         composed = [
             Piece(
                 p.source,
@@ -106,7 +114,18 @@ class Layout:
         ]
         self.pieces[index : index + 1] = composed
         self.fill = fill
-        return True
+        return None
+
+    @property
+    def is_patchwork(self) -> bool:
+        """Whether elements come from several places, or are there more than once."""
+        if len(self.pieces) > 1:
+            return True
+        (piece,) = self.pieces
+        divided = any(True for expr in piece.exprs for _ in divisions(expr))
+        made = prod(last + 1 for _, last in self.ranges if isinstance(last, int))
+        there = [n for n in shape_of(tensor_type(piece.source)) if isinstance(n, int)]
+        return divided and made > prod(there)
 
     def is_identity(self, op: IndexMapOp) -> bool:
         """Whether the result is the one source, unchanged."""
@@ -145,10 +164,9 @@ def compose_one(op: IndexMapOp) -> None:
     while index < len(layout.pieces):
         if not isinstance(layout.pieces[index].source.owner, IndexMapOp):
             index += 1
-        elif layout.compose(index):
+        elif (reason := layout.compose(index)) is None:
             layout.changed = True
         else:
-            reason = "the producer's fill would hide what the consumer reads after it"
             record("compose-index-maps", name, False, reason, op)
             index += 1
     layout.simplify()

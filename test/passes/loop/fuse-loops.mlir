@@ -432,3 +432,23 @@ func.func @main(%a: tensor<8x8xi1>, %b: tensor<8x8xi1>, %x: tensor<4x8x8xi1>, %y
   %some = tensor_ir.reduce any(%q) over [2] : tensor<64x8x8xi1> -> tensor<64x8x1xi1>
   func.return %most, %some : tensor<4x8x1xi1>, tensor<64x8x1xi1>
 }
+
+// -----
+
+// Windows overlap in what is put together from two pieces, and in elements that are there twice; a reduction without
+// windows computes both in place.
+// CHECK-LABEL: func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>)
+// CHECK-COUNT-5: loop.kernel
+// CHECK-NOT:     loop.kernel
+// REMARK-DAG: remark: fuse-loops: k_c: declined: not merged into k_s: windows overlap in what is put together from pieces
+// REMARK-DAG: remark: fuse-loops: k_twice: declined: not merged into k_t: windows overlap in what is put together from pieces
+func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> (tensor<7x1xf32>, tensor<3x1xf32>, tensor<1xf32>) {
+  %c = tensor_ir.index_map (i) -> %x[i] if i < 4 else %y[i - 4] : (tensor<4xf32>, tensor<5xf32>) -> tensor<9xf32>
+  %twice = tensor_ir.index_map (i) -> %x[i floordiv 2] : (tensor<4xf32>) -> tensor<8xf32>
+  %a = tensor_ir.index_map (i, j) -> %c[i + j] : (tensor<9xf32>) -> tensor<7x3xf32>
+  %s = tensor_ir.reduce add(%a) over [1] : tensor<7x3xf32> -> tensor<7x1xf32>
+  %b = tensor_ir.index_map (i, j) -> %twice[i * 2 + j] : (tensor<8xf32>) -> tensor<3x3xf32>
+  %t = tensor_ir.reduce add(%b) over [1] : tensor<3x3xf32> -> tensor<3x1xf32>
+  %u = tensor_ir.reduce max(%c) over [0] : tensor<9xf32> -> tensor<1xf32>
+  func.return %s, %t, %u : tensor<7x1xf32>, tensor<3x1xf32>, tensor<1xf32>
+}

@@ -63,6 +63,28 @@ func.func @main(%p: tensor<4xf32>) -> tensor<10xf32> {
 
 // -----
 
+// Windows of three in a concatenation, and in elements that are there twice: each would be looked for three times.
+// Windows that do not overlap read through.
+// CHECK-LABEL: func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>)
+// CHECK:         %c = tensor_ir.index_map (i) -> %x[i] if i < 4 else %y[i - 4]
+// CHECK-NEXT:    %twice = tensor_ir.index_map (i) -> %x[i floordiv 2]
+// CHECK-NEXT:    %a = tensor_ir.index_map (i, j) -> %c[i + j]
+// CHECK-NEXT:    %b = tensor_ir.index_map (i, j) -> %twice[i * 2 + j]
+// CHECK-NEXT:    %d = tensor_ir.index_map (i, j) -> %x[(i * 3 + j) floordiv 2]
+// REMARK: remark: compose-index-maps: a: declined: windows overlap in what is put together from pieces
+// REMARK: remark: compose-index-maps: b: declined: windows overlap in what is put together from pieces
+// REMARK: remark: compose-index-maps: d: reads through the layout change before it
+func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> (tensor<7x3xf32>, tensor<3x3xf32>, tensor<2x3xf32>) {
+  %c = tensor_ir.index_map (i) -> %x[i] if i < 4 else %y[i - 4] : (tensor<4xf32>, tensor<5xf32>) -> tensor<9xf32>
+  %twice = tensor_ir.index_map (i) -> %x[i floordiv 2] : (tensor<4xf32>) -> tensor<8xf32>
+  %a = tensor_ir.index_map (i, j) -> %c[i + j] : (tensor<9xf32>) -> tensor<7x3xf32>
+  %b = tensor_ir.index_map (i, j) -> %twice[i * 2 + j] : (tensor<8xf32>) -> tensor<3x3xf32>
+  %d = tensor_ir.index_map (i, j) -> %twice[i * 3 + j] : (tensor<8xf32>) -> tensor<2x3xf32>
+  func.return %a, %b, %d : tensor<7x3xf32>, tensor<3x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
 // Symbolic extents: heads are split off and merged again, which changes nothing; a flattened batch is read
 // through products and quotients of sizes.
 // CHECK-LABEL: func.func @main(%x: tensor<?x?x64xf32, #sym.extents<s0, s1>>)

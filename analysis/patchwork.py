@@ -1,0 +1,53 @@
+"""What is put together from pieces, and windows that overlap in it.
+
+Each element of an image with a mirrored border, or of an enlarged one, is looked for: a condition for each
+piece, a quotient for each repeated element. Read through by the windows of a convolution it would be looked
+for in every one of them; a copy of the image is looked for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir.affine import AffineExpr
+
+from ..dialects.affine import divisions
+from ..dialects.loop import KernelOp, LoadOp
+from .conditions import linear
+from .cost import elements
+from .index import Range, operand_ranges
+
+REASON = "windows overlap in what is put together from pieces"
+"""Why nothing is merged."""
+
+
+def overlaps(expr: AffineExpr, ranges: Sequence[Range]) -> bool:
+    """Whether an index is the same at different places, as those of neighbouring windows are."""
+    terms = linear(expr)
+    if terms is None:
+        return False
+    last = {d: ranges[d][1] for d in terms.coefficients}
+    known = {d: most for d, most in last.items() if isinstance(most, int) and most > 0}
+    reach = 0
+    for step, dim in sorted((abs(step), d) for d, step in terms.coefficients.items() if d in known):
+        if step <= reach:
+            return True
+        reach += step * known[dim]
+    return False
+
+
+def is_patchwork(kernel: KernelOp) -> bool:
+    """Whether the results of a kernel come from several places each, or are there more than once."""
+    loads = [op for op in kernel.walk() if isinstance(op, LoadOp)]
+    if sum(isinstance(load.parent_op(), scf.IfOp) for load in loads) > 1:
+        return True
+    divided = any(True for load in loads for e in load.map.data.results for _ in divisions(e))
+    made = sum(elements(argument.type) for argument in kernel.output_args)
+    return divided and made > sum(elements(argument.type) for argument in kernel.input_args)
+
+
+def reads_windows(load: LoadOp) -> bool:
+    """Whether what a load reads is in several windows."""
+    ranges = operand_ranges(load.indices)
+    return any(overlaps(expr, ranges) for expr in load.map.data.results)
