@@ -17,13 +17,15 @@ from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ...dialects.tile import CombineOp, LaunchOp, StageOp
 
 SHORTEST, LONGEST = 64, 1024
-"""Columns of a strip."""
+"""Columns of a strip, unless there are fewer."""
+FEWEST = 8
+"""Columns of a strip where there are fewer."""
 LONG = 256
 """Columns of a strip that is long enough, if its block has work enough."""
 ENOUGH = 4096
 """Loads of a block that are worth the hand-over."""
-BLOCKS = 4
-"""Blocks there are to be if there is work enough for them."""
+BLOCKS, FEW_BLOCKS = 4, 2
+"""Blocks there are to be if there is work enough for them; and where columns are few."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,14 @@ class Strips:
     work: int
 
     @property
+    def _are_few(self) -> bool:
+        return self.extent < SHORTEST
+
+    @property
     def sizes(self) -> list[int]:
         """The lengths that a strip may have: all strips are of one length, and as even as can be."""
-        sizes = [n for n in range(SHORTEST, LONGEST + 1) if self.extent % n == 0]
+        shortest = FEWEST if self._are_few else SHORTEST
+        sizes = [n for n in range(shortest, LONGEST + 1) if self.extent % n == 0]
         grain = next((g for g in (16, 8, 4, 2, 1) if any(n % g == 0 for n in sizes)), 1)
         return [n for n in sizes if n % grain == 0]
 
@@ -45,7 +52,8 @@ class Strips:
     def size(self) -> int:
         """The length that the model takes."""
         sizes = self.sizes
-        wanted = min(BLOCKS, self.outer * self.extent * self.work // ENOUGH)
+        blocks = FEW_BLOCKS if self._are_few else BLOCKS
+        wanted = min(blocks, self.outer * self.extent * self.work // ENOUGH)
         many = [n for n in sizes if self.outer * (self.extent // n) >= wanted] or sizes[:1]
         return next((n for n in many if n >= LONG and n * self.work >= ENOUGH), many[-1])
 

@@ -37,44 +37,44 @@ func.func @main(%x: tensor<6x8xf32>, %w: tensor<10x8xf32>, %b: tensor<10xf32>) -
 
 // a @ b: neighbouring columns are neighbours in memory, so the tile is a whole vector of them.
 // CHECK-LABEL: loop.kernel @matmul
-// CHECK:         tile.launch (%i = 1 : thread, %j = 2 : thread) {
-// REMARK: remark: register-tile: matmul: each thread computes 2 by 16 elements
-func.func @main(%x: tensor<2x9xf32>, %w: tensor<9x32xf32>) -> tensor<2x32xf32> {
-  %y = loop.kernel @matmul(%x, %w) : (tensor<2x9xf32>, tensor<9x32xf32>) -> tensor<2x32xf32> {
-  ^bb0(%x: memref<2x9xf32>, %w: memref<9x32xf32>, %out: memref<2x32xf32>):
-    tile.launch (%i = 2 : thread, %j = 32 : thread) {
+// CHECK:         tile.launch (%i = 2 : thread, %j = 2 : thread) {
+// REMARK: remark: register-tile: matmul: each thread computes 3 by 16 elements
+func.func @main(%x: tensor<6x9xf32>, %w: tensor<9x32xf32>) -> tensor<6x32xf32> {
+  %y = loop.kernel @matmul(%x, %w) : (tensor<6x9xf32>, tensor<9x32xf32>) -> tensor<6x32xf32> {
+  ^bb0(%x: memref<6x9xf32>, %w: memref<9x32xf32>, %out: memref<6x32xf32>):
+    tile.launch (%i = 6 : thread, %j = 32 : thread) {
       %s = loop.for %k = 0 to 9 reduce(add) -> f32 {
-        %p = loop.load %x[%i, %k] : memref<2x9xf32>
+        %p = loop.load %x[%i, %k] : memref<6x9xf32>
         %q = loop.load %w[%k, %j] : memref<9x32xf32>
         %r = arith.mulf %p, %q : f32
         loop.yield %r : f32
       }
-      loop.store %s, %out[%i, %j] : memref<2x32xf32>
+      loop.store %s, %out[%i, %j] : memref<6x32xf32>
     }
   }
-  func.return %y : tensor<2x32xf32>
+  func.return %y : tensor<6x32xf32>
 }
 
 // -----
 
-// A sum over columns: sixteen neighbouring columns are one vector.
+// A sum over columns: four neighbouring columns are a vector, too few for a strip.
 // CHECK-LABEL: loop.kernel @columns
-// CHECK:         tile.launch (%j = 2 : thread) {
-// CHECK-COUNT-16:    loop.load
+// CHECK:         tile.launch (%j = 1 : thread) {
+// CHECK-COUNT-4:     loop.load
 // CHECK-NOT:         loop.load
-// REMARK: remark: register-tile: columns: each thread computes 16 elements
-func.func @main(%x: tensor<9x32xf32>) -> tensor<32xf32> {
-  %y = loop.kernel @columns(%x) : (tensor<9x32xf32>) -> tensor<32xf32> {
-  ^bb0(%x: memref<9x32xf32>, %out: memref<32xf32>):
-    tile.launch (%j = 32 : thread) {
+// REMARK: remark: register-tile: columns: each thread computes 4 elements
+func.func @main(%x: tensor<9x4xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @columns(%x) : (tensor<9x4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<9x4xf32>, %out: memref<4xf32>):
+    tile.launch (%j = 4 : thread) {
       %s = loop.for %k = 0 to 9 reduce(add) -> f32 {
-        %p = loop.load %x[%k, %j] : memref<9x32xf32>
+        %p = loop.load %x[%k, %j] : memref<9x4xf32>
         loop.yield %p : f32
       }
-      loop.store %s, %out[%j] : memref<32xf32>
+      loop.store %s, %out[%j] : memref<4xf32>
     }
   }
-  func.return %y : tensor<32xf32>
+  func.return %y : tensor<4xf32>
 }
 
 // -----
