@@ -1,7 +1,8 @@
 """Matches the arguments of an ATen call with the schema: each is an operand, a property, or checked.
 
-No argument is ignored. One that has no place in the IR, such as `memory_format`, must have a value that
-does not matter to the result; anything else raises `Refused`.
+No argument is ignored. One that has no place in the IR, such as `layout`, must have a value that does not
+matter to the result; anything else raises `Refused`. Where a result lies in memory, as `memory_format` says,
+does not: how results of the program lie is read from PyTorch's trace, and so is what `as_strided` reads.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ CHECKS: dict[str, Check] = {
     "layout": _one_of(None, torch.strided),
     "device": _same_device,
     "pin_memory": _one_of(None, False),
-    "memory_format": _one_of(None, torch.contiguous_format, torch.preserve_format),
+    "memory_format": _any_value,
     "non_blocking": _any_value,
     "cudnn_enable": _any_value,
     "implicit": _any_value,

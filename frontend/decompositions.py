@@ -273,7 +273,7 @@ def _with_own(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., A
 
 def _or_else(rule: Callable[..., Any], op: Any) -> Callable[..., Any]:
     """A rule, and PyTorch's own for the calls that it leaves as they are."""
-    other = get_decompositions([op]).get(op, op)
+    other: Any = get_decompositions([op]).get(op, op)
 
     def either(*args: Any, **kwargs: Any) -> Any:
         made = rule(*args, **kwargs)

@@ -70,11 +70,23 @@ def _nearest(value: torch.Tensor, output_size: Sequence[int], *scales: float | N
     asked = [scale or factor for scale, factor in zip(scales, factors, strict=False)]
     if asked != factors[: len(asked)] or any(factor not in (1, 2, 4, 8, 16) for factor in factors):
         return NotImplemented
+    made = value
     for number, factor in enumerate(factors):
         dim, times = 3 + number, int(factor)
-        shape = [*value.shape[:dim], times, *value.shape[dim:]]
-        value = value.unsqueeze(dim).expand(shape).flatten(dim - 1, dim)
-    return value
+        shape = [*made.shape[:dim], times, *made.shape[dim:]]
+        made = made.unsqueeze(dim).expand(shape).flatten(dim - 1, dim)
+    channels_last = LAST.get(value.ndim)
+    if channels_last is None or value.is_contiguous() or not _lies(value, channels_last):
+        return made
+    return made.contiguous(memory_format=channels_last)
+
+
+LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+"""How images and volumes may lie in memory, by rank."""
+
+
+def _lies(value: torch.Tensor, memory_format: torch.memory_format) -> bool:
+    return value.is_contiguous(memory_format=memory_format)
 
 
 def _nearest_by(

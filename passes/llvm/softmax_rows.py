@@ -14,8 +14,8 @@ All rows have their exponents before the first is raised to a power: while the e
 folded to one maximum, the core begins the next row. Means are divided by the weights when rows are complete;
 until then they are sums. `unit` is a power of 2, so small that no sum is larger than the largest value.
 
-The columns of a row are whole vectors, all below its end, and perhaps one more, in which what lies behind
-its end is minus infinity. Behind that, zeros are put as far as the rows' last column.
+The columns of whole register tiles lie below the end of a row. Of those that are left each asks; up to the
+end of a vector what lies behind the end is minus infinity, and zeros from there to the rows' last column.
 """
 
 from __future__ import annotations

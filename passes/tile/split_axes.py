@@ -25,7 +25,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -97,7 +97,7 @@ def has_phases(launch: LaunchOp, axis: int, part: int) -> bool:
 
 
 @contextmanager
-def trial(launch: LaunchOp) -> Iterator[LaunchOp]:
+def trial(launch: LaunchOp) -> Generator[LaunchOp]:
     """A copy of a launch, which reads nothing any more in the end."""
     copy = launch.clone()
     try:

@@ -142,3 +142,36 @@ def test_what_is_refused():
         deplo.compile(lambda x: F.avg_pool2d(x, 2), (torch.ones(1, 4, 4, dtype=torch.int64),))
     with pytest.raises(deplo.UnsupportedOpError, match="in place"):
         deplo.compile(nn.BatchNorm2d(4), (X,))
+
+
+LAST = {"memory_format": torch.channels_last}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.contiguous(**LAST),
+        lambda x: x.to(**LAST) * 2,
+        lambda x: x.contiguous(**LAST).flatten(1) + 1,
+        lambda x: x.clone(**LAST).permute(0, 2, 3, 1).reshape(2, -1),
+        lambda x: torch.ones_like(x, **LAST) + x,
+        lambda x: F.pixel_shuffle(x.contiguous(**LAST), 2),
+        lambda x: F.interpolate(x.contiguous(**LAST), scale_factor=2),
+        lambda x: F.interpolate(x.contiguous(**LAST), scale_factor=3),
+        lambda x: F.relu(F.conv2d(x.contiguous(**LAST), torch.ones(4, 4, 3, 3))),
+    ],
+)
+def test_images_may_lie_with_their_channels_last(program):
+    value = torch.randn(2, 4, 6, 5)
+    made = deplo.compile(program, (value,), target="cpu")
+    result, wanted = made(value), program(value)
+    torch.testing.assert_close(result, wanted)
+    if wanted.ndim == 4 and wanted.is_contiguous(**LAST):
+        assert result.is_contiguous(**LAST)
+
+
+def test_what_reads_such_memory_by_strides_is_refused():
+    with pytest.raises(deplo.UnsupportedOpError, match="as_strided"):
+        deplo.compile(
+            lambda x: x.contiguous(**LAST).as_strided((2, 3), (1, 2)), (torch.randn(2, 4, 6, 5),)
+        )
