@@ -39,7 +39,6 @@ _FREE = (
     arith.ExtUIOp,
     arith.TruncIOp,
     arith.IndexCastOp,
-    arith.SelectOp,
 )
 _DIVISIONS = (arith.DivfOp, arith.DivSIOp, arith.RemSIOp, math.SqrtOp, math.RsqrtOp)
 _CHEAP_MATH = (math.AbsFOp, math.FloorOp, math.CeilOp, math.RoundEvenOp, math.TruncOp, math.FmaOp)
