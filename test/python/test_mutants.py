@@ -349,7 +349,7 @@ MUTANTS = {
         *REGISTER,
         "AffineExpr.dimension(axis) * strip + start",
         "AffineExpr.dimension(axis) + start",
-        ("siblings",),
+        ("linear_odd",),
         "cpu",
     ),
     "a register tile beyond the extent": Mutant(
