@@ -12,7 +12,7 @@ from math import prod
 
 from ...analysis.columns import walks_columns
 from ...analysis.cost import executions, trips
-from ...analysis.windows import MOST_STEPS
+from ...analysis.windows import MOST_STEPS, window_elements
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ...dialects.tile import CombineOp, LaunchOp, StageOp
 
@@ -81,6 +81,8 @@ def find_strips(launch: LaunchOp, together: int | None = None) -> Strips | None:
     axes = {frozenset(a for a in apart if a in load.indices) for load in loads}
     if any(column in read and not other <= read for read in axes for other in axes):
         return None  # like a product, whose operands a register tile reads less often
+    if window_elements(launch) is not None:
+        return None
     outer = max(prod(map(trips, extents[:-1])), 1)
     work = sum(map(executions, loads)) // max(outer * extent, 1)
     strips = Strips(extent, outer, work)

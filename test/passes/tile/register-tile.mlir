@@ -160,6 +160,31 @@ func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x256xf32>, %b: tensor<2x64x25
 
 // -----
 
+// A depthwise convolution's columns are windows, not a strip.
+// CHECK-LABEL: loop.kernel @depthwise
+// CHECK:         tile.launch (%c = 2 : thread, %j = 56 : thread) {
+// REMARK: remark: register-tile: depthwise: declined: windows of 9 elements are unrolled
+func.func @main(%x: tensor<2x3x58xf32>, %w: tensor<2x3x3xf32>) -> tensor<2x56xf32> {
+  %y = loop.kernel @depthwise(%x, %w) : (tensor<2x3x58xf32>, tensor<2x3x3xf32>) -> tensor<2x56xf32> {
+  ^bb0(%x: memref<2x3x58xf32>, %w: memref<2x3x3xf32>, %out: memref<2x56xf32>):
+    tile.launch (%c = 2 : thread, %j = 56 : thread) {
+      %s = loop.for %n = 0 to 3 reduce(add) -> f32 {
+        %t = loop.for %o = 0 to 3 reduce(add) -> f32 {
+          %p = loop.load %x[%c, %n, %j + %o] : memref<2x3x58xf32>
+          %q = loop.load %w[%c, %n, %o] : memref<2x3x3xf32>
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%c, %j] : memref<2x56xf32>
+    }
+  }
+  func.return %y : tensor<2x56xf32>
+}
+
+// -----
+
 // What a sweep needs is loaded before the first of the copies, so all join one sweep.
 // CHECK-LABEL: loop.kernel @scaled
 // CHECK:           loop.load %s[%i * 3]
