@@ -184,8 +184,10 @@ class SoftmaxBlock(PackedBlock):
         bounds = set(bounds)
         if any(set(bound.operands) - {self.outer.induction_var} for bound in bounds):
             return 0
-        ends = [linear(bound.expr) for bound in bounds]
-        whole = min((end.constant for end in ends if end is not None), default=0)
+        ends = [end for bound in bounds if (end := linear(bound.expr)) is not None]
+        if len(ends) < len(bounds):
+            return 0
+        whole = min((end.constant for end in ends), default=0)
         return -(-(whole % self.tile_n) // self.lanes) * self.lanes % self.tile_n
 
     @property

@@ -176,9 +176,8 @@ def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
         for offsets in _offsets(tiles)
     ]
     copied: list[dict[SSAValue, SSAValue]] = [{} for _ in elements]
-    for op in (
-        original
-    ):  # all copies of one before the next: what sweeps need comes before the first of them
+    # All copies of an operation come before the next one, what sweeps need before the first sweep.
+    for op in original:
         for old, values in zip(elements, copied, strict=True):
             copy = op.clone(value_mapper=values)
             block.add_op(copy)
