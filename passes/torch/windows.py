@@ -95,8 +95,9 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     index = [batch, in_channel, *(each.position for each in taps)]
     channels = [in_channel, out_channel] if transposed else [channel, within]
     weight_index = [*channels, *(each.weight for each in taps)]
-    inside = [guard for each in taps for guard in each.inside]
     has_weight = [guard for each in taps for guard in each.has_weight]
+    # What no weight belongs to is 0 as well: 0 times an infinity would be NaN.
+    inside = [*(guard for each in taps for guard in each.inside), *has_weight]
     left = _guarded(e, value, index, inside, wide, fill=0)
     right = _guarded(e, weight, weight_index, has_weight, wide, fill=0, suffix="rhs")
     folded = list(range(rank, len(wide)))

@@ -81,6 +81,19 @@ def test_phases_of_transposed_convolutions(kernel, stride, padding, groups):
         )
 
 
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+def test_what_is_not_finite_spreads_to_its_taps_alone(kernel):
+    value, weight = torch.randn(1, 2, 6, 5), torch.randn(2, 3, kernel, kernel)
+    value[0, 0, 2, 3], value[0, 1, 4, 1] = float("inf"), float("nan")
+
+    def program(x, w):
+        padding = kernel // 2
+        return F.conv_transpose2d(x, w, stride=2, padding=padding, output_padding=1)
+
+    result = deplo.compile(program, (value, weight), target="cpu")(value, weight)
+    torch.testing.assert_close(result, program(value, weight), equal_nan=True)
+
+
 def test_a_convolution_in_front_of_a_pixel_shuffle():
     value, weight = torch.randn(2, 5, 9, 21), torch.randn(18, 5, 3, 3)
     check(lambda x, w: F.pixel_shuffle(F.conv2d(x, w, padding=1), 3), value, weight)
