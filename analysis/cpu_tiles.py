@@ -181,7 +181,10 @@ def choose_register_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
 
 
 def good_register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
-    """Rows and columns of the register tiles that cover the result in few cycles, the best one first."""
+    """Rows and columns of the register tiles that cover the result in few cycles, the best one first.
+
+    Where none fits the registers, there is one of one row and one vector, some of whose sums go to memory.
+    """
     lanes = cpu.lanes(problem.element_bytes)
 
     def cost(tile: tuple[int, int]) -> tuple[float, float]:
@@ -191,7 +194,7 @@ def good_register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
         fetched += problem.columns * vectors * cpu.vector_bytes
         return tiles * step_cycles(problem, rows, vectors, cpu), tiles * fetched
 
-    costs = {tile: cost(tile) for tile in register_tiles(problem, cpu)}
+    costs = {tile: cost(tile) for tile in register_tiles(problem, cpu) or [(1, 1)]}
     limit = min(costs.values())[0] * GOOD
     good = sorted((tile for tile in costs if costs[tile][0] <= limit), key=lambda tile: costs[tile])
     return [(rows, vectors * lanes) for rows, vectors in good]

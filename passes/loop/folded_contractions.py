@@ -1,10 +1,11 @@
-"""Contractions that a merge would put inside of a reduction: there they are none any more.
+"""Contractions that a merge would put where they run slower: inside of a reduction, or beside too many others.
 
     %c = loop.kernel @k_c(%a, %b) { ... store (for %k reduce(add) { a[%i, %k] * b[%k, %j] }), c[%i, %j] }
     %s = loop.kernel @k_s(%c) { ... store (for %j reduce(add) { tanh(c[%i, %j]) }), s[%i] }
 
 A block of results of `@k_c` shares the rows and columns that it reads, in registers and scratchpads. Merged
-into `@k_s`, each result would read a row and a column of its own, from wherever they lie.
+into `@k_s`, each result would read a row and a column of its own, from wherever they lie. And a kernel of
+many sums has few registers for each: their blocks become small, and share little.
 """
 
 from __future__ import annotations
@@ -16,6 +17,22 @@ from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
 from .merging import Chain, shallowest
 
 Counters = frozenset[SSAValue]
+
+MOST_SUMS = 4
+"""Contractions of one kernel: with eight sums, products take up to 1.7 times as long."""
+
+
+def sums_in(kernel: KernelOp) -> int:
+    """The reductions of a kernel that stand in no other."""
+    folds = [o for o in kernel.walk() if isinstance(o, ForOp) and o.res]
+    return sum(len(fold.res) for fold in folds if not _reductions_around(fold))
+
+
+def has_many_sums(chain: Chain, producer: KernelOp, consumer: KernelOp) -> bool:
+    """Whether the contraction of a producer would stand beside more than there should be in one kernel."""
+    counters = {counter for counter in chain.counters if _repeats(counter)}
+    many = sums_in(producer) + sums_in(consumer) > MOST_SUMS
+    return many and _contracts(chain, counters)
 
 
 def loses_blocks(chain: Chain, load: LoadOp) -> bool:

@@ -16,7 +16,8 @@ producers of one output whose loops form one chain. A producer that checks indic
 each of its elements is read, so that no check is lost; reductions that all rows share, and many rows
 with reductions that one thread would have to fold, stay in a kernel of their own. So does a contraction
 that the consumer would fold: inside of a reduction, no block of its results shares what it reads. So does
-what is put together from pieces, where windows overlap in it (`analysis/patchwork.py`). What selects the one
+what is put together from pieces, where windows overlap in it (`analysis/patchwork.py`), and a contraction
+beside several others, which would have few registers each. What selects the one
 term of a reduction that counts is merged at any cost: the others are then not computed (`collapse-reduce`).
 A sum that several places read is computed once, in its own kernel unless one scope serves them all: each
 place would round it in its own order, and a softmax that subtracts one from the other shows that.
@@ -50,7 +51,7 @@ from ...dialects.sizes import shape_of
 from ..decisions import record
 from .collapse_reduce import EQ, NE, collapse
 from .dedup_loads import dedup_kernel
-from .folded_contractions import loses_blocks
+from .folded_contractions import MOST_SUMS, has_many_sums, loses_blocks
 from .merging import Chain, checks, merge, shallowest
 
 PASS = "fuse-loops"
@@ -166,6 +167,8 @@ def _decline_reason(
             f"its {_si(total)}FLOP would run inside of a reduction, where no block of results shares what "
             f"they read, to save {_si(saved)}B of traffic"
         )
+    if total > MAX_SERIAL_WORK and has_many_sums(chain, producer, consumer):
+        return f"the registers would be shared by more than {MOST_SUMS} sums"
     copies = len(places) + others
     if copies > 1 and any(_rounds(o) for o in chain.statements):
         return f"{copies} places would compute its sum, each rounding it in an order of its own"

@@ -7,7 +7,8 @@ becomes
 
 Merged are kernels whose bodies are the same up to which inputs they read, that share an input, and of which
 the later one needs nothing that is computed after the earlier one. The shared input is then read once and
-there is one launch less. `share-sweeps` joins their reductions.
+there is one launch less. `share-sweeps` joins their reductions; of those few are merged, since each has sums
+of its own in the registers.
 """
 
 from __future__ import annotations
@@ -24,8 +25,15 @@ from ...analysis.cost import size_bytes
 from ...analysis.equivalence import equivalent
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ..decisions import record
+from .folded_contractions import MOST_SUMS, sums_in
 
 PASS = "merge-siblings"
+
+
+def is_full(group: Sequence[KernelOp]) -> bool:
+    """Whether one kernel more would have more sums than should share the registers."""
+    sums = sums_in(group[0])
+    return sums > 0 and (len(group) + 1) * sums > MOST_SUMS
 
 
 def _shared_bytes(first: KernelOp, second: KernelOp) -> int:
@@ -134,7 +142,9 @@ class MergeSiblingsPass(ModulePass):
         position: dict[Operation, int] = {o: i for i, o in enumerate(op.walk())}
         groups: list[list[KernelOp]] = []
         for kernel in kernels:
-            family = next((g for g in groups if are_siblings(g[0], kernel)), None)
+            family = next(
+                (g for g in groups if not is_full(g) and are_siblings(g[0], kernel)), None
+            )
             reason = None if family is None else decline_reason(family[0], kernel, position)
             if family is None or reason is not None:
                 groups.append([kernel])

@@ -452,3 +452,34 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> (tensor<7x1xf32>, tenso
   %u = tensor_ir.reduce max(%c) over [0] : tensor<9xf32> -> tensor<1xf32>
   func.return %s, %t, %u : tensor<7x1xf32>, tensor<3x1xf32>, tensor<1xf32>
 }
+
+// -----
+
+// The fifth product of a sum stays a kernel: each sum needs registers of its own.
+// CHECK-LABEL: func.func @main
+// CHECK:         loop.kernel @k_y
+// CHECK:         loop.kernel @k_z
+// REMARK: remark: fuse-loops: k_ya: declined: not merged into k_z: the registers would be shared by more than 4 sums
+func.func @main(%x: tensor<64x32xf32>, %wa: tensor<64x32xf32>, %wb: tensor<64x32xf32>, %wc: tensor<64x32xf32>, %wd: tensor<64x32xf32>, %we: tensor<64x32xf32>) -> tensor<64x64x1xf32> {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %ba = tensor_ir.index_map (i, j, k) -> %wa[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %pa = tensor_ir.elementwise mul(%a, %ba) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %ya = tensor_ir.reduce add(%pa) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %bb = tensor_ir.index_map (i, j, k) -> %wb[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %pb = tensor_ir.elementwise mul(%a, %bb) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %yb = tensor_ir.reduce add(%pb) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %bc = tensor_ir.index_map (i, j, k) -> %wc[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %pc = tensor_ir.elementwise mul(%a, %bc) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %yc = tensor_ir.reduce add(%pc) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %bd = tensor_ir.index_map (i, j, k) -> %wd[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %pd = tensor_ir.elementwise mul(%a, %bd) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %yd = tensor_ir.reduce add(%pd) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %be = tensor_ir.index_map (i, j, k) -> %we[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %pe = tensor_ir.elementwise mul(%a, %be) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %ye = tensor_ir.reduce add(%pe) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %sb = tensor_ir.elementwise add(%ya, %yb) : (tensor<64x64x1xf32>, tensor<64x64x1xf32>) -> tensor<64x64x1xf32>
+  %sc = tensor_ir.elementwise add(%sb, %yc) : (tensor<64x64x1xf32>, tensor<64x64x1xf32>) -> tensor<64x64x1xf32>
+  %sd = tensor_ir.elementwise add(%sc, %yd) : (tensor<64x64x1xf32>, tensor<64x64x1xf32>) -> tensor<64x64x1xf32>
+  %z = tensor_ir.elementwise add(%sd, %ye) : (tensor<64x64x1xf32>, tensor<64x64x1xf32>) -> tensor<64x64x1xf32>
+  func.return %z : tensor<64x64x1xf32>
+}

@@ -90,3 +90,30 @@ func.func @main(%x: tensor<1xf32>, %p: tensor<1xf32>, %q: tensor<1xf32>) -> (ten
   %b = tensor_ir.elementwise add(%x, %q) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
   func.return %a, %b : tensor<1xf32>, tensor<1xf32>
 }
+
+// -----
+
+// Of five sums no more than four come together.
+// CHECK-LABEL: func.func @main
+// CHECK:         %ya, %yb, %yc, %yd = loop.kernel @k_ya(
+// CHECK:         %ye = loop.kernel @k_ye(
+// REMARK: remark: merge-siblings: k_ya: merged with k_yb, k_yc, k_yd, sharing 32 B
+func.func @main(%x: tensor<2x4xf32>, %wa: tensor<3x4xf32>, %wb: tensor<3x4xf32>, %wc: tensor<3x4xf32>, %wd: tensor<3x4xf32>, %we: tensor<3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>) {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<2x4xf32>) -> tensor<2x3x4xf32>
+  %ba = tensor_ir.index_map (i, j, k) -> %wa[j, k] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  %pa = tensor_ir.elementwise mul(%a, %ba) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %ya = tensor_ir.reduce add(%pa) over [2] : tensor<2x3x4xf32> -> tensor<2x3x1xf32>
+  %bb = tensor_ir.index_map (i, j, k) -> %wb[j, k] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  %pb = tensor_ir.elementwise mul(%a, %bb) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %yb = tensor_ir.reduce add(%pb) over [2] : tensor<2x3x4xf32> -> tensor<2x3x1xf32>
+  %bc = tensor_ir.index_map (i, j, k) -> %wc[j, k] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  %pc = tensor_ir.elementwise mul(%a, %bc) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %yc = tensor_ir.reduce add(%pc) over [2] : tensor<2x3x4xf32> -> tensor<2x3x1xf32>
+  %bd = tensor_ir.index_map (i, j, k) -> %wd[j, k] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  %pd = tensor_ir.elementwise mul(%a, %bd) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %yd = tensor_ir.reduce add(%pd) over [2] : tensor<2x3x4xf32> -> tensor<2x3x1xf32>
+  %be = tensor_ir.index_map (i, j, k) -> %we[j, k] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  %pe = tensor_ir.elementwise mul(%a, %be) : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %ye = tensor_ir.reduce add(%pe) over [2] : tensor<2x3x4xf32> -> tensor<2x3x1xf32>
+  func.return %ya, %yb, %yc, %yd, %ye : tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>, tensor<2x3x1xf32>
+}

@@ -1,6 +1,7 @@
 // RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx512} --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx512},schedule-cpu{vectors=avx2} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx2} --split-input-file | FileCheck %s --check-prefix=AVX2
+// RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=sse2} --split-input-file | FileCheck %s --check-prefix=SSE2
 // RUN: deplo-opt %s -p tileify,schedule-cpu{target=sm_80} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: not deplo-opt %s -p tileify,schedule-cpu{vectors=mmx} --split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
@@ -259,4 +260,48 @@ func.func @main(%x: tensor<12x1024xf32>, %w: tensor<512x1024xf32>, %v: tensor<51
     }
   }
   func.return %y, %z : tensor<12x512xf32>, tensor<16x512xf32>
+}
+
+// -----
+
+// Eight sums and their factors are more than SSE2 has registers: some go to memory.
+// SSE2-LABEL: loop.kernel @eight
+// SSE2: thread_m = 1, thread_n = 4, {{.*}}vectors = sse2>
+func.func @main(%x: tensor<64x64xf32>, %w0: tensor<64x64xf32>, %w1: tensor<64x64xf32>, %w2: tensor<64x64xf32>, %w3: tensor<64x64xf32>, %w4: tensor<64x64xf32>, %w5: tensor<64x64xf32>, %w6: tensor<64x64xf32>, %w7: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
+  %y:8 = loop.kernel @eight(%x, %w0, %w1, %w2, %w3, %w4, %w5, %w6, %w7) : (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
+  ^bb0(%x: memref<64x64xf32>, %w0: memref<64x64xf32>, %w1: memref<64x64xf32>, %w2: memref<64x64xf32>, %w3: memref<64x64xf32>, %w4: memref<64x64xf32>, %w5: memref<64x64xf32>, %w6: memref<64x64xf32>, %w7: memref<64x64xf32>, %o0: memref<64x64xf32>, %o1: memref<64x64xf32>, %o2: memref<64x64xf32>, %o3: memref<64x64xf32>, %o4: memref<64x64xf32>, %o5: memref<64x64xf32>, %o6: memref<64x64xf32>, %o7: memref<64x64xf32>):
+    loop.for %i = 0 to 64 {
+      loop.for %j = 0 to 64 {
+        %s:8 = loop.for %k = 0 to 64 reduce(add, add, add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32, f32, f32 {
+          %a = loop.load %x[%i, %k] : memref<64x64xf32>
+          %b0 = loop.load %w0[%k, %j] : memref<64x64xf32>
+          %p0 = arith.mulf %a, %b0 : f32
+          %b1 = loop.load %w1[%k, %j] : memref<64x64xf32>
+          %p1 = arith.mulf %a, %b1 : f32
+          %b2 = loop.load %w2[%k, %j] : memref<64x64xf32>
+          %p2 = arith.mulf %a, %b2 : f32
+          %b3 = loop.load %w3[%k, %j] : memref<64x64xf32>
+          %p3 = arith.mulf %a, %b3 : f32
+          %b4 = loop.load %w4[%k, %j] : memref<64x64xf32>
+          %p4 = arith.mulf %a, %b4 : f32
+          %b5 = loop.load %w5[%k, %j] : memref<64x64xf32>
+          %p5 = arith.mulf %a, %b5 : f32
+          %b6 = loop.load %w6[%k, %j] : memref<64x64xf32>
+          %p6 = arith.mulf %a, %b6 : f32
+          %b7 = loop.load %w7[%k, %j] : memref<64x64xf32>
+          %p7 = arith.mulf %a, %b7 : f32
+          loop.yield %p0, %p1, %p2, %p3, %p4, %p5, %p6, %p7 : f32, f32, f32, f32, f32, f32, f32, f32
+        }
+        loop.store %s#0, %o0[%i, %j] : memref<64x64xf32>
+        loop.store %s#1, %o1[%i, %j] : memref<64x64xf32>
+        loop.store %s#2, %o2[%i, %j] : memref<64x64xf32>
+        loop.store %s#3, %o3[%i, %j] : memref<64x64xf32>
+        loop.store %s#4, %o4[%i, %j] : memref<64x64xf32>
+        loop.store %s#5, %o5[%i, %j] : memref<64x64xf32>
+        loop.store %s#6, %o6[%i, %j] : memref<64x64xf32>
+        loop.store %s#7, %o7[%i, %j] : memref<64x64xf32>
+      }
+    }
+  }
+  func.return %y#0, %y#1, %y#2, %y#3, %y#4, %y#5, %y#6, %y#7 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
 }
