@@ -15,6 +15,9 @@ from .cpus import Cpu
 KINDS = ("dot", "in_place", "turned", "pairs")
 """Choices that are no sizes, but 0 or 1."""
 
+DISTANCES = (0, 128, 512)
+"""Positions of K that what is not packed can be asked for early."""
+
 
 def _up(size: int, unit: int) -> int:
     return max(parts(size, unit), 1) * unit
@@ -40,8 +43,10 @@ def _kind_misfit(problem: CpuProblem, tiling: CpuTiling) -> str | None:
 def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
     """Why a contraction cannot be tiled so; None if it can."""
     lanes = cpu.lanes(problem.element_bytes)
-    if any(size < 1 for name, size in tiling.choices.items() if name not in KINDS):
+    if any(size < 1 for name, size in tiling.choices.items() if name not in (*KINDS, "ahead")):
         return "every size must be at least 1"
+    if tiling.ahead < 0:
+        return f"ahead = {tiling.ahead} lies behind"
     problem = problem.transposed if tiling.turned else problem
     if (reason := _kind_misfit(problem, tiling)) is not None:
         return reason
@@ -108,5 +113,7 @@ def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTili
         for other in (size // 2, size * 2, extent):
             resized = min(_up(other, unit), _up(extent, unit))
             found[replace(tiling, **{f"block_{axis}": resized})] = None
+    for ahead in DISTANCES if tiling.in_place or tiling.dot else ():
+        found[replace(tiling, ahead=ahead)] = None
     found.pop(tiling, None)
     return [each for each in found if misfit(whole, each, cpu) is None]

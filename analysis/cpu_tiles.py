@@ -55,6 +55,8 @@ class CpuTiling:
     """1 if the rows of blocks and tiles are the columns of the result."""
     pairs: int = 0
     """1 if two positions of K are multiplied at once: pairs of bf16 of rows in place and of columns."""
+    ahead: int = 0
+    """Positions of K before its turn that a line of what is not packed is asked for; 0 if none is."""
 
     @property
     def choices(self) -> dict[str, int]:
@@ -64,7 +66,8 @@ class CpuTiling:
     @property
     def written(self) -> dict[str, int]:
         """The choices of a schedule that say this; that it is turned, its `m` and `n` say."""
-        return {name: value for name, value in self.choices.items() if value and name != "turned"}
+        left_out = {"turned"} if self.in_place or self.dot else {"turned", "ahead"}
+        return {name: v for name, v in self.choices.items() if v and name not in left_out}
 
 
 @dataclass(frozen=True)

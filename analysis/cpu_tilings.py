@@ -7,9 +7,11 @@ one for each core, and then somewhat smaller where fewer cores would idle in the
 fits half of the cache, it is one chunk.
 
 Rows that lie along K may also stay where they are: a register tile needs but one element of each at a time.
-Then packed columns fill a quarter of the cache, and sums a half. And a block may be turned: it computes the
-transpose of its part of the result, its rows are the columns of the product, and what it found is turned at
-the end, which takes `TURN_CYCLES` for each vector. So only the smaller operand of a linear layer is packed.
+Then packed columns fill a quarter of the cache, and sums a half; what does not fit the core's own cache is
+asked for early, since no core guesses where the next tile's rows lie. And a block may be turned: it
+computes the transpose of its part of the result, its rows are the columns of the product, and what it found
+is turned at the end, which takes `TURN_CYCLES` for each vector. So only the smaller operand of a linear
+layer is packed.
 
 Or nothing is, and dot tiles add up vectors along K. That takes `REDUCE_CYCLES` for each result; packing
 takes `PACK_CYCLES` for each vector of an operand, once for each block, or `CLASH_CYCLES`. Of all these the
@@ -33,7 +35,7 @@ from .cpu_tiles import (
     parts,
     step_cycles,
 )
-from .cpus import Cpu
+from .cpus import MIB, Cpu
 
 STREAM_BYTES = 2048
 """Of a row that is read in place, at once: shorter ones end before the CPU has guessed what comes next."""
@@ -68,6 +70,15 @@ FETCH_CYCLES = 1
 TURN_CYCLES = 12
 """To turn a vector of sums: it is loaded, shuffled with others a few times, and stored."""
 
+AHEAD = 128
+"""Positions before its turn that a line of rows in place is asked for: a few hundred cycles or more."""
+
+FAR_BYTES = 16 * MIB
+"""An operand of so many bytes comes from memory: beside the others of a model no cache holds it."""
+
+FAR_ROWS = 8
+"""Rows with which that takes longer than register tiles that are not filled."""
+
 FEW_ROWS = 32
 """Rows of which chunks stay in the first-level cache, about."""
 
@@ -92,16 +103,31 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
         found.append(_choose_blocks(problem, cpu, in_place=1))
     if problem.columns_along:
         found.append(_choose_blocks(problem, cpu, in_place=int(problem.columns_stay), turned=1))
-    if problem.along and _rows_stay_cached(problem, cpu):
+    if problem.along and _rows_stay_cached(problem, cpu) and not _columns_are_far(problem):
         tiling = choose_dot_tiling(problem, cpu)
         found.append((_dot_tiling_cycles(problem, tiling, cpu), tiling))
-    return found
+    return [(cycles, _asking_ahead(problem, tiling, cpu)) for cycles, tiling in found]
+
+
+def _asking_ahead(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> CpuTiling:
+    """The tiling that asks for rows in place early, if they are more than a core's own cache holds."""
+    problem = problem.transposed if tiling.turned else problem
+    held = problem.batch * problem.rows * problem.m * problem.k * problem.element_bytes
+    far = tiling.in_place and held > cpu.l2_bytes
+    return replace(tiling, ahead=min(AHEAD, tiling.block_k)) if far else tiling
 
 
 def _rows_stay_cached(problem: CpuProblem, cpu: Cpu) -> bool:
     """Whether the rows stay in a cache: dot tiles read all of them for every few columns."""
     rows_bytes = problem.rows * problem.m * problem.k * problem.element_bytes
     return problem.m <= FEW_ROWS or rows_bytes <= cpu.l2_bytes * 5 // 8
+
+
+def _columns_are_far(problem: CpuProblem) -> bool:
+    """Whether columns that may stay in place come from memory: each is read by every few rows of a dot tile,
+    and nothing comes while it is read again."""
+    columns_bytes = problem.columns * problem.n * problem.k * problem.element_bytes
+    return problem.columns_stay and problem.m >= FAR_ROWS and columns_bytes >= FAR_BYTES
 
 
 def _workers(problem: CpuProblem, cpu: Cpu) -> int:

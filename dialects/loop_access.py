@@ -150,8 +150,8 @@ class StoreOp(IRDLOperation):
 class PrefetchOp(IRDLOperation):
     """Ask the caches for what will be read: `loop.prefetch %x[%i, %k] ahead 1024 : memref<4x8xf32>`.
 
-    That is the element so many elements of memory after the one that is named, be it past the end of the
-    array: nothing is read, and no result depends on it.
+    That is the element so many elements of memory after the one that is named; both may lie past the end of
+    the array: nothing is read, and no result depends on it.
     """
 
     name = "loop.prefetch"

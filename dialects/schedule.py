@@ -102,6 +102,7 @@ CHOICES = {
         Choice(
             "in_place", "1 if a CPU packs columns only, and reads rows from memory", derived=True
         ),
+        Choice("ahead", "positions of K that a CPU asks for rows in place early", derived=True),
         Choice("pairs", "1 if a CPU multiplies pairs of bf16 that are neighbours", derived=True),
         Choice("strip_m", "neighbouring rows among those of one thread", derived=True),
         Choice("strip_n", "neighbouring columns among those of one thread", derived=True),

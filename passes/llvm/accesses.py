@@ -169,12 +169,21 @@ class IndexEmitter:
             result = self.builder.insert(llvm.AndOp(result, each)).res
         return result
 
-    def address(self, base: SSAValue, type: MemRefType, exprs: Sequence[AffineExpr]) -> SSAValue:
-        """The address of element `exprs` of the row-major array at `base`."""
+    def address(
+        self,
+        base: SSAValue,
+        type: MemRefType,
+        exprs: Sequence[AffineExpr],
+        *,
+        inbounds: bool = True,
+    ) -> SSAValue:
+        """The address of element `exprs` of the row-major array at `base`, in which it surely lies or not."""
         offset = simplify(linearize(exprs, shape_of(type)), self.ranges)
         element = memory_type(type.element_type)
         return self.builder.insert(
-            llvm.GEPOp(base, [llvm.GEP_USE_SSA_VAL], element, [self.emit(offset)], inbounds=True)
+            llvm.GEPOp(
+                base, [llvm.GEP_USE_SSA_VAL], element, [self.emit(offset)], inbounds=inbounds
+            )
         ).result
 
 

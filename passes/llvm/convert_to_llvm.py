@@ -223,9 +223,9 @@ class _KernelConversion:
         """Ask for a line that is to be read, in all caches."""
         buffer = self._buffer(op.memref)
         emitter = self._emitter(builder, op.indices)
-        here = emitter.address(op.memref, buffer, op.map.data.results)
+        # It may lie past the end of the array.
+        here = emitter.address(op.memref, buffer, op.map.data.results, inbounds=False)
         ahead = constant(builder, op.ahead.value.data)
-        # It may lie past the end of the array, so it is no address inside of it.
         there = llvm.GEPOp(here, [llvm.GEP_USE_SSA_VAL], memory_type(buffer.element_type), [ahead])
         to_read, all_caches, data = (constant(builder, n, i32) for n in (0, 3, 1))
         arguments = [builder.insert(there).result, to_read, all_caches, data]

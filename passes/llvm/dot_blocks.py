@@ -37,6 +37,7 @@ from ...dialects.tile import LaunchOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine
+from .asking_ahead import Later
 from .loop_code import Place
 from .packed_blocks import PackedBlock
 from .plain_blocks import PlainCode
@@ -169,6 +170,7 @@ class DotBlock(PackedBlock):
                 position, *made = body.args
                 for number in range(steps):
                     here = code.index(D0 + number * self.lanes, [position])
+                    self._ask(lines[self.n], here)
                     made = self._step(lines, here, made)
                 code.builder.insert(scf.YieldOp(*made))
             sums = loop.results
@@ -210,6 +212,16 @@ class DotBlock(PackedBlock):
                     at = term * self._tile_vectors + i * self.tile_n + j
                     made[at] = multiply_add(self.code, self.element, a, b, sums[at])
         return [made[at] for at in range(len(sums))]
+
+    def _ask(self, columns: Sequence[SSAValue], position: SSAValue) -> None:
+        """Ask for the columns some positions later, if the schedule says so."""
+        if not self.ahead:
+            return
+        later = Later.after(self.code, position, self.ahead, self.constants.get(self._length))
+        for _, load in self.factors:
+            for line in columns:
+                there = later.line(line, self.tile_n)
+                later.ask(load, {self.n: there, self.inner.induction_var: later.position})
 
     def _vector(
         self,

@@ -115,6 +115,12 @@ class PackedBlock:
         return self.lanes
 
     @property
+    def ahead(self) -> int:
+        """Positions before its turn that a line of what is not packed is asked for; 0 if none is."""
+        assert self.launch.schedule is not None
+        return self.launch.schedule.get("ahead") or 0
+
+    @property
     def turned_stride(self) -> int:
         """Elements from one row of the turned sums to the next: whole squares."""
         return -(-self.size_m // self.lanes) * self.lanes
@@ -193,7 +199,8 @@ class PackedBlock:
                 Term(rows[t.rows], Packed.of(t.columns, buffers[t.columns]), each)
                 for t, each in zip(self.terms, sums, strict=True)
             ]
-            tiles = self.tile_class(code, terms, self.element, self.cpu, *sizes, self.single, hint)
+            fixed = code, terms, self.element, self.cpu
+            tiles = self.tile_class(*fixed, *sizes, self.single, hint, ahead=self.ahead)
             with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
                 with code.loop(self._tiles(limits[self.n], self.tile_n), "tile_n") as tile_n:
                     tiles.multiply((tile_m, tile_n), length)

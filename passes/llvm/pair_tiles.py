@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects import llvm, vector
 from xdsl.dialects.builtin import VectorType, i32
@@ -43,6 +44,8 @@ def load_pair(code: LoopCode, load: LoadOp, operands: Sequence[SSAValue]) -> SSA
 class PairTile(RegisterTile):
     """Tiles of rows in place by packed columns, both of bf16; sums are f32."""
 
+    together: ClassVar = PAIR
+
     def multiply(self, tile: tuple[SSAValue, SSAValue], length: SSAValue) -> None:
         """Add the products of `length` positions, an even number, to the sums of a tile."""
         super().multiply(tile, self.code.index(D0 // PAIR, [length]))
@@ -51,8 +54,7 @@ class PairTile(RegisterTile):
         if not isinstance(rows, InPlace):
             raise DeploError("pairs are of rows in place")
         code, load = self.code, rows.load
-        first = rows.first_row(code, tile, self.height)
-        lines = [code.index(D0 + row, [first]) for row in range(self.height)]
+        lines = self._lines(rows, tile)
 
         def read(row: int, position: SSAValue, step: int) -> SSAValue:
             known = {rows.row: lines[row]}

@@ -10,6 +10,9 @@
 Rows may also be read where they lie (`InPlace`). Then a tile that would reach past the last row begins so
 much earlier, and its sums, which are of these rows, are to be moved up (`first_row`).
 
+With `ahead`, a round of the loop is a line of the cache of each row, and asks for later ones first
+(`asking_ahead.py`).
+
 `PlainTile` does the same in plain loops, where no vector registers are named.
 """
 
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.ir import Attribute, SSAValue
@@ -29,6 +33,7 @@ from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
+from .asking_ahead import LINE_BYTES, Later
 from .loop_code import LoopCode, Place
 
 STEPS = 2
@@ -116,6 +121,11 @@ class RegisterTile:
     strip: bool = False
     apart: int | None = None
     """Columns from one tile to the next, if not the `width`: a narrow tile is the beginning of a panel."""
+    ahead: int = 0
+    """Positions before its turn that a line of rows in place is asked for; 0 if none is."""
+
+    together: ClassVar = 1
+    """Elements of a row that a position stands for."""
 
     @property
     def pitch(self) -> int:
@@ -143,11 +153,45 @@ class RegisterTile:
             ]
         whole = code.index(D0 // STEPS * STEPS, [length])
         readers = {term.rows: self._reader(term.rows, tile[0]) for term in self.terms}
-        sums = self._sweep(tile[1], readers, (code.constants.get(0), whole), STEPS, start)
+        first, sums = self._sweep_lines(tile, readers, length, start)
+        sums = self._sweep(tile[1], readers, (first, whole), STEPS, sums)
         sums = self._sweep(tile[1], readers, (whole, length), 1, sums)
         for number, value in enumerate(sums):
             term, place = self.terms[number // len(places)], places[number % len(places)]
             code.store_vector(value, term.sums, place)
+
+    def _sweep_lines(
+        self,
+        tile: tuple[SSAValue, SSAValue],
+        readers: Readers,
+        length: SSAValue,
+        sums: Sequence[SSAValue],
+    ) -> tuple[SSAValue, Sequence[SSAValue]]:
+        """Where the whole lines of what is asked for early end, and the sums after them."""
+        code = self.code
+        asked = {r: self._lines(r, tile[0]) for r in readers if isinstance(r, InPlace)}
+        if not asked or not self.ahead:
+            return code.constants.get(0), sums
+        line = LINE_BYTES // storage_bytes(self.element)
+        whole = code.index(D0 // line * line, [length])
+        body, loop = code.sweep(whole, "line", sums, None, line)
+        with code.into(body):
+            position, *made = body.args
+            later = Later.after(code, position, self.ahead, whole)
+            element = code.index(D0 * self.together, [later.position])
+            for rows, lines in asked.items():
+                for row in lines:
+                    place = {rows.row: later.line(row, self.height), rows.position: element}
+                    later.ask(rows.load, place)
+            end = code.index(D0 + line, [position])
+            made = self._sweep(tile[1], readers, (position, end), STEPS, made)
+            code.builder.insert(scf.YieldOp(*made))
+        return whole, loop.results
+
+    def _lines(self, rows: InPlace, tile: SSAValue) -> list[SSAValue]:
+        """The rows of a tile."""
+        first = rows.first_row(self.code, tile, self.height)
+        return [self.code.index(D0 + row, [first]) for row in range(self.height)]
 
     def _sweep(
         self,
@@ -226,8 +270,7 @@ class RegisterTile:
             return lambda row, position, step: code.load(
                 rows.buffer, (self._row_place(rows, row, step), [tile, position])
             )
-        first = rows.first_row(code, tile, self.height)
-        lines = [code.index(D0 + row, [first]) for row in range(self.height)]
+        lines = self._lines(rows, tile)
         return lambda row, position, step: rows.element(
             code, lines[row], code.index(D0 + step, [position])
         )

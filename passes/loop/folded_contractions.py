@@ -1,4 +1,4 @@
-"""Contractions that a merge would put where they run slower: inside of a reduction, or beside too many others.
+"""Contractions that a merge would make slower: inside of a reduction, or beside too many others.
 
     %c = loop.kernel @k_c(%a, %b) { ... store (for %k reduce(add) { a[%i, %k] * b[%k, %j] }), c[%i, %j] }
     %s = loop.kernel @k_s(%c) { ... store (for %j reduce(add) { tanh(c[%i, %j]) }), s[%i] }

@@ -116,6 +116,7 @@ class ScheduleCpuPass(ModulePass):
     in_place: int | None = None
     turned: int | None = None
     pairs: int | None = None
+    ahead: int | None = None
 
     @classmethod
     def schedule_space(cls, ctx: Context, module_op: ModuleOp) -> tuple[ScheduleCpuPass, ...]:
@@ -157,5 +158,7 @@ class ScheduleCpuPass(ModulePass):
         reason = f"{'turned ' if best.turned else ''}blocks of {best.block_m} by {best.block_n}"
         reason += f"{' of rows in place' if best.in_place else ''}, {kind} tiles of "
         reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}"
-        reason += f"{', pairs of bf16' if best.pairs else ''}{why}"
+        reason += f"{', pairs of bf16' if best.pairs else ''}"
+        early = best.written.get("ahead")
+        reason += f"{f', asked for {early} positions early' if early else ''}{why}"
         record(self.name, name, True, reason, launch)

@@ -223,7 +223,7 @@ def _widened_and_computed(x, w):
     [(33, 61, 96), (17, 31, 64), (40, 100, 34), (129, 36, 30), (64, 130, 200), (7, 6, 1000)],
 )
 def test_pairs_of_bf16_give_what_widened_ones_do(program, turned, shape, monkeypatch) -> None:
-    tiling = CpuTiling(30, 32, 32, 6, 16, in_place=1, turned=turned, pairs=1)
+    tiling = CpuTiling(30, 32, 128, 6, 16, in_place=1, turned=turned, pairs=1, ahead=32)
     rows = shape[turned]
     if program is _widened or turned:  # else the rows are computed, and cannot stay
         monkeypatch.setattr(schedule_cpu, "choose_cpu_tiling", lambda *_: tiling)
@@ -235,6 +235,32 @@ def test_pairs_of_bf16_give_what_widened_ones_do(program, turned, shape, monkeyp
     assert torch.equal(compiled(x, w), program(x, w))  # of small integers, so exact
     x[m - 1, 1], w[0, k - 1], x[0] = NAN, INF, -0.0
     torch.testing.assert_close(compiled(x, w), program(x, w), equal_nan=True, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("ahead", [16, 128, 1000])
+@pytest.mark.parametrize("kind", [{"dot": 1}, {"in_place": 1}, {"in_place": 1, "turned": 1}])
+@pytest.mark.parametrize("shape", [(6, 61, 96), (33, 100, 64), (40, 16, 320), (7, 41, 1040)])
+def test_what_is_asked_for_early_changes_no_result(kind, ahead, shape, monkeypatch) -> None:
+    tiling = CpuTiling(30, 96, 112, 6, 4 if "dot" in kind else 16, **kind)
+    m, n, k = shape
+    x, w = (torch.randint(-8, 9, each).float() for each in ((m, k), (n, k)))
+    exact = nn.functional.linear(x, w)  # of small integers
+    for distance in (0, ahead):
+        asked = replace(tiling, ahead=distance)
+        monkeypatch.setattr(schedule_cpu, "choose_cpu_tiling", lambda *_, t=asked: t)
+        program = deplo.compile(nn.functional.linear, (x, w), target="cpu")
+        said = str(program.report()["decisions"])
+        assert (f"asked for {ahead} positions early" in said) == (distance > 0)
+        assert torch.equal(program(x, w), exact)
+
+
+def test_columns_from_memory_are_not_read_again_by_dot_tiles() -> None:
+    along = {"along": True, "rows_along": True, "columns_along": True}
+    problem = CpuProblem(1, 12, 2048, 2048, 1, 1, 1, 4, **along, rows_stay=True, columns_stay=True)
+    far = choose_cpu_tiling(problem, CPUS["avx512"])
+    assert (far.in_place, far.turned, far.ahead) == (1, 1, 128)
+    assert choose_cpu_tiling(replace(problem, n=1024), CPUS["avx512"]).dot
+    assert choose_cpu_tiling(replace(problem, m=4), CPUS["avx512"]).dot
 
 
 def test_odd_lines_of_bf16_and_other_types_come_in_no_pairs() -> None:

@@ -153,6 +153,7 @@ def test_neighbours_are_legal_and_another_tiling_each(cpu, shape):
         ({"block_k": 65}, "block_k = 65 is not a multiple"),
         ({"block_n": 4096}, "twice the extent, 512, or more"),
         ({"block_m": 512, "block_n": 512, "block_k": 2048}, "twice the L2 cache"),
+        ({"ahead": -1}, "ahead = -1 lies behind"),
     ],
 )
 def test_what_is_illegal_is_told(change, reason):
