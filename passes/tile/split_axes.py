@@ -1,4 +1,4 @@
-"""`split-axes`: an axis whose quotient alone an operand of a contraction reads becomes two.
+"""`split-axes`: an axis whose quotient or remainder an index takes becomes two, where that helps.
 
     tile.launch (%j = 64 : thread, %l = 56 : thread) {
       ... %x[%j floordiv 16 * 16 + %m, %l] ... %w[%j, %m] ...
@@ -8,8 +8,9 @@ becomes
       ... %x[%j_part * 16 + %m, %l] ... %w[%j_part * 16 + %j, %m] ...
     }
 
-As of a convolution in groups: `%j` was in both operands, and so in neither the rows nor the columns. It is
-split where the launch is no contraction as it is, and is one then.
+As of a convolution in groups: an operand of a contraction reads the quotient alone. `%j` was in both
+operands, and so in neither the rows nor the columns. It is split where the launch is no contraction as it
+is, and is one then.
 
 So is an axis of whose places one operand depends, and only the other one on its parts, as the results of a
 transposed convolution do on those of its input and on the phase that a weight belongs to:
@@ -21,6 +22,9 @@ becomes
     tile.launch (%l = 2 : thread, %j = 32 : thread, %l_part = 28 : thread) {
       ... %x[%m, %l_part - %n] ... %w[%m, %j, %l + %n * 2] ...
     }
+
+And so is, on a CPU, the last axis of what is no contraction where an index takes its remainder, as that of a
+tensor that is repeated: a loop over the places walks along memory, in vectors.
 """
 
 from __future__ import annotations
@@ -45,17 +49,22 @@ from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
 
 
-def quotients(launch: LaunchOp) -> Iterator[tuple[int, int]]:
-    """The axes of a launch that an index divides, each with a divisor of its extent."""
+LONG = 64
+"""Places that are worth a loop of their own."""
+
+
+def quotients(
+    launch: LaunchOp, kind: AffineBinaryOpKind = AffineBinaryOpKind.FloorDiv
+) -> Iterator[tuple[int, int]]:
+    """The axes of a launch of which an index takes quotients, or remainders, by divisors of their extents."""
     for op in launch.body.walk():
         exprs, operands = index_of(op) or ((), [])
         for node in (node for expr in exprs for node in divisions(expr)):
-            match node.kind, node.lhs, node.rhs:
+            match node.lhs, node.rhs:
                 case (
-                    AffineBinaryOpKind.FloorDiv,
                     AffineDimExpr(position=position),
                     AffineConstantExpr(value=part),
-                ):
+                ) if node.kind == kind:
                     axis = launch.axis_of(value := operands[position])
                     extent = None if axis is None else axis.extent.data
                     if isinstance(extent, int) and part < extent and extent % part == 0:
@@ -96,6 +105,13 @@ def has_phases(launch: LaunchOp, axis: int, part: int) -> bool:
         return any(axis + 1 in axes and axis not in axes for axes in axes_of_factors(copy))
 
 
+def _split_remainder(launch: LaunchOp) -> list[tuple[int, int, bool]]:
+    """The split of the last axis by which an index takes its remainder, if the places are many."""
+    last = len(launch.axes) - 1
+    found = quotients(launch, AffineBinaryOpKind.Mod)
+    return [(last, part, False) for axis, part in found if axis == last and part >= LONG][:1]
+
+
 @contextmanager
 def trial(launch: LaunchOp) -> Generator[LaunchOp]:
     """A copy of a launch, which reads nothing any more in the end."""
@@ -108,7 +124,7 @@ def trial(launch: LaunchOp) -> Generator[LaunchOp]:
 
 @dataclass(frozen=True)
 class SplitAxesPass(ModulePass):
-    """Split the axes that keep launches from being contractions."""
+    """Split the axes that keep launches from being contractions, or their loops from walking along memory."""
 
     name = "split-axes"
 
@@ -138,11 +154,13 @@ class SplitAxesPass(ModulePass):
 
         Of each the axis, the size of a part, and whether the places in parts come first.
         """
-        is_one = self._is_contraction(launch)
+        is_one, on_gpu = self._is_contraction(launch), get_target(self.target).is_gpu
+        if not is_one and not on_gpu and (steps := _split_remainder(launch)):
+            return steps
         if not any(quotients(launch)):
             return "it is a contraction as it is" if is_one else "no index divides an axis"
         with trial(launch) as copy:
-            steps = [] if get_target(self.target).is_gpu else self._split_phases(copy)
+            steps = [] if on_gpu else self._split_phases(copy)
             if steps and self._is_contraction(copy):
                 return steps
             for axis, part in {} if is_one else dict.fromkeys(quotients(copy)):

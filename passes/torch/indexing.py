@@ -25,10 +25,19 @@ from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
 
 LONGEST_RUN = 4096
-"""What a running sum may have; without parts its work grows with the square of the axis."""
+"""What an axis may have that is known at the call only: without parts the work grows with its square."""
 
 SHORT_RUN, PART = 64, 16
-"""A longer axis comes in parts: a running sum is one of its part, and that of the parts before it."""
+"""A longer axis comes in parts: a running sum is one of its part, and that of the parts before it, in turn."""
+
+
+KINDS = {
+    Combiner.ADD: "sum",
+    Combiner.MUL: "product",
+    Combiner.MAX: "maximum",
+    Combiner.MIN: "minimum",
+}
+"""What a running fold is called."""
 
 
 def _inside(e: Lowering, index: SSAValue, extent: Extent) -> SSAValue:
@@ -120,9 +129,11 @@ def _running(combiner: Combiner) -> Rule:
 def fold_until(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> SSAValue:
     """At each position of `axis` the fold of what is at or before it."""
     extent = shape_of(value)[axis]
-    if hinted(extent) > LONGEST_RUN:
-        kind = "sum" if combiner is Combiner.ADD else "product"
-        raise Refusal(f"a running {kind} of {hinted(extent)} elements, more than {LONGEST_RUN}")
+    if not isinstance(extent, int) and hinted(extent) > LONGEST_RUN:
+        raise Refusal(
+            f"a running {KINDS[combiner]} of {hinted(extent)} elements, more than {LONGEST_RUN}, "
+            "whose number is known at the call only"
+        )
     if not isinstance(extent, int) or extent <= SHORT_RUN:
         return _fold_run(e, value, axis, combiner, extent)
     until = fold_until(e, _fold_parts(e, value, axis, combiner), axis, combiner)

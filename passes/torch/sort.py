@@ -18,7 +18,7 @@ from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
 from ...dialects.sizes import Extent, extent_expr, hinted
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import normalize_axis
-from .indexing import fold_until
+from .indexing import LONGEST_RUN, fold_until
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
 from .squares import check_comparisons
 
@@ -157,21 +157,15 @@ def _running_extremum(combiner: Combiner) -> Rule:
             value = e.cast(value, i8)
         if not e.shape:
             return [value, e.constant(0, i64, ())]
-        axis, last = op.axis(), len(e.shape)
+        axis = op.axis()
         extremum = fold_until(e, value, axis, combiner)
-        square = (*e.shape, e.shape[axis])
-        other = dims(last)
-        other[axis] = AffineExpr.dimension(last)
-        earlier = e.index_map([value], [other], square, suffix="other")
-        here = e.index_map([extremum], [dims(last)], square, suffix="here")
-        equal = e.apply(Function.EQ, earlier, here)
+        # It stands where it changes or comes again: at the last such position it still does.
+        stands = e.apply(Function.EQ, value, extremum)
         if is_float(element_of(value)):
-            equal = e.apply(Function.OR, equal, e.apply(Function.NE, earlier, earlier))
-        index = e.iota(last, i64, square)
-        before = e.apply(Function.LE, index, e.iota(axis, i64, square))
-        stands = e.apply(Function.AND, equal, before)
-        position = e.reduce(Combiner.MAX, e.select(stands, index, e.fill_like(index, 0)), [last])
-        return [extremum, e.squeeze(position, [last])]
+            stands = e.apply(Function.OR, stands, e.apply(Function.NE, value, value))
+        index = e.iota(axis, i64, e.shape)
+        places = e.select(stands, index, e.fill_like(index, 0))
+        return [extremum, fold_until(e, places, axis, Combiner.MAX)]
 
     return rule
 
@@ -182,6 +176,8 @@ def _log_sum_exp_until(e: Lowering, op: t.LogcumsumexpOp) -> SSAValue:
     if not e.shape:
         return value
     axis, last = normalize_axis(op.integer("dim"), len(e.shape)), len(e.shape)
+    if (extent := hinted(e.shape[axis])) > LONGEST_RUN:
+        raise Refusal(f"a running sum of powers of {extent} elements, more than {LONGEST_RUN}")
     most = fold_until(e, value, axis, Combiner.MAX)
     infinite = e.with_number(Function.EQ, e.apply(Function.ABS, most), math.inf)
     most = e.select(infinite, e.fill_like(most, 0.0), most)

@@ -144,6 +144,16 @@ def test_running_extrema_and_the_last_place_of_each(function, dtype):
     assert torch.equal(actual[1], expected[1])
 
 
+@pytest.mark.parametrize("function", [torch.cummax, torch.cummin])
+@pytest.mark.parametrize("shape", [(1, 65), (3, 1000), (2, 4097), (1, 70001)])
+def test_long_running_extrema_come_again(function, shape):
+    x = torch.randint(-50, 51, shape).float()
+    x[-1, shape[1] * 2 // 3] = NAN
+    actual, expected = compiled(lambda x: function(x, 1), x), function(x, 1)
+    torch.testing.assert_close(actual[0], expected[0], rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(actual[1], expected[1])
+
+
 def test_log_cumsum_exp_does_not_overflow():
     x = torch.tensor([[-INF, -INF, 0.0, 1000.0, 1000.0], [1.0, INF, 2.0, NAN, 0.0]])
     actual, expected = (
@@ -184,7 +194,7 @@ def test_search_in_rows_by_a_sorter_which_is_checked(side):
     [
         (lambda x: torch.sort(x)[0], (40000,), "the order of 40000 elements, more than 32768"),
         (lambda x: torch.topk(x, 3)[1], (100, 30000), "9.0e\\+10 comparisons"),
-        (lambda x: torch.cummax(x, 0)[0], (5000,), "more than 4096"),
+        (lambda x: torch.logcumsumexp(x, 0), (5000,), "powers of 5000 elements, more than 4096"),
         (lambda x: torch.bucketize(x, x), (70000,), "a search that takes 4.9e\\+09 comparisons"),
     ],
 )

@@ -107,3 +107,33 @@ func.func @main(%x: tensor<4x8x4xf32>, %w: tensor<2x8x4xf32>, %v: tensor<6xf32>)
   }
   func.return %y, %a, %b, %c : tensor<4x8x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
 }
+
+// -----
+
+// What is repeated is read by loops as long as it is; a short one is not.
+// CHECK-LABEL: loop.kernel @repeat
+// CHECK:         tile.launch (%i = 8 : thread, %j_part = 3 : thread, %j = 64 : thread) {
+// CHECK:           loop.load %x[%i mod 2, %j]
+// CHECK:           loop.store %{{.*}}, %out[%i, %j_part * 64 + %j]
+// REMARK: split-axes: repeat: j is split in parts of 64
+// GPU: split-axes: repeat: declined: no index divides an axis
+// CHECK-LABEL: loop.kernel @short
+// CHECK:         tile.launch (%i = 8 : thread, %j = 192 : thread) {
+// REMARK: split-axes: short: declined: no index divides an axis
+func.func @main(%x: tensor<2x64xf32>, %y: tensor<2x32xf32>) -> (tensor<8x192xf32>, tensor<8x192xf32>) {
+  %a = loop.kernel @repeat(%x) : (tensor<2x64xf32>) -> tensor<8x192xf32> {
+  ^bb0(%x: memref<2x64xf32>, %out: memref<8x192xf32>):
+    tile.launch (%i = 8 : thread, %j = 192 : thread) {
+      %v = loop.load %x[%i mod 2, %j mod 64] : memref<2x64xf32>
+      loop.store %v, %out[%i, %j] : memref<8x192xf32>
+    }
+  }
+  %b = loop.kernel @short(%y) : (tensor<2x32xf32>) -> tensor<8x192xf32> {
+  ^bb0(%y: memref<2x32xf32>, %out: memref<8x192xf32>):
+    tile.launch (%i = 8 : thread, %j = 192 : thread) {
+      %v = loop.load %y[%i mod 2, %j mod 32] : memref<2x32xf32>
+      loop.store %v, %out[%i, %j] : memref<8x192xf32>
+    }
+  }
+  func.return %a, %b : tensor<8x192xf32>, tensor<8x192xf32>
+}

@@ -1,7 +1,4 @@
 // RUN: deplo-opt %s --pass-pipeline=decompose-torch | FileCheck %s
-// RUN: sed 's/8xi64/9000xi64/g' %s > %t.mlir
-// RUN: not deplo-opt %t.mlir --pass-pipeline=decompose-torch 2>&1 | FileCheck %s --check-prefix=LONG
-// LONG: torch.cumsum: a running sum of 9000 elements, more than 4096
 
 // CHECK-LABEL: func.func @embedding
 // CHECK-NEXT: %embedding = tensor_ir.gather %t[%i] along 0
