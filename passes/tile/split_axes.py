@@ -48,7 +48,6 @@ from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
 
-
 LONG = 64
 """Places that are worth a loop of their own."""
 

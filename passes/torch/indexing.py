@@ -28,7 +28,7 @@ LONGEST_RUN = 4096
 """What an axis may have that is known at the call only: without parts the work grows with its square."""
 
 SHORT_RUN, PART = 64, 16
-"""A longer axis comes in parts: a running sum is one of its part, and that of the parts before it, in turn."""
+"""A longer axis comes in parts: a running sum is one of its part, and that of the parts before, in turn."""
 
 
 KINDS = {
