@@ -30,6 +30,7 @@ from .cpu_tiles import (
     CpuTiling,
     choose_dot_tile,
     dot_cycles,
+    dot_tiles,
     even,
     good_register_tiles,
     parts,
@@ -92,7 +93,7 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
     """A tiling of each kind that a contraction may have, and about how many cycles a position of K takes."""
     if problem.pairs and cpu.pairs and (problem.rows_stay or problem.columns_stay):
         return [
-            (cycles / 2, replace(each, block_k=each.block_k * 2, pairs=1))
+            (cycles / 2, replace(each, block_k=each.block_k * 2, ahead=each.ahead * 2, pairs=1))
             for cycles, each in best_of_each_kind(problem.of_pairs, cpu)
             if each.in_place
         ]
@@ -103,7 +104,8 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
         found.append(_choose_blocks(problem, cpu, in_place=1))
     if problem.columns_along:
         found.append(_choose_blocks(problem, cpu, in_place=int(problem.columns_stay), turned=1))
-    if problem.along and _rows_stay_cached(problem, cpu) and not _columns_are_far(problem):
+    may_dot = problem.along and dot_tiles(problem, cpu)
+    if may_dot and _rows_stay_cached(problem, cpu) and not _columns_are_far(problem):
         tiling = choose_dot_tiling(problem, cpu)
         found.append((_dot_tiling_cycles(problem, tiling, cpu), tiling))
     return [(cycles, _asking_ahead(problem, tiling, cpu)) for cycles, tiling in found]

@@ -122,7 +122,7 @@ class RegisterTile:
     apart: int | None = None
     """Columns from one tile to the next, if not the `width`: a narrow tile is the beginning of a panel."""
     ahead: int = 0
-    """Positions before its turn that a line of rows in place is asked for; 0 if none is."""
+    """Positions of K before its turn that a line of rows in place is asked for; 0 if none is."""
 
     together: ClassVar = 1
     """Elements of a row that a position stands for."""
@@ -177,7 +177,7 @@ class RegisterTile:
         body, loop = code.sweep(whole, "line", sums, None, line)
         with code.into(body):
             position, *made = body.args
-            later = Later.after(code, position, self.ahead, whole)
+            later = Later.after(code, position, self.ahead // self.together, whole)
             element = code.index(D0 * self.together, [later.position])
             for rows, lines in asked.items():
                 for row in lines:

@@ -19,7 +19,7 @@ from .merging import Chain, shallowest
 Counters = frozenset[SSAValue]
 
 MOST_SUMS = 4
-"""Contractions of one kernel: with eight sums, products take up to 1.7 times as long."""
+"""Reductions of a kernel with a contraction: with eight, products take up to 1.7 times as long."""
 
 
 def sums_in(kernel: KernelOp) -> int:
@@ -29,7 +29,7 @@ def sums_in(kernel: KernelOp) -> int:
 
 
 def has_many_sums(chain: Chain, producer: KernelOp, consumer: KernelOp) -> bool:
-    """Whether the contraction of a producer would stand beside more than there should be in one kernel."""
+    """Whether the contraction of a producer would have more reductions beside it than should be there."""
     counters = {counter for counter in chain.counters if _repeats(counter)}
     many = sums_in(producer) + sums_in(consumer) > MOST_SUMS
     return many and _contracts(chain, counters)

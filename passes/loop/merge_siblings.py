@@ -143,7 +143,7 @@ class MergeSiblingsPass(ModulePass):
         groups: list[list[KernelOp]] = []
         for kernel in kernels:
             family = next(
-                (g for g in groups if not is_full(g) and are_siblings(g[0], kernel)), None
+                (g for g in groups if are_siblings(g[0], kernel) and not is_full(g)), None
             )
             reason = None if family is None else decline_reason(family[0], kernel, position)
             if family is None or reason is not None:

@@ -43,7 +43,7 @@ from ...analysis.contraction import find_contraction
 from ...analysis.products import axes_of_factors, find_product
 from ...analysis.targets import get_target
 from ...dialects.affine import divisions
-from ...dialects.loop import KernelOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
@@ -53,11 +53,19 @@ LONG = 64
 
 
 def quotients(
-    launch: LaunchOp, kind: AffineBinaryOpKind = AffineBinaryOpKind.FloorDiv
+    launch: LaunchOp,
+    kind: AffineBinaryOpKind = AffineBinaryOpKind.FloorDiv,
+    *,
+    of_neighbours: bool = False,
 ) -> Iterator[tuple[int, int]]:
-    """The axes of a launch of which an index takes quotients, or remainders, by divisors of their extents."""
+    """The axes of a launch of which an index takes quotients, or remainders, by divisors of their extents.
+
+    If they are to be `of_neighbours`, that is the last index of a load.
+    """
     for op in launch.body.walk():
         exprs, operands = index_of(op) or ((), [])
+        if of_neighbours:
+            exprs = exprs[-1:] if isinstance(op, LoadOp) else ()
         for node in (node for expr in exprs for node in divisions(expr)):
             match node.lhs, node.rhs:
                 case (
@@ -105,9 +113,13 @@ def has_phases(launch: LaunchOp, axis: int, part: int) -> bool:
 
 
 def _split_remainder(launch: LaunchOp) -> list[tuple[int, int, bool]]:
-    """The split of the last axis by which an index takes its remainder, if the places are many."""
+    """The split of the last axis by which an index takes its remainder, if the places are many.
+
+    Where something is reduced, the axis may be its rows: then the remainder is to count neighbours in memory.
+    """
     last = len(launch.axes) - 1
-    found = quotients(launch, AffineBinaryOpKind.Mod)
+    reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
+    found = quotients(launch, AffineBinaryOpKind.Mod, of_neighbours=reduces)
     return [(last, part, False) for axis, part in found if axis == last and part >= LONG][:1]
 
 
@@ -149,15 +161,15 @@ class SplitAxesPass(ModulePass):
         return True, ", ".join(said)
 
     def _steps(self, launch: LaunchOp) -> list[tuple[int, int, bool]] | str:
-        """The splits that make a launch a contraction, or why there are none.
+        """The splits that make a launch a contraction, or its loops walk along memory, or why there are none.
 
         Of each the axis, the size of a part, and whether the places in parts come first.
         """
         is_one, on_gpu = self._is_contraction(launch), get_target(self.target).is_gpu
-        if not is_one and not on_gpu and (steps := _split_remainder(launch)):
-            return steps
+        repeated = [] if is_one or on_gpu else _split_remainder(launch)
         if not any(quotients(launch)):
-            return "it is a contraction as it is" if is_one else "no index divides an axis"
+            declined = "it is a contraction as it is" if is_one else "no index divides an axis"
+            return repeated or declined
         with trial(launch) as copy:
             steps = [] if on_gpu else self._split_phases(copy)
             if steps and self._is_contraction(copy):
@@ -167,7 +179,8 @@ class SplitAxesPass(ModulePass):
                     split(last, axis, part)
                     if self._is_contraction(last):
                         return [*steps, (axis, part, False)]
-        return "it is a contraction as it is" if is_one else "no split makes it a contraction"
+        declined = "it is a contraction as it is" if is_one else "no split makes it a contraction"
+        return repeated or declined
 
     def _split_phases(self, launch: LaunchOp) -> list[tuple[int, int, bool]]:
         """Split all axes that have phases; gives the splits."""

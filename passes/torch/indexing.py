@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -121,7 +121,11 @@ def _running(combiner: Combiner) -> Rule:
         value = e.cast(value, e.element)
         if not e.shape:
             return value
-        return fold_until(e, value, normalize_axis(op.integer("dim"), len(e.shape)), combiner)
+        if combiner is Combiner.MUL and e.element == f32:
+            # As in eager; else what underflows before a part times what overflows in it would be NaN.
+            value = e.cast(value, f64)
+        folded = fold_until(e, value, normalize_axis(op.integer("dim"), len(e.shape)), combiner)
+        return e.cast(folded, e.element)
 
     return rule
 

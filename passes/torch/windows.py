@@ -96,7 +96,8 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     channels = [in_channel, out_channel] if transposed else [channel, within]
     weight_index = [*channels, *(each.weight for each in taps)]
     has_weight = [guard for each in taps for guard in each.has_weight]
-    # What no weight belongs to is 0 as well: 0 times an infinity would be NaN.
+    # What no weight belongs to is 0 as well: 0 times an infinity would be NaN. Not so the weights of what is
+    # around an input: a weight that depends on where it is used is shared by no block of results.
     inside = [*(guard for each in taps for guard in each.inside), *has_weight]
     left = _guarded(e, value, index, inside, wide, fill=0)
     right = _guarded(e, weight, weight_index, has_weight, wide, fill=0, suffix="rhs")

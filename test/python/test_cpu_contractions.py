@@ -263,6 +263,16 @@ def test_columns_from_memory_are_not_read_again_by_dot_tiles() -> None:
     assert choose_cpu_tiling(replace(problem, m=4), CPUS["avx512"]).dot
 
 
+def test_sums_of_more_small_products_than_a_tile_has_registers_for() -> None:
+    a, b = (torch.randint(-4, 5, (20, 32, 32)).float() for _ in range(2))
+
+    def program(a, b):
+        return sum(x @ y.t() for x, y in zip(a, b, strict=True))
+
+    compiled = deplo.compile(program, (a, b), target="cpu")
+    assert torch.equal(compiled(a, b), program(a, b))  # of small integers, so exact
+
+
 def test_odd_lines_of_bf16_and_other_types_come_in_no_pairs() -> None:
     for k, dtype in ((63, torch.bfloat16), (64, torch.float16)):
         x, w = torch.randn(32, k).to(dtype), torch.randn(64, k).to(dtype)

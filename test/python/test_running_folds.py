@@ -54,6 +54,12 @@ def test_what_is_not_finite_is_where_eager_has_it(length, place, values):
         torch.testing.assert_close(actual, expected, equal_nan=True)
 
 
+def test_parts_of_a_product_that_leave_the_range_of_a_float():
+    x = torch.full((100,), 1e-3)
+    x[64:80] = 1e5  # alone too large, after what is too small
+    torch.testing.assert_close(compiled(lambda x: x.cumprod(0), x), x.cumprod(0))
+
+
 def test_zeros_keep_the_signs_that_eager_gives_them():
     def program(x):
         return x.cumsum(1), x[:, :20].cumsum(1), x.cumprod(1), x[:, :20].cumprod(1)

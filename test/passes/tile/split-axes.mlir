@@ -137,3 +137,62 @@ func.func @main(%x: tensor<2x64xf32>, %y: tensor<2x32xf32>) -> (tensor<8x192xf32
   }
   func.return %a, %b : tensor<8x192xf32>, tensor<8x192xf32>
 }
+
+// -----
+
+// Rows of a reduction stay what they are; where neighbours are read, they are split.
+// CHECK-LABEL: loop.kernel @rows
+// CHECK:         tile.launch (%i = 2 : thread, %j = 128 : thread) {
+// REMARK: split-axes: rows: declined: no index divides an axis
+// CHECK-LABEL: loop.kernel @columns
+// CHECK:         tile.launch (%i = 2 : thread, %j_part = 2 : thread, %j = 64 : thread) {
+// REMARK: split-axes: columns: j is split in parts of 64
+func.func @main(%x: tensor<2x128x9xf32>, %m: tensor<64x9xf32>, %n: tensor<9x64xf32>) -> (tensor<2x128xf32>, tensor<2x128xf32>) {
+  %a = loop.kernel @rows(%x, %m) : (tensor<2x128x9xf32>, tensor<64x9xf32>) -> tensor<2x128xf32> {
+  ^bb0(%x: memref<2x128x9xf32>, %m: memref<64x9xf32>, %out: memref<2x128xf32>):
+    tile.launch (%i = 2 : thread, %j = 128 : thread) {
+      %s = loop.for %k = 0 to 9 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %j, %k] : memref<2x128x9xf32>
+        %q = loop.load %m[%j mod 64, %k] : memref<64x9xf32>
+        %r = arith.addf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<2x128xf32>
+    }
+  }
+  %b = loop.kernel @columns(%n) : (tensor<9x64xf32>) -> tensor<2x128xf32> {
+  ^bb0(%n: memref<9x64xf32>, %out: memref<2x128xf32>):
+    tile.launch (%i = 2 : thread, %j = 128 : thread) {
+      %s = loop.for %k = 0 to 9 reduce(add) -> f32 {
+        %q = loop.load %n[%k, %j mod 64] : memref<9x64xf32>
+        loop.yield %q : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<2x128xf32>
+    }
+  }
+  func.return %a, %b : tensor<2x128xf32>, tensor<2x128xf32>
+}
+
+// -----
+
+// What makes a contraction comes before what is repeated.
+// CHECK-LABEL: loop.kernel @groups_and_repeated
+// CHECK:         tile.launch (%j_part = 2 : thread, %j = 3 : thread, %l = 128 : thread) {
+// REMARK: split-axes: groups_and_repeated: j is split in parts of 3
+func.func @main(%x: tensor<8x128xf32>, %w: tensor<6x4xf32>, %u: tensor<64xf32>) -> tensor<6x128xf32> {
+  %y = loop.kernel @groups_and_repeated(%x, %w, %u) : (tensor<8x128xf32>, tensor<6x4xf32>, tensor<64xf32>) -> tensor<6x128xf32> {
+  ^bb0(%x: memref<8x128xf32>, %w: memref<6x4xf32>, %u: memref<64xf32>, %out: memref<6x128xf32>):
+    tile.launch (%j = 6 : thread, %l = 128 : thread) {
+      %s = loop.for %m = 0 to 4 reduce(add) -> f32 {
+        %p = loop.load %x[%j floordiv 3 * 4 + %m, %l] : memref<8x128xf32>
+        %q = loop.load %w[%j, %m] : memref<6x4xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      %b = loop.load %u[%l mod 64] : memref<64xf32>
+      %t = arith.addf %s, %b : f32
+      loop.store %t, %out[%j, %l] : memref<6x128xf32>
+    }
+  }
+  func.return %y : tensor<6x128xf32>
+}
