@@ -207,21 +207,23 @@ def machine() -> dict[str, Any]:
         for line in _lines("/proc/cpuinfo")
         if line.startswith("model name")
     ]
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # The results of one benchmark do not change what the next one measures.
+    changed = _git("status", "--porcelain", "-uno", "--", ".", ":(exclude)bench/results")
+    commit = _git("describe", "--always") + ("-dirty" if changed else "")
     return {
         "cpu": models[0] if models else platform.processor(),
         "cores": os.cpu_count(),
         "system": platform.platform(),
         "python": sys.version.split()[0],
         "torch": torch.__version__,
-        "commit": commit.stdout.strip() or os.environ.get("DEPLO_COMMIT", "unknown"),
+        "commit": commit or os.environ.get("DEPLO_COMMIT", "unknown"),
     }
+
+
+def _git(*arguments: str) -> str:
+    """What git prints; nothing where there is no repository."""
+    ran = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran.stdout.strip()
 
 
 def _lines(path: str) -> list[str]:

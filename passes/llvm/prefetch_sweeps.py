@@ -54,12 +54,10 @@ from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...errors import counted
 from ..decisions import record
+from .asking_ahead import LINE_BYTES
 from .interchange_columns import constant_of
 from .kernel_loops import kernels_of
 from .loop_code import element_of
-
-LINE_BYTES = 64
-"""A line of the cache."""
 
 STRIP = 256
 """Elements of a strip, about."""
