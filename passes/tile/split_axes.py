@@ -112,17 +112,6 @@ def has_phases(launch: LaunchOp, axis: int, part: int) -> bool:
         return any(axis + 1 in axes and axis not in axes for axes in axes_of_factors(copy))
 
 
-def _split_remainder(launch: LaunchOp) -> list[tuple[int, int, bool]]:
-    """The split of the last axis by which an index takes its remainder, if the places are many.
-
-    Where something is reduced, the axis may be its rows: then the remainder is to count neighbours in memory.
-    """
-    last = len(launch.axes) - 1
-    reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
-    found = quotients(launch, AffineBinaryOpKind.Mod, of_neighbours=reduces)
-    return [(last, part, False) for axis, part in found if axis == last and part >= LONG][:1]
-
-
 @contextmanager
 def trial(launch: LaunchOp) -> Generator[LaunchOp]:
     """A copy of a launch, which reads nothing any more in the end."""
@@ -152,7 +141,9 @@ class SplitAxesPass(ModulePass):
             return False, "it has a schedule already"
         steps = self._steps(launch)
         if isinstance(steps, str):
-            return False, steps
+            reason, steps = steps, self._split_remainder(launch)
+            if not steps:
+                return False, reason
         said = list[str]()
         for axis, part, places_first in steps:
             name = launch.body.block.args[axis].name_hint or f"axis {axis}"
@@ -161,17 +152,15 @@ class SplitAxesPass(ModulePass):
         return True, ", ".join(said)
 
     def _steps(self, launch: LaunchOp) -> list[tuple[int, int, bool]] | str:
-        """The splits that make a launch a contraction, or its loops walk along memory, or why there are none.
+        """The splits that make a launch a contraction, or why there are none.
 
         Of each the axis, the size of a part, and whether the places in parts come first.
         """
-        is_one, on_gpu = self._is_contraction(launch), get_target(self.target).is_gpu
-        repeated = [] if is_one or on_gpu else _split_remainder(launch)
+        is_one = self._is_contraction(launch)
         if not any(quotients(launch)):
-            declined = "it is a contraction as it is" if is_one else "no index divides an axis"
-            return repeated or declined
+            return "it is a contraction as it is" if is_one else "no index divides an axis"
         with trial(launch) as copy:
-            steps = [] if on_gpu else self._split_phases(copy)
+            steps = [] if self._on_gpu else self._split_phases(copy)
             if steps and self._is_contraction(copy):
                 return steps
             for axis, part in {} if is_one else dict.fromkeys(quotients(copy)):
@@ -179,8 +168,7 @@ class SplitAxesPass(ModulePass):
                     split(last, axis, part)
                     if self._is_contraction(last):
                         return [*steps, (axis, part, False)]
-        declined = "it is a contraction as it is" if is_one else "no split makes it a contraction"
-        return repeated or declined
+        return "it is a contraction as it is" if is_one else "no split makes it a contraction"
 
     def _split_phases(self, launch: LaunchOp) -> list[tuple[int, int, bool]]:
         """Split all axes that have phases; gives the splits."""
@@ -190,6 +178,22 @@ class SplitAxesPass(ModulePass):
             steps.append((*each, True))
         return steps
 
+    def _split_remainder(self, launch: LaunchOp) -> list[tuple[int, int, bool]]:
+        """The split of the last axis by which an index takes its remainder, if the places are many.
+
+        Where something is reduced, the axis may be its rows: then the remainder is to count neighbours.
+        """
+        if self._on_gpu or self._is_contraction(launch):
+            return []
+        last = len(launch.axes) - 1
+        reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
+        found = quotients(launch, AffineBinaryOpKind.Mod, of_neighbours=reduces)
+        return [(last, part, False) for axis, part in found if axis == last and part >= LONG][:1]
+
+    @property
+    def _on_gpu(self) -> bool:
+        return get_target(self.target).is_gpu
+
     def _is_contraction(self, launch: LaunchOp) -> bool:
-        find = find_contraction if get_target(self.target).is_gpu else find_product
+        find = find_contraction if self._on_gpu else find_product
         return not isinstance(find(launch), str)
