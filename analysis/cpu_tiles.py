@@ -2,8 +2,8 @@
 
 A register tile of f rows and g vectors loads f elements and g vectors for f * g multiply-adds in each
 position of the reduced axis; its sums, the vectors of columns and one element must fit the registers. Of
-those that do, the one is best whose tiles cover the result in the fewest cycles, what stands over included,
-and of equals the one that fetches the fewest bytes.
+those that do, the one is best whose tiles cover the result in the fewest cycles, rows that stand over and a
+narrower tile for the last columns included, and of equals the one that fetches the fewest bytes.
 
 Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
 of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
@@ -166,6 +166,12 @@ def step_cycles(problem: CpuProblem, rows: int, vectors: int, cpu: Cpu) -> float
     return _at_least(work, loads, cpu)
 
 
+def strip_tiles(columns: int, thread_n: int, lanes: int) -> list[tuple[int, int]]:
+    """How many register tiles cover so many columns, and their vectors: wide ones, then a narrow one."""
+    wide, left = divmod(columns, thread_n)
+    return [(wide, thread_n // lanes)] * (wide > 0) + [(1, parts(left, lanes))] * (left > 0)
+
+
 def dot_cycles(problem: CpuProblem, rows: int, columns: int, cpu: Cpu) -> float:
     """Cycles of a vector of positions of K in a dot tile of so many rows and columns."""
     loads = problem.rows * rows + problem.columns * columns
@@ -192,10 +198,13 @@ def good_register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
 
     def cost(tile: tuple[int, int]) -> tuple[float, float]:
         rows, vectors = tile
-        tiles = parts(problem.m, rows) * parts(problem.n, vectors * lanes)
-        fetched = problem.rows * rows * problem.element_bytes
-        fetched += problem.columns * vectors * cpu.vector_bytes
-        return tiles * step_cycles(problem, rows, vectors, cpu), tiles * fetched
+        cycles, fetched = 0.0, 0.0
+        for count, width in strip_tiles(problem.n, vectors * lanes, lanes):
+            cycles += count * step_cycles(problem, rows, width, cpu)
+            fetched += count * problem.rows * rows * problem.element_bytes
+            fetched += count * problem.columns * width * cpu.vector_bytes
+        strips = parts(problem.m, rows)
+        return strips * cycles, strips * fetched
 
     costs = {tile: cost(tile) for tile in register_tiles(problem, cpu) or [(1, 1)]}
     limit = min(costs.values())[0] * GOOD

@@ -35,6 +35,7 @@ from .cpu_tiles import (
     good_register_tiles,
     parts,
     step_cycles,
+    strip_tiles,
 )
 from .cpus import MIB, Cpu
 
@@ -261,16 +262,23 @@ def tiling_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
 def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
     """The same with register tiles; of a turned tiling, `problem` is the transposed one."""
     lanes = cpu.lanes(problem.element_bytes)
-    rows, columns = tiling.block_m, tiling.block_n
-    blocks = problem.batch * parts(problem.m, rows) * parts(problem.n, columns)
-    step = step_cycles(problem, tiling.thread_m, tiling.thread_n // lanes, cpu)
-    tiles = (rows // tiling.thread_m) * (columns // tiling.thread_n)
-    multiplied = tiles * (step + TILE_CYCLES / tiling.block_k)
+    rows, across = tiling.block_m, parts(problem.n, tiling.block_n)
+    lines, workers = problem.batch * parts(problem.m, rows), _workers(problem, cpu)
+    # Where lines of blocks end in a narrow one, that helps if each core has some of these.
+    last = problem.n - (across - 1) * tiling.block_n
+    last = parts(last, lanes) * lanes if across == 1 or lines >= workers else tiling.block_n
+    widths = [*[tiling.block_n] * (across - 1), last]
+    columns = sum(widths) / across
+    multiplied = (rows // tiling.thread_m / across) * sum(
+        count * (step_cycles(problem, tiling.thread_m, vectors, cpu) + TILE_CYCLES / tiling.block_k)
+        for width in widths
+        for count, vectors in strip_tiles(width, tiling.thread_n, lanes)
+    )
     fetch, pack = _fetch_cycles(problem, tiling.in_place), _pack_cycles(problem)
     packed = (problem.rows * rows * fetch + problem.columns * columns * pack) / lanes
     if tiling.turned:
         packed += problem.results * rows * columns * TURN_CYCLES / problem.k / lanes
-    return parts(blocks, _workers(problem, cpu)) * (multiplied + packed)
+    return parts(lines * across, workers) * (multiplied + packed)
 
 
 def _balanced(

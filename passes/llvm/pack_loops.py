@@ -62,12 +62,16 @@ class Bound:
         exprs, used = normalize_operands([rest + 1], operands)
         return Bound(exprs[0], tuple(used))
 
+    def remainder(self, number: int) -> int | None:
+        """What it leaves when divided by a number, if that is the same whatever the values."""
+        sum_ = linear(self.expr)
+        if sum_ is None or any(each % number for each in sum_.coefficients.values()):
+            return None
+        return sum_.constant % number
+
     def is_multiple_of(self, number: int) -> bool:
         """Whether it is one, whatever the values."""
-        sum_ = linear(self.expr)
-        return sum_ is not None and not any(
-            each % number for each in (sum_.constant, *sum_.coefficients.values())
-        )
+        return self.remainder(number) == 0
 
 
 @dataclass(frozen=True)
@@ -178,11 +182,11 @@ class PackLoops:
         code = self.code
         strips = height % self.lanes == 0
         windows = self._windows() if strips else None
-        full = code.index(D0 // height, [self.rows])
         if strips and lies_along_rows(self.pack):
-            with code.loop(full, "panel") as panel:
-                self._turn(panel, height)
-        elif windows is not None:
+            self._turn(height)
+            return
+        full = code.index(D0 // height, [self.rows])
+        if windows is not None:
             with code.loop(full, "panel") as panel:
                 self._fill_windows(windows, panel)
         else:
@@ -229,10 +233,9 @@ class PackLoops:
 
     def _left(self) -> int | None:
         """How many rows the last vector of a block has that ends early, if that is known."""
-        match [linear(bound.expr) for bound in self.body.rows]:
-            case [sum_] if sum_ is not None:
-                known = not any(n % self.lanes for n in sum_.coefficients.values())
-                return sum_.constant % self.lanes if known else None
+        match self.body.rows:
+            case [bound]:
+                return bound.remainder(self.lanes)
             case _:
                 return None
 
@@ -251,18 +254,50 @@ class PackLoops:
 
     # ------------------------------------------------------------------ squares
 
-    def _turn(self, panel: SSAValue, height: int) -> None:
-        """Fill a panel whose elements are neighbours along positions, in squares."""
+    def _turn(self, height: int) -> None:
+        """Fill panels whose elements are neighbours along positions, in strips as wide as a vector."""
         code, lanes = self.code, self.lanes
-        squares = code.index(D0 // lanes, [self.length])
         with (
+            code.loop(code.index(D0 // height, [self.total]), "panel") as panel,
             code.loop(code.constants.get(height // lanes), "strip") as strip,
-            code.loop(squares, "square") as square,
         ):
+            if self.rows is self.total:
+                self._turn_strip(panel, strip, height)
+                return
+            end = code.index(D0 * height + (D1 + 1) * lanes, [panel, strip])
+            with code.when(code.insert(arith.CmpiOp(end, self.rows, "sle"))):
+                self._turn_strip(panel, strip, height)
+            with code.when(code.insert(arith.CmpiOp(end, self.rows, "sgt"))):
+                self._clear_strip(panel, strip, height)
+                self._fill_strip(panel, strip, height)
+
+    def _turn_strip(self, panel: SSAValue, strip: SSAValue, height: int) -> None:
+        """Fill a strip without rows past the end, in squares."""
+        code, lanes = self.code, self.lanes
+        with code.loop(code.index(D0 // lanes, [self.length]), "square") as square:
             self._turn_square(panel, strip, square, height)
         rest = code.index(D0 // lanes * lanes, [self.length])
-        with code.loop(self.length, "k", rest) as position:
-            self._fill_column(panel, position, height)
+        self._fill_strip(panel, strip, height, rest)
+
+    def _clear_strip(self, panel: SSAValue, strip: SSAValue, height: int) -> None:
+        """Make a strip zeros."""
+        code, lanes = self.code, self.lanes
+        zero = code.broadcast(emit_constant(code.builder, 0, self.pack.element.type), lanes)
+        with code.loop(self.length, "k") as position:
+            row = code.index(D0 * lanes, [strip])
+            code.store_vector(zero, self.buffer, self._place(panel, position, row, height))
+
+    def _fill_strip(
+        self, panel: SSAValue, strip: SSAValue, height: int, first: SSAValue | None = None
+    ) -> None:
+        """Fill the rows of a strip that are there, from a position on, one after the other."""
+        code, lanes = self.code, self.lanes
+        above = code.index(D0 * height + D1 * lanes, [panel, strip])
+        end = code.smaller(code.index(D0 + lanes, [above]), self.rows)
+        with code.loop(end, "r", above) as line, code.loop(self.length, "k", first) as position:
+            row = code.index(D0 - D1 * height, [line, panel])
+            place = self._place(panel, position, row, height)
+            code.store(self._element(line, position), self.buffer, place)
 
     def _turn_square(self, panel: SSAValue, strip: SSAValue, square: SSAValue, height: int) -> None:
         code, lanes = self.code, self.lanes

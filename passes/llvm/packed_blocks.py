@@ -20,16 +20,17 @@ becomes
     }
     scf.for %i, scf.for %j { %s = loop.load %sums[%i * 128 + %j]    loop.store %s, %y[...] }
 
-Where the block is turned, the rows of its tiles being the columns of the result, its sums are transposed
-before they are finished. One thread runs all points of a block. Sums stay in registers for a chunk of K and
-lie in the scratchpad in between; each is folded in the order of K, so that no choice of blocks changes it.
+Where columns end within a tile, the last one is narrow, if that has room for them. Where the block is
+turned, the rows of its tiles being the columns of the result, its sums are transposed before they are
+finished. One thread runs all points of a block. Sums stay in registers for a chunk of K and lie in the
+scratchpad in between; each is folded in the order of K, so that no choice of blocks changes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
@@ -53,6 +54,10 @@ ALIGNMENT = 64
 """Bytes that every scratch buffer begins at a multiple of: a line of the cache."""
 
 D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
+
+
+Axis = tuple[SSAValue, int]
+"""Where an axis of register tiles ends, and the width of a narrow tile at its end; 0 if there is none."""
 
 
 def is_packed(launch: LaunchOp) -> bool:
@@ -201,9 +206,9 @@ class PackedBlock:
             ]
             fixed = code, terms, self.element, self.cpu
             tiles = self.tile_class(*fixed, *sizes, self.single, hint, ahead=self.ahead)
+            narrow = self._narrow_width(self.bounds[self.n])
             with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
-                with code.loop(self._tiles(limits[self.n], self.tile_n), "tile_n") as tile_n:
-                    tiles.multiply((tile_m, tile_n), length)
+                self._multiply_tiles(tiles, tile_m, (limits[self.n], narrow), length)
                 first = code.index(D0 * self.tile_m, [tile_m])
                 end = code.smaller(code.index(D0 + self.tile_m, [first]), limits[self.m])
                 following = code.index(D0 + 1, [chunk])
@@ -217,6 +222,30 @@ class PackedBlock:
             whole = self.n, self.constants.get(0), limits[self.n]
             self._finish(rest, turned, whole, (self.m, limits[self.m]))
         code.builder.insert(scf.YieldOp())
+
+    def _multiply_tiles(
+        self, tiles: RegisterTile, tile_m: SSAValue, axis: Axis, length: SSAValue
+    ) -> None:
+        """Add the products of `length` positions to the sums of rows and of an axis, up to a whole vector."""
+        code, tile = self.code, self.tile_n
+        end, narrow = axis
+        count = code.index((D0 + (tile - 1 - narrow)) // tile, [end])
+        with code.loop(count, "tile_n") as tile_n:
+            tiles.multiply((tile_m, tile_n), length)
+        if narrow:
+            with code.loop(self._tiles(end, tile), "tile_n", count) as tile_n:
+                replace(tiles, width=narrow, apart=tile).multiply((tile_m, tile_n), length)
+
+    def _narrow_width(self, bounds: Iterable[Bound]) -> int:
+        """Columns of a narrow tile, the last one of an axis where it has room for those that are left.
+
+        As many vectors as are left, or half a tile where that is not known; 0 if all tiles are alike.
+        """
+        left = [bound.remainder(self.tile_n) for bound in bounds]
+        known = [each for each in left if each is not None]
+        if len(known) < len(left):
+            return self.tile_n // 2 // self.width * self.width
+        return -(-max(known, default=0) // self.width) * self.width % self.tile_n
 
     def _rows(self, pack: PackOp, buffers: dict[PackOp, SSAValue]) -> Packed | InPlace:
         """How register tiles read the rows that a pack says."""

@@ -68,7 +68,7 @@ class PairTile(RegisterTile):
         self, columns: Packed, tile_n: SSAValue, position: SSAValue, step: int
     ) -> list[SSAValue]:
         """Pairs of the columns of a tile, so many pairs after another one."""
-        first = D0 * (self.width * columns.stride) + (D1 + step) * (self.width * PAIR)
+        first = D0 * (self.pitch * columns.stride) + (D1 + step) * (self.pitch * PAIR)
         places = [first + column * PAIR for column in range(0, self.width, self.lanes)]
         return [
             self.code.load_vector(columns.buffer, (place, [tile_n, position]), self.lanes * PAIR)

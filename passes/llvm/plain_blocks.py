@@ -37,9 +37,18 @@ class PlainCode(LoopCode):
 class PlainPackLoops(PackLoops):
     """Fills panels element by element."""
 
-    def _turn(self, panel: SSAValue, height: int) -> None:
-        with self.code.loop(self.length, "k") as position:
-            self._fill_column(panel, position, height)
+    def _turn_strip(self, panel: SSAValue, strip: SSAValue, height: int) -> None:
+        self._fill_strip(panel, strip, height)
+
+    def _clear_strip(self, panel: SSAValue, strip: SSAValue, height: int) -> None:
+        code, lanes = self.code, self.lanes
+        zero = emit_constant(code.builder, 0, self.pack.element.type)
+        with (
+            code.loop(self.length, "k") as position,
+            code.loop(code.constants.get(lanes), "r") as each,
+        ):
+            row = code.index(D0 * lanes + D1, [strip, each])
+            code.store(zero, self.buffer, self._place(panel, position, row, height))
 
 
 class PlainBlock(PackedBlock):

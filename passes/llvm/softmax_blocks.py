@@ -32,15 +32,13 @@ Sums are folded in the order of the columns, whatever the number of threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...analysis.conditions import linear
 from ...dialects.loop import ForOp, LoadOp, TestOp
 from ...dialects.scalars import Combiner
 from ...dialects.tile_pack import PackOp
@@ -59,9 +57,6 @@ PAD = 16
 """Elements between rows of scores, so that they do not all meet in one line of the cache."""
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
-
-Axis = tuple[SSAValue, int]
-"""Columns, and how many of them a last register tile has that is narrower than the others; 0 if none is."""
 
 
 class SoftmaxBlock(PackedBlock):
@@ -121,7 +116,7 @@ class SoftmaxBlock(PackedBlock):
         self.whole = self._columns(values)
         self.limits = self._take_limits(values)
         # Rows that end where masks say have whole register tiles.
-        self.last_width = 0 if self.limits.found else self._last_width(values.positions)
+        self.last_width = 0 if self.limits.found else self._narrow_width(values.positions)
         self.each_row = self._each_row()
         self._start(values)
         end = self.limits.end(self.constants.get(0), self.rows)
@@ -158,37 +153,12 @@ class SoftmaxBlock(PackedBlock):
             length = limits.inside(limits.end(first, last), chunk)
             some = code.when(code.insert(arith.CmpiOp(length, self.constants.get(0), "sgt")))
         with some:
-            self._multiply(products[0], tile_m, (length, self.last_width), depth)
+            self._multiply_tiles(products[0], tile_m, (length, self.last_width), depth)
             self.each_row.fold(
                 (first, last), length, end_of_row if limits.found else None, self.m.name_hint or "i"
             )
-            width = self._last_width(self.bounds[self.n])
-            self._multiply(products[1], tile_m, (self.columns, width), length)
-
-    def _multiply(
-        self, tiles: RegisterTile, tile_m: SSAValue, axis: Axis, length: SSAValue
-    ) -> None:
-        """Add the products of `length` positions to the sums of rows and of an axis, up to a whole vector."""
-        code, tile = self.code, self.tile_n
-        end, narrow = axis
-        count = code.index(D0 // tile, [end]) if narrow else self._tiles(end, tile)
-        with code.loop(count, "tile_n") as tile_n:
-            tiles.multiply((tile_m, tile_n), length)
-        if narrow:
-            rest = code.insert(arith.CmpiOp(end, code.index(D0 * tile, [count]), "sgt"))
-            with code.when(rest):
-                replace(tiles, width=narrow, apart=tile).multiply((tile_m, count), length)
-
-    def _last_width(self, bounds: Iterable[Bound]) -> int:
-        """Columns of a narrower tile, the last one of an axis; 0 if all are alike, or it is not known."""
-        bounds = set(bounds)
-        if any(set(bound.operands) - {self.outer.induction_var} for bound in bounds):
-            return 0
-        ends = [end for bound in bounds if (end := linear(bound.expr)) is not None]
-        if len(ends) < len(bounds):
-            return 0
-        whole = min((end.constant for end in ends), default=0)
-        return -(-(whole % self.tile_n) // self.lanes) * self.lanes % self.tile_n
+            width = self._narrow_width(self.bounds[self.n])
+            self._multiply_tiles(products[1], tile_m, (self.columns, width), length)
 
     @property
     def _scale(self) -> int:

@@ -29,10 +29,10 @@ from xdsl.passes import ModulePass
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.products import Product, axes_of, find_product
 from ...analysis.targets import get_target
-from ...dialects.affine import divisions, replace_dims
+from ...dialects.affine import divisions, quotient, remainder, replace_dims
 from ...dialects.index import dims_in_order, linearize
 from ...dialects.loop import KernelOp, LoadOp, StoreOp, TestOp
-from ...dialects.sizes import shape_of
+from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
@@ -57,9 +57,7 @@ def find_axis(launch: LaunchOp) -> int | str:
         outer = axis - 1
         if outer < 0 or any(outer in axes_of(value, launch, known) for value in others):
             continue
-        if not isinstance(launch.axes.data[axis].extent.data, int):
-            reason = "the extent of the rows is dynamic"
-        elif axis == product.n and not stays_along(launch, product, short=_is_short(launch, axis)):
+        if axis == product.n and not stays_along(launch, product, short=_is_short(launch, axis)):
             reason = "joined columns would not lie along each other in memory"
         else:
             return axis
@@ -80,7 +78,6 @@ def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:
     """
     outer, inner = launch.body.block.args[product.n - 1], launch.body.block.args[product.n]
     extent = launch.axes.data[product.n].extent.data
-    assert isinstance(extent, int)
     for op in launch.body.walk():
         if outer not in op.operands and inner not in op.operands:
             continue
@@ -108,11 +105,13 @@ def divides(op: Operation, counter: SSAValue) -> bool:
     return any(operands[d] is counter for d in dims_in_order(found))
 
 
-def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, int]) -> AffineExpr:
+def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, Extent]) -> AffineExpr:
     """The flat index that is accessed when counters are some steps further."""
     type = op.memref.type
     assert isinstance(type, MemRefType)
-    dims = [AffineExpr.dimension(i) + steps.get(v, 0) for i, v in enumerate(op.indices)]
+    dims = [
+        AffineExpr.dimension(i) + extent_expr(steps.get(v, 0)) for i, v in enumerate(op.indices)
+    ]
     offset = linearize(op.map.data.results, shape_of(type))
     return simplify(replace_dims(offset, dims), operand_ranges(op.indices))
 
@@ -122,13 +121,13 @@ def collapse(launch: LaunchOp, axis: int) -> None:
     body, axes = launch.body.block, list(launch.axes)
     outer, inner = body.args[axis - 1], body.args[axis]
     extent = axes[axis].extent.data
-    assert isinstance(extent, int)
     joined = AxisAttr(axes[axis - 1].extent.data * extent, Level.THREAD)
     counter = body.insert_arg(IndexType(), axis - 1)
     counter.name_hint = inner.name_hint
     launch.axes = ArrayAttr([*axes[: axis - 1], joined, *axes[axis - 1 :]])
     place = AffineExpr.dimension(0)
-    old: dict[SSAValue, AffineExpr] = {outer: place // extent, inner: place % extent}
+    size = extent_expr(extent)
+    old: dict[SSAValue, AffineExpr] = {outer: quotient(place, size), inner: remainder(place, size)}
     for op in list(launch.body.walk()):
         rewrite_index(op, old, [counter])
     body.erase_arg(outer)

@@ -327,3 +327,22 @@ def test_results_do_not_depend_on_how_many_blocks_there_are(monkeypatch) -> None
         monkeypatch.setattr(schedule_cpu, "find_cpu", lambda _: Cpu("avx512", 64, 32, 1, 1))
         results.append(deplo.compile(torch.matmul, (a, b), target="cpu")(a, b))
     assert torch.equal(*results)
+
+
+TOKENS = ((4, 8), (2, 2), (3, 11), (1, 2), (13, 5), (2, 64))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+def test_rows_of_dynamic_batches_and_lengths_are_one_axis(dtype) -> None:
+    """The weights are read once for the tokens of all sequences, however many there are."""
+    torch.manual_seed(0)
+    model = nn.Linear(96, 200).to(dtype).eval()
+    sizes = {0: torch.export.Dim("batch", min=1), 1: torch.export.Dim("length", max=1000)}
+    example = torch.randn(4, 8, 96, dtype=dtype)
+    program = deplo.compile(model, (example,), target="cpu", dynamic_shapes=(sizes,))
+    weight, bias = model.weight.detach().double(), model.bias.detach().double()
+    for shape in TOKENS:
+        x = torch.randn(*shape, 96, dtype=dtype)
+        exact, got = x.double() @ weight.T + bias, program(x)
+        assert got.shape == exact.shape
+        assert bool(((got - exact).abs() <= error_bound(exact, dtype, 96)).all())

@@ -9,11 +9,15 @@
 // CHECK:           loop.store %s, %out[%i floordiv 12, %i floordiv 4 mod 3, %i mod 4, %j]
 // CHECK-LABEL: loop.kernel @heads
 // CHECK:         tile.launch (%h = 3 : thread, %i = 4 : thread, %j = 16 : thread) {
+// CHECK-LABEL: loop.kernel @dynamic
+// CHECK:         tile.launch (%i = s0 * 2 : thread, %j = 16 : thread) {
+// CHECK:           loop.load %x[%i floordiv s0, %i mod s0, %k]
+// CHECK:           loop.store %s, %out[%i floordiv s0, %i mod s0, %j]
 // REMARK: collapse-rows: batch: 3 axes are one
 // REMARK: collapse-rows: heads: declined: there is no other axis in front of the rows that the columns do not depend on
 // REMARK: collapse-rows: copy: declined: no reduce loop in the body
 // REMARK: collapse-rows: again: declined: it has a schedule already
-// REMARK: collapse-rows: dynamic: declined: the extent of the rows is dynamic
+// REMARK: collapse-rows: dynamic: 2 axes are one
 // GPU: collapse-rows: batch: declined: the target is a GPU
 func.func @main(%x: tensor<2x3x4x8xf32>, %w: tensor<16x8xf32>, %u: tensor<3x16x8xf32>, %z: tensor<2x?x8xf32, #sym.extents<s0>>) -> (tensor<2x3x4x16xf32>, tensor<3x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<2x?x16xf32, #sym.extents<s0>>) attributes {sym.sizes = [#sym.size<"rows", 2, none>]} {
   %y = loop.kernel @batch(%x, %w) : (tensor<2x3x4x8xf32>, tensor<16x8xf32>) -> tensor<2x3x4x16xf32> {
