@@ -52,7 +52,7 @@ class Code:
     ):
         """`library` is where results come from if no argument says so.
 
-        With `bucketed`, it is compiled again when its sizes are first in another bucket than their hints.
+        With `bucketed`, it is compiled again when its sizes are first in another bucket, or above their hints.
         """
         self.module = module
         self.target = target
@@ -101,21 +101,18 @@ class Code:
     def _buckets(self) -> Buckets | None:
         """The buckets of its sizes, if there are any and it is to be compiled for each."""
         sizes = self.plan.sizes
-        return (
-            Buckets(sizes)
-            if self._bucketed and any(s.argument is not None for s in sizes)
-            else None
-        )
+        if not self._bucketed or all(size.argument is None for size in sizes):
+            return None
+        return Buckets(sizes, tuple(size_hints(self.module)))
 
     def _suit(self, bucket: Bucket) -> Code:
-        """What is compiled for a bucket; this one for that of its hints, and where there are too many."""
+        """What is compiled for a bucket; this one for its own hints, and where there are too many."""
         assert self._buckets is not None
         with self._lock:
             if bucket not in self._suited:
-                own = size_hints(self.module)
                 suited = self
-                if bucket != self._buckets.of_hints(own) and len(self._suited) < MAX_BUCKETS:
-                    module = with_hints(self.module, self._buckets.hints(bucket, own))
+                if bucket != self._buckets.hints and len(self._suited) < MAX_BUCKETS:
+                    module = with_hints(self.module, bucket)
                     suited = Code(module, self.target, self.schedule, self._library)
                 self._suited[bucket] = suited
             return self._suited[bucket]

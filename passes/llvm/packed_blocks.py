@@ -56,8 +56,8 @@ ALIGNMENT = 64
 D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
 
 
-Axis = tuple[SSAValue, int]
-"""Where an axis of register tiles ends, and the width of a narrow tile at its end; 0 if there is none."""
+Axis = tuple[SSAValue, Sequence[int]]
+"""Where an axis of register tiles ends, and the widths of narrow ones that may be its last, the widest first."""
 
 
 def is_packed(launch: LaunchOp) -> bool:
@@ -206,9 +206,9 @@ class PackedBlock:
             ]
             fixed = code, terms, self.element, self.cpu
             tiles = self.tile_class(*fixed, *sizes, self.single, hint, ahead=self.ahead)
-            narrow = self._narrow_width(self.bounds[self.n])
+            widths = self._narrow_widths(self.bounds[self.n])
             with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
-                self._multiply_tiles(tiles, tile_m, (limits[self.n], narrow), length)
+                self._multiply_tiles(tiles, tile_m, (limits[self.n], widths), length)
                 first = code.index(D0 * self.tile_m, [tile_m])
                 end = code.smaller(code.index(D0 + self.tile_m, [first]), limits[self.m])
                 following = code.index(D0 + 1, [chunk])
@@ -228,24 +228,26 @@ class PackedBlock:
     ) -> None:
         """Add the products of `length` positions to the sums of rows and of an axis, up to a whole vector."""
         code, tile = self.code, self.tile_n
-        end, narrow = axis
-        count = code.index((D0 + (tile - 1 - narrow)) // tile, [end])
-        with code.loop(count, "tile_n") as tile_n:
-            tiles.multiply((tile_m, tile_n), length)
-        if narrow:
-            with code.loop(self._tiles(end, tile), "tile_n", count) as tile_n:
-                replace(tiles, width=narrow, apart=tile).multiply((tile_m, tile_n), length)
+        end, widths = axis
+        first: SSAValue = self.constants.get(0)
+        for width, narrower in zip((tile, *widths), (*widths, 0), strict=True):
+            # Up to the tile that has room in a narrower one.
+            count = code.index((D0 + (tile - 1 - narrower)) // tile, [end])
+            with code.loop(count, "tile_n", first) as tile_n:
+                replace(tiles, width=width, apart=tile).multiply((tile_m, tile_n), length)
+            first = count
 
-    def _narrow_width(self, bounds: Iterable[Bound]) -> int:
-        """Columns of a narrow tile, the last one of an axis where it has room for those that are left.
+    def _narrow_widths(self, bounds: Iterable[Bound]) -> list[int]:
+        """Columns of the narrow tiles that the last one of an axis may be, the widest first.
 
-        As many vectors as are left, or half a tile where that is not known; 0 if all tiles are alike.
+        As many vectors as are left, or any number where that is not known.
         """
         left = [bound.remainder(self.tile_n) for bound in bounds]
         known = [each for each in left if each is not None]
         if len(known) < len(left):
-            return self.tile_n // 2 // self.width * self.width
-        return -(-max(known, default=0) // self.width) * self.width % self.tile_n
+            return list(range(self.tile_n - self.width, 0, -self.width))
+        narrow = -(-max(known, default=0) // self.width) * self.width % self.tile_n
+        return [narrow] if narrow else []
 
     def _rows(self, pack: PackOp, buffers: dict[PackOp, SSAValue]) -> Packed | InPlace:
         """How register tiles read the rows that a pack says."""

@@ -116,7 +116,7 @@ class SoftmaxBlock(PackedBlock):
         self.whole = self._columns(values)
         self.limits = self._take_limits(values)
         # Rows that end where masks say have whole register tiles.
-        self.last_width = 0 if self.limits.found else self._narrow_width(values.positions)
+        self.widths = [] if self.limits.found else self._narrow_widths(values.positions)
         self.each_row = self._each_row()
         self._start(values)
         end = self.limits.end(self.constants.get(0), self.rows)
@@ -153,12 +153,12 @@ class SoftmaxBlock(PackedBlock):
             length = limits.inside(limits.end(first, last), chunk)
             some = code.when(code.insert(arith.CmpiOp(length, self.constants.get(0), "sgt")))
         with some:
-            self._multiply_tiles(products[0], tile_m, (length, self.last_width), depth)
+            self._multiply_tiles(products[0], tile_m, (length, self.widths), depth)
             self.each_row.fold(
                 (first, last), length, end_of_row if limits.found else None, self.m.name_hint or "i"
             )
-            width = self._narrow_width(self.bounds[self.n])
-            self._multiply_tiles(products[1], tile_m, (self.columns, width), length)
+            widths = self._narrow_widths(self.bounds[self.n])
+            self._multiply_tiles(products[1], tile_m, (self.columns, widths), length)
 
     @property
     def _scale(self) -> int:
