@@ -20,7 +20,9 @@ from xdsl.ir.affine import AffineExpr
 
 from ..dialects.loop import ForOp, KernelOp, StoreOp
 from ..dialects.scalars import Combiner
+from ..dialects.sizes import Extent, static_extent
 from ..dialects.tile import LaunchOp
+from .cost import trips
 from .products import Product, find_product
 from .terms import BOUND, Opaque, Term, TermReader, stored_term
 
@@ -44,9 +46,9 @@ class Softmax:
     kernel: KernelOp
     launch: LaunchOp
     product: Product
-    extents: tuple[int, ...]
+    extents: tuple[Extent, ...]
     """Of the launch's axes."""
-    columns: int
+    columns: Extent
     """Scores of a row."""
     exponent: Term
     score: Term
@@ -70,19 +72,20 @@ class Softmax:
         return len(self.extents)
 
     @property
-    def rows(self) -> int:
+    def rows(self) -> Extent:
         """Rows of the result."""
         return self.extents[self.product.m]
 
     @property
     def width(self) -> int:
         """Columns of the result."""
-        return self.extents[self.product.n]
+        return static_extent(self.extents[self.product.n])
 
     @property
     def batch(self) -> int:
-        """Points of all other axes."""
-        return math.prod(self.extents) // max(self.rows * self.width, 1)
+        """Points of all other axes, about."""
+        apart = (self.product.m, self.product.n)
+        return math.prod(trips(e) for i, e in enumerate(self.extents) if i not in apart)
 
     @property
     def depth(self) -> int:
@@ -97,14 +100,12 @@ def find_softmax(kernel: KernelOp, launch: LaunchOp) -> Softmax | str:
         return product
     if len(product.results) != 1 or len(product.sweeps) != 1:
         return "it is more than one sum over one counter"
-    extents = [axis.extent.data for axis in launch.axes]
-    columns = product.extent
-    sizes = [each for each in (*extents, columns) if isinstance(each, int)]
-    if len(sizes) <= len(extents):
-        return "its sizes are dynamic"
-    if len(extents) >= BOUND or 0 in sizes:
+    extents = tuple(axis.extent.data for axis in launch.axes)
+    if len(extents) >= BOUND or 0 in (*extents, product.extent):
         return "it has no points, or too many axes"
-    finder = _Finder(kernel, launch, product, tuple(sizes[:-1]), sizes[-1])
+    if not isinstance(extents[product.n], int):
+        return "the columns of its result are dynamic in number"
+    finder = _Finder(kernel, launch, product, extents, product.extent)
     try:
         return finder.find()
     except Opaque as reason:
@@ -116,8 +117,8 @@ class _Finder:
     kernel: KernelOp
     launch: LaunchOp
     product: Product
-    extents: tuple[int, ...]
-    columns: int
+    extents: tuple[Extent, ...]
+    columns: Extent
     opened: dict[KernelOp, None] = field(default_factory=dict[KernelOp, None])
 
     def find(self) -> Softmax:
@@ -319,5 +320,5 @@ def _fold_extent(fold: Term) -> int:
     key = fold.key
     extent: object = key[1] if isinstance(key, tuple) else None
     if not isinstance(extent, int):
-        raise Opaque("its sizes are dynamic")
+        raise Opaque("the products of a score are dynamic in number")
     return extent

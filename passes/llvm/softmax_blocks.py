@@ -56,6 +56,9 @@ from .softmax_rows import Exponents, RowBuffers, SoftmaxRows
 PAD = 16
 """Elements between rows of scores, so that they do not all meet in one line of the cache."""
 
+POWERS = (8, 12, 18, 24, 31)
+"""Of 2, that a number of columns found at run time is compared with; the last is not less than any."""
+
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
 
 
@@ -97,7 +100,6 @@ class SoftmaxBlock(PackedBlock):
         self.code = code = self.code_class(block, self.constants)
         part, parts = self.inner.extent.data, self.outer.extent.data
         assert isinstance(part, int)
-        assert isinstance(parts, int)
         self.part, self.parts = part, parts
         buffers = {pack: self._scratch(pack.element.type, elements_of(pack)) for pack in self.packs}
         self.stride = part + PAD
@@ -117,7 +119,8 @@ class SoftmaxBlock(PackedBlock):
         self.limits = self._take_limits(values)
         # Rows that end where masks say have whole register tiles.
         self.widths = [] if self.limits.found else self._narrow_widths(values.positions)
-        self.each_row = self._each_row()
+        unit, self.scale = self._power(-1), self._power(1)
+        self.each_row = self._each_row(unit)
         self._start(values)
         end = self.limits.end(self.constants.get(0), self.rows)
         depth = self.constants.get(self.left.shape[1])
@@ -160,10 +163,21 @@ class SoftmaxBlock(PackedBlock):
             widths = self._narrow_widths(self.bounds[self.n])
             self._multiply_tiles(products[1], tile_m, (self.columns, widths), length)
 
-    @property
-    def _scale(self) -> int:
-        """A power of 2 that is not less than the number of columns."""
-        return 1 << (self.part * self.parts - 1).bit_length()
+    def _power(self, sign: int) -> SSAValue:
+        """A power of 2 that is not less than the number of columns, or with sign -1 its reciprocal."""
+
+        def constant(exponent: int) -> SSAValue:
+            return emit_constant(self.code.builder, 2.0 ** (sign * exponent), self.element)
+
+        columns = self.part * self.parts
+        if isinstance(columns, int):
+            return constant((columns - 1).bit_length())
+        found = constant(POWERS[-1])
+        for exponent in POWERS[-2::-1]:
+            most = self.constants.get(1 << exponent)
+            fits = self.code.insert(arith.CmpiOp(self.whole, most, "sle"))
+            found = self.code.insert(arith.SelectOp(fits, constant(exponent), found))
+        return found
 
     def _rows_of(self, tile_m: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The first row of a register tile, and the row behind its last one."""
@@ -184,14 +198,13 @@ class SoftmaxBlock(PackedBlock):
         for buffer, name in zip(sums, names, strict=True):
             buffer.name_hint = name
 
-    def _each_row(self) -> SoftmaxRows:
+    def _each_row(self, unit: SSAValue) -> SoftmaxRows:
         """What is done with the scores of a row."""
         column, (score,) = self.inner.induction_var, self.score.res
         exponents = Exponents(score, self.m, column, self.follow, self.exponent)
         sizes = self.lanes, self.tile_n, self.stride, self.size_n
-        unit = 1 / self._scale
         return SoftmaxRows(
-            self.code, self.element, self.scratch, exponents, *sizes, unit, self.parts > 1
+            self.code, self.element, self.scratch, exponents, *sizes, unit, self.parts != 1
         )
 
     def _products(self, buffers: dict[PackOp, SSAValue]) -> tuple[RegisterTile, RegisterTile]:
@@ -332,9 +345,8 @@ class SoftmaxBlock(PackedBlock):
                 code.load(buffer, (D0, [i]))
                 for buffer in (self.scratch.maxima, self.scratch.weights)
             )
-            one, scale = (emit_constant(code.builder, n, self.element) for n in (1, self._scale))
-            inverse = share(code.builder, one, total)
-            weight = code.insert(arith.MulfOp(total, scale))
+            inverse = share(code.builder, emit_constant(code.builder, 1, self.element), total)
+            weight = code.insert(arith.MulfOp(total, self.scale))
             with code.loop(columns, self.n.name_hint or "j") as j:
                 mean = code.insert(arith.MulfOp(self._mean(i, j), inverse))
                 values: dict[SSAValue, SSAValue] = {self.m: i, self.n: j}

@@ -21,6 +21,7 @@ from xdsl.ir.affine import AffineExpr
 from ...analysis.conditions import linear
 from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import TestOp
+from ...dialects.sizes import Extent
 from .loop_code import LoopCode
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
@@ -47,7 +48,7 @@ class Limit:
 
     @staticmethod
     def of(
-        expr: AffineExpr, operands: Sequence[SSAValue], counters: Counters, part: int, parts: int
+        expr: AffineExpr, operands: Sequence[SSAValue], counters: Counters, part: int, parts: Extent
     ) -> Limit | None:
         """What `expr >= 0` leaves of a row, if that is all columns below some one."""
         terms = linear(expr)

@@ -78,7 +78,7 @@ class SoftmaxRows:
     """Between rows of scores."""
     columns: int
     """Of a row of means."""
-    unit: float
+    unit: SSAValue
     """What the weight of a column is at most."""
     scales: bool
     """Whether rows carry anything from one part to the next."""
@@ -136,12 +136,11 @@ class SoftmaxRows:
         """Put weights in the place of a row's exponents, and add them up."""
         code, buffers = self.code, self.buffers
         shift = exponent_shift(code.builder, code.load(buffers.maxima, (D0, [row])))
-        unit = emit_constant(code.builder, self.unit, self.element)
 
         def weight(column: SSAValue) -> SSAValue:
             place = self._place(line, column)
             power = scaled_exp(code.builder, code.load(buffers.scores, place), shift)
-            value = code.insert(arith.MulfOp(power, unit))
+            value = code.insert(arith.MulfOp(power, self.unit))
             code.store(value, buffers.scores, place)
             return value
 

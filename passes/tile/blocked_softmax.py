@@ -22,6 +22,7 @@ from ...analysis.vectors import lies_along
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
+from ...dialects.sizes import Extent, extent_expr
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
@@ -41,7 +42,7 @@ class _Line:
     dim: int
     part: SSAValue | None
     size: int
-    extent: int
+    extent: Extent
 
     @property
     def is_ragged(self) -> bool:
@@ -152,7 +153,7 @@ class _Builder:
     def _inside(self, writer: TermWriter, *lines: _Line) -> SSAValue | None:
         """Whether a point is not past the end of lines; None if no point is."""
         ends = [
-            AffineExpr.dimension(line.dim) * -1 + (line.extent - 1)
+            AffineExpr.dimension(line.dim) * -1 + extent_expr(line.extent - 1)
             for line in lines
             if line.is_ragged
         ]
@@ -179,8 +180,7 @@ class _Builder:
         parts.add_op(YieldOp(*chunk.res))
         self._finish(body, outer)
 
-    def _loop(self, block: Block, extent: object, suffix: str) -> ForOp:
-        assert isinstance(extent, int)
+    def _loop(self, block: Block, extent: Extent, suffix: str) -> ForOp:
         types = [self.found.exponent.type] * len(WEIGHTED)
         region = Region(Block(arg_types=[INDEX]))
         loop = ForOp(extent, region, combiners=WEIGHTED, result_types=types)

@@ -37,7 +37,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...analysis.cost import hints_of
+from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_softmax import SoftmaxProblem, choose_softmax, misfit
 from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
@@ -134,8 +134,8 @@ def problem_of(found: Softmax) -> SoftmaxProblem:
     """What the model needs to know."""
     return SoftmaxProblem(
         batch=found.batch,
-        rows=found.rows,
-        columns=found.columns,
+        rows=trips(found.rows),
+        columns=trips(found.columns),
         depth=found.depth,
         width=found.width,
         element_bytes=storage_bytes(found.exponent.type),

@@ -84,10 +84,10 @@ def exact(program, args):
         return program(*args)
 
 
-def compiled(program, args):
+def compiled(program, args, **options):
     """A program that is one kernel for its scores and what becomes of them."""
     with recording() as decisions:
-        made = deplo.compile(program, tuple(args), target="cpu")
+        made = deplo.compile(program, tuple(args), target="cpu", **options)
     fired = [d for d in decisions if d.pass_name == "online-softmax" and d.fired]
     assert len(fired) == 1, [str(d) for d in decisions if d.pass_name == "online-softmax"]
     return made
@@ -354,11 +354,67 @@ def test_what_is_needed_elsewhere_is_computed_as_before() -> None:
     assert any("is needed elsewhere, too" in each for each in declined(with_logsumexp, args))
 
 
-def test_sizes_that_change_are_left_alone() -> None:
-    args = tensors((1, 2, 300, 16), (1, 2, 300, 16), (1, 2, 300, 16))
-    tokens = torch.export.Dim("tokens", min=2)
-    shapes = {name: {2: tokens} for name in ("q", "k", "v")}
-    assert "its sizes are dynamic" in declined(attention, args, dynamic_shapes=shapes)
+def test_columns_of_the_result_that_change_are_left_alone() -> None:
+    args = tensors((1, 2, 300, 16), (1, 2, 300, 16), (1, 2, 300, 24))
+    shapes = {"q": None, "k": None, "v": {3: torch.export.Dim("width", min=2)}}
+    reasons = declined(plain, args, dynamic_shapes=shapes)
+    assert "the columns of its result are dynamic in number" in reasons
+
+
+def test_products_of_a_score_that_change_are_left_alone() -> None:
+    args = tensors((1, 2, 300, 16), (1, 2, 300, 16), (1, 2, 300, 24))
+    depth = torch.export.Dim("depth", min=2)
+    shapes = {"q": {3: depth}, "k": {3: depth}, "v": None}
+    reasons = declined(plain, args, dynamic_shapes=shapes)
+    assert "the products of a score are dynamic in number" in reasons
+
+
+BATCH, ROWS, COLUMNS = (torch.export.Dim(n, min=1, max=5000) for n in ("batch", "rows", "columns"))
+DYNAMIC_SHAPES = (
+    (3, 300, 280),
+    (1, 1, 1),
+    (2, 1, 300),
+    (1, 17, 16),
+    (4, 33, 257),
+    (1, 600, 513),
+    (2, 5, 4100),
+)
+"""Batches, rows, columns."""
+
+
+@pytest.mark.parametrize("program", [plain, attention, biased])
+def test_sizes_that_change(program) -> None:
+    dims = [{0: BATCH, 2: ROWS}, {0: BATCH, 2: COLUMNS}, {0: BATCH, 2: COLUMNS}]
+    dims += [{0: ROWS, 1: COLUMNS}] * (program is biased)
+    made = None
+    for batch, rows, columns in DYNAMIC_SHAPES:
+        args = tensors((batch, 3, rows, 20), (batch, 3, columns, 20), (batch, 3, columns, 24))
+        args += tensors((rows, columns)) if program is biased else []
+        made = made or compiled(program, args, dynamic_shapes=tuple(dims))
+        check(made(*args), exact(program, args))
+
+
+@pytest.mark.parametrize("program", [causal, side_by_side])
+def test_tokens_that_change(program) -> None:
+    axis, tokens = (1 if program is side_by_side else 2), torch.export.Dim("tokens", max=5000)
+    dims, made = ({axis: tokens},) * 3, None
+    for count in (300, 2, 16, 63, 65, 513, 1303):
+        shape = (1, count, 8, 16) if program is side_by_side else (1, 8, count, 16)
+        args = tensors(shape, shape, shape)
+        made = made or compiled(program, args, dynamic_shapes=dims)
+        check(made(*args), exact(program, args))
+
+
+@pytest.mark.parametrize("scale", [1e18, 1e-36])
+@pytest.mark.parametrize("columns", [130, 1100, 4500])
+def test_huge_and_tiny_values_of_sizes_that_change(scale, columns) -> None:
+    args = tensors((1, 2, 300, 16), (1, 2, 300, 16), (1, 2, 300, 24))
+    dims = ({2: torch.export.Dim("rows")}, *({2: torch.export.Dim("columns")},) * 2)
+    made = compiled(plain, args, dynamic_shapes=dims)
+    q, k, v = tensors((1, 2, 9, 16), (1, 2, columns, 16), (1, 2, columns, 24))
+    v *= scale
+    v[0, 1, columns - 1, 5], k[0, 1, 3, 3] = INF, float("nan")
+    check(made(q, k, v), exact(plain, (q, k, v)))
 
 
 # ------------------------------------------------------------------ the reduction itself

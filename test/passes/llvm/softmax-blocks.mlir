@@ -7,6 +7,7 @@
 // CHECK-LABEL: func.func @attention
 // CHECK:         %scores = memref.alloc() {alignment = 64 : i64} : memref<3200xf32>
 // CHECK:         %[[WHOLE:.*]] = arith.minsi %c304, %c300
+// CHECK:         %[[UNIT:.*]] = arith.constant 0.001953125
 // CHECK:         arith.maxsi
 // CHECK:         arith.maxsi
 // CHECK-NEXT:    %[[SHORTEST:.*]] = arith.minsi
@@ -59,7 +60,6 @@
 // It is one part: no row carries anything. Weights come when all rows have their maximum.
 // CHECK-NOT:             %means
 // CHECK:               scf.for %j_1 =
-// CHECK:                 %[[UNIT:.*]] = arith.constant 0.001953125
 // CHECK:                 %[[ADDED:.*]] = scf.for
 // CHECK:                   math.exp
 // CHECK-NEXT:              arith.mulf {{.*}}, %[[UNIT]]

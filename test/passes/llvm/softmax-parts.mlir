@@ -5,6 +5,8 @@
 // Rows of 43 scores in parts of 32, in register tiles of 32 columns: the 11 of the last part take a tile of 16, and
 // so do the last 4 of 36 columns of the result.
 // CHECK-LABEL: func.func @k_matmul_reduce
+// CHECK:         %[[UNIT:.*]] = arith.constant 1.562500e-02
+// CHECK-NEXT:    %[[SCALE:.*]] = arith.constant 6.400000e+01
 // CHECK:         scf.for %k_block
 // CHECK:           scf.for %tile_m
 // CHECK:             %[[WHOLE:.*]] = loop.index[(%[[LENGTH:.*]] + 15) floordiv 32]
@@ -28,7 +30,6 @@
 // CHECK:                 arith.mulf %{{.*}}, %[[KEPT]]
 // CHECK-NEXT:            loop.store {{.*}}, %means
 // CHECK:             scf.for %i_1 =
-// CHECK:               %[[UNIT:.*]] = arith.constant 1.562500e-02
 // CHECK:               arith.mulf {{.*}}, %[[UNIT]]
 // CHECK:             scf.for %tile_n
 // CHECK:               vector.load %means
@@ -36,7 +37,6 @@
 // CHECK:               scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
 // CHECK:                 vector.load %value_packed
 // The weight itself is asked for, to find rows without any.
-// CHECK:         %[[SCALE:.*]] = arith.constant 6.400000e+01
 // CHECK:         %weight = arith.mulf {{.*}}, %[[SCALE]]
 // CHECK:         arith.cmpf oeq, %weight
 // PLAIN-LABEL: func.func @k_matmul_reduce
