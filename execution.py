@@ -52,7 +52,7 @@ class Code:
     ):
         """`library` is where results come from if no argument says so.
 
-        With `bucketed`, it is compiled again when its sizes are first in another bucket, or above their hints.
+        With `bucketed`, it is compiled again when sizes are first in another bucket, or above their hints.
         """
         self.module = module
         self.target = target

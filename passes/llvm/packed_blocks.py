@@ -57,7 +57,7 @@ D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
 
 
 Axis = tuple[SSAValue, Sequence[int]]
-"""Where an axis of register tiles ends, and the widths of narrow ones that may be its last, the widest first."""
+"""Where an axis of register tiles ends, and the widths that its last one may have, the widest first."""
 
 
 def is_packed(launch: LaunchOp) -> bool:
