@@ -24,7 +24,8 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
-from .index import bounds, operand_ranges
+from ..dialects.affine import replace_dims
+from .index import bounds, operand_ranges, simplify
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,16 @@ def linear(expr: AffineExpr) -> Linear | None:
             return None if right.coefficients else Linear({}, 0).plus(left, right.constant)
         case _:
             return None
+
+
+def slope_along(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue) -> int | None:
+    """How much more an expression is where a counter is one further; None if that differs, or is not known.
+
+    All else in it may be sizes and quotients.
+    """
+    later = [AffineExpr.dimension(i) + int(v is counter) for i, v in enumerate(operands)]
+    step = simplify(replace_dims(expr, later) + expr * -1, operand_ranges(operands))
+    return step.value if isinstance(step, AffineConstantExpr) else None
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,8 @@ class _Trace:
             self.results = self._described(node.args)
         elif self._keeps_elements(node):
             self._sources[node] = self._sources[node.all_input_nodes[0]]
+        elif not node.users and not node.is_impure():
+            pass  # what nothing needs, PyTorch leaves in some graphs
         elif isinstance(node.target, OpOverload) or node.target is operator.getitem:
             if self._number(node.meta.get("val")) is None and _gives_tensors(node):
                 self._sources[node] = len(self.steps)

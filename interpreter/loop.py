@@ -469,15 +469,17 @@ class LoopMachine:
         self._require(shape)
         dims = [self.get(v) for v in op.origin]
         indices: list[Array] = []
+        active = self._align(self.mask)[..., None, None]
         for axis, expr in enumerate(op.map.data.results):
             index = self._align(evaluate_index(expr, dims))[..., None, None]
             if axis == op.dimension:
                 index = index + np.arange(op.shape[1])
             elif axis == source.ndim - 1:
                 index = index + np.arange(op.shape[0])[:, None]
-            if np.any((index < 0) | (index >= source.shape[axis])):
+            outside = (index < 0) | (index >= source.shape[axis])
+            if np.any(outside & active):
                 raise ProgramError(f"{op.location}: 'loop.transpose' copies what is outside")
-            indices.append(index)
+            indices.append(np.where(outside, 0, index))
         copied = np.asarray(source[tuple(indices)])
         self.buffers[op.result] = Buffer(np.broadcast_to(copied, shape), lanes=len(self.shape))
 

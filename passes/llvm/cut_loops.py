@@ -31,7 +31,9 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.conditions import Linear, linear
+from ...analysis.conditions import slope_along
+from ...analysis.index import operand_ranges, simplify
+from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
 from ...dialects.loop import IndexOp, TestOp
 from ..replacing import decide
@@ -85,21 +87,18 @@ def _chooses(test: TestOp) -> bool:
 
 def place_of(test: TestOp, loop: scf.ForOp) -> Cut | str:
     """Where a condition of a loop's counter changes, or why that is not known."""
-    if len(test.exprs) != 1 or (condition := linear(test.exprs[0])) is None:
+    operands, counter = tuple(test.operands_), loop.body.block.args[0]
+    slope = slope_along(test.exprs[0], operands, counter) if len(test.exprs) == 1 else None
+    if slope is None:
         return "a condition is not linear"
-    operands = tuple(test.operands_)
-    counters = [d for d, value in enumerate(operands) if value is loop.body.block.args[0]]
-    slope = sum(condition.coefficients.get(d, 0) for d in counters)
     if slope not in (1, -1):
         return "the counter has a factor"
     inside = {loop.body.block, *loop.body.walk()}
-    others = [value for d, value in enumerate(operands) if d not in counters]
-    if any(value.owner in inside for value in others):
+    if any(value is not counter and value.owner in inside for value in operands):
         return "a condition is computed in the loop"
-    rest = Linear(
-        {d: c for d, c in condition.coefficients.items() if d not in counters}, condition.constant
-    )
-    place = rest.expr + 1 if slope < 0 else rest.expr * -1
+    dims = [ZERO if v is counter else AffineExpr.dimension(i) for i, v in enumerate(operands)]
+    rest = simplify(replace_dims(test.exprs[0], dims), operand_ranges(operands))
+    place = rest + 1 if slope < 0 else rest * -1
     exprs, used = normalize_operands([place], operands)
     return Cut(test, exprs[0], tuple(used), first=slope < 0)
 

@@ -13,6 +13,7 @@ such as the pixels of all lines of an image, if they go on in memory where a lin
 need not end there. If lines are shorter than a vector, it is enough that results go on: what is packed once
 for all of them costs more than to find its elements. If results lie apart, as those of one phase of a
 transposed convolution, they need not go on either, and lines are joined that are shorter than a few vectors.
+Lines of dynamic length stay apart: what fills a pack would divide by it for each element.
 On a GPU not: there, what a block reads of an operand must be a box.
 """
 
@@ -32,7 +33,7 @@ from ...analysis.targets import get_target
 from ...dialects.affine import divisions, quotient, remainder, replace_dims
 from ...dialects.index import dims_in_order, linearize
 from ...dialects.loop import KernelOp, LoadOp, StoreOp, TestOp
-from ...dialects.sizes import Extent, extent_expr, shape_of
+from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
@@ -57,7 +58,11 @@ def find_axis(launch: LaunchOp) -> int | str:
         outer = axis - 1
         if outer < 0 or any(outer in axes_of(value, launch, known) for value in others):
             continue
-        if axis == product.n and not stays_along(launch, product, short=_is_short(launch, axis)):
+        if axis == product.m:
+            return axis
+        if not isinstance(launch.axes.data[axis].extent.data, int):
+            reason = "the extent of the columns is dynamic"
+        elif not stays_along(launch, product, short=_is_short(launch, axis)):
             reason = "joined columns would not lie along each other in memory"
         else:
             return axis
@@ -78,6 +83,7 @@ def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:
     """
     outer, inner = launch.body.block.args[product.n - 1], launch.body.block.args[product.n]
     extent = launch.axes.data[product.n].extent.data
+    assert isinstance(extent, int)
     for op in launch.body.walk():
         if outer not in op.operands and inner not in op.operands:
             continue
@@ -105,13 +111,11 @@ def divides(op: Operation, counter: SSAValue) -> bool:
     return any(operands[d] is counter for d in dims_in_order(found))
 
 
-def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, Extent]) -> AffineExpr:
+def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, int]) -> AffineExpr:
     """The flat index that is accessed when counters are some steps further."""
     type = op.memref.type
     assert isinstance(type, MemRefType)
-    dims = [
-        AffineExpr.dimension(i) + extent_expr(steps.get(v, 0)) for i, v in enumerate(op.indices)
-    ]
+    dims = [AffineExpr.dimension(i) + steps.get(v, 0) for i, v in enumerate(op.indices)]
     offset = linearize(op.map.data.results, shape_of(type))
     return simplify(replace_dims(offset, dims), operand_ranges(op.indices))
 

@@ -14,7 +14,8 @@ becomes
     }
 
 A line of the cache holds 16 elements of a row of `%x`; it is read once, as a vector. What rows and columns
-have beyond whole squares stays as it was, in loops of its own.
+have beyond whole squares stays as it was, in loops of its own, and so do squares of which a condition, such
+as the end of a dynamic axis, leaves elements out.
 
 Declined are GPU targets, elements that are not of 4 bytes, and blocks with no square.
 """
@@ -25,17 +26,19 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.conditions import slope_along
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.targets import get_target
 from ...analysis.vectors import dimension_along
 from ...dialects.affine import replace_dims
-from ...dialects.loop import ForOp, KernelOp, LoadOp, TransposeOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
 from ..decisions import record
@@ -47,6 +50,8 @@ ELEMENT_BYTES = 4
 MOST_ROWS = 32
 MOST_COLUMNS = 128
 """Rows and columns of the result that squares are turned for at once; they lie on the stack."""
+MOST_GUARDED = 32
+"""The same where a condition may leave some of them out, so that all are one by one."""
 
 
 D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
@@ -54,10 +59,21 @@ D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
 
 @dataclass(frozen=True)
 class _Nest:
-    """Two loops, one in the other, and nothing else."""
+    """Two loops, one in the other, and nothing else; what they do may be under a condition."""
 
     rows: ForOp
     columns: ForOp
+
+    @property
+    def guard(self) -> scf.IfOp | None:
+        """The condition on what they do, if all of it has one."""
+        return _guard(self.columns.body.block)
+
+    @property
+    def body(self) -> Block:
+        """What they do."""
+        guard = self.guard
+        return self.columns.body.block if guard is None else guard.true_region.block
 
     @property
     def counters(self) -> tuple[SSAValue, SSAValue]:
@@ -88,7 +104,7 @@ def _nests(kernel: KernelOp) -> list[_Nest]:
 def _transposed(nest: _Nest) -> dict[LoadOp, int]:
     """The loads of a nest that squares can serve."""
     found: dict[LoadOp, int] = {}
-    for op in nest.columns.body.block.ops:
+    for op in nest.body.ops:
         if isinstance(op, LoadOp) and (along := dimension_along(op, *nest.counters)) is not None:
             found[op] = along
     return found
@@ -102,7 +118,29 @@ def _reason(nest: _Nest) -> str | None:
     rows, columns = nest.extents
     if min(rows, columns) < SQUARE:
         return f"a block of {rows} by {columns} has no square of {SQUARE}"
+    if nest.guard is not None and not _ends(nest):
+        return "its condition does more than end rows and columns"
     return None
+
+
+def _guard(body: Block) -> scf.IfOp | None:
+    """The condition on all of a loop's body, if there is one of counters that chooses nothing."""
+    match list(body.ops):
+        case [TestOp() as test, scf.IfOp(cond=cond) as guard, _] if cond is test.result:
+            return None if guard.output or guard.false_region.blocks else guard
+        case _:
+            return None
+
+
+def _ends(nest: _Nest) -> bool:
+    """Whether a condition that holds at the last row and column of a part holds in all of it."""
+    guard = nest.guard
+    assert guard is not None and isinstance(guard.cond.owner, TestOp)
+    test = guard.cond.owner
+    slopes = [
+        slope_along(e, test.operands_, counter) for e in test.exprs for counter in nest.counters
+    ]
+    return all(slope is not None and slope <= 0 for slope in slopes)
 
 
 def _loop(builder: Builder, extent: int, name: str | None) -> tuple[ForOp, Builder]:
@@ -113,21 +151,28 @@ def _loop(builder: Builder, extent: int, name: str | None) -> tuple[ForOp, Build
 
 
 def _fill(
-    nest: _Nest, into: Builder, exprs: tuple[AffineExpr, AffineExpr], counters: list[SSAValue]
+    nest: _Nest,
+    into: Builder,
+    exprs: tuple[AffineExpr, AffineExpr],
+    counters: list[SSAValue],
+    *,
+    inside: bool = False,
 ) -> None:
-    """Copy the body of a nest, its counters replaced by expressions."""
-    copy = nest.rows.clone()
-    inner = copy.body.block.first_op
-    assert isinstance(inner, ForOp)
-    old: dict[SSAValue, AffineExpr] = {copy.induction_var: exprs[0], inner.induction_var: exprs[1]}
-    moved = [op for op in inner.body.block.ops if op is not inner.body.block.last_op]
+    """Copy the body of a nest, its counters replaced by expressions; without its condition if `inside`."""
+    rows = nest.rows.clone()
+    columns = rows.body.block.first_op
+    assert isinstance(columns, ForOp)
+    copy = _Nest(rows, columns)
+    old: dict[SSAValue, AffineExpr] = dict(zip(copy.counters, exprs, strict=True))
+    body = copy.body if inside else columns.body.block
+    moved = [op for op in body.ops if op is not body.last_op]
     for op in moved:
         op.detach()
         into.insert(op)
     for op in moved:
         for each in list(op.walk()):
             rewrite_index(each, old, counters)
-    copy.erase()
+    rows.erase()
 
 
 def _part(extent: int, most: int) -> int:
@@ -143,18 +188,24 @@ def tile(nest: _Nest) -> int:
     rows, columns = nest.extents
     names = [loop.induction_var.name_hint for loop in (nest.rows, nest.columns)]
     before = Builder(InsertPoint.before(nest.rows))
-    height, width = _part(rows, MOST_ROWS), _part(columns, MOST_COLUMNS)
+    guard = nest.guard
+    most = (MOST_ROWS, MOST_COLUMNS) if guard is None else (MOST_GUARDED, MOST_GUARDED)
+    height, width = _part(rows, most[0]), _part(columns, most[1])
     _, inside = _loop(before, rows // height, f"{names[0] or 'i'}_tile")
     row_tiles = inside.insertion_point.block.args[0]
     _, inside = _loop(inside, columns // width, f"{names[1] or 'j'}_tile")
     column_tiles = inside.insertion_point.block.args[0]
+    places = (D0 * height, D1 * width)
+    tiles: list[SSAValue] = [row_tiles, column_tiles]
+    if guard is not None:
+        inside = _where_whole(nest, guard, inside, tiles, (height, width))
     squares: list[SSAValue] = []
     for load, dimension in zip(loads, along, strict=True):
-        others = [v for v in load.indices if v not in _counters(nest)]
+        others = [v for v in load.indices if v not in nest.counters]
         space = [row_tiles, column_tiles, *others]
-        places = dict(zip(_counters(nest), (D0 * height, D1 * width), strict=True))
+        first = dict(zip(nest.counters, places, strict=True))
         dims = [
-            places[v] if v in places else AffineExpr.dimension(space.index(v)) for v in load.indices
+            first[v] if v in first else AffineExpr.dimension(space.index(v)) for v in load.indices
         ]
         ranges = operand_ranges(space)
         exprs = [simplify(replace_dims(e, dims), ranges) for e in load.map.data.results]
@@ -162,19 +213,45 @@ def tile(nest: _Nest) -> int:
         made.location = load.location
         made.result.name_hint = f"{load.memref.name_hint or 'x'}_t"
         squares.append(made.result)
-    first, inside = _loop(inside, height, names[0])
-    second, inside = _loop(inside, width, names[1])
-    counters: list[SSAValue] = [row_tiles, column_tiles, first.induction_var, second.induction_var]
-    exprs = (D0 * height + AffineExpr.dimension(2), D1 * width + AffineExpr.dimension(3))
-    _read_squares(nest, inside, exprs, counters, loads, squares)
+    within, counters, inside = _points(nest, inside, tiles, (height, width))
+    _read_squares(nest, inside, within, counters, loads, squares)
     _rest(nest, before, rows // height * height, columns // width * width)
     nest.rows.detach()
     nest.rows.erase()
     return len(loads)
 
 
-def _counters(nest: _Nest) -> tuple[SSAValue, SSAValue]:
-    return nest.rows.induction_var, nest.columns.induction_var
+def _points(
+    nest: _Nest, builder: Builder, tiles: list[SSAValue], size: tuple[int, int]
+) -> tuple[tuple[AffineExpr, AffineExpr], list[SSAValue], Builder]:
+    """Loops over the points of a part: expressions of the nest's counters, of what, and where it goes on."""
+    counters, exprs = list(tiles), list[AffineExpr]()
+    for number, (loop, extent) in enumerate(zip((nest.rows, nest.columns), size, strict=True)):
+        made, builder = _loop(builder, extent, loop.induction_var.name_hint)
+        counters.append(made.induction_var)
+        exprs.append(AffineExpr.dimension(number) * extent + AffineExpr.dimension(number + 2))
+    return (exprs[0], exprs[1]), counters, builder
+
+
+def _where_whole(
+    nest: _Nest, guard: scf.IfOp, builder: Builder, tiles: list[SSAValue], size: tuple[int, int]
+) -> Builder:
+    """Leave parts of which a condition leaves points out as they were; gives where the others go on."""
+    assert isinstance(guard.cond.owner, TestOp)
+    last: dict[SSAValue, AffineExpr] = {
+        counter: AffineExpr.dimension(number) * extent + (extent - 1)
+        for number, (counter, extent) in enumerate(zip(nest.counters, size, strict=True))
+    }
+    whole = builder.insert(guard.cond.owner.clone())
+    then, otherwise = Block([scf.YieldOp()]), Block([scf.YieldOp()])
+    builder.insert(scf.IfOp(whole.result, [], Region(then), Region(otherwise)))
+    rewrite_index(whole, last, tiles)
+    assert then.last_op is not None and otherwise.last_op is not None
+    exprs, counters, inside = _points(
+        nest, Builder(InsertPoint.before(otherwise.last_op)), tiles, size
+    )
+    _fill(nest, inside, exprs, counters)
+    return Builder(InsertPoint.before(then.last_op))
 
 
 def _read_squares(
@@ -187,8 +264,8 @@ def _read_squares(
 ) -> None:
     """Copy the body of a nest with the loads that squares serve in place of its own."""
     block = inside.insertion_point.block
-    _fill(nest, inside, exprs, counters)
-    before, copied = _loads(nest.columns.body.block), _loads(block)
+    _fill(nest, inside, exprs, counters, inside=True)
+    before, copied = _loads(nest.body), _loads(block)
     for load, square in zip(loads, squares, strict=True):
         replace(copied[before.index(load)], LoadOp(square, [D0, D1], counters[2:]))
 
@@ -200,7 +277,7 @@ def _loads(block: Block) -> list[LoadOp]:
 def _rest(nest: _Nest, before: Builder, whole_rows: int, whole_columns: int) -> None:
     """Loops over the columns, then over the rows, that no square has."""
     rows, columns = nest.extents
-    names = [counter.name_hint for counter in _counters(nest)]
+    names = [counter.name_hint for counter in nest.counters]
     parts = [
         ((0, whole_rows), (whole_columns, columns)),
         ((whole_rows, rows), (0, columns)),

@@ -432,3 +432,24 @@ def test_an_input_that_is_a_module():
     assert torch.equal(deplo.compile(program, (x, relu))(x, relu), relu(x) + 1)
     with pytest.raises(DeploError, match="dynamic_shapes"):
         deplo.compile(program, (x, relu), dynamic_shapes={"x": {0: Dim("n")}})
+
+
+def test_a_batch_of_images_may_be_one_image():
+    """In some graphs PyTorch leaves what nothing needs: the places of maxima, an empty tensor of a norm."""
+    layers = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)
+    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(36, 5)).eval()
+    check(model, [((n, 3, 6, 6),) for n in (4, 1, 2, 9)], ({0: B1},))
+
+
+@pytest.mark.parametrize("tokens", [2, 33, 96, 128, 131, 600])
+def test_a_transposed_copy_of_any_number_of_tokens(tokens):
+    """Squares are turned at once, but for those in which the tokens end."""
+    example = torch.randn(3, 128, 100)
+    program = deplo.compile(
+        lambda x: x.transpose(1, 2).contiguous(),
+        (example,),
+        target="cpu",
+        dynamic_shapes=({1: Dim("tokens", min=2, max=700)},),
+    )
+    x = torch.randn(3, tokens, 100)
+    assert torch.equal(program(x), x.transpose(1, 2))

@@ -107,3 +107,27 @@ func.func @k_plain(%y: memref<10xf32>, %begin: index, %end: index, %status: memr
   }
   func.return
 }
+
+// -----
+
+// The end may be a size, which is an argument by now, or a quotient.
+// REMARK: remark: clip-loops: k_size: 1 loop
+// CHECK-LABEL: @k_size
+// CHECK:         %[[left:.+]] = loop.index[s0 floordiv 3 - %begin * 10]
+// CHECK-NEXT:    %[[least:.+]] = arith.minsi %[[left]], %c10
+// CHECK-NEXT:    %[[place:.+]] = arith.maxsi %[[least]], %c0
+// CHECK-NEXT:    scf.for %i = %c0 to %[[place]]
+// CHECK-NEXT:      loop.store
+func.func @k_size(%y: memref<?xf32, #sym.extents<s0 floordiv 3>>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c10 = arith.constant 10 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %c10 step %c1 {
+    %in = loop.test[%begin * 10 + %i < s0 floordiv 3]
+    scf.if %in {
+      loop.store %zero, %y[%begin * 10 + %i] : memref<?xf32, #sym.extents<s0 floordiv 3>>
+    }
+  }
+  func.return
+}

@@ -100,3 +100,56 @@ func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf64>, %s: tensor<8x64xf3
   }
   func.return %a, %b, %c : tensor<64x64xf32>, tensor<64x64xf64>, tensor<64x8xf32>
 }
+
+// -----
+
+// Parts that a dynamic axis ends in stay as they were; what a condition says at the last point of a part holds in
+// all of it. A condition that begins rows does not.
+// REMARK: remark: transpose-tiles: ends: 1 loads read squares of 16 by 16 elements
+// REMARK: remark: transpose-tiles: begins: declined: its condition does more than end rows and columns
+// CHECK-LABEL: loop.kernel @ends
+// CHECK:         loop.for %i_tile = 0 to 1 {
+// CHECK-NEXT:      loop.for %j_tile = 0 to 2 {
+// CHECK-NEXT:        %[[whole:.+]] = loop.test[%b * 64 + %j_tile * 32 < s0 - 31]
+// CHECK-NEXT:        scf.if %[[whole]] {
+// CHECK-NEXT:          loop.transpose %in[%b * 64 + %j_tile * 32, 0] along 0 : memref<?x32xf32, #sym.extents<s0>> -> memref<32x32xf32>
+// CHECK-NEXT:          loop.for %i = 0 to 32 {
+// CHECK-NEXT:            loop.for %j = 0 to 32 {
+// CHECK-NEXT:              loop.load %in_t[%i, %j]
+// CHECK:             } else {
+// CHECK-NEXT:          loop.for
+// CHECK-NEXT:            loop.for %[[j:.+]] = 0 to 32 {
+// CHECK-NEXT:              loop.test[%b * 64 + %j_tile * 32 + %[[j]] < s0]
+// CHECK-NEXT:              scf.if
+// CHECK-NEXT:                loop.load %in[%b * 64 + %j_tile * 32 + %[[j]], %{{.+}}]
+func.func @main(%x: tensor<?x32xf32, #sym.extents<s0>>) -> (tensor<32x?xf32, #sym.extents<s0>>, tensor<32x?xf32, #sym.extents<s0>>) attributes {sym.sizes = [#sym.size<"rows", 2, 500, hint = 70>]} {
+  %z = loop.kernel @ends(%x) : (tensor<?x32xf32, #sym.extents<s0>>) -> tensor<32x?xf32, #sym.extents<s0>> {
+  ^bb0(%in: memref<?x32xf32, #sym.extents<s0>>, %out: memref<32x?xf32, #sym.extents<s0>>):
+    tile.launch (%b = (s0 - 1) floordiv 64 + 1 : block) schedule(#tile.schedule<serial = 2048>) {
+      loop.for %i = 0 to 32 {
+        loop.for %j = 0 to 64 {
+          %in_it = loop.test[%b * 64 + %j < s0]
+          scf.if %in_it {
+            %v = loop.load %in[%b * 64 + %j, %i] : memref<?x32xf32, #sym.extents<s0>>
+            loop.store %v, %out[%i, %b * 64 + %j] : memref<32x?xf32, #sym.extents<s0>>
+          }
+        }
+      }
+    }
+  }
+  %y = loop.kernel @begins(%x) : (tensor<?x32xf32, #sym.extents<s0>>) -> tensor<32x?xf32, #sym.extents<s0>> {
+  ^bb0(%in: memref<?x32xf32, #sym.extents<s0>>, %out: memref<32x?xf32, #sym.extents<s0>>):
+    tile.launch (%b = (s0 - 1) floordiv 64 + 2 : block) schedule(#tile.schedule<serial = 2048>) {
+      loop.for %i = 0 to 32 {
+        loop.for %j = 0 to 64 {
+          %in_it = loop.test[%b * 64 + %j >= 64, %b * 64 + %j - 64 < s0]
+          scf.if %in_it {
+            %v = loop.load %in[%b * 64 + %j - 64, %i] : memref<?x32xf32, #sym.extents<s0>>
+            loop.store %v, %out[%i, %b * 64 + %j - 64] : memref<32x?xf32, #sym.extents<s0>>
+          }
+        }
+      }
+    }
+  }
+  func.return %z, %y : tensor<32x?xf32, #sym.extents<s0>>, tensor<32x?xf32, #sym.extents<s0>>
+}
