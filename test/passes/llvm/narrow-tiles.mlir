@@ -50,13 +50,19 @@ func.func @main(%x: tensor<5x24xf32>, %w: tensor<70x24xf32>) -> tensor<5x70xf32>
 
 // -----
 
-// How many are left of a dynamic number of columns nobody knows: up to half a tile has a tile of its own.
+// How many are left of a dynamic number of columns nobody knows: there is a tile for each number of vectors.
 // CHECK-LABEL: func.func @dynamic
-// CHECK:         %[[wide:.+]] = loop.index[(%{{.+}} + 31) floordiv 64]
+// CHECK:         %[[wide:.+]] = loop.index[(%[[end:.+]] + 15) floordiv 64]
 // CHECK-NEXT:    scf.for %tile_n = %c0 to %[[wide]]
-// CHECK:         %[[all:.+]] = loop.index[(%{{.+}} + 63) floordiv 64]
-// CHECK-NEXT:    scf.for %{{.+}} = %[[wide]] to %[[all]]
+// CHECK:         %[[three:.+]] = loop.index[(%[[end]] + 31) floordiv 64]
+// CHECK-NEXT:    scf.for %{{.+}} = %[[wide]] to %[[three]]
+// CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+// CHECK:         %[[two:.+]] = loop.index[(%[[end]] + 47) floordiv 64]
+// CHECK-NEXT:    scf.for %{{.+}} = %[[three]] to %[[two]]
 // CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+// CHECK:         %[[all:.+]] = loop.index[(%[[end]] + 63) floordiv 64]
+// CHECK-NEXT:    scf.for %{{.+}} = %[[two]] to %[[all]]
+// CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>) {
 func.func @main(%x: tensor<5x24xf32>, %w: tensor<?x24xf32, #sym.extents<s0>>) -> tensor<5x?xf32, #sym.extents<s0>> attributes {sym.sizes = [#sym.size<"columns", 2, 100, hint = 70>]} {
   %y = loop.kernel @dynamic(%x, %w) : (tensor<5x24xf32>, tensor<?x24xf32, #sym.extents<s0>>) -> tensor<5x?xf32, #sym.extents<s0>> {
   ^bb0(%x: memref<5x24xf32>, %w: memref<?x24xf32, #sym.extents<s0>>, %out: memref<5x?xf32, #sym.extents<s0>>):
