@@ -1,20 +1,26 @@
-"""Contractions that a merge would make slower: inside of a reduction, or beside too many others.
+"""Contractions that a merge would make slower: inside of a reduction, or beside others that are not alike.
 
     %c = loop.kernel @k_c(%a, %b) { ... store (for %k reduce(add) { a[%i, %k] * b[%k, %j] }), c[%i, %j] }
     %s = loop.kernel @k_s(%c) { ... store (for %j reduce(add) { tanh(c[%i, %j]) }), s[%i] }
 
 A block of results of `@k_c` shares the rows and columns that it reads, in registers and scratchpads. Merged
-into `@k_s`, each result would read a row and a column of its own, from wherever they lie. And a kernel of
-many sums has few registers for each: their blocks become small, and share little.
+into `@k_s`, each result would read a row and a column of its own, from wherever they lie. So would it beside
+a reduction with other sweeps, as a 3 by 3 convolution beside one of 1 by 1, or beside the maxima of windows:
+a block has one sweep. So would it beside a check of indices from data, which stops the program before all is
+computed. And a kernel of many sums has few registers for each: their blocks become small, and
+share little.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...analysis.cost import trips
 from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
-from .merging import Chain, shallowest
+from ...dialects.sizes import Extent
+from .merging import Chain, checks, shallowest
 
 Counters = frozenset[SSAValue]
 
@@ -30,9 +36,47 @@ def sums_in(kernel: KernelOp) -> int:
 
 def has_many_sums(chain: Chain, producer: KernelOp, consumer: KernelOp) -> bool:
     """Whether the contraction of a producer would have more reductions beside it than should be there."""
-    counters = {counter for counter in chain.counters if _repeats(counter)}
     many = sums_in(producer) + sums_in(consumer) > MOST_SUMS
-    return many and _contracts(chain, counters)
+    return many and _contracts(_folds_of(chain), chain.counters)
+
+
+def meets_other_sweeps(chain: Chain, consumer: KernelOp) -> bool:
+    """Whether a merge would put a contraction beside another reduction, with other sweeps."""
+    mine, theirs = _folds_of(chain), _folds_in(consumer)
+    if not mine or not theirs or len({_sweeps(fold) for fold in (*mine, *theirs)}) == 1:
+        return False
+    return _contracts(mine, chain.counters) or _contracts(theirs, _free_counters(consumer))
+
+
+def meets_checks(chain: Chain, consumer: KernelOp) -> bool:
+    """Whether a merge would put a contraction beside a check of indices from data."""
+    if chain.checks and _contracts(_folds_in(consumer), _free_counters(consumer)):
+        return True
+    return checks(consumer) and _contracts(_folds_of(chain), chain.counters)
+
+
+def _folds_of(chain: Chain) -> list[ForOp]:
+    """The reductions of a producer, of more than one element each."""
+    return [o for o in chain.statements if isinstance(o, ForOp) and _is_long(o)]
+
+
+def _folds_in(kernel: KernelOp) -> list[ForOp]:
+    """The same of a kernel, those that stand in no other."""
+    folds = [o for o in kernel.walk() if isinstance(o, ForOp) and o.res]
+    return [fold for fold in folds if _is_long(fold) and not _reductions_around(fold)]
+
+
+def _is_long(fold: ForOp) -> bool:
+    return any(extent != 1 for extent in _sweeps(fold))
+
+
+def _free_counters(kernel: KernelOp) -> list[SSAValue]:
+    return [o.induction_var for o in kernel.walk() if isinstance(o, ForOp) and not o.res]
+
+
+def _sweeps(fold: Operation) -> tuple[Extent, ...]:
+    """The extents of a reduction and of those in it, from outside."""
+    return tuple(o.extent.data for o in fold.walk() if isinstance(o, ForOp) and o.res)
 
 
 def loses_blocks(chain: Chain, load: LoadOp) -> bool:
@@ -43,7 +87,8 @@ def loses_blocks(chain: Chain, load: LoadOp) -> bool:
     """
     counters = {counter for counter in chain.counters if _repeats(counter)}
     folds = _reductions_around(shallowest(load, set(load.indices)))
-    if not folds or not _contracts(chain, counters):
+    mine = _folds_of(chain)
+    if not folds or not _contracts(mine, counters):
         return False
     folding = {fold.induction_var for fold in folds}
     exprs = load.map.data.results
@@ -55,7 +100,7 @@ def loses_blocks(chain: Chain, load: LoadOp) -> bool:
         and isinstance(chain.store.value.owner, ForOp)
         and all(c.data == "add" for fold in folds for c in fold.combiners)
     )
-    return not (goes_on and _contracts(chain, counters))
+    return not (goes_on and _contracts(mine, counters))
 
 
 def _repeats(counter: SSAValue) -> bool:
@@ -75,13 +120,11 @@ def _reductions_around(op: Operation) -> list[ForOp]:
     return found
 
 
-def _contracts(chain: Chain, counters: set[SSAValue]) -> bool:
-    """Whether a reduction of a producer reads operands that depend on different ones of its counters."""
-    for fold in (o for o in chain.statements if isinstance(o, ForOp)):
-        read = _operands(fold, counters)
-        if any(a - b and b - a for a in read for b in read):
-            return True
-    return False
+def _contracts(folds: Iterable[ForOp], counters: Iterable[SSAValue]) -> bool:
+    """Whether one of some reductions reads operands that depend on different ones of some counters."""
+    repeated = {counter for counter in counters if _repeats(counter)}
+    read = (_operands(fold, repeated) for fold in folds)
+    return any(a - b and b - a for each in read for a in each for b in each)
 
 
 def _operands(fold: ForOp, counters: set[SSAValue]) -> set[Counters]:

@@ -16,9 +16,10 @@ producers of one output whose loops form one chain. A producer that checks indic
 each of its elements is read, so that no check is lost; reductions that all rows share, and many rows
 with reductions that one thread would have to fold, stay in a kernel of their own. So does a contraction
 that the consumer would fold: inside of a reduction, no block of its results shares what it reads. So does
-what is put together from pieces, where windows overlap in it (`analysis/patchwork.py`), and a contraction
-beside several others, which would have few registers each. What selects the one
-term of a reduction that counts is merged at any cost: the others are then not computed (`collapse-reduce`).
+what is put together from pieces, where windows overlap in it (`analysis/patchwork.py`), a reduction that
+would stand beside a contraction with other sweeps, and a contraction beside several others, which would have
+few registers each. What selects the one term of a reduction that counts is merged at any cost: the others
+are then not computed (`collapse-reduce`).
 A sum that several places read is computed once, in its own kernel unless one scope serves them all: each
 place would round it in its own order, and a softmax that subtracts one from the other shows that.
 """
@@ -51,7 +52,13 @@ from ...dialects.sizes import shape_of
 from ..decisions import record
 from .collapse_reduce import EQ, NE, collapse
 from .dedup_loads import dedup_kernel
-from .folded_contractions import MOST_SUMS, has_many_sums, loses_blocks
+from .folded_contractions import (
+    MOST_SUMS,
+    has_many_sums,
+    loses_blocks,
+    meets_checks,
+    meets_other_sweeps,
+)
 from .merging import Chain, checks, merge, shallowest
 
 PASS = "fuse-loops"
@@ -167,11 +174,26 @@ def _decline_reason(
             f"its {_si(total)}FLOP would run inside of a reduction, where no block of results shares what "
             f"they read, to save {_si(saved)}B of traffic"
         )
-    if total > MAX_SERIAL_WORK and has_many_sums(chain, producer, consumer):
-        return f"the registers would be shared by more than {MOST_SUMS} sums"
+    if (reason := _beside(producer, chain, consumer)) is not None:
+        return reason
     copies = len(places) + others
     if copies > 1 and any(_rounds(o) for o in chain.statements):
         return f"{copies} places would compute its sum, each rounding it in an order of its own"
+    return None
+
+
+def _beside(producer: KernelOp, chain: Chain, consumer: KernelOp) -> str | None:
+    """Why the reductions of two kernels should not be in one."""
+    if max(work(producer), work(consumer)) > MAX_SERIAL_WORK and meets_other_sweeps(
+        chain, consumer
+    ):
+        return (
+            "a contraction would stand beside a reduction with other sweeps; a block has one sweep"
+        )
+    if max(work(producer), work(consumer)) > MAX_SERIAL_WORK and meets_checks(chain, consumer):
+        return "a contraction would stand beside a check of indices from data, and have no blocks"
+    if work(producer) > MAX_SERIAL_WORK and has_many_sums(chain, producer, consumer):
+        return f"the registers would be shared by more than {MOST_SUMS} sums"
     return None
 
 

@@ -19,6 +19,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import extent_range, simplify
 from ...dialects import sizes
+from ...dialects.affine import replace_dims
 from ...dialects.index import affine_map, condition, delinearize, linearize
 from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float
 from ...dialects.sizes import Extent, ExtentAttr, Size, tensor_of
@@ -36,6 +37,7 @@ from ...dialects.tensor_ir import (
     SortOp,
 )
 from ...dialects.torch_base import ScalarValue, Shape, number_of, value_of
+from .known_places import known_place
 
 
 class Refusal(Exception):
@@ -182,6 +184,13 @@ class Lowering:
 
     def gather(self, source: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
         """Slices of `source` along `axis`."""
+        shape, counted = shape_of(source), shape_of(indices)
+        if (place := known_place(indices, shape[axis])) is not None:
+            rank, after = len(counted), dims(axis + len(counted) + len(shape) - axis - 1)
+            inside = replace_dims(place, after[axis : axis + rank])
+            exprs = [*after[:axis], inside, *after[axis + rank :]]
+            result = (*shape[:axis], *counted, *shape[axis + 1 :])
+            return self.index_map([source], [exprs], result, suffix="at")
         return self._insert(GatherOp(source, indices, axis), "gather")
 
     def checked(self, index: SSAValue, extent: Extent) -> SSAValue:

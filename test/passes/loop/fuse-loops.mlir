@@ -483,3 +483,44 @@ func.func @main(%x: tensor<64x32xf32>, %wa: tensor<64x32xf32>, %wb: tensor<64x32
   %z = tensor_ir.elementwise add(%sd, %ye) : (tensor<64x64x1xf32>, tensor<64x64x1xf32>) -> tensor<64x64x1xf32>
   func.return %z : tensor<64x64x1xf32>
 }
+
+// -----
+
+// A block has one sweep: a product over 32 does not come beside one over 16, nor beside the maximum of three
+// neighbours. What is summed over alike, does.
+// REMARK: remark: fuse-loops: k_top: declined: not merged into k_v: a contraction would stand beside a reduction with other sweeps; a block has one sweep
+// REMARK: remark: fuse-loops: k_ya: declined: not merged into k_z: a contraction would stand beside a reduction with other sweeps; a block has one sweep
+func.func @main(%x: tensor<64x32xf32>, %wa: tensor<64x32xf32>, %wb: tensor<64x16xf32>, %p: tensor<64x66xf32>) -> (tensor<64x64x1xf32>, tensor<64x64x1xf32>) {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %ba = tensor_ir.index_map (i, j, k) -> %wa[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %pa = tensor_ir.elementwise mul(%a, %ba) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %ya = tensor_ir.reduce add(%pa) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x16xf32>
+  %bb = tensor_ir.index_map (i, j, k) -> %wb[j, k] : (tensor<64x16xf32>) -> tensor<64x64x16xf32>
+  %pb = tensor_ir.elementwise mul(%b, %bb) : (tensor<64x64x16xf32>, tensor<64x64x16xf32>) -> tensor<64x64x16xf32>
+  %yb = tensor_ir.reduce add(%pb) over [2] : tensor<64x64x16xf32> -> tensor<64x64x1xf32>
+  %z = tensor_ir.elementwise add(%ya, %yb) : (tensor<64x64x1xf32>, tensor<64x64x1xf32>) -> tensor<64x64x1xf32>
+  %window = tensor_ir.index_map (i, j, k) -> %p[i, j + k] : (tensor<64x66xf32>) -> tensor<64x64x3xf32>
+  %top = tensor_ir.reduce max(%window) over [2] : tensor<64x64x3xf32> -> tensor<64x64x1xf32>
+  %c = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %cc = tensor_ir.index_map (i, j, k) -> %wa[63 - j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %pc = tensor_ir.elementwise mul(%c, %cc) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %yc = tensor_ir.reduce add(%pc) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %v = tensor_ir.elementwise add(%top, %yc) : (tensor<64x64x1xf32>, tensor<64x64x1xf32>) -> tensor<64x64x1xf32>
+  func.return %z, %v : tensor<64x64x1xf32>, tensor<64x64x1xf32>
+}
+
+// -----
+
+// A check stops the program before all is computed, so a contraction beside it has no blocks.
+// REMARK: remark: fuse-loops: k_y: declined: not merged into k_z: a contraction would stand beside a check of indices from data, and have no blocks
+func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>, %table: tensor<9x64xf32>, %at: tensor<64xi64>) -> tensor<64x64xf32> {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %w[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %y = tensor_ir.reduce add(%p) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %c = tensor_ir.index_map (i, j) -> %y[i, j, 0] : (tensor<64x64x1xf32>) -> tensor<64x64xf32>
+  %row = tensor_ir.gather %table[%at] along 0 : (tensor<9x64xf32>, tensor<64xi64>) -> tensor<64x64xf32>
+  %z = tensor_ir.elementwise add(%c, %row) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  func.return %z : tensor<64x64xf32>
+}

@@ -59,3 +59,23 @@ func.func @cumsum_parts(%a: tensor<2x100xi64>) -> tensor<2x100xi64> {
   %0 = torch.cumsum %a {dim = 1} : (tensor<2x100xi64>) -> tensor<2x100xi64>
   func.return %0 : tensor<2x100xi64>
 }
+
+// What an index is that no data decides, is read there, if that is inside; else the gather says that it is not.
+// CHECK-LABEL: func.func @positions
+// CHECK: tensor_ir.index_map (i, j, k) -> %t[j + 2, k] : (tensor<10x4xf32>) -> tensor<1x7x4xf32>
+// CHECK-NOT: gather
+// CHECK: func.return
+func.func @positions(%t: tensor<10x4xf32>) -> tensor<1x7x4xf32> {
+  %i = torch.arange {start = 2, end = 9, step = 1} : () -> tensor<7xi64>
+  %j = torch.unsqueeze %i {dim = 0} : (tensor<7xi64>) -> tensor<1x7xi64>
+  %embedding = torch.embedding %t, %j : (tensor<10x4xf32>, tensor<1x7xi64>) -> tensor<1x7x4xf32>
+  func.return %embedding : tensor<1x7x4xf32>
+}
+
+// CHECK-LABEL: func.func @too_many_positions
+// CHECK: tensor_ir.gather
+func.func @too_many_positions(%t: tensor<10x4xf32>) -> tensor<11x4xf32> {
+  %i = torch.arange {start = 0, end = 11, step = 1} : () -> tensor<11xi64>
+  %embedding = torch.embedding %t, %i : (tensor<10x4xf32>, tensor<11xi64>) -> tensor<11x4xf32>
+  func.return %embedding : tensor<11x4xf32>
+}

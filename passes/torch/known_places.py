@@ -1,0 +1,79 @@
+"""What a tensor of indices holds, where that is an expression over its axes: `arange` reads no data.
+
+    %i = tensor_ir.iota 0 : tensor<7xi64>      %j = tensor_ir.elementwise add(%i, 2)
+    tensor_ir.gather %x[%j] along 0       ->   tensor_ir.index_map (i, k) -> %x[i + 2, k]
+
+Position embeddings are such gathers. What is read where an expression says needs no check at run time, and
+can be merged into a contraction, which a check cannot.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr
+
+from ...analysis.index import always_holds, bounds, extent_range, simplify
+from ...dialects.affine import product, replace_dims
+from ...dialects.index_map import IndexMapOp
+from ...dialects.scalars import Function, is_integer
+from ...dialects.sizes import Extent, extent_expr, shape_of
+from ...dialects.syntax import tensor_type
+from ...dialects.tensor_ir import CastOp, ConstantOp, ElementwiseOp, IotaOp
+
+WIDE = 32
+"""Bits of integers that hold any index."""
+
+
+def known_place(indices: SSAValue, extent: Extent) -> AffineExpr | None:
+    """What each index of a tensor is, over its axes, if that is known and inside of an axis."""
+    expr = _value(indices)
+    if expr is None:
+        return None
+    ranges = [extent_range(each) for each in shape_of(tensor_type(indices))]
+    expr = simplify(expr, ranges)
+    inside = always_holds(expr, ranges) and always_holds(extent_expr(extent) - expr - 1, ranges)
+    return expr if inside else None
+
+
+def _value(value: SSAValue) -> AffineExpr | None:
+    """What a tensor of integers holds at a position."""
+    element = tensor_type(value).element_type
+    if not is_integer(element) or (isinstance(element, IntegerType) and element.width.data < WIDE):
+        return None
+    match value.owner:
+        case IotaOp() as op:
+            return AffineExpr.dimension(op.axis.value.data)
+        case ConstantOp(value=IntegerAttr() as number):
+            return AffineExpr.constant(number.value.data)
+        case CastOp() as op:
+            return _narrow(op.operands[0])
+        case IndexMapOp() as op if len(op.sources) == 1 and op.fill is None:
+            inner = _value(op.sources[0])
+            return None if inner is None else replace_dims(inner, op.maps.data[0].data.results)
+        case ElementwiseOp() as op:
+            return _combined(op)
+        case _:
+            return None
+
+
+def _narrow(value: SSAValue) -> AffineExpr | None:
+    """The same where it has not wrapped around, so that an integer of another width holds it too."""
+    expr = _value(value)
+    if expr is None:
+        return None
+    low, high = bounds(expr, [extent_range(each) for each in shape_of(tensor_type(value))])
+    return expr if -(2 ** (WIDE - 1)) <= low and high < 2 ** (WIDE - 1) else None
+
+
+def _combined(op: ElementwiseOp) -> AffineExpr | None:
+    values = [_value(operand) for operand in op.operands]
+    match op.function.data, values:
+        case Function.ADD, [AffineExpr() as left, AffineExpr() as right]:
+            return left + right
+        case Function.SUB, [AffineExpr() as left, AffineExpr() as right]:
+            return left + product(right, -1)
+        case Function.MUL, [AffineExpr() as left, AffineConstantExpr() as right]:
+            return product(left, right.value)
+        case _:
+            return None
