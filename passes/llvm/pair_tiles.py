@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...analysis.vectors import is_unit_stride
 from ...dialects.loop import LoadOp
 from ...errors import DeploError
 from .loop_code import LoopCode, Place
@@ -101,17 +102,22 @@ class PairLoops(PackLoops):
             self._part(few, count, "pair") as pair,
         ):
             where = self._pair_place(line, pair, height)
+            row, position = self.pack.body.block.args
             match self.body.ops:
-                case (LoadOp() as load,) if load.result is self.body.element:
-                    row, position = self.pack.body.block.args
+                case (LoadOp() as load,) if self._is_pair(load):
                     at: Values = {row: line, position: code.index(D0 * PAIR, [pair])}
                     value = load_pair(code, load, [at.get(v, v) for v in load.indices])
                     code.store_vector(value, self.buffer, where)
                 case _:
                     for number in range(PAIR):
-                        position = code.index(D0 * PAIR + number, [pair])
+                        there = code.index(D0 * PAIR + number, [pair])
                         place = where[0] + number, where[1]
-                        code.store(self._element(line, position), self.buffer, place)
+                        code.store(self._element(line, there), self.buffer, place)
+
+    def _is_pair(self, load: LoadOp) -> bool:
+        """Whether a load is all that a pack does, and reads neighbours at two positions."""
+        position = self.pack.body.block.args[1]
+        return load.result is self.body.element and is_unit_stride(load, position)
 
     def _part(self, number: SSAValue, end: SSAValue, hint: str) -> AbstractContextManager[SSAValue]:
         """A loop over a part of a range, as many as a line of the cache has pairs."""

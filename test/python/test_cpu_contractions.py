@@ -237,6 +237,43 @@ def test_pairs_of_bf16_give_what_widened_ones_do(program, turned, shape, monkeyp
     torch.testing.assert_close(compiled(x, w), program(x, w), equal_nan=True, rtol=0, atol=0)
 
 
+def _lines_cut_short(x):
+    """Rows whose pairs would reach from one line of the array into the next."""
+    return x.view(len(x), 2, -1)[:, :, :-1].reshape(len(x), -1)
+
+
+LAYOUTS = {
+    "columns in rows": (lambda x, w: x @ w, (40, 64), (64, 70)),
+    "many": (lambda x, w: x @ w, (200, 256), (256, 130)),
+    "batches": (lambda x, w: x @ w, (3, 20, 64), (3, 64, 70)),
+    "with a bias": (lambda x, w: torch.addmm(w[0], x, w), (40, 64), (64, 70)),
+    "both turned": (lambda x, w: x.T @ w.T, (64, 40), (70, 64)),
+    "backwards": (lambda x, w: nn.functional.linear(x, w.flip(1)), (40, 64), (70, 64)),
+    "every second": (lambda x, w: nn.functional.linear(x, w[:, ::2]), (40, 64), (70, 128)),
+    "from the second on": (lambda x, w: nn.functional.linear(x, w[:, 1:65]), (40, 64), (70, 66)),
+    "columns cut short": (
+        lambda x, w: nn.functional.linear(x, _lines_cut_short(w)),
+        (40, 42),
+        (70, 44),
+    ),
+    "rows cut short": (
+        lambda x, w: nn.functional.linear(_lines_cut_short(x), w),
+        (40, 44),
+        (70, 42),
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_products_of_bf16_in_any_layout(layout) -> None:
+    """What is multiplied in pairs need not lie in pairs."""
+    program, *shapes = LAYOUTS[layout]
+    x, w = (torch.randint(-3, 4, shape).bfloat16() for shape in shapes)
+    exact = program(x.float(), w.float())  # of small integers, rounded to bf16 once
+    compiled = deplo.compile(program, (x, w), target="cpu")
+    assert torch.equal(compiled(x, w), exact.bfloat16())
+
+
 @pytest.mark.parametrize("ahead", [16, 128, 1000])
 @pytest.mark.parametrize("kind", [{"dot": 1}, {"in_place": 1}, {"in_place": 1, "turned": 1}])
 @pytest.mark.parametrize("shape", [(6, 61, 96), (33, 100, 64), (40, 16, 320), (7, 41, 1040)])
