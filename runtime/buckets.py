@@ -48,7 +48,7 @@ class Buckets:
             if not size.minimum <= said <= size.maximum:
                 return None
             number = bisect_left(BOUNDS, said)
-            largest = LARGE if number == len(BOUNDS) else BOUNDS[number]
+            largest = max(LARGE, hint) if number == len(BOUNDS) else BOUNDS[number]
             own = said <= hint and number == bisect_left(BOUNDS, hint)
             found.append(hint if own else max(min(largest, size.maximum), size.minimum))
         return tuple(found)

@@ -164,7 +164,9 @@ class LoopCode:
     def shuffle(self, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
         """The elements of two vectors, one after the other, that `mask` numbers."""
         kind = DenseArrayBase.from_list(i64, mask)
-        return self.insert(vector.ShuffleOp(a, b, kind, result_type=a.type))  # pyright: ignore[reportArgumentType]
+        assert isinstance(a.type, VectorType)
+        made = VectorType(a.type.element_type, [len(mask)])
+        return self.insert(vector.ShuffleOp(a, b, kind, result_type=made))
 
     def clone(
         self, ops: Sequence[Operation], values: Mapping[SSAValue, SSAValue]

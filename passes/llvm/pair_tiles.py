@@ -34,10 +34,10 @@ Values = dict[SSAValue, SSAValue]
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 
 
-def load_pair(code: LoopCode, load: LoadOp, operands: Sequence[SSAValue]) -> SSAValue:
-    """Two neighbours of an array."""
+def load_some(code: LoopCode, load: LoadOp, operands: Sequence[SSAValue], count: int) -> SSAValue:
+    """So many neighbours of an array."""
     indices = [code.index(expr, operands) for expr in load.map.data.results]
-    kind = VectorType(load.result.type, [PAIR])
+    kind = VectorType(load.result.type, [count])
     return code.insert(vector.LoadOp(load.memref, indices, kind))
 
 
@@ -60,7 +60,7 @@ class PairTile(RegisterTile):
         def read(row: int, position: SSAValue, step: int) -> SSAValue:
             known = {rows.row: lines[row]}
             known[rows.position] = code.index((D0 + step) * PAIR, [position])
-            pair = load_pair(code, load, [known.get(v, v) for v in load.indices])
+            pair = load_some(code, load, [known.get(v, v) for v in load.indices], PAIR)
             return code.insert(llvm.BitcastOp(pair, i32))
 
         return read
@@ -87,32 +87,65 @@ class PairTile(RegisterTile):
 class PairLoops(PackLoops):
     """Fills panels with pairs of positions; what is past the end of the result is left as it is.
 
-    Squares of a line of the cache of each of so many rows come one after the other.
+    Squares of a line of the cache of each of so many rows come one after the other. Where rows are neighbours
+    in the array, vectors of them at two positions are shuffled into one.
     """
 
     def _fill_panels(self, height: int) -> None:
-        code = self.code
+        code, lanes = self.code, self.lanes
         count = code.index(D0 // PAIR, [self.length])
+        blocks = code.index((D0 + (lanes - 1)) // lanes, [self.rows])
+        load = self._neighbours()
+        if load is not None:
+            whole = code.index(D0 // lanes, [self.rows])
+            with code.loop(count, "pair") as pair, code.loop(whole, "rows") as some:
+                self._interleave(load, some, pair, height)
+        else:
+            whole = code.constants.get(0)
         with (
-            code.loop(
-                code.index((D0 + (self.lanes - 1)) // self.lanes, [self.rows]), "rows"
-            ) as some,
-            code.loop(code.index((D0 + (self.lanes - 1)) // self.lanes, [count]), "pairs") as few,
+            code.loop(blocks, "rows", whole) as some,
+            code.loop(code.index((D0 + (lanes - 1)) // lanes, [count]), "pairs") as few,
             self._part(some, self.rows, "r") as line,
             self._part(few, count, "pair") as pair,
         ):
-            where = self._pair_place(line, pair, height)
-            row, position = self.pack.body.block.args
-            match self.body.ops:
-                case (LoadOp() as load,) if self._is_pair(load):
-                    at: Values = {row: line, position: code.index(D0 * PAIR, [pair])}
-                    value = load_pair(code, load, [at.get(v, v) for v in load.indices])
-                    code.store_vector(value, self.buffer, where)
-                case _:
-                    for number in range(PAIR):
-                        there = code.index(D0 * PAIR + number, [pair])
-                        place = where[0] + number, where[1]
-                        code.store(self._element(line, there), self.buffer, place)
+            self._fill_pair(line, pair, height)
+
+    def _fill_pair(self, line: SSAValue, pair: SSAValue, height: int) -> None:
+        """Two positions of a row."""
+        code, where = self.code, self._pair_place(line, pair, height)
+        row, position = self.pack.body.block.args
+        match self.body.ops:
+            case (LoadOp() as load,) if self._is_pair(load):
+                at: Values = {row: line, position: code.index(D0 * PAIR, [pair])}
+                value = load_some(code, load, [at.get(v, v) for v in load.indices], PAIR)
+                code.store_vector(value, self.buffer, where)
+            case _:
+                for number in range(PAIR):
+                    there = code.index(D0 * PAIR + number, [pair])
+                    place = where[0] + number, where[1]
+                    code.store(self._element(line, there), self.buffer, place)
+
+    def _interleave(self, load: LoadOp, some: SSAValue, pair: SSAValue, height: int) -> None:
+        """Two positions of as many rows as a vector of sums has, which are neighbours in the array."""
+        code, lanes = self.code, self.lanes
+        row, position = self.pack.body.block.args
+        first = code.index(D0 * lanes, [some])
+        vectors: list[SSAValue] = []
+        for number in range(PAIR):
+            at: Values = {row: first, position: code.index(D0 * PAIR + number, [pair])}
+            vectors.append(load_some(code, load, [at.get(v, v) for v in load.indices], lanes))
+        mask = [lane + lanes * number for lane in range(lanes) for number in range(PAIR)]
+        pairs = code.shuffle(vectors[0], vectors[1], mask)
+        code.store_vector(pairs, self.buffer, self._pair_place(first, pair, height))
+
+    def _neighbours(self) -> LoadOp | None:
+        """The load that is all that a pack does, if it reads neighbours at as many rows as a vector has."""
+        match self.body.ops:
+            case (LoadOp() as load,) if load.result is self.body.element:
+                row = self.pack.body.block.args[0]
+                return load if is_unit_stride(load, row, self.lanes) else None
+            case _:
+                return None
 
     def _is_pair(self, load: LoadOp) -> bool:
         """Whether a load is all that a pack does, and reads neighbours at two positions."""

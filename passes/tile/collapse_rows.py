@@ -121,7 +121,7 @@ def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, int]) -> AffineExpr:
 
 
 def collapse(launch: LaunchOp, axis: int) -> None:
-    """Make one axis of an axis of a launch, whose extent is constant, and the one in front of it."""
+    """Make one axis of an axis of a launch and the one in front of it."""
     body, axes = launch.body.block, list(launch.axes)
     outer, inner = body.args[axis - 1], body.args[axis]
     extent = axes[axis].extent.data

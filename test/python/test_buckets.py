@@ -22,6 +22,9 @@ def test_sizes_have_buckets():
     found = [buckets.of([torch.empty(size, 3)]) for size in sizes]
     hints = (1, 16, 16, 32, 32, 128, 128, 1024, 1024, 4096, 4096)
     assert found == [(hint,) for hint in hints]
+    large = Size("rows", 1, 100000, axis=0, argument=0)
+    for size, hint in ((8000, 8192), (8193, 8192), (50000, 8192), (1000, 1024)):
+        assert Buckets((large,), (8192,)).of([torch.empty(size, 3)]) == (hint,)
 
 
 @pytest.mark.parametrize("argument", [torch.empty(0, 3), torch.empty(4097), torch.tensor(1.0), 3])

@@ -377,6 +377,7 @@ def test_rows_of_dynamic_batches_and_lengths_are_one_axis(dtype) -> None:
     sizes = {0: torch.export.Dim("batch", min=1), 1: torch.export.Dim("length", max=1000)}
     example = torch.randn(4, 8, 96, dtype=dtype)
     program = deplo.compile(model, (example,), target="cpu", dynamic_shapes=(sizes,))
+    assert "2 axes are one" in str(program.report()["decisions"])
     weight, bias = model.weight.detach().double(), model.bias.detach().double()
     for shape in TOKENS:
         x = torch.randn(*shape, 96, dtype=dtype)

@@ -51,3 +51,35 @@ func.func @main(%x: tensor<30x64xf32>, %w: tensor<50x64xbf16>) -> tensor<30x50xf
   }
   func.return %y : tensor<30x50xf32>
 }
+
+// -----
+
+// Columns that are neighbours in the array: vectors of them at two positions become one of pairs. What is left of
+// them beyond whole vectors is stored one by one.
+// SCF-LABEL: func.func @columns
+// SCF:         scf.for %pair = %c0 to
+// SCF-NEXT:      scf.for %rows = %c0 to %[[whole:.+]] step %c1
+// SCF:             %[[a:.+]] = vector.load %x{{.*}} vector<16xbf16>
+// SCF:             %[[b:.+]] = vector.load %x{{.*}} vector<16xbf16>
+// SCF-NEXT:        %[[both:.+]] = vector.shuffle %[[a]], %[[b]] [0, 16, 1, 17, {{.*}}, 15, 31] : vector<16xbf16>, vector<16xbf16>
+// SCF:             vector.store %[[both]]
+// SCF:         scf.for %{{.+}} = %[[whole]] to
+// SCF:           loop.load %x
+// SCF:           loop.store
+func.func @main(%x: tensor<64x50xbf16>, %w: tensor<30x64xbf16>) -> tensor<30x50xf32> {
+  %y = loop.kernel @columns(%x, %w) : (tensor<64x50xbf16>, tensor<30x64xbf16>) -> tensor<30x50xf32> {
+  ^bb0(%x: memref<64x50xbf16>, %w: memref<30x64xbf16>, %out: memref<30x50xf32>):
+    tile.launch (%i = 30 : thread, %j = 50 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 64, block_k = 32, thread_m = 4, thread_n = 32, in_place = 1, pairs = 1, vectors = avx512>) {
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %p = loop.load %x[%k, %j] : memref<64x50xbf16>
+        %a = arith.extf %p : bf16 to f32
+        %q = loop.load %w[%i, %k] : memref<30x64xbf16>
+        %b = arith.extf %q : bf16 to f32
+        %r = arith.mulf %a, %b : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<30x50xf32>
+    }
+  }
+  func.return %y : tensor<30x50xf32>
+}
