@@ -7,14 +7,15 @@ A block of results of `@k_c` shares the rows and columns that it reads, in regis
 into `@k_s`, each result would read a row and a column of its own, from wherever they lie. So would it beside
 a reduction with other sweeps, as a 3 by 3 convolution beside one of 1 by 1, or beside the maxima of windows:
 a block has one sweep. So would it beside a check of indices from data, which stops the program before all is
-computed. And a kernel of many sums has few registers for each: their blocks become small, and
-share little.
+computed, and in one branch of a condition. And a kernel of many sums has few registers for each: their blocks
+become small, and share little.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...analysis.cost import trips
@@ -53,6 +54,15 @@ def meets_checks(chain: Chain, consumer: KernelOp) -> bool:
     if chain.checks and _contracts(_folds_in(consumer), _free_counters(consumer)):
         return True
     return checks(consumer) and _contracts(_folds_of(chain), chain.counters)
+
+
+def comes_under_condition(chain: Chain, load: LoadOp) -> bool:
+    """Whether a contraction would be computed in one branch only, as a part of what is put together."""
+    parent = load.parent_op()
+    while not isinstance(parent, KernelOp | scf.IfOp):
+        assert parent is not None
+        parent = parent.parent_op()
+    return isinstance(parent, scf.IfOp) and _contracts(_folds_of(chain), chain.counters)
 
 
 def _folds_of(chain: Chain) -> list[ForOp]:

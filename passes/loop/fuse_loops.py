@@ -54,6 +54,7 @@ from .collapse_reduce import EQ, NE, collapse
 from .dedup_loads import dedup_kernel
 from .folded_contractions import (
     MOST_SUMS,
+    comes_under_condition,
     has_many_sums,
     loses_blocks,
     meets_checks,
@@ -174,7 +175,7 @@ def _decline_reason(
             f"its {_si(total)}FLOP would run inside of a reduction, where no block of results shares what "
             f"they read, to save {_si(saved)}B of traffic"
         )
-    if (reason := _beside(producer, chain, consumer)) is not None:
+    if (reason := _beside(producer, chain, consumer, loads)) is not None:
         return reason
     copies = len(places) + others
     if copies > 1 and any(_rounds(o) for o in chain.statements):
@@ -182,8 +183,12 @@ def _decline_reason(
     return None
 
 
-def _beside(producer: KernelOp, chain: Chain, consumer: KernelOp) -> str | None:
-    """Why the reductions of two kernels should not be in one."""
+def _beside(
+    producer: KernelOp, chain: Chain, consumer: KernelOp, loads: list[LoadOp]
+) -> str | None:
+    """Why a contraction should not be in one kernel with what is there already."""
+    if work(producer) > MAX_SERIAL_WORK and any(comes_under_condition(chain, o) for o in loads):
+        return "its contraction would stand under a condition, and have no blocks"
     if max(work(producer), work(consumer)) > MAX_SERIAL_WORK and meets_other_sweeps(
         chain, consumer
     ):

@@ -524,3 +524,18 @@ func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>, %table: tensor<9x6
   %z = tensor_ir.elementwise add(%c, %row) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   func.return %z : tensor<64x64xf32>
 }
+
+// -----
+
+// Nor has one in a branch: a product that is put below another tensor stays a kernel.
+// REMARK: remark: fuse-loops: k_y: declined: not merged into k_z: its contraction would stand under a condition, and have no blocks
+func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>, %first: tensor<1x64xf32>, %bias: tensor<65x64xf32>) -> tensor<65x64xf32> {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %w[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %y = tensor_ir.reduce add(%p) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %c = tensor_ir.index_map (i, j) -> %y[i, j, 0] : (tensor<64x64x1xf32>) -> tensor<64x64xf32>
+  %both = tensor_ir.index_map (i, j) -> %first[i, j] if i < 1 else %c[i - 1, j] : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<65x64xf32>
+  %z = tensor_ir.elementwise add(%both, %bias) : (tensor<65x64xf32>, tensor<65x64xf32>) -> tensor<65x64xf32>
+  func.return %z : tensor<65x64xf32>
+}
