@@ -195,6 +195,8 @@ class CpuProgram:
     ) -> None:
         """Prepare calls with such arguments, if one native call can do all: no calls of PyTorch, no pool."""
         launches = [step for step in ready.steps if isinstance(step, _Launch)]
+        if len(launches) < len(ready.steps):
+            return
         threads = [step.kernel.threads_for(step.blocks, shared) for step in launches]
         together = [False] * len(launches)
         for group in (group for stage in self._stages for group in stage.groups):
@@ -202,7 +204,7 @@ class CpuProgram:
                 for i in group:
                     threads[i], together[i] = shared.threads, i != group[-1]
         team = shared.team
-        if len(launches) < len(ready.steps) or (team is None and max(threads, default=1) > 1):
+        if team is None and max(threads, default=1) > 1:
             return
         if (fits := library.guard(arguments)) is None:
             return

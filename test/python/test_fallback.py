@@ -410,3 +410,20 @@ def test_an_assertion_that_pytorch_runs_is_not_dropped(message):
     assert torch.equal(compiled(X.abs() + 1), (X.abs() + 1) * 2)
     with pytest.raises(RuntimeError):
         compiled(-X.abs())
+
+
+def test_kernels_that_run_at_once_behind_a_call_are_called_again_and_again():
+    """The numbers of a plan's steps count its calls, too."""
+    x = torch.randn(256, 256, generator=torch.Generator().manual_seed(2))
+
+    def independent(x):
+        turned = torch.fft.fft(x).real
+        return turned @ x, turned.T @ x, turned @ x[5:].T
+
+    program = compile_quietly(independent, x)
+    assert program.report()["calls"]
+    assert max(map(len, program.report()["groups"])) > 1
+    expected = independent(x)
+    for _ in range(9):
+        for mine, eager in zip(program(x), expected, strict=True):
+            torch.testing.assert_close(mine, eager, rtol=1e-4, atol=1e-2)
