@@ -2,14 +2,15 @@
 
 A load of the producer's output at some index solves for the producer's counters, because the producer
 stores at its identity index. The statements of each level of the producer move to the shallowest scope
-of the consumer that binds the counters of that level.
+of the consumer that binds the counters of that level. What is only loaded and widened stays where it is
+read, as an element of an input would: nests of loops stay perfect.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
@@ -251,6 +252,11 @@ def remove_input(kernel: KernelOp, argument: SSAValue) -> None:
     kernel.body.block.erase_arg(kernel.body.block.args[position])
 
 
+def _is_plain(op: Operation) -> bool:
+    """Whether a statement only loads, or converts what is loaded: it may stand where it is used."""
+    return isinstance(op, LoadOp | arith.ExtFOp | arith.ExtSIOp | arith.ExtUIOp)
+
+
 def merge(producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAValue) -> None:
     """Compute the producer's output in the consumer wherever it loads it."""
     buffers: dict[SSAValue, SSAValue] = {
@@ -265,7 +271,7 @@ def merge(producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAVal
             if level:
                 expr = cloner.exprs[chain.counters[level - 1]]
                 bound |= {load.indices[d] for d in expr.used_dims()}
-            place = shallowest(load, bound)
+            place = load if all(map(_is_plain, chain.statements)) else shallowest(load, bound)
             for op in ops:
                 for new in cloner.clone(op):
                     assert place.parent is not None
