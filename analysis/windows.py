@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
+from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -27,7 +28,8 @@ MOST_STRIDE = 4
 def window_elements(launch: LaunchOp) -> int | None:
     """The elements of a launch's largest window; None if it has other loops, or vectors have no use for it.
 
-    Neighbouring points of the innermost axis must read elements that are neighbours, or nearly so.
+    Neighbouring points of the innermost axis must read elements that are neighbours, or nearly so, or that
+    `stage-windows` makes neighbours: those under a condition.
     """
     loops = [op for op in launch.walk() if isinstance(op, ForOp)]
     if not loops or not launch.axes:
@@ -39,8 +41,14 @@ def window_elements(launch: LaunchOp) -> int | None:
     most = max(prod(_steps(loop, launch)) for loop in loops)
     column = launch.body.block.args[-1]
     loads = [op for op in launch.walk() if isinstance(op, LoadOp) and column in op.indices]
-    along = all(0 < _stride(load, column) <= MOST_STRIDE for load in loads)
+    along = all(_is_copied(o) or 0 < _stride(o, column) <= MOST_STRIDE for o in loads)
     return most if most <= MOST_ELEMENTS and loads and along else None
+
+
+def _is_copied(load: LoadOp) -> bool:
+    """Whether a load is of what a window has in it under a condition, as at the border of an image."""
+    branch = load.parent_op()
+    return isinstance(branch, scf.IfOp) and bool(branch.output)
 
 
 def rows_overlap(launch: LaunchOp) -> bool:

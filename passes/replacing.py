@@ -27,7 +27,7 @@ def decide(test: TestOp, *, holds: bool) -> None:
     """Replace a test whose result is known, and the branches that it chooses."""
     for use in list(test.result.uses):
         if isinstance(use.operation, scf.IfOp):
-            _take(use.operation, holds)
+            take(use.operation, holds)
     assert test.parent is not None
     if test.result.first_use is not None:
         constant = arith.ConstantOp(IntegerAttr(int(holds), i1))
@@ -37,7 +37,7 @@ def decide(test: TestOp, *, holds: bool) -> None:
     test.erase()
 
 
-def _take(op: scf.IfOp, holds: bool) -> None:
+def take(op: scf.IfOp, holds: bool) -> None:
     """Put the branch that is taken in the place of an `scf.if`."""
     region = op.true_region if holds else op.false_region
     parent = op.parent

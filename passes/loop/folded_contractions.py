@@ -13,17 +13,22 @@ become small, and share little.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...analysis.cost import trips
+from ...analysis.cost import elements, trips
 from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import Extent
 from .merging import Chain, checks, shallowest
 
 Counters = frozenset[SSAValue]
+
+NARROW_BYTES = 2
+"""Of an element that is rounded when it is stored."""
 
 MOST_SUMS = 4
 """Reductions of a kernel with a contraction: with eight, products take up to 1.7 times as long."""
@@ -63,6 +68,51 @@ def comes_under_condition(chain: Chain, load: LoadOp) -> bool:
         assert parent is not None
         parent = parent.parent_op()
     return isinstance(parent, scf.IfOp) and _contracts(_folds_of(chain), chain.counters)
+
+
+def finishes_contraction(kernel: KernelOp) -> bool:
+    """Whether a kernel rounds what it computes of each result of a contraction, and nothing else reads that.
+
+    There may be other such kernels in between.
+    """
+    type = kernel.output_args[0].type
+    assert isinstance(type, MemRefType)
+    if storage_bytes(type.element_type) > NARROW_BYTES:
+        return False
+    count = elements(type)
+    while not any(isinstance(o, ForOp) and o.res for o in kernel.walk()):
+        for value, argument in zip(kernel.inputs, kernel.input_args, strict=True):
+            before = value.owner
+            alone = all(use.operation is kernel for use in value.uses)
+            if alone and isinstance(before, KernelOp) and len(before.outputs) == 1:
+                if elements(argument.type) == count and _reads_in_order(kernel, argument):
+                    break
+        else:
+            return False
+        kernel = before
+    return is_contraction(kernel)
+
+
+def is_contraction(kernel: KernelOp) -> bool:
+    """Whether a kernel has a reduction of what depends on different ones of its free counters."""
+    return _contracts(_folds_in(kernel), _free_counters(kernel))
+
+
+def _reads_in_order(kernel: KernelOp, argument: SSAValue) -> bool:
+    """Whether loops around loads of an argument count its axes in order: it is not transposed."""
+    loops: list[SSAValue] = [o.induction_var for o in kernel.walk() if isinstance(o, ForOp)]
+    for load in (use.operation for use in argument.uses):
+        assert isinstance(load, LoadOp)
+        used = [load.indices[d] for e in load.map.data.results for d in sorted(e.used_dims())]
+        places = [loops.index(value) for value in used if value in loops]
+        if places != sorted(places):
+            return False
+    return True
+
+
+def is_repeated(places: Sequence[Operation]) -> bool:
+    """Whether what some places compute is computed in several of them, or in each iteration of a sweep."""
+    return len(places) > 1 or any(map(_reductions_around, places))
 
 
 def _folds_of(chain: Chain) -> list[ForOp]:

@@ -46,7 +46,7 @@ from ...analysis.cost import (
     work,
 )
 from ...dialects.index import ZERO
-from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.scalars import is_bool
 from ...dialects.sizes import shape_of
 from ..decisions import record
@@ -55,12 +55,15 @@ from .dedup_loads import dedup_kernel
 from .folded_contractions import (
     MOST_SUMS,
     comes_under_condition,
+    finishes_contraction,
     has_many_sums,
+    is_repeated,
     loses_blocks,
     meets_checks,
     meets_other_sweeps,
 )
 from .merging import Chain, checks, merge, shallowest
+from .nests import perfect_nest, permute
 
 PASS = "fuse-loops"
 
@@ -79,29 +82,6 @@ one into the reduction of a matrix product would pass a gate on each of them, an
 # --------------------------------------------------------------------------- interchange
 
 
-def perfect_nest(kernel: KernelOp) -> list[ForOp]:
-    """The free loops around the whole body of a kernel, outermost first."""
-    loops: list[ForOp] = []
-    block = kernel.body.block
-    while True:
-        ops = [o for o in block.ops if not isinstance(o, YieldOp)]
-        if len(ops) != 1 or not isinstance(ops[0], ForOp) or ops[0].res:
-            return loops
-        loops.append(ops[0])
-        block = ops[0].body.block
-
-
-def _permute(loops: list[ForOp], order: list[int]) -> None:
-    """Reorder a perfect nest: position p gets the loop that stood at `order[p]`."""
-    old = [loop.induction_var for loop in loops]
-    uses = [list(counter.uses) for counter in old]
-    facts = [(loop.extent, counter.name_hint) for loop, counter in zip(loops, old, strict=True)]
-    for place, source in enumerate(order):
-        loops[place].extent, old[place].name_hint = facts[source]
-        for use in uses[source]:
-            use.operation.operands[use.index] = old[place]
-
-
 def _bind_first(consumer: KernelOp, argument: SSAValue) -> list[int] | None:
     """Move the loops that loads of `argument` depend on outwards; gives the order that undoes it.
 
@@ -116,7 +96,7 @@ def _bind_first(consumer: KernelOp, argument: SSAValue) -> list[int] | None:
     order = first + [i for i in range(len(loops)) if i not in first]
     if order == list(range(len(loops))) or not first:
         return None
-    _permute(loops, order)
+    permute(loops, order)
     return [order.index(i) for i in range(len(loops))]
 
 
@@ -186,7 +166,7 @@ def _decline_reason(
 def _beside(
     producer: KernelOp, chain: Chain, consumer: KernelOp, loads: list[LoadOp]
 ) -> str | None:
-    """Why a contraction should not be in one kernel with what is there already."""
+    """Why a contraction, or its end, should not be in one kernel with what is there already."""
     if work(producer) > MAX_SERIAL_WORK and any(comes_under_condition(chain, o) for o in loads):
         return "its contraction would stand under a condition, and have no blocks"
     if max(work(producer), work(consumer)) > MAX_SERIAL_WORK and meets_other_sweeps(
@@ -199,6 +179,10 @@ def _beside(
         return "a contraction would stand beside a check of indices from data, and have no blocks"
     if work(producer) > MAX_SERIAL_WORK and has_many_sums(chain, producer, consumer):
         return f"the registers would be shared by more than {MOST_SUMS} sums"
+    if finishes_contraction(producer) and is_repeated(_places(loads)):
+        return (
+            "it is the end of a contraction, which stays, and would be computed again in each sweep"
+        )
     return None
 
 
@@ -326,7 +310,7 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int], stored: set[SSA
                 ):
                     reason = None
                 else:
-                    _permute(perfect_nest(consumer), undo)
+                    permute(perfect_nest(consumer), undo)
             if reason is not None and (
                 selection := _selection(producer, consumer, argument, position, stored)
             ):

@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ..decisions import record
-from .dedup_loads import is_reusable
+from .dedup_loads import dedup_kernel, is_reusable
 
 
 def _may_move(op: Operation) -> bool:
@@ -107,5 +107,7 @@ class HoistInvariantsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             moved = hoist_block(kernel.body.block)
+            if moved:  # what several loops have in common is one now, which all may follow
+                dedup_kernel(kernel)
             reason = f"moved {moved} operations" if moved else "nothing is the same each time"
             record(self.name, kernel.sym_name.data, moved > 0, reason, kernel)

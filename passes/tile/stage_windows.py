@@ -24,16 +24,17 @@ Declined are GPUs, windows of more than two axes or that overlap little, and cop
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import FloatAttr, IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ...analysis.conditions import Linear, linear
 from ...analysis.index import always_holds, operand_ranges, simplify
@@ -42,6 +43,7 @@ from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import extent_expr, shape_of
+from ...dialects.syntax import scalar_attr
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ...errors import counted
@@ -123,7 +125,10 @@ def _find(value: scf.IfOp) -> _Window | str:
     if None in sums:
         return "an index is no sum of counters"
     axes = _axes([each for each in sums if each], across.induction_var)
-    exprs, operands = _inside(test, [op for op in inside if isinstance(op, LoadOp)], loops)
+    found = _inside(value, test, loops)
+    if found is None:
+        return "a condition in it says what it reads"
+    exprs, operands = found
     tested = _sums([TestOp(exprs, operands)], loops)
     if axes is None or not all(t and _number(axes, t) == 1 for t in tested):
         return "its elements are not told apart by rows and columns"
@@ -137,7 +142,9 @@ def _find(value: scf.IfOp) -> _Window | str:
     windows = prod(_extent(loop.induction_var) for loop in loops if loop.induction_var in used)
     if prod(window.shape) * OVERLAP > windows:
         return "windows hardly overlap"
-    if prod(window.shape) * storage_bytes(value.output[0].type) > MOST_BYTES:
+    widening = _widening(value)
+    copied = (value if widening is None else widening).results[0].type
+    if prod(window.shape) * storage_bytes(copied) > MOST_BYTES:
         return "a copy of what a block reads is too large"
     return window
 
@@ -175,32 +182,72 @@ def _by_value(parts: Linear, operands: list[SSAValue]) -> Sum:
 
 
 def _inside(
-    test: TestOp, loads: list[LoadOp], loops: list[ForOp]
-) -> tuple[list[AffineExpr], list[SSAValue]]:
-    """What a test says, and that loads read inside of their arrays where it leaves that to a loop's guard."""
+    value: scf.IfOp, test: TestOp, loops: list[ForOp]
+) -> tuple[list[AffineExpr], list[SSAValue]] | None:
+    """What a test says, and that loads read inside of their arrays where it leaves that to a loop's guard.
+
+    None if some load is not made whenever the test holds, and nothing says where it is.
+    """
     exprs, operands = list(test.exprs), list(test.operands_)
-    for load in loads:
+    for load in [op for op in value.walk() if isinstance(op, LoadOp)]:
         used = list(load.indices)
-        ranges, start = operand_ranges(used), len(operands)
-        operands += used
-        moved = [AffineExpr.dimension(start + i) for i in range(len(used))]
+        ranges = operand_ranges(used)
+        moved = _take_in(used, operands)
+        held = [
+            replace_dims(expr, dims)
+            for inner in _tests_around(load, value)
+            for dims in [_take_in(inner.operands_, operands)]
+            for expr in inner.exprs
+        ]
         assert isinstance(load.memref.type, MemRefType)
         for expr, extent in zip(load.map.data.results, shape_of(load.memref.type), strict=True):
             for bound in (expr, expr * -1 + extent_expr(extent - 1)):
                 here = replace_dims(bound, moved)
                 local = _sum(bound, used, {loop.induction_var for loop in loops})
-                if local != {} and not always_holds(simplify(bound, ranges), ranges):
-                    if not any(_implies(each, here, operands) for each in exprs):
-                        exprs.append(here)
+                if local == {} or always_holds(simplify(bound, ranges), ranges):
+                    continue
+                if _follows(here, (*exprs, *held), operands):
+                    continue
+                if load.parent_op() is not value:
+                    return None
+                exprs.append(here)
     return exprs, operands
 
 
-def _implies(one: AffineExpr, other: AffineExpr, operands: list[SSAValue]) -> bool:
-    """Whether the second sum is at least the first one."""
-    left, right = linear(one), linear(other)
-    if left is None or right is None or left.constant > right.constant:
+def _take_in(used: Sequence[SSAValue], operands: list[SSAValue]) -> list[AffineExpr]:
+    """Add values to operands; gives the dimension of each."""
+    start = len(operands)
+    operands += used
+    return [AffineExpr.dimension(start + i) for i in range(len(used))]
+
+
+def _tests_around(load: LoadOp, value: scf.IfOp) -> list[TestOp]:
+    """The tests of the branches in a value that a load stands in because they hold."""
+    found: list[TestOp] = []
+    op: Operation = load
+    while (parent := op.parent_op()) is not value:
+        assert parent is not None
+        if isinstance(parent, scf.IfOp) and op.parent is parent.true_region.block:
+            if isinstance(test := parent.cond.owner, TestOp):
+                found.append(test)
+        op = parent
+    return found
+
+
+def _follows(bound: AffineExpr, held: Iterable[AffineExpr], operands: list[SSAValue]) -> bool:
+    """Whether a sum is at least zero where others are: it is made of multiples of these, and more."""
+    parts = linear(bound)
+    if parts is None:
         return False
-    return _by_value(left, operands) == _by_value(right, operands)
+    left, constant = _by_value(parts, operands), parts.constant
+    known = [each for expr in held if (each := linear(expr)) is not None]
+    for each in sorted(known, key=lambda each: each.constant):
+        terms = _by_value(each, operands)
+        factors = {left.get(value, 0) / c for value, c in terms.items()}
+        if len(factors) == 1 and (factor := factors.pop()) > 0:
+            left = {value: c for value, c in left.items() if value not in terms}
+            constant -= factor * each.constant
+    return not left and constant >= 0
 
 
 def _number(axes: tuple[Sum, ...], total: Sum) -> int:
@@ -272,6 +319,40 @@ def stage(window: _Window) -> None:
         window.test.erase()
 
 
+def _widening(value: scf.IfOp) -> arith.ExtFOp | None:
+    """What makes a value wider, if that is all that is done with it."""
+    match [use.operation for use in value.output[0].uses]:
+        case [arith.ExtFOp() as widening]:
+            return widening
+        case _:
+            return None
+
+
+def _widen(value: scf.IfOp) -> scf.IfOp | None:
+    """The value after it is made wider, in its place, if it is: copied is what is wide already."""
+    widening = _widening(value)
+    if widening is None:
+        return None
+    type = widening.result.type
+    regions = [value.detach_region(region) for region in list(value.regions)]
+    for region in regions:
+        end = region.block.last_op
+        assert isinstance(end, scf.YieldOp)
+        (narrow,) = end.operands
+        wide: Operation = arith.ExtFOp(narrow, type)
+        if isinstance(narrow.owner, arith.ConstantOp) and isinstance(narrow.owner.value, FloatAttr):
+            wide = arith.ConstantOp(scalar_attr(narrow.owner.value.value.data, type))
+        region.block.insert_op_before(wide, end)
+        end.operands = wide.results
+        if isinstance(narrow.owner, arith.ConstantOp) and narrow.first_use is None:
+            Rewriter.erase_op(narrow.owner)
+    made = scf.IfOp(value.cond, [type], regions[0], regions[1])
+    replace(widening, made)
+    value.detach()
+    value.erase()
+    return made
+
+
 def _expr(terms: dict[AffineExpr, int]) -> AffineExpr:
     total = ZERO
     for dim, coefficient in terms.items():
@@ -306,7 +387,9 @@ def _stage_all(kernel: KernelOp) -> tuple[int, str]:
         found = "it is packed already" if isinstance(launch, PackOp) else _find(op)
         if isinstance(found, str):
             reasons[found] = None
-        else:
-            stage(found)
-            count += 1
+            continue
+        wide = _find(widened) if (widened := _widen(op)) is not None else found
+        assert isinstance(wide, _Window)
+        stage(wide)
+        count += 1
     return count, "; ".join(reasons) or "no reduction has a condition"

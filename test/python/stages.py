@@ -13,6 +13,7 @@ INSIDE_NATIVE = (
     "keep-in-output",
     "cut-loops",
     "clip-loops",
+    "unswitch-loops",
     "invert-divisors",
     "prefetch-sweeps",
     "unroll-windows",

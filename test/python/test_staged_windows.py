@@ -83,3 +83,52 @@ def test_the_last_block_of_an_image_has_fewer_rows() -> None:
     program = deplo.compile(convolution, (x, w), target="cpu")
     assert "tile.pack" in program.ir("tile")
     torch.testing.assert_close(program(x, w), convolution(x, w), rtol=1e-5, atol=1e-5)
+
+
+_WEIGHT, _OTHERS = torch.randn(3, 1, 3, 3), torch.randn(4, 3, 3, 3)
+
+BORDERS = {
+    "a border of 0 around negative values": lambda x: F.max_pool2d(
+        F.pad(-x.abs(), (1,) * 4), 3, 1, 1
+    ),
+    "a border of 2": lambda x: F.avg_pool2d(F.pad(x, (1,) * 4, value=2.0), 3, 1, 1),
+    "a border on one side": lambda x: F.max_pool2d(F.pad(-x.abs(), (0, 1, 0, 1)), 3, 2, 1),
+    "a border around a border": lambda x: F.max_pool2d(
+        F.pad(F.pad(x, (1,) * 4), (1,) * 4, value=-1.0), 3, 1
+    ),
+    "a depthwise convolution": lambda x: F.conv2d(
+        F.pad(x, (1,) * 4, value=1.0), _WEIGHT, padding=1, groups=3
+    ),
+    "a convolution": lambda x: F.conv2d(F.pad(x, (1,) * 4, value=2.0), _OTHERS, padding=1),
+    "views of a border": lambda x: (
+        F.pad(F.pad(x, (1, 0), value=1.0), (2, 0)).unfold(3, 3, 1).prod(-1)
+    ),
+    "a transposed line": lambda x: F.max_pool1d(F.pad(x[0, 0], (2, 1), value=0.5).mT, 3, 1, 1),
+    "a lower triangle": lambda x: F.max_pool2d(x.tril(), 3, 1, 1),
+    "two halves": lambda x: F.max_pool2d(torch.cat([x, -x], 3), 3, 1, 1),
+}
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 16, 16), (2, 3, 9, 33)])
+@pytest.mark.parametrize("name", BORDERS)
+def test_a_window_over_the_border_of_a_border(name: str, shape: tuple[int, ...]) -> None:
+    """What is around an image is not what is around that."""
+    x = torch.randn(shape)
+    program = deplo.compile(BORDERS[name], (x,), target="cpu")
+    torch.testing.assert_close(program(x), BORDERS[name](x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_windows_of_channels_that_come_last(dtype: torch.dtype, batch: int) -> None:
+    """Pixels are one axis, and channels the last one, as between the linear layers of a transformer."""
+    x, w = (torch.randint(-2, 3, s).to(dtype) for s in ((batch, 12 * 15, 20), (20, 1, 3, 3)))
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        image = x.mT.reshape(batch, 20, 12, 15)
+        return F.conv2d(image, w, padding=1, groups=20).flatten(2).mT.relu()
+
+    compiled = deplo.compile(program, (x, w), target="cpu")
+    fired = {d["pass"] for d in compiled.report()["decisions"] if d["fired"]}
+    assert {"order-windows", "stage-windows"} <= fired
+    assert torch.equal(compiled(x, w), program(x.float(), w.float()).to(dtype))

@@ -539,3 +539,44 @@ func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>, %first: tensor<1x6
   %z = tensor_ir.elementwise add(%both, %bias) : (tensor<65x64xf32>, tensor<65x64xf32>) -> tensor<65x64xf32>
   func.return %z : tensor<65x64xf32>
 }
+
+// -----
+
+// What is only widened is read where it is used: the loops stay a nest with nothing between them.
+// CHECK-LABEL: loop.kernel @k_biased(
+// CHECK:         loop.for %i = 0 to 4 {
+// CHECK-NEXT:      loop.for %j = 0 to 8 {
+// CHECK:             %[[b:.+]] = loop.load %bias[%i] : memref<4xbf16>
+// CHECK-NEXT:        arith.extf %[[b]]
+func.func @main(%x: tensor<4x8xf32>, %bias: tensor<4xbf16>) -> tensor<4x8xf32> {
+  %wide = tensor_ir.cast %bias : tensor<4xbf16> to tensor<4xf32>
+  %b = tensor_ir.index_map (i, j) -> %wide[i] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %biased = tensor_ir.elementwise add(%x, %b) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %biased : tensor<4x8xf32>
+}
+
+// -----
+
+// A product that is rounded for a softmax is rounded where it is computed, not again in each of three sweeps.
+// REMARK: remark: fuse-loops: k_rounded: declined: not merged into k_soft: it is the end of a contraction, which stays, and would be computed again in each sweep
+// CHECK-LABEL: loop.kernel @k_rounded(
+// CHECK:         reduce(add)
+// CHECK:         arith.truncf
+// CHECK:       loop.kernel @k_soft(
+func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>) -> tensor<64x64xf32> {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %w[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %y = tensor_ir.reduce add(%p) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %c = tensor_ir.index_map (i, j) -> %y[i, j, 0] : (tensor<64x64x1xf32>) -> tensor<64x64xf32>
+  %rounded = tensor_ir.cast %c : tensor<64x64xf32> to tensor<64x64xbf16>
+  %v = tensor_ir.cast %rounded : tensor<64x64xbf16> to tensor<64x64xf32>
+  %m = tensor_ir.reduce max(%v) over [1] : tensor<64x64xf32> -> tensor<64x1xf32>
+  %mb = tensor_ir.index_map (i, j) -> %m[i, 0] : (tensor<64x1xf32>) -> tensor<64x64xf32>
+  %d = tensor_ir.elementwise sub(%v, %mb) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %e = tensor_ir.elementwise exp(%d) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %s = tensor_ir.reduce add(%e) over [1] : tensor<64x64xf32> -> tensor<64x1xf32>
+  %sb = tensor_ir.index_map (i, j) -> %s[i, 0] : (tensor<64x1xf32>) -> tensor<64x64xf32>
+  %soft = tensor_ir.elementwise div(%e, %sb) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  func.return %soft : tensor<64x64xf32>
+}

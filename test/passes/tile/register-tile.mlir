@@ -344,3 +344,28 @@ func.func @main(%x: tensor<8x4xf32>) -> tensor<8x16xf32> {
   }
   func.return %y : tensor<8x16xf32>
 }
+
+// -----
+
+// The windows of an image with its channels last: a block copies what it reads first (`stage-windows`).
+// REMARK: remark: register-tile: channels: declined: windows of 3 elements are unrolled
+func.func @main(%x: tensor<15x8xf32>) -> tensor<8x15xf32> {
+  %0 = loop.kernel @channels(%x) : (tensor<15x8xf32>) -> tensor<8x15xf32> {
+  ^bb0(%x: memref<15x8xf32>, %out: memref<8x15xf32>):
+    tile.launch (%c = 8 : thread, %j = 15 : thread) {
+      %s = loop.for %m = 0 to 3 reduce(add) -> f32 {
+        %in = loop.test[%j + %m >= 1, %j + %m < 16]
+        %v = scf.if %in -> (f32) {
+          %p = loop.load %x[%j + %m - 1, %c] : memref<15x8xf32>
+          scf.yield %p : f32
+        } else {
+          %zero = arith.constant 0.0 : f32
+          scf.yield %zero : f32
+        }
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%c, %j] : memref<8x15xf32>
+    }
+  }
+  func.return %0 : tensor<8x15xf32>
+}

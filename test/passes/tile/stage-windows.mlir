@@ -285,3 +285,105 @@ func.func @main(%x: tensor<8x64xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8
   }
   func.return %same, %large, %triangle, %blocks, %computed, %other, %plain, %packed, %none : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Copied is what is wide already: it is widened once, not in each window.
+// CHECK-LABEL: loop.kernel @narrow
+// CHECK:         tile.pack (%{{.+}} = 1, %{{.+}} = 17) : memref<1x17xf32, "shared">
+// CHECK:           scf.if
+// CHECK-NEXT:        %[[p:.+]] = loop.load %x
+// CHECK-NEXT:        %[[w:.+]] = arith.extf %[[p]] : bf16 to f32
+// CHECK-NEXT:        scf.yield %[[w]] : f32
+// CHECK-NEXT:      } else {
+// CHECK:             arith.constant 0.000000e+00 : f32
+// CHECK:           tile.yield
+// CHECK-NOT:     arith.extf
+func.func @main(%x: tensor<8x15xbf16>) -> tensor<8x15xf32> {
+  %0 = loop.kernel @narrow(%x) : (tensor<8x15xbf16>) -> tensor<8x15xf32> {
+  ^bb0(%x: memref<8x15xbf16>, %out: memref<8x15xf32>):
+    tile.launch (%c = 8 : block) {
+      loop.for %j = 0 to 15 {
+        %s = loop.for %m = 0 to 3 reduce(add) -> f32 {
+          %in = loop.test[%j + %m >= 1, %j + %m < 16]
+          %v = scf.if %in -> (bf16) {
+            %p = loop.load %x[%c, %j + %m - 1] : memref<8x15xbf16>
+            scf.yield %p : bf16
+          } else {
+            %zero = arith.constant 0.0 : bf16
+            scf.yield %zero : bf16
+          }
+          %w = arith.extf %v : bf16 to f32
+          loop.yield %w : f32
+        }
+        loop.store %s, %out[%c, %j] : memref<8x15xf32>
+      }
+    }
+  }
+  func.return %0 : tensor<8x15xf32>
+}
+
+// -----
+
+// The windows of an image with a border of 2, around which is 0. Where the element of the image is read, says the
+// condition inside, and that is no condition for the border.
+// REMARK: remark: stage-windows: border: declined: a condition in it says what it reads
+func.func @main(%x: tensor<15xf32>) -> tensor<17xf32> {
+  %0 = loop.kernel @border(%x) : (tensor<15xf32>) -> tensor<17xf32> {
+  ^bb0(%x: memref<15xf32>, %out: memref<17xf32>):
+    tile.launch () {
+      loop.for %j = 0 to 17 {
+        %s = loop.for %m = 0 to 3 reduce(add) -> f32 {
+          %in = loop.test[%j + %m >= 1, %j + %m < 18]
+          %v = scf.if %in -> (f32) {
+            %image = loop.test[%j + %m >= 2]
+            %w = scf.if %image -> (f32) {
+              %p = loop.load %x[%j + %m - 2] : memref<15xf32>
+              scf.yield %p : f32
+            } else {
+              %two = arith.constant 2.0 : f32
+              scf.yield %two : f32
+            }
+            scf.yield %w : f32
+          } else {
+            %zero = arith.constant 0.0 : f32
+            scf.yield %zero : f32
+          }
+          loop.yield %v : f32
+        }
+        loop.store %s, %out[%j] : memref<17xf32>
+      }
+    }
+  }
+  func.return %0 : tensor<17xf32>
+}
+
+// -----
+
+// 40000 elements of bf16 would do, but not of f32, which is what would be copied.
+// REMARK: remark: stage-windows: wide: declined: a copy of what a block reads is too large
+// CHECK-LABEL: loop.kernel @wide
+// CHECK-NOT:     tile.pack
+func.func @main(%x: tensor<40000xbf16>) -> tensor<40000xf32> {
+  %0 = loop.kernel @wide(%x) : (tensor<40000xbf16>) -> tensor<40000xf32> {
+  ^bb0(%x: memref<40000xbf16>, %out: memref<40000xf32>):
+    tile.launch () {
+      loop.for %j = 0 to 40000 {
+        %s = loop.for %m = 0 to 3 reduce(add) -> f32 {
+          %in = loop.test[%j + %m >= 1, %j + %m < 40001]
+          %v = scf.if %in -> (bf16) {
+            %p = loop.load %x[%j + %m - 1] : memref<40000xbf16>
+            scf.yield %p : bf16
+          } else {
+            %zero = arith.constant 0.0 : bf16
+            scf.yield %zero : bf16
+          }
+          %w = arith.extf %v : bf16 to f32
+          loop.yield %w : f32
+        }
+        loop.store %s, %out[%j] : memref<40000xf32>
+      }
+    }
+  }
+  func.return %0 : tensor<40000xf32>
+}

@@ -1,0 +1,119 @@
+"""`order-windows`: the axes that windows slide along become the innermost ones of a launch.
+
+    tile.launch (%p = 3136 : thread, %c = 128 : thread) {
+      %s = loop.for %n = 0 to 3 reduce(add) -> f32 { ... %x[%c, %p floordiv 56 + %n, %p mod 56 + %m] ... }
+      loop.store %s, %y[%p, %c]
+    }
+becomes
+    tile.launch (%c = 128 : thread, %p_part = 56 : thread, %p = 56 : thread) {
+      %s = loop.for %n = 0 to 3 reduce(add) -> f32 { ... %x[%c, %p_part + %n, %p + %m] ... }
+      loop.store %s, %y[%p_part * 56 + %p, %c]
+    }
+
+So a block copies what its windows read (`stage-windows`), and computes neighbours as vectors; where channels
+come last, it stores them one by one, which takes less than to gather each window. An axis of lines one after
+the other is split for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ...analysis.conditions import linear
+from ...analysis.cost import trips
+from ...analysis.targets import get_target
+from ...analysis.windows import MOST_STEPS, window_elements
+from ...dialects.loop import ForOp, KernelOp
+from ...dialects.tile import LaunchOp
+from ..decisions import record
+from .rewrite_indices import index_of
+from .split_axes import quotients, split, trial
+
+
+def sliding_axes(launch: LaunchOp) -> list[int]:
+    """The axes whose counters are added to those of windows in an index or a condition."""
+    found: set[int] = set()
+    windows = {op.induction_var for op in launch.walk() if isinstance(op, ForOp) and op.res}
+    for terms in _sums(launch):
+        if terms and not windows.isdisjoint(terms):
+            found |= {i for i, arg in enumerate(launch.body.block.args) if arg in terms}
+    return sorted(found)
+
+
+def _sums(launch: LaunchOp) -> Iterator[set[SSAValue] | None]:
+    """What is added up in each index of the reductions of a launch; None where it is no sum."""
+    for op in [
+        op for each in launch.body.block.ops if isinstance(each, ForOp) for op in each.walk()
+    ]:
+        exprs, operands = index_of(op) or ((), [])
+        for expr in exprs:
+            parts = linear(expr)
+            yield parts and {operands[d] for d, c in parts.coefficients.items() if c}
+
+
+def move_last(launch: LaunchOp, axes: Sequence[int]) -> None:
+    """Make some axes the innermost ones, in the order that they have."""
+    body = launch.body.block
+    order = [i for i in range(len(launch.axes)) if i not in axes] + list(axes)
+    for axis in order:
+        old = body.args[axis]
+        new = body.insert_arg(IndexType(), len(body.args))
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    launch.axes = ArrayAttr([launch.axes.data[axis] for axis in order])
+    for _ in order:
+        body.erase_arg(body.args[0])
+
+
+def _arrange(launch: LaunchOp) -> str | None:
+    """Split and order the axes of a launch; gives why not."""
+    if launch.schedule is not None or launch.is_partitioned:
+        return "it has a schedule already"
+    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    if not loops or not all(op.res and trips(op.extent.data) <= MOST_STEPS for op in loops):
+        return "it has no windows"
+    if _are_in_order(launch):
+        return "its windows slide along the innermost axis"
+    for parts in (None, *dict.fromkeys(quotients(launch))):
+        with trial(launch) as copy:
+            _order(copy, parts)
+            if not _are_in_order(copy):
+                continue
+        _order(launch, parts)
+        return None
+    return "no order of its axes has windows of neighbours"
+
+
+def _are_in_order(launch: LaunchOp) -> bool:
+    """Whether windows are of neighbours, at sums of counters: nothing is divided."""
+    return window_elements(launch) is not None and all(terms is not None for terms in _sums(launch))
+
+
+def _order(launch: LaunchOp, parts: tuple[int, int] | None) -> None:
+    """Split an axis in parts of a size, if that is to be, and have windows slide along the innermost axes."""
+    if parts is not None:
+        split(launch, *parts)
+    move_last(launch, sliding_axes(launch))
+
+
+@dataclass(frozen=True)
+class OrderWindowsPass(ModulePass):
+    """Have windows slide along the innermost axes of a CPU's launches."""
+
+    name = "order-windows"
+
+    target: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = get_target(self.target).is_gpu
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                reason = "on a GPU each thread has a window" if gpu else _arrange(launch)
+                said = reason or "its windows slide along the innermost axes now"
+                record(self.name, kernel.sym_name.data, reason is None, said, launch)

@@ -1,0 +1,69 @@
+// RUN: deplo-opt %s -p narrow-results --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p narrow-results --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p narrow-results --split-input-file --check-each-pass >/dev/null
+
+// All readers round it, one of them in two places: it is stored as they do, and they load that.
+// REMARK: remark: narrow-results: sums: 1 result as the readers round it
+// CHECK-LABEL: func.func @main
+// CHECK:       %s = loop.kernel @sums(%x) : (tensor<8xf32>) -> tensor<8xbf16>
+// CHECK:         %[[r:.+]] = arith.truncf %v : f32 to bf16
+// CHECK-NEXT:    loop.store %[[r]], %out[%i] : memref<8xbf16>
+// CHECK:       loop.kernel @reads(%s) : (tensor<8xbf16>) -> tensor<8xbf16>
+// CHECK:         %[[a:.+]] = loop.load %in[%i] : memref<8xbf16>
+// CHECK-NEXT:    %[[b:.+]] = loop.load %in[7 - %i] : memref<8xbf16>
+// CHECK-NEXT:    arith.extf %[[a]]
+// CHECK-NEXT:    arith.extf %[[b]]
+// CHECK-NOT:     arith.truncf %in
+func.func @main(%x: tensor<8xf32>) -> tensor<8xbf16> {
+  %s = loop.kernel @sums(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+    loop.for %i = 0 to 8 {
+      %u = loop.load %in[%i] : memref<8xf32>
+      %v = arith.addf %u, %u : f32
+      loop.store %v, %out[%i] : memref<8xf32>
+    }
+  }
+  %y = loop.kernel @reads(%s) : (tensor<8xf32>) -> tensor<8xbf16> {
+  ^bb0(%in: memref<8xf32>, %out: memref<8xbf16>):
+    loop.for %i = 0 to 8 {
+      %u = loop.load %in[%i] : memref<8xf32>
+      %a = arith.truncf %u : f32 to bf16
+      %t = loop.load %in[7 - %i] : memref<8xf32>
+      %b = arith.truncf %t : f32 to bf16
+      %c = arith.extf %a : bf16 to f32
+      %d = arith.extf %b : bf16 to f32
+      %e = arith.addf %c, %d : f32
+      %f = arith.truncf %e : f32 to bf16
+      loop.store %f, %out[%i] : memref<8xbf16>
+    }
+  }
+  func.return %y : tensor<8xbf16>
+}
+
+// -----
+
+// One reader wants more of it than is left after rounding; and a result of the program is what it is.
+// REMARK: remark: narrow-results: both: declined: not all that reads a result rounds it, and to the same type
+// REMARK: remark: narrow-results: reads: declined: not all that reads a result rounds it, and to the same type
+// CHECK:       loop.kernel @both(%x) : (tensor<8xf32>) -> tensor<8xf32>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %s = loop.kernel @both(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+    loop.for %i = 0 to 8 {
+      %u = loop.load %in[%i] : memref<8xf32>
+      %v = arith.addf %u, %u : f32
+      loop.store %v, %out[%i] : memref<8xf32>
+    }
+  }
+  %y = loop.kernel @reads(%s) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+    loop.for %i = 0 to 8 {
+      %u = loop.load %in[%i] : memref<8xf32>
+      %a = arith.truncf %u : f32 to bf16
+      %c = arith.extf %a : bf16 to f32
+      %e = arith.addf %c, %u : f32
+      loop.store %e, %out[%i] : memref<8xf32>
+    }
+  }
+  func.return %y : tensor<8xf32>
+}
