@@ -54,7 +54,7 @@ class CpuTiling:
     turned: int = 0
     """1 if the rows of blocks and tiles are the columns of the result."""
     pairs: int = 0
-    """1 if two positions of K are multiplied at once: pairs of bf16 of rows in place and of columns."""
+    """1 if two positions of K are multiplied at once: pairs of bf16 of rows and of columns."""
     ahead: int = 0
     """Positions of K before its turn that a line of what is not packed is asked for; 0 if none is."""
 
@@ -98,6 +98,11 @@ class CpuProblem:
     """Whether columns might be, if they were rows."""
     pairs: bool = False
     """Whether the factors are bf16, two neighbours along K a pair; only pairs may stay where they lie."""
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether rows can be read in pairs, in place or packed as they lie along K."""
+        return self.pairs and (self.rows_stay or self.rows_along)
 
     @property
     def of_pairs(self) -> CpuProblem:

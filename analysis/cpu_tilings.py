@@ -92,11 +92,12 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
 
 def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTiling]]:
     """A tiling of each kind that a contraction may have, and about how many cycles a position of K takes."""
-    if problem.pairs and cpu.pairs and (problem.rows_stay or problem.columns_stay):
+    if problem.pairs and cpu.pairs and (problem.has_pairs or problem.transposed.has_pairs):
+        stays = problem.rows_stay or problem.columns_stay
         return [
             (cycles / 2, replace(each, block_k=each.block_k * 2, ahead=each.ahead * 2, pairs=1))
             for cycles, each in best_of_each_kind(problem.of_pairs, cpu)
-            if each.in_place
+            if (each.in_place if stays else _has_pairs(problem, each))
         ]
     if problem.pairs:
         problem = replace(problem, rows_stay=False, columns_stay=False)
@@ -110,6 +111,11 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
         tiling = choose_dot_tiling(problem, cpu)
         found.append((_dot_tiling_cycles(problem, tiling, cpu), tiling))
     return [(cycles, _asking_ahead(problem, tiling, cpu)) for cycles, tiling in found]
+
+
+def _has_pairs(problem: CpuProblem, tiling: CpuTiling) -> bool:
+    """Whether the rows of a tiling's blocks can be read in pairs."""
+    return (problem.transposed if tiling.turned else problem).has_pairs and not tiling.dot
 
 
 def _asking_ahead(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> CpuTiling:

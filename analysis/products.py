@@ -128,9 +128,8 @@ def lies_along_k(product: Product, elements: int) -> bool:
 
 
 def comes_in_pairs(product: Product) -> bool:
-    """Whether all factors are widened from bf16, of which two neighbours along K make a pair."""
-    extent = product.extent
-    return product.narrow is not None and isinstance(extent, int) and extent % 2 == 0
+    """Whether all factors are widened from bf16, of which two along K make a pair; their number is known."""
+    return product.narrow is not None and isinstance(product.extent, int)
 
 
 def may_stay(product: Product, factors: Sequence[SSAValue], pairs: bool = False) -> bool:
@@ -142,7 +141,9 @@ def may_stay(product: Product, factors: Sequence[SSAValue], pairs: bool = False)
     along = product.sweeps[0].induction_var
     if loads is None or not all(is_unit_stride(each, along) for each in loads):
         return False
-    return not pairs or all(is_aligned_along(each, along, 2) for each in loads)
+    extent = product.extent
+    whole = isinstance(extent, int) and extent % 2 == 0
+    return not pairs or (whole and all(is_aligned_along(each, along, 2) for each in loads))
 
 
 def walk_along_k(

@@ -11,7 +11,7 @@ the first one, or in the next lines: where %y = %first floordiv 56 is the line o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -59,11 +59,11 @@ class JoinedRows:
         return next(iter(found.values())) if len(found) == 1 else None
 
     def at(
-        self, row: SSAValue, place: AffineExpr, counters: Sequence[SSAValue]
+        self, known: Mapping[SSAValue, AffineExpr], counters: Sequence[SSAValue]
     ) -> tuple[AffineExpr, list[SSAValue]]:
-        """What is divided where the row is `place` over counters."""
+        """What is divided where the row and the position are `known` over counters."""
         dims = [AffineExpr.dimension(len(counters) + i) for i in range(len(self.operands))]
-        dims = [place if v is row else d for v, d in zip(self.operands, dims, strict=True)]
+        dims = [known.get(v, d) for v, d in zip(self.operands, dims, strict=True)]
         return replace_dims(self.place, dims), [*counters, *self.operands]
 
     def line(self, code: LoopCode, first: SSAValue, here: SSAValue, behind: int) -> SSAValue:

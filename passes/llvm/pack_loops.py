@@ -34,6 +34,7 @@ from ..loop.scalar_code import emit_constant
 from .loop_code import LoopCode
 from .pack_strides import gives_zero
 from .pack_windows import Windows
+from .panels import Panels
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 
@@ -157,7 +158,12 @@ class PackLoops:
     total: SSAValue
     length: SSAValue
     square: SSAValue
-    """A buffer for lanes by lanes elements."""
+    """A buffer for lanes by lanes elements; for pairs of them, where a position is one of a pair."""
+
+    @property
+    def in_halves(self) -> bool:
+        """Whether two positions lie together, as halves of pairs."""
+        return False
 
     def emit(self) -> None:
         """Fill the buffer."""
@@ -229,7 +235,10 @@ class PackLoops:
     def _fill_windows(
         self, windows: Windows, panel: SSAValue, rows: SSAValue | None = None
     ) -> None:
-        windows.fill(self.code, self.buffer, self.lanes, panel, self.length, rows, self._left())
+        height = self.pack.panel_rows
+        assert height is not None
+        layout, left = self._layout(height), self._left()
+        windows.fill(self.code, self.buffer, self.lanes, panel, self.length, rows, left, layout)
 
     def _left(self) -> int | None:
         """How many rows the last vector of a block has that ends early, if that is known."""
@@ -239,11 +248,14 @@ class PackLoops:
             case _:
                 return None
 
+    def _layout(self, height: int) -> Panels:
+        """How elements lie in panels of so many rows."""
+        return Panels(height, self.pack.shape[1])
+
     def _place(
         self, panel: SSAValue, position: SSAValue, row: SSAValue, height: int
     ) -> tuple[AffineExpr, Sequence[SSAValue]]:
-        length = self.pack.shape[1]
-        return D0 * (height * length) + D1 * height + D2, [panel, position, row]
+        return self._layout(height).place(D0, D1, D2), [panel, position, row]
 
     def _fill_column(self, panel: SSAValue, position: SSAValue, height: int) -> None:
         code = self.code

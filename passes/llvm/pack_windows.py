@@ -37,6 +37,7 @@ from ..tile.rewrite_indices import index_of, rewrite_index
 from .joined_rows import JoinedRows
 from .loop_code import LoopCode
 from .pack_strides import SecondElements, stride
+from .panels import Panels
 
 D0, D1, D2, D3, D4 = (AffineExpr.dimension(i) for i in range(5))
 
@@ -77,13 +78,13 @@ class Windows:
         length: SSAValue,
         rows: SSAValue | None,
         count: int | None,
+        layout: Panels,
     ) -> None:
         """Fill a panel with `length` positions; past `rows`, if there is such a limit, with 0.
 
         `count` is what the limit leaves beyond whole vectors, if that is known.
         """
-        height, period = self.pack.panel_rows, self.period
-        assert height is not None
+        height, period = layout.height, self.period
         windows, size = code.index(D0 // period, [length]), self._group()
         groups = code.index((D0 + (size - 1)) // size, [windows])
         with (
@@ -96,7 +97,8 @@ class Windows:
                 code.index(D0 * size, [group]),
             ) as window,
         ):
-            _Strip(self, code, buffer, lanes, [panel, strip, window, offset], rows, count).fill()
+            counters = [panel, strip, window, offset]
+            _Strip(self, code, buffer, lanes, counters, rows, count, layout).fill()
 
     def _group(self) -> int:
         """Windows whose lines of memory fit the first-level cache all at once, at the stride they have."""
@@ -127,17 +129,12 @@ class _Strip:
     """How many rows there are, if there are fewer than panels have room for."""
     count: int | None
     """How many of them are in the last strip, if there are fewer than it has room for, and that is known."""
-
-    @property
-    def _height(self) -> int:
-        height = self.windows.pack.panel_rows
-        assert height is not None
-        return height
+    layout: Panels
 
     @property
     def _first(self) -> AffineExpr:
         """The first row."""
-        return D0 * self._height + D1 * self.lanes
+        return D0 * self.layout.height + D1 * self.lanes
 
     @property
     def _position(self) -> AffineExpr:
@@ -146,8 +143,7 @@ class _Strip:
     @property
     def _place(self) -> AffineExpr:
         """Where the first row is in the buffer."""
-        panel = D0 * (self._height * self.windows.pack.shape[1])
-        return panel + self._position * self._height + D1 * self.lanes
+        return self.layout.strip(D0, self._position, D1, self.lanes)
 
     def fill(self) -> None:
         """Emit what fills it: a vector if that can be, else a loop."""
@@ -225,21 +221,19 @@ class _Strip:
     def _element(self, here: AffineExpr, counters: list[SSAValue]) -> SSAValue:
         """The element of a row, one of those of the strip."""
         code, windows = self.code, self.windows
-        row, column = windows.pack.body.block.args
         body = Block()
         with code.into(body):
             values = code.clone(windows.ops, {})
             code.builder.insert(scf.YieldOp(values.get(windows.element, windows.element)))
         if (joined := windows.joined) is not None:
-            first = code.index(*joined.at(row, self._first, counters))
-            line = joined.line(
-                code, first, code.index(*joined.at(row, here, counters)), self.lanes - 1
+            first, place = (
+                code.index(*joined.at(self._at(row), counters)) for row in (self._first, here)
             )
+            line = joined.line(code, first, place, self.lanes - 1)
             for op in list(body.walk()):
                 joined.replace(op, line)
-        old: dict[SSAValue, AffineExpr] = {row: here, column: self._position}
         for op in list(body.walk()):
-            rewrite_index(op, old, counters)
+            rewrite_index(op, self._at(here), counters)
         return code.inline(body)
 
 

@@ -47,7 +47,8 @@ from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from .loop_code import LoopCode
 from .pack_loops import Bound, PackBody, PackLoops, turned
-from .pair_tiles import PairLoops, PairTile
+from .pair_loops import PairLoops
+from .pair_tiles import PairTile
 from .register_tiles import InPlace, Packed, RegisterTile, Term
 
 ALIGNMENT = 64
@@ -183,7 +184,7 @@ class PackedBlock:
         elif self.turned:
             height = self.turned_stride
         sums = [self._scratch(self.element, height * self.size_n) for _ in self.terms]
-        square = self._scratch(self.element, self.lanes * self.lanes)
+        square = self._square()
         rest, tests = self._after()
         self.bounds = {counter: self._bounds(counter, tests) for counter in (self.m, self.n)}
         limits: dict[SSAValue, SSAValue] = {
@@ -198,10 +199,14 @@ class PackedBlock:
         chunks = self.constants.get(self.outer.extent.data)
         with code.loop(chunks, self.outer.induction_var.name_hint or "chunk") as chunk:
             self.outer.induction_var.replace_all_uses_with(chunk)
-            length = self._fill(buffers, limits, square)
+            length, halved = self._fill(buffers, limits, square)
             rows = {term.rows: self._rows(term.rows, buffers) for term in self.terms}
+            columns = {
+                pack: Packed.of(pack, buffers[pack], halves=pack in halved)
+                for pack in (term.columns for term in self.terms)
+            }
             terms = [
-                Term(rows[t.rows], Packed.of(t.columns, buffers[t.columns]), each)
+                Term(rows[t.rows], columns[t.columns], each)
                 for t, each in zip(self.terms, sums, strict=True)
             ]
             fixed = code, terms, self.element, self.cpu
@@ -309,6 +314,13 @@ class PackedBlock:
     def _name(self, buffers: dict[PackOp, SSAValue], sums: Sequence[SSAValue]) -> None:
         """Give the scratch buffers names, where somebody reads them."""
 
+    def _square(self) -> SSAValue:
+        """A buffer in which a square of elements of columns is turned, or of pairs of them."""
+        element, count = self.element, self.lanes * self.lanes
+        if self.tile_class.together > 1:
+            element = self.terms[0].columns.element.type
+        return self._scratch(element, count * self.tile_class.together)
+
     def _scratch(self, element: object, count: int) -> SSAValue:
         """A buffer for the time that the function runs."""
         type = MemRefType(element, [count])  # pyright: ignore[reportArgumentType]
@@ -356,8 +368,8 @@ class PackedBlock:
 
     def _fill(
         self, buffers: dict[PackOp, SSAValue], limits: dict[SSAValue, SSAValue], square: SSAValue
-    ) -> SSAValue:
-        """Fill all packs; gives the number of positions that the chunk has."""
+    ) -> tuple[SSAValue, set[PackOp]]:
+        """Fill all packs; gives how many positions the chunk has, and the packs that are halves of pairs."""
         size = self.inner.extent.data
         assert isinstance(size, int)
         bodies = {pack: PackBody.of(pack) for pack in self.packs}
@@ -370,6 +382,7 @@ class PackedBlock:
                 whole = [op for op in pack.body.block.ops if not isinstance(op, PackYieldOp)]
                 bodies[pack] = PackBody(tuple(whole), pack.element)
         length = self._least(self.constants.get(size), sorted(common, key=str))
+        halved: set[PackOp] = set()
         for pack, body in bodies.items():
             is_row = any(term.rows is pack for term in self.terms)
             counter, tile = (self.m, self.tile_m) if is_row else (self.n, self.tile_n)
@@ -383,7 +396,9 @@ class PackedBlock:
                 self.code, pack, body, buffers[pack], self.lanes, rows, total, length, square
             )
             loops.emit()
-        return length
+            if loops.in_halves:
+                halved.add(pack)
+        return length, halved
 
     def _clear(self, sums: Sequence[SSAValue], limits: dict[SSAValue, SSAValue]) -> None:
         code = self.code

@@ -47,17 +47,20 @@ class Packed:
     """A packed operand: a flat buffer, and how its elements lie there.
 
     Without `panel`, rows lie `stride` elements apart; with it, panels of so many rows of `stride` positions.
+    `halves` says that two positions of a vector of rows lie one after the other, not as pairs (`panels.py`).
     """
 
     buffer: SSAValue
     stride: int
     panel: int | None = None
+    halves: bool = False
 
     @staticmethod
-    def of(pack: PackOp, buffer: SSAValue) -> Packed:
+    def of(pack: PackOp, buffer: SSAValue, *, halves: bool = False) -> Packed:
         """What a pack has filled."""
         panel = pack.panel_rows
-        return Packed(buffer, pack.row_stride if panel is None else pack.shape[1], panel)
+        stride = pack.row_stride if panel is None else pack.shape[1]
+        return Packed(buffer, stride, panel, halves)
 
 
 @dataclass(frozen=True)

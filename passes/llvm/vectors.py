@@ -63,7 +63,7 @@ def _store(builder: Builder, op: Operation) -> Sequence[SSAValue]:
 def _broadcast(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.BroadcastOp)
     type = op.vector.type
-    undefined = builder.insert(llvm.UndefOp(type)).res
+    undefined = builder.insert(llvm.UndefOp(vector_type(type))).res
     first = constant(builder, 0, i32)
     one = builder.insert(llvm.InsertElementOp(undefined, op.source, first)).res
     (lanes,) = type.shape
@@ -115,6 +115,13 @@ def _dealloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     return []
 
 
+def _bitcast(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, llvm.BitcastOp)
+    type = op.result.type
+    type = vector_type(type) if isinstance(type, VectorType) else type
+    return builder.insert(llvm.BitcastOp(op.arg, type)).results
+
+
 def _copy(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     return builder.insert(op.clone()).results
 
@@ -129,7 +136,7 @@ VECTOR_LOWERINGS: dict[type[Operation], Callable[[Builder, Operation], Sequence[
     memref.DeallocOp: _dealloc,
     llvm.InlineAsmOp: _copy,
     llvm.CallIntrinsicOp: _copy,
-    llvm.BitcastOp: _copy,
+    llvm.BitcastOp: _bitcast,
 }
 """Operation class -> how it is lowered; operands already have `llvm` types."""
 

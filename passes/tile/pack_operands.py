@@ -16,7 +16,8 @@ becomes, for blocks of 128 by 128 and chunks of 512,
     }
 
 Columns come in panels as wide as the register tile, so that it reads whole vectors one after the other. Rows
-keep their order if their elements are neighbours along K, and come in panels as high as the tile if not;
+keep their order if their elements are neighbours along K, or are read in `pairs` of bf16, and come in panels
+as high as the tile if not;
 where the schedule says `in_place`, they are not copied at all. Which axis of the result counts rows and
 which columns is the schedule's `m` and `n`.
 Whatever a factor is computed by moves into the body of its pack; past the end of an axis it is 0. Nested
@@ -254,7 +255,7 @@ class _Packing:
             made.panels = IntegerAttr(self.size("thread_n"), i64)
         elif self.in_place:
             made.in_place = UnitAttr()
-        elif not lies_along(body, position):
+        elif self.schedule.get("pairs") != 1 and not lies_along(body, position):
             made.panels = IntegerAttr(self.size("thread_m"), i64)
         else:
             made.pad = IntegerAttr(PAD, i64)

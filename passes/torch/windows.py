@@ -76,7 +76,7 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     """Folds, for each output position, over the input channels of its group and the kernel."""
     if is_bool(e.element):
         raise Refusal("a convolution of bools")
-    value, weight = e.cast(op.input, e.element), e.cast(op.weight, e.element)
+    value, weight = op.input, op.weight
     source, groups, slides = shape_of(value), op.integer("groups"), op.slides()
     rank, transposed = len(e.shape), op.flag("transposed")
     kernel_shape = shape_of(weight)[2:]
@@ -102,7 +102,9 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     left = _guarded(e, value, index, inside, wide, fill=0)
     right = _guarded(e, weight, weight_index, has_weight, wide, fill=0, suffix="rhs")
     folded = list(range(rank, len(wide)))
-    total = e.reduce(Combiner.ADD, e.apply(Function.MUL, left, right), folded)
+    # Widened is what is read, not the input: a contraction then finds factors of the input's type.
+    factors = (e.cast(each, e.element) for each in (left, right))
+    total = e.reduce(Combiner.ADD, e.apply(Function.MUL, *factors), folded)
     result = e.squeeze(total, folded)
     if op.bias is None:
         return result

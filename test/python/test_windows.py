@@ -81,6 +81,18 @@ def test_phases_of_transposed_convolutions(kernel, stride, padding, groups):
         )
 
 
+def test_a_transposed_convolution_of_groups_whose_taps_lie_apart():
+    """What fills the panels divides the place and the tap together by the stride."""
+    x, w = torch.randn(1, 4, 14, 31), torch.randn(4, 8, 2, 2)
+
+    def program(x, w):
+        options = {"stride": [2, 3], "padding": [1, 0], "groups": 4, "dilation": [1, 2]}
+        return F.conv_transpose2d(x, w, **options)
+
+    compiled = deplo.compile(program, (x, w), target="cpu")
+    torch.testing.assert_close(compiled(x, w), program(x, w))
+
+
 @pytest.mark.parametrize("kernel", [1, 3, 5])
 def test_what_is_not_finite_spreads_to_its_taps_alone(kernel):
     value, weight = torch.randn(1, 2, 6, 5), torch.randn(2, 3, kernel, kernel)

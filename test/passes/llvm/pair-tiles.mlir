@@ -17,11 +17,17 @@
 // CHECK:           arith.extf %{{.+}} : bf16 to f32
 // CHECK-NEXT:      arith.mulf
 
-// The elements of two positions lie side by side; a round of the loop has two pairs.
+// The elements of two positions lie side by side: squares of pairs are computed in a small buffer and turned. A
+// round of the loop has two pairs.
 // SCF-LABEL: func.func @pairs
 // SCF:         arith.truncf
-// SCF-NEXT:    loop.store %{{.+}}, %[[columns:.+]][%[[r:.+]] floordiv 32 * 1024 + %pair * 64 + %[[r]] mod 32 * 2]
-// SCF:         scf.for %k = {{.*}} step %c2 iter_args
+// SCF-NEXT:    loop.store %{{.+}}, %[[square:.+]][%{{.+}} * 32 + %{{.+}}] : memref<512xbf16>
+// SCF:         %[[line:.+]] = vector.load %[[square]][%c0] : memref<512xbf16>, vector<32xbf16>
+// SCF:         llvm.bitcast %[[line]] : vector<32xbf16> to vector<16xi32>
+// SCF-COUNT-64: vector.shuffle {{.*}} vector<16xi32>
+// SCF:         %[[turned:.+]] = llvm.bitcast %{{.+}} : vector<16xi32> to vector<32xbf16>
+// SCF:         vector.store %[[turned]], %[[columns:[0-9]+]][%{{.+}}] : memref<1024xbf16>, vector<32xbf16>
+// SCF:         scf.for %k{{.*}} step %c2 iter_args
 // SCF:           vector.load %[[columns]][%{{.+}}] : memref<1024xbf16>, vector<32xbf16>
 // SCF:           %[[pair:.+]] = vector.load %w{{.*}} vector<2xbf16>
 // SCF-NEXT:      %[[bits:.+]] = llvm.bitcast %[[pair]] : vector<2xbf16> to i32
@@ -63,9 +69,10 @@ func.func @main(%x: tensor<30x64xf32>, %w: tensor<50x64xbf16>) -> tensor<30x50xf
 // SCF:             %[[b:.+]] = vector.load %x{{.*}} vector<16xbf16>
 // SCF-NEXT:        %[[both:.+]] = vector.shuffle %[[a]], %[[b]] [0, 16, 1, 17, {{.*}}, 15, 31] : vector<16xbf16>, vector<16xbf16>
 // SCF:             vector.store %[[both]]
-// SCF:         scf.for %{{.+}} = %[[whole]] to
-// SCF:           loop.load %x
-// SCF:           loop.store
+// SCF:         %[[rest:.+]] = loop.index[%[[whole]] * 16]
+// SCF:           scf.for %{{.+}} = %[[rest]] to
+// SCF:             loop.load %x
+// SCF:             loop.store
 func.func @main(%x: tensor<64x50xbf16>, %w: tensor<30x64xbf16>) -> tensor<30x50xf32> {
   %y = loop.kernel @columns(%x, %w) : (tensor<64x50xbf16>, tensor<30x64xbf16>) -> tensor<30x50xf32> {
   ^bb0(%x: memref<64x50xbf16>, %w: memref<30x64xbf16>, %out: memref<30x50xf32>):
@@ -82,4 +89,44 @@ func.func @main(%x: tensor<64x50xbf16>, %w: tensor<30x64xbf16>) -> tensor<30x50x
     }
   }
   func.return %y : tensor<30x50xf32>
+}
+
+// -----
+
+// Windows lie as halves of pairs, 16 columns at one position and 16 at the next: a shuffle makes them pairs. Rows are
+// packed as they lie along K. Of 15 positions, the last one is followed by a 0.
+// CHECK-LABEL: loop.kernel @windows
+// CHECK:         tile.pack (%{{.+}} = 4, %{{.+}} = 16) pad 16 : memref<4x16xbf16, "shared">
+// CHECK:         tile.pack (%{{.+}} = 32, %{{.+}} = 16) panels 32 : memref<32x16xbf16, "shared">
+
+// SCF-LABEL: func.func @windows
+// SCF:         loop.store %q, %[[rows:[0-9]+]][%r * 32 + %k] : memref<128xbf16>
+// SCF:         loop.store %p, %[[columns:[0-9]+]][{{.*}} floordiv 2 * 64 + {{.*}} mod 2 * 16 + {{.*}}] : memref<512xbf16>
+// SCF:         %[[odd:.+]] = loop.index[%{{.+}} mod 2]
+// SCF-NEXT:    %[[is:.+]] = arith.cmpi ne, %[[odd]], %c0
+// SCF-NEXT:    scf.if %[[is]] {
+// SCF:         scf.for %k
+// SCF:           %[[both:.+]] = vector.load %[[columns]][%{{.+}}] : memref<512xbf16>, vector<32xbf16>
+// SCF:           vector.shuffle %[[both]], %[[both]] [0, 16, 1, 17, {{.*}}, 15, 31]
+// SCF:           vector.load %[[rows]][%{{.+}}] : memref<128xbf16>, vector<2xbf16>
+// SCF:           vdpbf16ps
+func.func @main(%x: tensor<5x34xbf16>, %w: tensor<4x5x3xbf16>) -> tensor<4x32xf32> {
+  %y = loop.kernel @windows(%x, %w) : (tensor<5x34xbf16>, tensor<4x5x3xbf16>) -> tensor<4x32xf32> {
+  ^bb0(%x: memref<5x34xbf16>, %w: memref<4x5x3xbf16>, %out: memref<4x32xf32>):
+    tile.launch (%i = 4 : thread, %j = 32 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 4, block_n = 32, block_k = 16, thread_m = 4, thread_n = 32, pairs = 1, vectors = avx512>) {
+      %s = loop.for %c = 0 to 5 reduce(add) -> f32 {
+        %t = loop.for %k = 0 to 3 reduce(add) -> f32 {
+          %p = loop.load %x[%c, %j + %k] : memref<5x34xbf16>
+          %a = arith.extf %p : bf16 to f32
+          %q = loop.load %w[%i, %c, %k] : memref<4x5x3xbf16>
+          %b = arith.extf %q : bf16 to f32
+          %r = arith.mulf %a, %b : f32
+          loop.yield %r : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<4x32xf32>
+    }
+  }
+  func.return %y : tensor<4x32xf32>
 }
