@@ -262,6 +262,8 @@ def _floordiv_by(dividend: Sum, divisor: Polynomial, ranges: Sequence[Range]) ->
     if set(divisor) <= {()}:
         return _floordiv(*dividend, divisor.get((), 0), ranges)
     whole, rest = divide(polynomial(*dividend), divisor)
+    if not rest:  # no matter how small a positive divisor is
+        return sum_of(whole)
     for shift in (0, 1):  # the rest may be proven one divisor too low
         if _within(add(rest, divisor, shift), divisor, ranges):
             return sum_of(add(whole, {(): -shift} if shift else {}))
@@ -280,6 +282,8 @@ def _mod_by(dividend: Sum, divisor: Polynomial, ranges: Sequence[Range]) -> Sum:
     if set(divisor) <= {()}:
         return _mod(*dividend, divisor.get((), 0), ranges)
     _, rest = divide(polynomial(*dividend), divisor)
+    if not rest:
+        return {}, 0
     for shift in (0, 1):
         if _within(moved := add(rest, divisor, shift), divisor, ranges):
             return sum_of(moved)

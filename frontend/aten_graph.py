@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Sequence
 
 import torch
@@ -28,6 +29,18 @@ def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
         elif not isinstance(value, torch.SymInt):
             raise UnsupportedOpError(f"input {node.name} is a {type(value).__name__}, not a tensor")
     return tensors
+
+
+def _constants(
+    module: torch.fx.GraphModule, graph: torch.fx.Graph
+) -> dict[torch.fx.Node, torch.Tensor]:
+    """The tensors that the graph holds, such as that of `torch.tensor(8.0)`, by what reads them."""
+    found: dict[torch.fx.Node, torch.Tensor] = {}
+    for node in [node for node in graph.nodes if node.op == "get_attr"]:
+        value = operator.attrgetter(str(node.target))(module)
+        if isinstance(value, torch.Tensor):
+            found[node] = value
+    return found
 
 
 def _limits(graph: torch.fx.Graph) -> Limits:
@@ -63,21 +76,29 @@ def capture_graph(module: torch.fx.GraphModule, fallback: Fallback = "error") ->
                 node.name, "input", node.name, tensor.position, shape, value.dtype, value.device
             )
         )
+    inputs = len(arguments)
+    constants = _constants(module, graph)
+    for node, value in constants.items():
+        importer.add_argument(node, value, node.name, {"deplo.constant": str(node.target)})
+        shape, target = tuple(value.shape), str(node.target)
+        arguments.append(
+            Argument(node.name, "constant", target, None, shape, value.dtype, value.device)
+        )
     positions = {argument.name: i for i, argument in enumerate(arguments)}
     outputs = outputs_of(graph, positions)
     graph.eliminate_dead_code(has_effect)
     for node in graph.nodes:
         if node.op == "call_function":
             importer.add_call(node)
-        elif node.op == "get_attr":
-            importer.unsupported.add(node, "a sub-graph or constant")
+        elif node.op == "get_attr" and node not in constants:
+            importer.unsupported.add(node, "a sub-graph")
     return Captured(
         module=importer.finish(results_of(graph)),
         arguments=tuple(arguments),
-        tensors={},
+        tensors={node.name: value for node, value in constants.items()},
         constants={},
         outputs=outputs,
-        in_spec=pytree.tree_structure((tuple(range(len(arguments))), {})),
+        in_spec=pytree.tree_structure((tuple(range(inputs)), {})),
         out_spec=pytree.tree_structure(list(range(len(outputs)))),
         keyword_order=(),
     )

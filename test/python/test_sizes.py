@@ -188,6 +188,9 @@ def test_equality_is_of_canonical_expressions():
     assert s0 - s0 == 0
     assert isinstance((s0 * 4) // s0, int)
     assert s0 // 2 * 2 + s0 % 2 == s0
+    blocks = (s0 + 1) // 2 - 1  # 0 for a size of 1, where it is nobody's divisor
+    assert (blocks * 768) // (blocks * 64) == 12
+    assert (blocks * 768) % (blocks * 64) == 0
     assert math.prod([2, s0, s1]) == s0 * s1 * 2
     assert sum([s0, 1]) == s0 + 1
     assert str(s0 * s1 - 1) == "s0 * s1 - 1"

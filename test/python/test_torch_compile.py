@@ -332,6 +332,37 @@ def test_the_second_length_of_a_model_makes_a_graph_for_all() -> None:
     assert len(graphs) == 2
 
 
+@pytest.mark.filterwarnings("error::deplo.FallbackWarning")
+def test_heads_of_as_many_positions_as_convolutions_leave() -> None:
+    """A part of a size is found by division by another, though that may be 0 for a small one."""
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        y = torch.nn.functional.conv1d(x, w, stride=2)
+        y = torch.nn.functional.conv1d(y, w, stride=2).mT
+        return y.view(*y.shape[:-1], -1, 4).transpose(1, 2) * 2
+
+    compiled, w = torch.compile(program, backend="deplo", dynamic=True), torch.randn(8, 8, 3)
+    for length in (30, 57, 100):
+        x = torch.randn(2, 8, length)
+        torch.testing.assert_close(compiled(x, w), program(x, w), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("error::deplo.FallbackWarning")
+def test_tensors_that_a_function_makes_of_numbers() -> None:
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scale = torch.sqrt(torch.tensor(x.size(-1), dtype=torch.float) * 3)
+        return x / scale * torch.tensor([[1.0], [2.0]]), torch.tensor([1, 2, 3])
+
+    compiled = torch.compile(program, backend="deplo")
+    for length in (5, 7, 9):
+        x = torch.randn(2, length)
+        torch.testing.assert_close(compiled(x), program(x))
+    ours, eager = (torch.ones(2, 4, requires_grad=True) for _ in range(2))
+    compiled(ours)[0].sum().backward()
+    program(eager)[0].sum().backward()
+    torch.testing.assert_close(ours.grad, eager.grad)
+
+
 def test_a_size_among_the_results() -> None:
     compiled = torch.compile(lambda x: (x + 1, x.shape[0] * 2), backend="deplo", dynamic=True)
     for rows in (3, 8):
