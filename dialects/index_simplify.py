@@ -6,6 +6,7 @@ Division and remainder disappear where the ranges of the dims prove it:
     (d0 * 64 + d1) mod 64      ->  d1             for d1 in [0, 63]
     d0 floordiv 4 * 4 + d0 mod 4  ->  d0
     (d0 floordiv 3) floordiv 5 ->  d0 floordiv 15
+    (d0 floordiv 3 + 1) floordiv 5 -> (d0 + 3) floordiv 15
     (d0 * s0 + d1) mod s0      ->  d1             for d1 in [0, s0 - 1]
 
 Results are canonical sums (`index_terms.py`). `floordiv` and `mod` are floor division and its remainder, as
@@ -190,13 +191,15 @@ def _floordiv(terms: Terms, constant: int, divisor: int, ranges: Sequence[Range]
         return whole, shift + low // divisor
     if not is_bounded(low, high) and _within(expand(dividend), {(): divisor}, ranges):
         return whole, shift
-    match dividend:
+    match next(iter(rest)) if [*rest.values()] == [1] else dividend:
         case AffineBinaryOpExpr(kind=AffineBinaryOpKind.FloorDiv, lhs=lhs, rhs=rhs):
+            moved = add(expand(lhs), expand(rhs), rest_constant)
             joined = multiply(expand(rhs), {(): divisor})
-            atom, more = _floordiv_by(_terms(lhs, ranges), joined, ranges)
+            atom, more = _floordiv_by(sum_of(moved), joined, ranges)
             return _recombine(add_terms(whole, atom), shift + more, ranges)
         case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mod, lhs=lhs, rhs=rhs):
-            if (number := exact_quotient(expand(rhs), {(): divisor})) is not None:
+            number = exact_quotient(expand(rhs), {(): divisor})
+            if number is not None and rest_constant == 0:
                 inner = _floordiv(*_terms(lhs, ranges), divisor, ranges)
                 inner, inner_constant = _mod_by(inner, number, ranges)
                 return _recombine(add_terms(whole, inner), shift + inner_constant, ranges)

@@ -270,7 +270,10 @@ class Lowering:
         source = shape_of(value)
         if source == shape:
             return value
-        index = delinearize(linearize(dims(len(shape)), shape), source)
+        index: list[AffineExpr] = []
+        for axes, places in _groups(source, shape):
+            place = linearize([dims(len(shape))[i] for i in places], [shape[i] for i in places])
+            index += delinearize(place, [source[i] for i in axes])
         return self.index_map([value], [index], shape, suffix="view")
 
     def permute(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
@@ -284,6 +287,29 @@ class Lowering:
     def squeeze(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
         """`value` without `axes`, each of which has extent 1."""
         return self.reshape(value, tuple(n for i, n in enumerate(shape_of(value)) if i not in axes))
+
+
+def _groups(source: Shape, shape: Shape) -> list[tuple[range, range]]:
+    """Axes of a tensor and axes that the same elements have in another shape, as few together as can be.
+
+    Where all extents are numbers, the index of the whole is as good: it simplifies to the same.
+    """
+    ends = (len(source), len(shape))
+    if all(isinstance(extent, int) for extent in (*source, *shape)):
+        return [(range(ends[0]), range(ends[1]))]
+    found: list[tuple[range, range]] = []
+    first = (0, 0)
+    while first != ends:
+        last = next(
+            (i, total - i)
+            for total in range(sum(first) + 1, sum(ends) + 1)
+            for i in range(max(first[0], total - ends[1]), min(ends[0], total - first[1]) + 1)
+            if (i, total - i) == ends
+            or prod(source[first[0] : i]) == prod(shape[first[1] : total - i])
+        )
+        found.append((range(first[0], last[0]), range(first[1], last[1])))
+        first = last
+    return found
 
 
 def _wrapped(value: ScalarValue, element: Attribute) -> ScalarValue:

@@ -248,6 +248,23 @@ def test_a_size_that_is_a_multiple_of_another():
     check(program, [((3,), (6,)), ((2,), (4,)), ((8,), (16,))], ({0: half}, {0: twice}))
 
 
+def test_axes_of_one_go_without_a_division_by_other_sizes():
+    """A convolution drops the axes that it sums over; its results are as long as strides leave of a line."""
+
+    def program(x, w):
+        return torch.nn.functional.conv1d(torch.nn.functional.conv1d(x, w, stride=2), w, stride=2)
+
+    x, w = torch.randn(2, 8, 60), torch.randn(8, 8, 3)
+    shapes = ({0: B, 2: Dim("length", min=20, max=400)}, None)
+    compiled = deplo.compile(program, (x, w), target="cpu", dynamic_shapes=shapes)
+    indices = [line for line in compiled.ir("loop").splitlines() if "loop.load" in line]
+    assert indices
+    assert not any("floordiv" in line.split(" : ")[0] for line in indices)
+    for batch, length in ((2, 60), (3, 201), (5, 400)):
+        x = torch.randn(batch, 8, length)
+        torch.testing.assert_close(compiled(x, w), program(x, w), rtol=1e-4, atol=1e-4)
+
+
 def test_dimensions_that_torch_export_names_itself():
     captured = check(
         lambda x, y: x + y,

@@ -118,6 +118,8 @@ def test_what_is_proven_holds(expr, ranges, data):
             D[2],
         ),
         (quotient(product(D[0], S[0]) + D[0] + D[1], S[0] + 1), (9, S[0]), D[0]),
+        (quotient(quotient(D[0], 2) + 3, 5), (99, 0), quotient(D[0] + 6, 10)),
+        (quotient(quotient(D[0], S[0]) + 1, 5), (99, 0), quotient(D[0] + S[0], product(S[0], 5))),
     ],
 )
 def test_simplify_finds(expr, ends, expected):
