@@ -39,7 +39,7 @@ from ...dialects.sizes import shape_of
 from ...errors import counted
 from ..decisions import record
 from ..tile.rewrite_indices import rewrite_index
-from .fuse_loops import perfect_nest
+from .nests import perfect_nest
 
 PASS = "coalesce-axes"
 

@@ -20,25 +20,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.loop import ForOp, KernelOp, YieldOp
+from ...dialects.loop import KernelOp, YieldOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
-
-
-def _outer_loops(block: Block) -> list[ForOp]:
-    """The perfect nest of free loops that `block` consists of."""
-    loops: list[ForOp] = []
-    while True:
-        ops = [o for o in block.ops if not isinstance(o, YieldOp)]
-        if len(ops) != 1 or not isinstance(ops[0], ForOp) or ops[0].res:
-            return loops
-        loops.append(ops[0])
-        block = ops[0].body.block
+from ..loop.nests import perfect_nest
 
 
 def tileify(kernel: KernelOp) -> int:
     """Replace the outer loops of a kernel by a launch; gives how many were peeled."""
-    loops = _outer_loops(kernel.body.block)
+    loops = perfect_nest(kernel)
     axes = [AxisAttr(loop.extent.data, Level.THREAD) for loop in loops]
     innermost = loops[-1].body.block if loops else kernel.body.block
     body = Block(arg_types=[loop.induction_var.type for loop in loops])

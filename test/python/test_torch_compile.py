@@ -334,7 +334,7 @@ def test_the_second_length_of_a_model_makes_a_graph_for_all() -> None:
 
 @pytest.mark.filterwarnings("error::deplo.FallbackWarning")
 def test_heads_of_as_many_positions_as_convolutions_leave() -> None:
-    """A part of a size is found by division by another, though that may be 0 for a small one."""
+    """A length that strides leave is split into heads; what divides such sizes is in `test_sizes.py`."""
 
     convolution = torch.nn.Conv1d(8, 8, 3, stride=2)  # whose channels stay 8
 
