@@ -37,7 +37,7 @@ MOST_SUMS = 4
 def sums_in(kernel: KernelOp) -> int:
     """The reductions of a kernel that stand in no other."""
     folds = [o for o in kernel.walk() if isinstance(o, ForOp) and o.res]
-    return sum(len(fold.res) for fold in folds if not _reductions_around(fold))
+    return sum(len(fold.res) for fold in folds if not reductions_around(fold))
 
 
 def has_many_sums(chain: Chain, producer: KernelOp, consumer: KernelOp) -> bool:
@@ -112,7 +112,7 @@ def _reads_in_order(kernel: KernelOp, argument: SSAValue) -> bool:
 
 def is_repeated(places: Sequence[Operation]) -> bool:
     """Whether what some places compute is computed in several of them, or in each iteration of a sweep."""
-    return len(places) > 1 or any(map(_reductions_around, places))
+    return len(places) > 1 or any(map(reductions_around, places))
 
 
 def _folds_of(chain: Chain) -> list[ForOp]:
@@ -123,7 +123,7 @@ def _folds_of(chain: Chain) -> list[ForOp]:
 def _folds_in(kernel: KernelOp) -> list[ForOp]:
     """The same of a kernel, those that stand in no other."""
     folds = [o for o in kernel.walk() if isinstance(o, ForOp) and o.res]
-    return [fold for fold in folds if _is_long(fold) and not _reductions_around(fold)]
+    return [fold for fold in folds if _is_long(fold) and not reductions_around(fold)]
 
 
 def _is_long(fold: ForOp) -> bool:
@@ -146,7 +146,7 @@ def loses_blocks(chain: Chain, load: LoadOp) -> bool:
     operands that depend on different counters.
     """
     counters = {counter for counter in chain.counters if _repeats(counter)}
-    folds = _reductions_around(shallowest(load, set(load.indices)))
+    folds = reductions_around(shallowest(load, set(load.indices)))
     mine = _folds_of(chain)
     if not folds or not _contracts(mine, counters):
         return False
@@ -169,7 +169,7 @@ def _repeats(counter: SSAValue) -> bool:
     return isinstance(loop, ForOp) and trips(loop.extent.data) > 1
 
 
-def _reductions_around(op: Operation) -> list[ForOp]:
+def reductions_around(op: Operation) -> list[ForOp]:
     """The reductions that an operation stands in."""
     found: list[ForOp] = []
     parent = op.parent_op()

@@ -28,7 +28,7 @@ from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of, tensor_of
 from ..decisions import record
 from ..replacing import replace
-from .folded_contractions import is_contraction
+from .folded_contractions import is_contraction, reductions_around
 from .narrow_results import reader_arguments
 from .nests import perfect_nest, permute
 
@@ -62,8 +62,12 @@ def _steps_by_one(expr: AffineExpr, load: LoadOp, counter: SSAValue) -> bool:
     return sum(c for d, c in sum_.coefficients.items() if load.indices[d] is counter) == 1
 
 
-def _readers(result: SSAValue) -> list[KernelOp]:
-    return [use.operation for use in result.uses if isinstance(use.operation, KernelOp)]
+def _kernel_of(load: Operation) -> KernelOp:
+    parent = load.parent_op()
+    while not isinstance(parent, KernelOp):
+        assert parent is not None
+        parent = parent.parent_op()
+    return parent
 
 
 def _order(kernel: KernelOp, position: int) -> tuple[int, ...] | str:
@@ -85,8 +89,8 @@ def _order(kernel: KernelOp, position: int) -> tuple[int, ...] | str:
     loads = [use.operation for each in arguments or () for use in each.uses]
     if not loads or not all(isinstance(load, LoadOp) for load in loads):
         return "a result of the program lies as it is"
-    if any(is_contraction(reader) for reader in _readers(kernel.outputs[position])):
-        return "a contraction reads it, which copies what it reads as it needs it"
+    if any(reductions_around(load) and is_contraction(_kernel_of(load)) for load in loads):
+        return "a contraction sweeps it, which copies what it reads as it needs it"
     axes = {_innermost_axis(load) for load in loads if isinstance(load, LoadOp)}
     long = [axis for axis, extent in enumerate(shape) if trips(extent) > 1]
     if len(axes) != 1 or None in axes:

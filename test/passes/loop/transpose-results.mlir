@@ -192,7 +192,7 @@ func.func @main(%w: tensor<32x8xf32>, %x: tensor<?x8xf32, #sym.extents<s0>>, %v:
 // -----
 
 // A product of it and something else goes through it by blocks.
-// REMARK: remark: transpose-results: product: declined: a contraction reads it, which copies what it reads as it needs it
+// REMARK: remark: transpose-results: product: declined: a contraction sweeps it, which copies what it reads as it needs it
 func.func @main(%w: tensor<32x8xf32>, %x: tensor<20x8xf32>, %v: tensor<16x32xf32>) -> tensor<20x16xf32> {
   %c = loop.kernel @product(%w, %x) : (tensor<32x8xf32>, tensor<20x8xf32>) -> tensor<32x20xf32> {
   ^bb0(%w: memref<32x8xf32>, %x: memref<20x8xf32>, %out: memref<32x20xf32>):
@@ -223,6 +223,47 @@ func.func @main(%w: tensor<32x8xf32>, %x: tensor<20x8xf32>, %v: tensor<16x32xf32
     }
   }
   func.return %y : tensor<20x16xf32>
+}
+
+// -----
+
+// What another product is added to is read once, as that one goes through its results.
+// REMARK: remark: transpose-results: product: its results lie as their readers go through them
+// CHECK:       %c = loop.kernel @product(%w, %x) : (tensor<32x8xf32>, tensor<20x8xf32>) -> tensor<20x32xf32>
+// CHECK:       loop.kernel @added(%c, %u, %v)
+// CHECK:           loop.load %c[%p, %j] : memref<20x32xf32>
+func.func @main(%w: tensor<32x8xf32>, %x: tensor<20x8xf32>, %u: tensor<20x16xf32>, %v: tensor<32x16xf32>) -> tensor<20x32xf32> {
+  %c = loop.kernel @product(%w, %x) : (tensor<32x8xf32>, tensor<20x8xf32>) -> tensor<32x20xf32> {
+  ^bb0(%w: memref<32x8xf32>, %x: memref<20x8xf32>, %out: memref<32x20xf32>):
+    loop.for %j = 0 to 32 {
+      loop.for %p = 0 to 20 {
+        %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %a = loop.load %w[%j, %k] : memref<32x8xf32>
+          %b = loop.load %x[%p, %k] : memref<20x8xf32>
+          %m = arith.mulf %a, %b : f32
+          loop.yield %m : f32
+        }
+        loop.store %s, %out[%j, %p] : memref<32x20xf32>
+      }
+    }
+  }
+  %y = loop.kernel @added(%c, %u, %v) : (tensor<32x20xf32>, tensor<20x16xf32>, tensor<32x16xf32>) -> tensor<20x32xf32> {
+  ^bb0(%c: memref<32x20xf32>, %u: memref<20x16xf32>, %v: memref<32x16xf32>, %out: memref<20x32xf32>):
+    loop.for %p = 0 to 20 {
+      loop.for %j = 0 to 32 {
+        %s = loop.for %i = 0 to 16 reduce(add) -> f32 {
+          %a = loop.load %u[%p, %i] : memref<20x16xf32>
+          %b = loop.load %v[%j, %i] : memref<32x16xf32>
+          %m = arith.mulf %a, %b : f32
+          loop.yield %m : f32
+        }
+        %r = loop.load %c[%j, %p] : memref<32x20xf32>
+        %t = arith.addf %s, %r : f32
+        loop.store %t, %out[%p, %j] : memref<20x32xf32>
+      }
+    }
+  }
+  func.return %y : tensor<20x32xf32>
 }
 
 // -----
