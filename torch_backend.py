@@ -18,7 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
@@ -32,6 +32,7 @@ from .frontend.aten_graph import capture_graph
 from .frontend.decompositions import decompositions
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
+from .frontend.view_outputs import ReturnedSize, at_call, defining_axes, is_row_major
 from .program import Program, choose_target
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -101,7 +102,6 @@ def _compile(
     """Compile one graph of ATen operators."""
     started = time.perf_counter()
     (returned,) = graph.graph.output_node().args
-    restride = [_layout(node) for node in returned]  # type: ignore[union-attr]
     try:
         captured = capture_graph(graph, fallback)
     except UnsupportedOpError as error:
@@ -124,10 +124,17 @@ def _compile(
             file=sys.stderr,
         )
 
+    positions = {n.name: i for i, n in enumerate(graph.graph.find_nodes(op="placeholder"))}
+    axes = defining_axes(graph.graph, positions)
+    layouts = [
+        _layout(node, axes) if output.source == "result" else None
+        for node, output in zip(returned, captured.outputs, strict=True)  # type: ignore[arg-type]
+    ]
+
     def run(*inputs: Any) -> list[Any]:
         return [
-            value if layout is None else layout(value)
-            for value, layout in zip(program.run_flat(inputs), restride, strict=True)
+            value if layout is None else layout(value, inputs)
+            for value, layout in zip(program.run_flat(inputs), layouts, strict=True)
         ]
 
     return make_boxed_func(run)
@@ -139,25 +146,31 @@ def _warn(told: str) -> None:
     warnings.warn(told, FallbackWarning, stacklevel=2)
 
 
-def _layout(node: object) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """What gives a result the strides that it has in PyTorch, or None where they are row-major.
+_Layout: TypeAlias = Callable[[torch.Tensor, Sequence[Any]], torch.Tensor]
 
-    Results have them already unless PyTorch leaves gaps between elements, or repeats them.
+
+def _layout(node: object, axes: Mapping[Any, tuple[int, int]]) -> _Layout | None:
+    """What gives a result, in a call with some inputs, the strides that it has in PyTorch.
+
+    None where they are row-major. Results have them already unless PyTorch leaves gaps between elements, or
+    repeats them. `axes` says where sizes come from (`view_outputs.defining_axes`).
     """
     value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
-    if not isinstance(value, torch.Tensor) or any(isinstance(n, torch.SymInt) for n in value.shape):
+    if not isinstance(value, torch.Tensor) or is_row_major(value.shape, value.stride()):
         return None
-    if value.is_contiguous():
+    strides = [at_call(stride, axes) for stride in value.stride()]
+    if None in strides:
         return None
-    shape, strides = value.shape, value.stride()
     repeated = [axis for axis, stride in enumerate(strides) if stride == 0]
 
-    def laid_out(result: torch.Tensor) -> torch.Tensor:
-        if result.stride() == strides:
+    def laid_out(result: torch.Tensor, inputs: Sequence[Any]) -> torch.Tensor:
+        wanted = tuple(n.of(inputs) if isinstance(n, ReturnedSize) else n for n in strides)
+        if result.stride() == wanted:
             return result
+        shape = result.shape
         for axis in repeated:
             result = result.narrow(axis, 0, min(shape[axis], 1))
-        made = torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
+        made = torch.empty_strided(result.shape, wanted, dtype=result.dtype, device=result.device)
         return made.copy_(result).expand(shape)
 
     return laid_out

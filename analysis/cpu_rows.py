@@ -61,6 +61,8 @@ class RowProblem:
     """Elements of the window that a point reduces, if it does nothing else."""
     overlaps: bool = False
     """Whether windows of neighbouring rows read the same elements."""
+    image: int = 1
+    """Points of an image that its windows slide over, if neighbouring points are of channels."""
     strip: int = 0
     """If columns are reduced, how many of them the model gives a block (`column_strips.py`)."""
     strips: tuple[int, ...] = ()
@@ -106,7 +108,8 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
     ahead, width = cpu.ahead if far else 0, cpu.vector_bytes * 8
     if problem.window > 1:
         # A block copies what lies around its windows, so it should be large.
-        grain = GRAIN * problem.window
+        # It has the whole of an image, as what its border asks for is known then.
+        grain = max(GRAIN * problem.window, problem.image * problem.work)
         if problem.overlaps and problem.window <= SMALL_WINDOW:
             return RowChoices(grain, 0, width, interleave=1, rows=max(SIDE_BY_SIDE))
         return RowChoices(grain, 0, width)

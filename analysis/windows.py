@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.loop import ForOp, LoadOp
+from ..dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ..dialects.tile import LaunchOp
 from .conditions import linear
 
@@ -20,6 +20,9 @@ MOST_STEPS = 8
 
 MOST_ELEMENTS = 64
 """Of a window."""
+
+MOST_CASES = 3
+"""Steps of a window that may reach over the border, along one axis, for each case to have code of its own."""
 
 MOST_STRIDE = 4
 """From a window to the next one, in elements."""
@@ -41,7 +44,7 @@ def window_elements(launch: LaunchOp) -> int | None:
     most = max(prod(_steps(loop, launch)) for loop in loops)
     column = launch.body.block.args[-1]
     loads = [op for op in launch.walk() if isinstance(op, LoadOp) and column in op.indices]
-    along = all(_is_copied(o) or 0 < _stride(o, column) <= MOST_STRIDE for o in loads)
+    along = all(_is_copied(o) or 0 < stride_along(o, column) <= MOST_STRIDE for o in loads)
     return most if most <= MOST_ELEMENTS and loads and along else None
 
 
@@ -49,6 +52,13 @@ def _is_copied(load: LoadOp) -> bool:
     """Whether a load is of what a window has in it under a condition, as at the border of an image."""
     branch = load.parent_op()
     return isinstance(branch, scf.IfOp) and bool(branch.output)
+
+
+def reaches_over_borders(root: Operation) -> bool:
+    """Whether windows reach over the border of an image in more ways than can be told apart."""
+    steps = [op.extent.data for op in root.walk() if isinstance(op, ForOp) and op.res]
+    tests = any(isinstance(op, TestOp) for op in root.walk())
+    return tests and any(not isinstance(n, int) or n > MOST_CASES for n in steps)
 
 
 def rows_overlap(launch: LaunchOp) -> bool:
@@ -65,20 +75,20 @@ def rows_overlap(launch: LaunchOp) -> bool:
     return False
 
 
-def _coefficient(load: LoadOp, expr: AffineExpr, counter: SSAValue) -> int:
+def _coefficient(load: LoadOp | StoreOp, expr: AffineExpr, counter: SSAValue) -> int:
     """How often a counter is added up in an index of a load; 0 where the index is no sum."""
     parts = linear(expr)
     dims = [d for d, value in enumerate(load.indices) if value is counter]
     return 0 if parts is None else sum(parts.coefficients.get(d, 0) for d in dims)
 
 
-def _stride(load: LoadOp, column: SSAValue) -> int:
-    """How far apart in memory a load reads for neighbouring columns, if it does not leave the row; else 0."""
-    columns = {d for d, value in enumerate(load.indices) if value is column}
-    *outer, last = load.map.data.results
+def stride_along(op: LoadOp | StoreOp, column: SSAValue) -> int:
+    """How far apart in memory neighbouring columns are accessed, if it does not leave the row; else 0."""
+    columns = {d for d, value in enumerate(op.indices) if value is column}
+    *outer, last = op.map.data.results
     if any(columns & expr.used_dims() for expr in outer):
         return 0
-    return _coefficient(load, last, column)
+    return _coefficient(op, last, column)
 
 
 def _steps(loop: ForOp, launch: LaunchOp) -> list[int]:

@@ -15,7 +15,7 @@ from .capture import Argument, Captured
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .sizes import InputTensor, Limits, input_sizes
-from .view_outputs import outputs_of, results_of
+from .view_outputs import hidden_views, outputs_of, results_of
 
 
 def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
@@ -85,6 +85,10 @@ def capture_graph(module: torch.fx.GraphModule, fallback: Fallback = "error") ->
             Argument(node.name, "constant", target, None, shape, value.dtype, value.device)
         )
     positions = {argument.name: i for i, argument in enumerate(arguments)}
+    for node in hidden_views(graph, positions):
+        importer.unsupported.add(
+            node, "it is returned as a view of memory, of sizes that no input has"
+        )
     outputs = outputs_of(graph, positions)
     graph.eliminate_dead_code(has_effect)
     for node in graph.nodes:

@@ -115,7 +115,7 @@ class Captured:
                 flat.append(output.value)
                 continue
             viewed = (results if output.source == "result" else arguments)[output.index]
-            flat.append(output.of(viewed))
+            flat.append(output.of(viewed, arguments))
         if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
             return torch.Size(flat)
         return flat[0] if self.out_spec.is_leaf() else pytree.tree_unflatten(flat, self.out_spec)

@@ -25,9 +25,11 @@ def replace(op: Operation, by: Operation) -> None:
 
 def decide(test: TestOp, *, holds: bool) -> None:
     """Replace a test whose result is known, and the branches that it chooses."""
-    for use in list(test.result.uses):
-        if isinstance(use.operation, scf.IfOp):
-            take(use.operation, holds)
+    # One that is taken may erase another, which stood in its other branch.
+    while branches := [
+        use.operation for use in test.result.uses if isinstance(use.operation, scf.IfOp)
+    ]:
+        take(branches[0], holds)
     assert test.parent is not None
     if test.result.first_use is not None:
         constant = arith.ConstantOp(IntegerAttr(int(holds), i1))

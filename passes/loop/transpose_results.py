@@ -24,6 +24,7 @@ from xdsl.rewriter import Rewriter
 
 from ...analysis.conditions import linear
 from ...analysis.cost import trips
+from ...analysis.windows import MOST_STEPS
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of, tensor_of
 from ..decisions import record
@@ -40,7 +41,7 @@ def _innermost_axis(load: LoadOp) -> int | None:
     """The axis that the innermost loop around a load counts along, element by element, if it is one alone."""
     parent: Operation | None = load.parent_op()
     while isinstance(parent, Operation) and not isinstance(parent, KernelOp):
-        if isinstance(parent, ForOp) and trips(parent.extent.data) > 1:
+        if isinstance(parent, ForOp) and _is_swept(parent):
             counter = parent.induction_var
             if counter in load.indices:
                 exprs = load.map.data.results
@@ -49,6 +50,12 @@ def _innermost_axis(load: LoadOp) -> int | None:
                 return axes[0] if alone else None
         parent = parent.parent_op()
     return None
+
+
+def _is_swept(loop: ForOp) -> bool:
+    """Whether a loop goes through something: a window is unrolled."""
+    steps = trips(loop.extent.data)
+    return steps > MOST_STEPS if loop.res else steps > 1
 
 
 def _depends(expr: AffineExpr, load: LoadOp, counter: SSAValue) -> bool:

@@ -40,13 +40,13 @@ def sliding_axes(launch: LaunchOp) -> list[int]:
     """The axes whose counters are added to those of windows in an index or a condition."""
     found: set[int] = set()
     windows = {op.induction_var for op in launch.walk() if isinstance(op, ForOp) and op.res}
-    for terms in _sums(launch):
+    for terms in index_sums(launch):
         if terms and not windows.isdisjoint(terms):
             found |= {i for i, arg in enumerate(launch.body.block.args) if arg in terms}
     return sorted(found)
 
 
-def _sums(launch: LaunchOp) -> Iterator[set[SSAValue] | None]:
+def index_sums(launch: LaunchOp) -> Iterator[set[SSAValue] | None]:
     """What is added up in each index of the reductions of a launch; None where it is no sum."""
     for op in [
         op for each in launch.body.block.ops if isinstance(each, ForOp) for op in each.walk()
@@ -71,15 +71,20 @@ def move_last(launch: LaunchOp, axes: Sequence[int]) -> None:
         body.erase_arg(body.args[0])
 
 
+def has_windows(launch: LaunchOp) -> bool:
+    """Whether a launch has loops, all of them reductions of a few steps."""
+    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    return bool(loops) and all(op.res and trips(op.extent.data) <= MOST_STEPS for op in loops)
+
+
 def _arrange(launch: LaunchOp) -> str | None:
     """Split and order the axes of a launch; gives why not."""
     if launch.schedule is not None or launch.is_partitioned:
         return "it has a schedule already"
-    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
-    if not loops or not all(op.res and trips(op.extent.data) <= MOST_STEPS for op in loops):
+    if not has_windows(launch):
         return "it has no windows"
     if _are_in_order(launch):
-        return "its windows slide along the innermost axis"
+        return "its windows are of neighbours"
     for parts in (None, *dict.fromkeys(quotients(launch))):
         with trial(launch) as copy:
             _order(copy, parts)
@@ -92,7 +97,7 @@ def _arrange(launch: LaunchOp) -> str | None:
 
 def _are_in_order(launch: LaunchOp) -> bool:
     """Whether windows are of neighbours, at sums of counters: nothing is divided."""
-    return window_elements(launch) is not None and all(terms is not None for terms in _sums(launch))
+    return window_elements(launch) is not None and all(terms is not None for terms in index_sums(launch))
 
 
 def _order(launch: LaunchOp, parts: tuple[int, int] | None) -> None:

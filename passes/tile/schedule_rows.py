@@ -38,6 +38,7 @@ from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blockify_launch import work_per_point
 from .column_strips import find_strips
+from .order_windows import sliding_axes
 
 
 def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
@@ -58,9 +59,18 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
         computes=computes,
         window=window_elements(launch) or 1,
         overlaps=rows_overlap(launch),
+        image=_image(launch),
         strip=0 if strips is None else strips.size,
         strips=() if strips is None else tuple(strips.sizes),
     )
+
+
+def _image(launch: LaunchOp) -> int:
+    """The points of the axes that windows slide along, and those inside of them; 1 if these come last."""
+    axes = sliding_axes(launch)
+    if not axes or window_elements(launch) is None or len(launch.axes) - 1 in axes:
+        return 1
+    return prod(trips(axis.extent.data) for axis in launch.axes.data[axes[0] :])
 
 
 def _bytes(array: SSAValue, loads: int) -> int:

@@ -99,3 +99,68 @@ def test_a_part_of_a_result_is_computed_alone() -> None:
     assert torch.allclose(compiled(X), (X @ weight.t())[:, -1])
     (result,) = compiled.stage("loop").body.block.last_op.body.block.last_op.operands
     assert tuple(result.type.get_shape()) == (2, 7)
+
+
+DYNAMIC = {
+    "the second half": lambda x: x.chunk(2, 2)[1],
+    "expanded": lambda x: x[:, :1].expand(-1, x.shape[0], -1),
+    "expanded in front": lambda x: x.expand((2, *x.shape)),
+    "flattened": lambda x: x.flatten(1),
+    "split in halves": lambda x: x.view(x.shape[0], 2, -1, x.shape[2])[:, 1],
+    "by strides": lambda x: x.as_strided((2, 2), (1, 3), 1),
+    "of a result": lambda x: (x * 2, (x * 2).chunk(2, 2)[1]),
+    "of a result that is returned": lambda x: (y := x * 2, y.chunk(2, 2)[1], y[1:]),
+    "the strides of the input": lambda x: x + 1,
+    "a result, expanded": lambda x: x.relu().expand((3, *x.shape)),
+    "a result, transposed": lambda x: (x * x).transpose(0, 2),
+}
+LAYOUTS = {
+    "row-major": lambda a, b, c: torch.randn(a, b, c),
+    "transposed": lambda a, b, c: torch.randn(c, a, b).permute(1, 2, 0),
+    "a part": lambda a, b, c: torch.randn(a, b + 2, c * 2)[:, 2:, ::2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_views_of_dynamic_sizes_lie_where_eager_has_them(name: str, layout: str) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(DYNAMIC[name], backend="deplo", dynamic=True)
+    for shape in ((7, 4, 6), (5, 6, 8)):
+        x = LAYOUTS[layout](*shape)
+        try:
+            eager = DYNAMIC[name](x)
+        except RuntimeError:  # eager has no such view of this layout
+            continue
+        ours = compiled(x)
+        for mine, theirs in zip(*map(tuple_of, (ours, eager)), strict=True):
+            assert torch.equal(mine, theirs)
+            assert mine.stride() == theirs.stride()
+            assert shares(mine, x) == shares(theirs, x)
+
+
+def tuple_of(value: object) -> tuple[torch.Tensor, ...]:
+    return (value,) if isinstance(value, torch.Tensor) else tuple(value)
+
+
+def test_a_second_length_makes_a_view_dynamic() -> None:
+    """Dynamo takes a length for dynamic once it has seen two."""
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: x.chunk(2, 1)[1], backend="deplo")
+    for length in (6, 8, 12):
+        x = torch.arange(4.0 * length).view(4, length)
+        assert torch.equal(compiled(x), x.chunk(2, 1)[1])
+
+
+def test_a_view_by_strides_of_what_is_returned_runs_in_pytorch() -> None:
+    """AOTAutograd makes it itself, of the result, with the strides and the offset that it gets."""
+
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x * 2
+        return y, y.as_strided((2, 2), (1, 3), 5)
+
+    torch._dynamo.reset()
+    with pytest.warns(deplo.FallbackWarning, match="returned as a view of memory"):
+        ours = torch.compile(program, backend="deplo")(X)
+    for mine, theirs in zip(ours, program(X), strict=True):
+        assert torch.equal(mine, theirs)

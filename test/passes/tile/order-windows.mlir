@@ -39,7 +39,7 @@ func.func @main(%x: tensor<4x128xf32>) -> tensor<128x4xf32> {
 
 // -----
 
-// REMARK: remark: order-windows: last: declined: its windows slide along the innermost axis
+// REMARK: remark: order-windows: last: declined: its windows are of neighbours
 func.func @main(%x: tensor<4x34xf32>) -> tensor<4x32xf32> {
   %0 = loop.kernel @last(%x) : (tensor<4x34xf32>) -> tensor<4x32xf32> {
   ^bb0(%x: memref<4x34xf32>, %out: memref<4x32xf32>):
@@ -74,7 +74,7 @@ func.func @main(%x: tensor<4x34xf32>) -> tensor<4xf32> {
 // -----
 
 // Windows down the columns of an array, channels side by side: these are neighbours already.
-// REMARK: remark: order-windows: columns: declined: its windows slide along the innermost axis
+// REMARK: remark: order-windows: columns: declined: its windows are of neighbours
 func.func @main(%x: tensor<34x8xf32>) -> tensor<32x8xf32> {
   %0 = loop.kernel @columns(%x) : (tensor<34x8xf32>) -> tensor<32x8xf32> {
   ^bb0(%x: memref<34x8xf32>, %out: memref<32x8xf32>):

@@ -1,0 +1,144 @@
+"""`transpose-weights`: the weights of windows over images with channels last lie as the channels do.
+
+    %y = loop.kernel @k_y(%x, %w) : (tensor<54x54x32xf32>, tensor<32x3xf32>) -> tensor<54x52x32xf32> {
+      for %h, for %p, for %c { ... for %n reduce(add) { ... %x[%h, %p + %n, %c] * %w[%c, %n] ... } }
+    }
+becomes
+    %w_1 = loop.kernel @k_w(%w) : (tensor<32x3xf32>) -> tensor<3x32xf32> { for %n, for %c { ... } }
+    %y = loop.kernel @k_y(%x, %w_1) : (...) -> tensor<54x52x32xf32> {
+      for %h, for %p, for %c { ... for %n reduce(add) { ... %x[%h, %p + %n, %c] * %w_1[%n, %c] ... } }
+    }
+
+So neighbouring channels are vectors (`strip-channels`). What is only made wider is copied as it is then.
+Declined are GPUs, whose threads read what lies apart from their caches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...analysis.cost import trips
+from ...analysis.targets import get_target
+from ...analysis.windows import MOST_STEPS, reaches_over_borders, stride_along
+from ...dialects.affine import replace_dims
+from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
+from ...dialects.sizes import tensor_of
+from ..decisions import record
+from ..replacing import replace
+from .folded_contractions import is_contraction, reductions_around
+from .lift_to_loops import Nest
+from .nests import perfect_nest
+
+LEAST = 8
+"""Channels, at least, for them to be vectors."""
+
+REUSE = 16
+"""Results that read each weight, at least, for a copy to be worth it."""
+
+
+def _find(kernel: KernelOp) -> list[LoadOp] | str:
+    """The loads of a kernel's weights, or why they stay as they are."""
+    loops = perfect_nest(kernel)
+    windows = [op for op in kernel.walk() if isinstance(op, ForOp) and op not in loops]
+    if not windows or not all(op.res and trips(op.extent.data) <= MOST_STEPS for op in windows):
+        return "it has no windows"
+    if not loops or is_contraction(kernel):
+        return "it is a contraction"
+    if reaches_over_borders(kernel):
+        return "its windows reach over the border in many ways"
+    *outer, last = loops
+    channel, channels = last.induction_var, last.extent.data
+    if not isinstance(channels, int) or channels < LEAST:
+        return "its last axis has no strips"
+    weights: list[LoadOp] = []
+    inner: set[SSAValue] = {channel, *(op.induction_var for op in windows)}
+    for load in [op for op in kernel.walk() if isinstance(op, LoadOp) and channel in op.indices]:
+        if stride_along(load, channel) == 1:
+            continue
+        alone = load.memref.has_one_use() and isinstance(load.parent_op(), ForOp)
+        if not alone or not reductions_around(load) or not inner.issuperset(load.indices):
+            return "channels do not come last in all that its windows read"
+        weights.append(load)
+    if prod(trips(loop.extent.data) for loop in outer) < REUSE:
+        return "each weight is read a few times"
+    return weights or "channels come last in all that it reads"
+
+
+def _widening(load: LoadOp) -> arith.ExtFOp | None:
+    """What makes a weight wider, if that is all that is done with it."""
+    match [use.operation for use in load.result.uses]:
+        case [arith.ExtFOp() as widening]:
+            return widening
+        case _:
+            return None
+
+
+def _transpose(kernel: KernelOp, load: LoadOp, channel: SSAValue) -> None:
+    """Copy what a load reads in front of a kernel, with the channels last, and load that."""
+    position = list(kernel.input_args).index(load.memref)
+    counters = [*dict.fromkeys(v for v in load.indices if v is not channel), channel]
+    extents = [_loop_of(counter).extent.data for counter in counters]
+    widening = _widening(load)
+    read = load if widening is None else widening
+    name = load.memref.name_hint or "weights"
+    type = tensor_of(read.results[0].type, extents)
+    copy = KernelOp(f"k_{name}", [kernel.inputs[position]], [type])
+    copy.location = load.location
+    argument, result = copy.body.block.args
+    argument.name_hint, result.name_hint = name, f"{name}_by_channel"
+    copy.outputs[0].name_hint = result.name_hint
+    nest = Nest(Builder(InsertPoint.at_end(copy.body.block)), [], {})
+    index = [nest.open_free(n, c.name_hint or "i") for n, c in zip(extents, counters, strict=True)]
+    places = [index[counters.index(counter)] for counter in load.indices]
+    exprs = [replace_dims(expr, places) for expr in load.map.data.results]
+    value = nest.builder.insert(LoadOp(argument, exprs, nest.counters)).result
+    if widening is not None:
+        value = nest.builder.insert(arith.ExtFOp(value, widening.result.type)).result
+    nest.builder.insert(StoreOp(value, result, index, nest.counters))
+    block = kernel.parent
+    assert block is not None
+    block.insert_op_before(copy, kernel)
+    kernel.operands[position] = copy.outputs[0]
+    to = Rewriter.replace_value_with_new_type(load.memref, KernelOp.buffer_type(type))
+    dims = [AffineExpr.dimension(d) for d in range(len(counters))]
+    replace(read, LoadOp(to, dims, counters))
+    if widening is not None:
+        Rewriter.erase_op(load)
+
+
+def _loop_of(counter: SSAValue) -> ForOp:
+    owner = counter.owner
+    loop = owner.parent_op() if isinstance(owner, Block) else None
+    assert isinstance(loop, ForOp)
+    return loop
+
+
+@dataclass(frozen=True)
+class TransposeWeightsPass(ModulePass):
+    """Copy the weights of windows with the channels last, where all else has these last."""
+
+    name = "transpose-weights"
+
+    target: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = get_target(self.target).is_gpu
+        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            found = "on a GPU each thread has a window" if gpu else _find(kernel)
+            if isinstance(found, str):
+                record(self.name, kernel.sym_name.data, False, found, kernel)
+                continue
+            channel = perfect_nest(kernel)[-1].induction_var
+            for load in found:
+                _transpose(kernel, load, channel)
+            record(self.name, kernel.sym_name.data, True, "its weights lie as its channels do", kernel)
