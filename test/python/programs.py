@@ -273,6 +273,7 @@ _add(
 )
 _add("empty_slice", lambda x: x[5:2] + 1, _randn(7, 5))
 _add("pad", lambda x: F.pad(x, (1, 2, 0, 3), value=0.5), _randn(3, 5))
+_add("roll_twice", lambda x: x.roll((1, -2), (1, 2)).roll((1, -2), (1, 2)) * 2, _randn(1, 8, 7))
 _add("roll_by_cat", lambda x: torch.cat([x[:, -2:], x[:, :-2]], 1) * x, _randn(3, 7))
 _add("rotate_half", lambda x: torch.cat([-x[..., 3:], x[..., :3]], -1) * 0.5 + x, _randn(2, 5, 6))
 
