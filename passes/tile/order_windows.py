@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 from ...analysis.conditions import linear
 from ...analysis.cost import trips
 from ...analysis.targets import get_target
-from ...analysis.windows import MOST_STEPS, window_elements
+from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.tile import LaunchOp
 from ..decisions import record
@@ -37,24 +37,29 @@ from .split_axes import quotients, split, trial
 
 
 def sliding_axes(launch: LaunchOp) -> list[int]:
-    """The axes whose counters are added to those of windows in an index or a condition."""
+    """The axes whose counters are added to those of windows in an index or a condition.
+
+    Those of which a step is at most a few of a window: images that lie one after the other are no windows.
+    """
     found: set[int] = set()
     windows = {op.induction_var for op in launch.walk() if isinstance(op, ForOp) and op.res}
     for terms in index_sums(launch):
-        if terms and not windows.isdisjoint(terms):
-            found |= {i for i, arg in enumerate(launch.body.block.args) if arg in terms}
+        steps = [abs(c) for value, c in (terms or {}).items() if value in windows]
+        for axis, argument in enumerate(launch.body.block.args):
+            if any(0 < abs((terms or {}).get(argument, 0)) <= MOST_STRIDE * n for n in steps):
+                found.add(axis)
     return sorted(found)
 
 
-def index_sums(launch: LaunchOp) -> Iterator[set[SSAValue] | None]:
-    """What is added up in each index of the reductions of a launch; None where it is no sum."""
+def index_sums(launch: LaunchOp) -> Iterator[dict[SSAValue, int] | None]:
+    """What is added up, and how often, in each index of a launch's reductions; None where it is no sum."""
     for op in [
         op for each in launch.body.block.ops if isinstance(each, ForOp) for op in each.walk()
     ]:
         exprs, operands = index_of(op) or ((), [])
         for expr in exprs:
             parts = linear(expr)
-            yield parts and {operands[d] for d, c in parts.coefficients.items() if c}
+            yield parts and {operands[d]: c for d, c in parts.coefficients.items() if c}
 
 
 def move_last(launch: LaunchOp, axes: Sequence[int]) -> None:
