@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.loop import ForOp, LoadOp, StoreOp, TestOp
+from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.tile import LaunchOp
 from .conditions import linear
 
@@ -20,9 +20,6 @@ MOST_STEPS = 8
 
 MOST_ELEMENTS = 64
 """Of a window."""
-
-MOST_CASES = 3
-"""Steps of a window that may reach over the border, along one axis, for each case to have code of its own."""
 
 MOST_STRIDE = 4
 """From a window to the next one, in elements."""
@@ -52,13 +49,6 @@ def _is_copied(load: LoadOp) -> bool:
     """Whether a load is of what a window has in it under a condition, as at the border of an image."""
     branch = load.parent_op()
     return isinstance(branch, scf.IfOp) and bool(branch.output)
-
-
-def reaches_over_borders(root: Operation) -> bool:
-    """Whether windows reach over the border of an image in more ways than can be told apart."""
-    steps = [op.extent.data for op in root.walk() if isinstance(op, ForOp) and op.res]
-    tests = any(isinstance(op, TestOp) for op in root.walk())
-    return tests and any(not isinstance(n, int) or n > MOST_CASES for n in steps)
 
 
 def rows_overlap(launch: LaunchOp) -> bool:

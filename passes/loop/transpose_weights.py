@@ -29,7 +29,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.cost import trips
 from ...analysis.targets import get_target
-from ...analysis.windows import MOST_STEPS, reaches_over_borders, stride_along
+from ...analysis.windows import MOST_STEPS, stride_along
 from ...dialects.affine import replace_dims
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import tensor_of
@@ -54,8 +54,6 @@ def _find(kernel: KernelOp) -> list[LoadOp] | str:
         return "it has no windows"
     if not loops or is_contraction(kernel):
         return "it is a contraction"
-    if reaches_over_borders(kernel):
-        return "its windows reach over the border in many ways"
     *outer, last = loops
     channel, channels = last.induction_var, last.extent.data
     if not isinstance(channels, int) or channels < LEAST:

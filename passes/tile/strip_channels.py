@@ -11,8 +11,8 @@ becomes
     }
 
 So what a vector reads and writes lies side by side, and a block has all of an image: `split-loops` tells
-apart where its windows reach over the border. A strip is a line of the cache. Declined are GPUs, windows of
-other neighbours (`order-windows`), and large ones at a border, of which there would be too many cases.
+apart where its windows reach over the border. A strip is a line of the cache. Declined are GPUs, and windows
+of other neighbours (`order-windows`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.targets import get_target
-from ...analysis.windows import reaches_over_borders, stride_along
+from ...analysis.windows import stride_along
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
@@ -73,8 +73,6 @@ def _arrange(launch: LaunchOp) -> str | None:
     lanes = _lanes(launch)
     if lanes is None:
         return "its last axis has no strips"
-    if reaches_over_borders(launch):
-        return "its windows reach over the border in many ways"
     for parts in (None, *dict.fromkeys(quotients(launch))):
         with trial(launch) as copy:
             if parts is not None:

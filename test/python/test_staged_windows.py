@@ -132,3 +132,69 @@ def test_windows_of_channels_that_come_last(dtype: torch.dtype, batch: int) -> N
     fired = {d["pass"] for d in compiled.report()["decisions"] if d["fired"]}
     assert {"order-windows", "stage-windows"} <= fired
     assert torch.equal(compiled(x, w), program(x.float(), w.float()).to(dtype))
+
+
+def _with_channels_last(
+    make: random.Random,
+) -> tuple[Callable[..., torch.Tensor], list[torch.Tensor]]:
+    """A program of windows over an image with channels last, as its result has them, and its inputs."""
+    batch, channels = make.randint(1, 3), make.choice((8, 16, 24, 32, 40, 96))
+    lines, columns = (make.choice((1, 2, 3, 7, 12, 17)) for _ in range(2))
+    kernel, stride = make.choice((1, 2, 3, 3, 3, 4, 5, 7)), make.choice((1, 1, 1, 2, 3))
+    dilation = make.choice((1, 1, 2))
+    least = (kernel - 1) * dilation + 1
+    padding = max(make.randint(0, kernel // 2), (least - min(lines, columns) + 1) // 2)
+    x = torch.randn(batch, lines * columns, channels)
+    numbers = torch.tensor([float("nan"), float("inf"), -0.0, 1e-42, 1e30])
+    if make.random() < 0.4:
+        x = torch.where(torch.rand(x.shape) < 0.02, numbers[torch.randint(0, 5, x.shape)], x)
+    kind = make.choice(("depthwise", "depthwise", "max", "average"))
+
+    def image(x: torch.Tensor) -> torch.Tensor:
+        return x.relu().mT.reshape(batch, channels, lines, columns)
+
+    if kind == "depthwise":
+        weight, bias = torch.randn(channels, 1, kernel, kernel), torch.randn(channels)
+
+        def convolution(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            y = F.conv2d(image(x), w, b, stride, padding, dilation, channels)
+            return F.gelu(y).permute(0, 2, 3, 1)
+
+        return convolution, [x, weight, bias]
+    padding = min(padding, kernel // 2)
+    if kind == "max" and min(lines, columns) + 2 * padding >= least:
+        return lambda x: F.max_pool2d(image(x), kernel, stride, padding, dilation).flatten(2).mT, [
+            x
+        ]
+    kernel = min(kernel, lines, columns)
+    padding = min(padding, kernel // 2)
+    return lambda x: F.avg_pool2d(image(x), kernel, stride, padding).permute(0, 2, 3, 1) * 2, [x]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("seed", range(CASES // 2))
+def test_strips_of_channels_give_what_pytorch_gives(seed: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(seed)
+    program, made = _with_channels_last(random.Random(seed))
+    inputs = [value.to(dtype) for value in made]
+    # PyTorch's gelu of f32 has NaN for infinity, that of f64 infinity.
+    expected = program(*(value.double() for value in inputs)).float()
+    result = deplo.compile(program, inputs, target="cpu")(*inputs)
+    assert result.dtype == dtype
+    error = 1e-4 if dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(result.float(), expected, rtol=error, atol=error, equal_nan=True)
+
+
+@pytest.mark.parametrize("kernel", [3, 7])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_channels_that_come_last_are_vectors(dtype: torch.dtype, kernel: int) -> None:
+    x, w = (torch.randint(-2, 3, s).to(dtype) for s in ((2, 9, 9, 32), (32, 1, kernel, kernel)))
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        y = F.conv2d(x.permute(0, 3, 1, 2), w, padding=kernel // 2, groups=32)
+        return y.permute(0, 2, 3, 1).relu()
+
+    compiled = deplo.compile(program, (x, w), target="cpu")
+    fired = {d["pass"] for d in compiled.report()["decisions"] if d["fired"]}
+    assert {"transpose-weights", "strip-channels", "unroll-windows"} <= fired
+    assert torch.equal(compiled(x, w), program(x.float(), w.float()).to(dtype))
