@@ -64,10 +64,11 @@ def deplo_backend(
     if "recompiles" in log_topics():
         set_logs(recompiles=True)
     compiler = functools.partial(_compile, given.get("fallback", OPTIONS["fallback"][0]))
+    forward = functools.partial(compiler, shares_memory=True)
     aot = aot_autograd(
-        fw_compiler=compiler,
+        fw_compiler=forward,
         bw_compiler=compiler,
-        inference_compiler=compiler,
+        inference_compiler=forward,
         decompositions=decompositions() | training_decompositions(),
     )
     return aot(graph, example_inputs)
@@ -97,13 +98,17 @@ def _check(mode: str | None, options: Mapping[str, Any]) -> None:
 
 
 def _compile(
-    fallback: Fallback, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]
+    fallback: Fallback,
+    graph: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    shares_memory: bool = False,
 ) -> Boxed:
-    """Compile one graph of ATen operators."""
+    """Compile one graph of ATen operators, of a program that returns views or of its gradients."""
     started = time.perf_counter()
     (returned,) = graph.graph.output_node().args
     try:
-        captured = capture_graph(graph, fallback)
+        captured = capture_graph(graph, fallback, shares_memory=shares_memory)
     except UnsupportedOpError as error:
         if fallback == "error":
             raise

@@ -52,10 +52,13 @@ def _limits(graph: torch.fx.Graph) -> Limits:
     return {}
 
 
-def capture_graph(module: torch.fx.GraphModule, fallback: Fallback = "error") -> Captured:
+def capture_graph(
+    module: torch.fx.GraphModule, fallback: Fallback = "error", *, shares_memory: bool = False
+) -> Captured:
     """A graph as Torch IR; its placeholders become the arguments and what it returns the results.
 
-    With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. Raises
+    With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. If results are to
+    share the memory that they share in PyTorch, one that cannot be made as a view is not supported. Raises
     UnsupportedOpError, which lists everything that is not supported. Leaves the graph module as it is.
     """
     graph = copy.deepcopy(module.graph)
@@ -85,7 +88,7 @@ def capture_graph(module: torch.fx.GraphModule, fallback: Fallback = "error") ->
             Argument(node.name, "constant", target, None, shape, value.dtype, value.device)
         )
     positions = {argument.name: i for i, argument in enumerate(arguments)}
-    for node in hidden_views(graph, positions):
+    for node in hidden_views(graph, positions) if shares_memory else ():
         importer.unsupported.add(
             node, "it is returned as a view of memory, of sizes that no input has"
         )

@@ -22,7 +22,7 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -83,12 +83,14 @@ def _widening(load: LoadOp) -> arith.ExtFOp | None:
 
 def _transpose(kernel: KernelOp, load: LoadOp, channel: SSAValue) -> None:
     """Copy what a load reads in front of a kernel, with the channels last, and load that."""
-    position = list(kernel.input_args).index(load.memref)
+    source = load.memref
+    assert isinstance(source, BlockArgument)
+    position = source.index
     counters = [*dict.fromkeys(v for v in load.indices if v is not channel), channel]
     extents = [_loop_of(counter).extent.data for counter in counters]
     widening = _widening(load)
     read = load if widening is None else widening
-    name = load.memref.name_hint or "weights"
+    name = source.name_hint or "weights"
     type = tensor_of(read.results[0].type, extents)
     copy = KernelOp(f"k_{name}", [kernel.inputs[position]], [type])
     copy.location = load.location
@@ -107,7 +109,7 @@ def _transpose(kernel: KernelOp, load: LoadOp, channel: SSAValue) -> None:
     assert block is not None
     block.insert_op_before(copy, kernel)
     kernel.operands[position] = copy.outputs[0]
-    to = Rewriter.replace_value_with_new_type(load.memref, KernelOp.buffer_type(type))
+    to = Rewriter.replace_value_with_new_type(source, KernelOp.buffer_type(type))
     dims = [AffineExpr.dimension(d) for d in range(len(counters))]
     replace(read, LoadOp(to, dims, counters))
     if widening is not None:
@@ -139,4 +141,6 @@ class TransposeWeightsPass(ModulePass):
             channel = perfect_nest(kernel)[-1].induction_var
             for load in found:
                 _transpose(kernel, load, channel)
-            record(self.name, kernel.sym_name.data, True, "its weights lie as its channels do", kernel)
+            record(
+                self.name, kernel.sym_name.data, True, "its weights lie as its channels do", kernel
+            )

@@ -102,7 +102,9 @@ def _arrange(launch: LaunchOp) -> str | None:
 
 def _are_in_order(launch: LaunchOp) -> bool:
     """Whether windows are of neighbours, at sums of counters: nothing is divided."""
-    return window_elements(launch) is not None and all(terms is not None for terms in index_sums(launch))
+    return window_elements(launch) is not None and all(
+        terms is not None for terms in index_sums(launch)
+    )
 
 
 def _order(launch: LaunchOp, parts: tuple[int, int] | None) -> None:
