@@ -6,6 +6,7 @@
 
 * functions of f32: polynomials (`polynomials.py`, `hyperbolics.py`, `arcs.py`, `area_functions.py`, and
   `powers.py` in f64); exponentials, logarithms, tanh and erf of f64, too; rsqrt is 1 / sqrt.
+* erf and tanh of f32 that are added to 1, as in GELU: quotients of polynomials (`near_one.py`).
 * sines, cosines and tangents of f32, and the other functions of f64: a call of the C library's function.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
 * powers of e and of 2 are scaled by an instruction where `scales` says that the CPU has a fast one.
@@ -54,6 +55,7 @@ from . import (
 from .host_cpu import host_cpu
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
+from .near_one import is_added_to_one, near_one
 
 _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
     math.AcosOp: arcs.acos,
@@ -173,6 +175,8 @@ def _expand(module: ModuleOp, op: Operation, scales: bool) -> SSAValue | None:
     if kind is math.PowFOp and (power := _small_power(op)) is not None:
         return power
     if kind in _POLYNOMIALS and isinstance(op.operands[0].type, Float32Type):
+        if is_added_to_one(op):
+            return near_one(MathBuilder(op), op)
         return _POLYNOMIALS[kind](MathBuilder(op, scales=scales), *op.operands)
     if kind in _WIDE_FUNCTIONS and isinstance(op.operands[0].type, Float64Type):
         return _WIDE_FUNCTIONS[kind](MathBuilder(op, f64, scales=scales), *op.operands)

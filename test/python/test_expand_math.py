@@ -96,6 +96,25 @@ def test_erf_is_at_most_1() -> None:
     assert (np.abs(y - exact("erf", x)) < 2**-23).all()
 
 
+@pytest.mark.parametrize("function", ["erf", "tanh"])
+def test_what_is_added_to_1_is_within_3_of_its_units(function: str) -> None:
+    """At every exponent and densely from 0 to 12, where it is no constant; exactly 0 and 2 at the ends."""
+    first, last = np.array([2**-4, 12], np.float32).view(np.int32)
+    dense = np.arange(first, last, 16, np.int32).view(np.float32)
+    x = np.concatenate([sample(), dense, -dense])
+    x = np.append(x, np.zeros(-x.size % BLOCK, np.float32))
+    body = f"%f = math.{function} %x : f32\n%one = arith.constant 1.0 : f32\n%r = arith.addf %one, %f : f32"
+    (y,) = elementwise(body, {"x": "f32"}, "f32", x.size // BLOCK)(x)
+    wanted = 1 + exact(function, x)
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(wanted))
+    number = ~np.isnan(x)
+    assert (np.abs(y - wanted)[number] <= 3 * 2**-23).all()
+    assert (y[x > 9.2] == 2).all()
+    assert (y[x < -9.2] == 0).all()
+    assert np.nanmin(y) == 0
+    assert np.nanmax(y) == 2
+
+
 def check_f32(function: str, x: np.ndarray) -> None:
     """Compile a function for arrays of that size and compare it with float64, to 2 units."""
     program = elementwise(f"%r = math.{function} %x : f32", {"x": "f32"}, "f32", x.size // BLOCK)

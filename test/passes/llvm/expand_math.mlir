@@ -30,6 +30,25 @@ func.func @polynomials(%x: f32) -> (f32, f32) {
 
 // -----
 
+// What is only added to 1, as in GELU, is a quotient of polynomials; where something else has it, too, it is not.
+// CHECK-LABEL: func.func @added_to_one
+// CHECK-NOT:     math.copysign
+// CHECK:         arith.divf
+// CHECK-NOT:     math.copysign
+// CHECK:         %y = arith.addf
+// CHECK:         %f = math.copysign
+// CHECK:         %z = arith.addf
+func.func @added_to_one(%x: f32) -> (f32, f32, f32) {
+  %one = arith.constant 1.0 : f32
+  %e = math.tanh %x : f32
+  %y = arith.addf %e, %one : f32
+  %f = math.tanh %x : f32
+  %z = arith.addf %one, %f : f32
+  func.return %y, %z, %f : f32, f32, f32
+}
+
+// -----
+
 // REMARK: remark: expand-math: calls: expanded 1 math.powf, 2 math.sin, 1 math.sinh
 // CHECK:       func.func private @sinf(f32) -> f32
 // CHECK:       func.func private @pow(f64, f64) -> f64
