@@ -46,8 +46,8 @@ class _Repeat:
     start: int
     period: int
     copies: int
-    parameters: list[list[SSAValue]]
-    """For each parameter its value in each copy."""
+    parameters: list[tuple[SSAValue, ...]]
+    """For each parameter its value in each copy. Two may have the same value in some copies."""
     results: list[tuple[int, int]]
     """What is read outside: position in the run and number of the result."""
     carried: int
@@ -142,8 +142,7 @@ class _Function:
             len(set(values)) > 1 and not all(isinstance(v, BlockArgument) for v in values)
             for values in parameters
         )
-        columns = [list(values) for values in parameters]
-        return _Repeat(start, period, copies, columns, list(results), carried)
+        return _Repeat(start, period, copies, list(parameters), list(results), carried)
 
     def _is_inside(self, op: Operation, start: int, period: int) -> bool:
         return start <= self.position.get(op, -1) < start + period
@@ -172,12 +171,18 @@ def _outline(function: _Function, repeat: _Repeat, name: str) -> func.FuncOp:
     ops = function.ops[repeat.start : repeat.start + repeat.period * repeat.copies]
     first = ops[: repeat.period]
     block = Block(arg_types=[values[0].type for values in repeat.parameters])
-    mapping: dict[SSAValue, SSAValue] = {}
-    for argument, values in zip(block.args, repeat.parameters, strict=True):
+    arguments_of = dict(zip(repeat.parameters, block.args, strict=True))
+    for values, argument in arguments_of.items():
         argument.name_hint = values[0].name_hint
-        mapping[values[0]] = argument
-    for op in first:
-        block.add_op(op.clone(value_mapper=mapping))
+    mapping: dict[SSAValue, SSAValue] = {}
+    for offset, op in enumerate(first):
+        cloned = op.clone(value_mapper=mapping)
+        # One value of the first copy may be two parameters: what the other copies read there tells them apart.
+        read = zip(*(each.operands for each in ops[offset :: repeat.period]), strict=True)
+        for i, values in enumerate(read):
+            if values in arguments_of:
+                cloned.operands[i] = arguments_of[values]
+        block.add_op(cloned)
     returned = [mapping[first[offset].results[number]] for offset, number in repeat.results]
     block.add_op(func.ReturnOp(*returned))
     types = [v.type for v in returned]

@@ -75,3 +75,33 @@ func.func @main(%third: tensor<4xf32>) -> tensor<4xf32> {
   %d = torch.exp %c : (tensor<4xf32>) -> tensor<4xf32>
   func.return %d : tensor<4xf32>
 }
+
+// -----
+
+// The first layer reads one value twice where the second reads two: two parameters.
+// CHECK-LABEL: func.func private @layer(%fourth: tensor<4xf32>, %fourth_1: tensor<4xf32>) -> tensor<4xf32> {
+// CHECK-NEXT:    %a0 = torch.mul %fourth, %fourth_1
+// CHECK-NEXT:    %b0 = torch.tanh %a0
+// CHECK-NEXT:    %c0 = torch.sub %b0, %fourth_1
+// CHECK:       func.func @main
+// CHECK-NEXT:    %h0 = func.call @layer(%fourth, %fourth)
+// CHECK-NEXT:    %h1 = func.call @layer(%h0, %w)
+func.func @main(%fourth: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
+  %a0 = torch.mul %fourth, %fourth : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b0 = torch.tanh %a0 : (tensor<4xf32>) -> tensor<4xf32>
+  %c0 = torch.sub %b0, %fourth : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %d0 = torch.sigmoid %c0 : (tensor<4xf32>) -> tensor<4xf32>
+  %e0 = torch.sub %d0, %c0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %f0 = torch.cos %e0 : (tensor<4xf32>) -> tensor<4xf32>
+  %g0 = torch.sin %f0 : (tensor<4xf32>) -> tensor<4xf32>
+  %h0 = torch.add %e0, %g0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %a1 = torch.mul %h0, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b1 = torch.tanh %a1 : (tensor<4xf32>) -> tensor<4xf32>
+  %c1 = torch.sub %b1, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %d1 = torch.sigmoid %c1 : (tensor<4xf32>) -> tensor<4xf32>
+  %e1 = torch.sub %d1, %c1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %f1 = torch.cos %e1 : (tensor<4xf32>) -> tensor<4xf32>
+  %g1 = torch.sin %f1 : (tensor<4xf32>) -> tensor<4xf32>
+  %h1 = torch.add %e1, %g1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %h1 : tensor<4xf32>
+}
