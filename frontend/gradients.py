@@ -47,13 +47,19 @@ def _attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The output of attention and the logsumexp of its scores, [..., queries], which backward reads."""
+    """The output of attention and the logsumexp of its scores, [..., queries], which backward reads.
+
+    A query that a mask lets see nothing gives zeros, as it does in eager.
+    """
     if dropout_p:
         return NotImplemented
     scores = _scores(query, key, is_causal, attn_mask, scale)
     logsumexp = torch.logsumexp(scores, -1)
-    weights = torch.softmax(scores, -1).to(value.dtype)
-    return weights @ value, logsumexp
+    weights = torch.softmax(scores, -1)
+    if attn_mask is not None and key.shape[-2] != 0:
+        sees_nothing = torch.amax(scores, -1, keepdim=True) == -math.inf
+        weights = torch.where(sees_nothing, 0.0, weights)
+    return weights.to(value.dtype) @ value, logsumexp
 
 
 def _scores(
@@ -86,12 +92,17 @@ def _attention_backward(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of queries, keys and values (Dao et al., FlashAttention, appendix B.2)."""
+    """The gradients of queries, keys and values (Dao et al., FlashAttention, appendix B.2).
+
+    A query that sees nothing has no gradient and adds to none.
+    """
     if dropout_p:
         return NotImplemented
     scores = _scores(query, key, is_causal, attn_mask, scale)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     weights = torch.exp(scores - logsumexp.unsqueeze(-1))
+    if attn_mask is not None:
+        weights = torch.where(logsumexp.unsqueeze(-1) == -math.inf, 0.0, weights)
     grad = grad_out.to(weights.dtype)
     share = (grad * out.to(weights.dtype)).sum(-1, keepdim=True)
     grad_scores = weights * (grad @ value.to(weights.dtype).mT - share) * factor
@@ -133,6 +144,8 @@ def _convolution_backward(
         for_input = aten.convolution(
             grad_output, weight, None, stride, padding, dilation, False, no_padding, groups
         )
+        for axis in range(2, 2 + rank):  # output_padding as large as a stride is one more place to start
+            for_input = for_input.narrow(axis, 0, input.shape[axis])
     elif output_mask[0]:
         reached = [
             (grad_output.shape[2 + d] - 1) * stride[d]

@@ -1,6 +1,7 @@
 """`--check-each-pass`: run the program before and after each pass and compare what it computes.
 
-The program runs on random and adversarial inputs in the interpreter. A stage that the interpreter
+The program runs on random and adversarial inputs in the interpreter: operators of PyTorch as what
+`decompose-torch` makes of them. A stage that the interpreter
 cannot run is passed over with a remark, and the next stage that runs is compared with the last one
 that ran; so a wrong result is blamed on the passes between the two. A pass that changed nothing is not
 followed by another run, and a kernel that did not change is not executed again on the same arrays
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ContainerType, FunctionType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute
@@ -23,7 +25,10 @@ from xdsl.passes import ModulePass
 from .. import interpreter
 from ..analysis.cost import elements
 from ..analysis.equivalence import equivalent
-from ..errors import MismatchError
+from ..dialects.torch import CallOp
+from ..dialects.torch_base import TorchOp
+from ..errors import DeploError, MismatchError
+from ..passes.torch.decompose_torch import DecomposeTorchPass
 from .instrumentation import Instrument
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -39,6 +44,27 @@ MAX_INPUT_ELEMENTS = 1 << 26
 """A program with more input than this is not run: it would take gigabytes and minutes."""
 
 
+def decomposed(module: ModuleOp) -> ModuleOp:
+    """A module that the interpreter knows: one in Torch IR as what its operators are decomposed to.
+
+    Raises `interpreter.NotExecutable` where one cannot be.
+    """
+    if not any(isinstance(op, TorchOp | CallOp) for op in module.walk()):
+        return module
+    copy = module.clone()
+    try:
+        DecomposeTorchPass().apply(Context(), copy)
+    except DeploError as error:
+        raise interpreter.NotExecutable(str(error)) from error
+    return copy
+
+
+def _execute(
+    module: ModuleOp, inputs: Sequence[Array], history: interpreter.History
+) -> Sequence[Array]:
+    return interpreter.execute(decomposed(module), inputs, history)
+
+
 class PassChecker(Instrument):
     """Compares the program's results around each pass; raises `MismatchError` when they differ.
 
@@ -51,7 +77,7 @@ class PassChecker(Instrument):
         self,
         tell: Callable[[str], None],
         *,
-        execute: Execute = interpreter.execute,
+        execute: Execute = _execute,
         inputs: Sequence[Sequence[Array]] | None = None,
     ):
         self._tell = tell

@@ -1,7 +1,7 @@
 """Executes the two ends of the road that the interpreters do not know: PyTorch and native code.
 
-Torch IR means what eager PyTorch computes; the LLVM stage is compiled and run. Everything between is
-the interpreters', to whom a call of PyTorch is just that.
+The program as it was captured means what eager PyTorch computes; the LLVM stage is compiled and run.
+Everything between is the interpreters', to whom a call of PyTorch is just that.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute
 
 from .. import interpreter
+from ..analysis.equivalence import equivalent
 from ..analysis.plan import build_plan, call_data
 from ..analysis.sizes import instantiate, sizes_of, solve_sizes
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import CallOp
-from ..dialects.torch import CallOp as TorchCallOp
-from ..dialects.torch_base import TorchOp
 from ..dialects.torch_ops import ScaledDotProductAttentionOp
 from ..errors import DeploError
 from ..frontend.capture import Captured
@@ -38,7 +37,7 @@ from ..runtime.calls import run_call
 from ..runtime.cpu import CpuProgram
 from ..runtime.plan import Plan, Ref, read_call
 from ..runtime.sizes import EmptySize
-from .check_each_pass import SEED, Array, Execute, PassChecker
+from .check_each_pass import SEED, Array, Execute, PassChecker, decomposed
 
 
 def array_of(tensor: torch.Tensor) -> Array:
@@ -123,11 +122,11 @@ def make_executor(
         # Random numbers come from PyTorch's generator: every stage starts with the same ones.
         with torch.random.fork_rng():
             torch.manual_seed(SEED)
-            if any(isinstance(op, TorchOp | TorchCallOp) for op in module.walk()):
+            if equivalent(module, captured.module):
                 return _run_eager(captured, program, inputs)
             if any(isinstance(op, llvm.FuncOp) for op in module.walk()):
                 return run_native(module, target, inputs)
-            return interpreter.execute(module, inputs, history, run_in_pytorch)
+            return interpreter.execute(decomposed(module), inputs, history, run_in_pytorch)
 
     return execute
 

@@ -177,7 +177,7 @@ def _outline(function: _Function, repeat: _Repeat, name: str) -> func.FuncOp:
     mapping: dict[SSAValue, SSAValue] = {}
     for offset, op in enumerate(first):
         cloned = op.clone(value_mapper=mapping)
-        # One value of the first copy may be two parameters: what the other copies read there tells them apart.
+        # One value of the first copy may be two parameters; what the other copies read tells them apart.
         read = zip(*(each.operands for each in ops[offset :: repeat.period]), strict=True)
         for i, values in enumerate(read):
             if values in arguments_of:

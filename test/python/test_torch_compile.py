@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -78,6 +79,7 @@ CONVOLUTIONS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "grouped, strided and dilated": (nn.Conv1d(4, 6, 3, 2, 2, 2, 2), (2, 4, 13)),
     "three dimensions": (nn.Conv3d(2, 3, 2, stride=(1, 2, 1)), (2, 2, 4, 5, 3)),
     "transposed": (nn.ConvTranspose2d(4, 8, 3, 2), (2, 4, 5, 6)),
+    "transposed, padded": (nn.ConvTranspose2d(3, 2, 2, 1, 0, (0, 1), dilation=2), (2, 3, 4, 5)),
     "transposed, grouped": (nn.ConvTranspose1d(4, 6, 3, 3, 2, 1, 2, dilation=2), (2, 4, 7)),
 }
 
@@ -103,14 +105,16 @@ def test_gradients_of_convolutions(name: str, batch: str) -> None:
         torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("mask", ["none", "causal", "bool", "additive"])
+@pytest.mark.parametrize("mask", ["none", "causal", "bool", "additive", "a row is masked"])
 def test_gradients_of_attention(mask: str) -> None:
     q, k, v = (torch.randn(2, 3, n, 4, requires_grad=True) for n in (5, 7, 7))
+    row = torch.zeros(5, 7).index_fill_(0, torch.tensor(2), -math.inf)
     given: dict[str, Any] = {
         "none": {},
         "causal": {"is_causal": True},
         "bool": {"attn_mask": torch.ones(5, 7, dtype=torch.bool).tril()},
         "additive": {"attn_mask": torch.randn(5, 7), "scale": 0.3},
+        "a row is masked": {"attn_mask": row},
     }[mask]
 
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -126,6 +130,19 @@ def test_gradients_of_attention(mask: str) -> None:
         strict=True,
     ):
         torch.testing.assert_close(mine, other)
+
+
+def test_gradients_of_attention_on_the_parts_of_one_projection() -> None:
+    """dq and dk are runs of equal operators: one reads a tensor twice where the other reads two."""
+
+    def attend(qkv: torch.Tensor) -> torch.Tensor:
+        q, k, v = (x.view(2, 5, 2, 8).transpose(1, 2) for x in qkv.chunk(3, -1))
+        return nn.functional.scaled_dot_product_attention(q, k, v).sum(-1)
+
+    qkv, upstream = torch.randn(2, 5, 48, requires_grad=True), torch.randn(2, 2, 5)
+    ours = torch.compile(attend, backend="deplo", fullgraph=True)(qkv)
+    mine, theirs = (torch.autograd.grad(y, qkv, upstream) for y in (ours, attend(qkv)))
+    torch.testing.assert_close(mine, theirs)
 
 
 VIEWS: dict[str, Callable[[torch.Tensor], Any]] = {

@@ -1,5 +1,6 @@
 // RUN: deplo-opt %s -p outline-repeats --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p outline-repeats --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p outline-repeats --split-input-file --check-each-pass -o /dev/null
 
 // Two equal layers become two calls. Weights and what all layers read are parameters; the cut is where
 // one value crosses, the end of the residual connection, though the last operation is no part of a layer.
