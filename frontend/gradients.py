@@ -144,7 +144,8 @@ def _convolution_backward(
         for_input = aten.convolution(
             grad_output, weight, None, stride, padding, dilation, False, no_padding, groups
         )
-        for axis in range(2, 2 + rank):  # output_padding as large as a stride is one more place to start
+        # An output_padding as large as the stride is one more place to start at.
+        for axis in range(2, 2 + rank):
             for_input = for_input.narrow(axis, 0, input.shape[axis])
     elif output_mask[0]:
         reached = [
