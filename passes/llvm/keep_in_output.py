@@ -15,8 +15,9 @@ becomes
     scf.for %j = ... { %e = loop.load %y[%i, %j]    %p = arith.divf %e, %s    loop.store %p, %y[%i, %j] }
 
 The output is to be written in any case, each of its elements by one iteration alone, so until then it is a
-place of the right size. A function such as exp costs as much as several loads and stores in the cache.
-Values of another type than the output's elements are computed again.
+place of the right size. A function such as exp costs as much as several loads and stores in the cache, and so
+does an element of a column, if the output is written along a row. The first sweep that computes the value
+leaves it; those after it find it, too. Values of another type than the output's elements are computed again.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ class _Names:
     """Names for what a loop computes: equal in two loops for what is equal at the same counter."""
 
     loop: scf.ForOp
+    columns: bool
+    """Whether reading down a column counts as costly."""
     of: dict[SSAValue, Hashable] = field(default_factory=dict[SSAValue, Hashable])
     costly: list[SSAValue] = field(default_factory=list[SSAValue])
-    """Values that a function of `math` is part of, in order."""
+    """Values that a function of `math`, or an element of a column, is part of, in order."""
 
     def __post_init__(self):
         block = self.loop.body.block
@@ -55,9 +58,13 @@ class _Names:
                 continue
             result = op.results[0]
             self.of[result] = (name, result.type)
-            own = op.dialect_name() == "math" and not isinstance(op, _CHEAP)
-            if own or any(v in self.costly for v in op.operands):
+            if self._is_costly(op) or any(v in self.costly for v in op.operands):
                 self.costly.append(result)
+
+    def _is_costly(self, op: Operation) -> bool:
+        if isinstance(op, LoadOp):
+            return self.columns and _goes_down(op, self.loop.body.block.args[0])
+        return op.dialect_name() == "math" and not isinstance(op, _CHEAP)
 
     def _name(self, op: Operation, known: Mapping[SSAValue, Hashable]) -> Hashable | None:
         """The name of an operation, from those of what it reads; None if it may do more than compute."""
@@ -90,6 +97,12 @@ class _Names:
                 op.erase()
 
 
+def _goes_down(access: LoadOp | StoreOp, counter: SSAValue) -> bool:
+    """Whether neighbours in the loop are none in memory: an index other than the last one counts."""
+    places = {i for i, value in enumerate(access.indices) if value is counter}
+    return any(places & expr.used_dims() for expr in access.map.data.results[:-1])
+
+
 def _is_in(value: SSAValue, block: Block) -> bool:
     owner = value.owner
     return owner is block or (isinstance(owner, Operation) and owner.parent is block)
@@ -120,39 +133,50 @@ def _keep(store: StoreOp, loop: scf.ForOp) -> str | None:
     element = store.memref.type.element_type
     counter = loop.body.block.args[0]
     reason = "no sweep computes again what one before it did"
-    for sweep in _sweeps_before(loop):
-        mine, theirs = _Names(loop), _Names(sweep)
-        for value in reversed(mine.costly):
-            if (same := theirs.find(mine.of[value])) is None:
-                continue
-            if same.type != element:
-                reason = f"the output's elements are {element} and not {same.type}"
-                continue
-            others = [v for v in store.indices if v is not counter]
-            if any(_is_in(v, loop.body.block) or not _is_known_at(v, sweep) for v in others):
-                return "the output's index is computed in between"
-            _move(store, value, same, counter, sweep)
-            mine.erase_unused()
-            return None
+    mine = _Names(loop, columns=not _goes_down(store, counter))
+    sweeps = [(sweep, _Names(sweep, mine.columns)) for sweep in _sweeps_before(loop)]
+    for value in reversed(mine.costly):
+        same = [(sweep, v) for sweep, theirs in sweeps if (v := theirs.find(mine.of[value]))]
+        if not same:
+            continue
+        if value.type != element:
+            reason = f"the output's elements are {element} and not {value.type}"
+            continue
+        *later, (first, left) = same
+        others = [v for v in store.indices if v is not counter]
+        if any(_is_in(v, loop.body.block) or not _is_known_at(v, first) for v in others):
+            return "the output's index is computed in between"
+        _leave(store, left, counter, first)
+        for sweep, again in [(loop, value), *later]:
+            _find(store, again, counter, sweep)
+        for names in (mine, *(theirs for sweep, theirs in sweeps if sweep is not first)):
+            names.erase_unused()
+        return None
     return reason
 
 
-def _move(
-    store: StoreOp, value: SSAValue, same: SSAValue, counter: SSAValue, sweep: scf.ForOp
-) -> None:
-    exprs, earlier = store.map.data.results, sweep.body.block.args[0]
-    there = [earlier if v is counter else v for v in store.indices]
-    assert isinstance(same.owner, Operation) and isinstance(value.owner, Operation)
-    left = StoreOp(same, store.memref, exprs, there)
-    left.location = same.owner.location
-    sweep.body.block.insert_op_after(left, same.owner)
-    found = LoadOp(store.memref, exprs, list(store.indices))
-    found.location = value.owner.location
+def _leave(store: StoreOp, value: SSAValue, counter: SSAValue, sweep: scf.ForOp) -> None:
+    """Store `value`, which `sweep` computes, where `store` will write in an iteration of its loop."""
+    owner = value.owner
+    assert isinstance(owner, Operation)
+    left = StoreOp(value, store.memref, store.map.data.results, _there(store, counter, sweep))
+    left.location = owner.location
+    sweep.body.block.insert_op_after(left, owner)
+
+
+def _find(store: StoreOp, value: SSAValue, counter: SSAValue, sweep: scf.ForOp) -> None:
+    """Load what `sweep` computes as `value` from there."""
+    owner = value.owner
+    assert isinstance(owner, Operation)
+    found = LoadOp(store.memref, store.map.data.results, _there(store, counter, sweep))
+    found.location = owner.location
     found.result.name_hint = value.name_hint
-    block = value.owner.parent
-    assert block is not None
-    block.insert_op_after(found, value.owner)
+    sweep.body.block.insert_op_after(found, owner)
     value.replace_all_uses_with(found.result)
+
+
+def _there(store: StoreOp, counter: SSAValue, sweep: scf.ForOp) -> list[SSAValue]:
+    return [sweep.body.block.args[0] if v is counter else v for v in store.indices]
 
 
 @dataclass(frozen=True)

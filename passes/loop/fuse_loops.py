@@ -135,11 +135,9 @@ def _decline_reason(
     others = len(readers) - 1
     total_runs = runs + (1 if stays else others) * count
     extra = per_element * max(total_runs - count, 0)
-    saved = size_bytes(producer.output_args[0].type) * (1 if stays else 1 + len(readers))
-    if stays:
-        read = dict(zip(producer.inputs, producer.input_args, strict=True))
-        more = sum(size_bytes(a.type) for value, a in read.items() if value not in consumer.inputs)
-        saved = max(saved - more, 0)
+    saved = _saved(producer, consumer, stays=stays)
+    if saved < 0:
+        return f"another kernel has it from memory, where it is {_si(-saved)}B less to read"
     repeats = total_runs / max(count, 1)
     if extra > WORK_PER_BYTE * saved or (per_element and runs > MAX_REPEATS * count):
         return (
@@ -161,6 +159,16 @@ def _decline_reason(
     if copies > 1 and any(_rounds(o) for o in chain.statements):
         return f"{copies} places would compute its sum, each rounding it in an order of its own"
     return None
+
+
+def _saved(producer: KernelOp, consumer: KernelOp, *, stays: bool) -> int:
+    """Bytes of traffic that a merge saves; less than 0 if the producer reads more than it gives."""
+    result = producer.outputs[0]
+    size = size_bytes(producer.output_args[0].type)
+    if not stays:
+        return size * (1 + len({use.operation for use in result.uses}))
+    read = zip(producer.inputs, producer.input_args, strict=True)
+    return size - sum(size_bytes(a.type) for value, a in read if value not in consumer.inputs)
 
 
 def _beside(

@@ -207,3 +207,82 @@ func.func @k_none(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: ind
   loop.store %v, %y[0] : memref<8xf32>
   func.return
 }
+
+// -----
+
+// The elements of a column are read by the first of three sweeps; where the output is written down a column itself,
+// each sweep reads them.
+// REMARK: remark: keep-in-output: k_column: 1 values wait in the output
+// REMARK: remark: keep-in-output: k_columns: declined: no sweep computes again what one before it did
+// CHECK-LABEL: @k_column(
+// CHECK:         scf.for %j =
+// CHECK-NEXT:      [[V:%.*]] = loop.load %x[%j, %i]
+// CHECK-NEXT:      [[N:%.*]] = arith.negf [[V]]
+// CHECK-NEXT:      loop.store [[N]], %y[%i, %j]
+// CHECK:         scf.for %j_1 =
+// CHECK-NEXT:      [[A:%.*]] = loop.load %y[%i, %j_1]
+// CHECK-NEXT:      arith.subf [[A]], %s
+// CHECK:         scf.for %j_2 =
+// CHECK-NEXT:      [[B:%.*]] = loop.load %y[%i, %j_2]
+// CHECK-NEXT:      [[P:%.*]] = arith.divf [[B]], %t
+// CHECK-NEXT:      loop.store [[P]], %y[%i, %j_2]
+// CHECK-LABEL: @k_columns(
+// CHECK-NOT:     loop.load %y
+func.func @k_column(%x: memref<8x4xf32>, %y: memref<4x8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %begin to %end step %c1 {
+    %zero = arith.constant 0.0 : f32
+    %s = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %x[%j, %i] : memref<8x4xf32>
+      %n = arith.negf %v : f32
+      %next = arith.addf %so_far, %n : f32
+      scf.yield %next : f32
+    }
+    %t = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %x[%j, %i] : memref<8x4xf32>
+      %n = arith.negf %v : f32
+      %d = arith.subf %n, %s : f32
+      %q = arith.mulf %d, %d : f32
+      %next = arith.addf %so_far, %q : f32
+      scf.yield %next : f32
+    }
+    scf.for %j = %c0 to %c8 step %c1 {
+      %v = loop.load %x[%j, %i] : memref<8x4xf32>
+      %n = arith.negf %v : f32
+      %p = arith.divf %n, %t : f32
+      loop.store %p, %y[%i, %j] : memref<4x8xf32>
+    }
+  }
+  func.return
+}
+func.func @k_columns(%x: memref<8x4xf32>, %y: memref<8x4xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %begin to %end step %c1 {
+    %zero = arith.constant 0.0 : f32
+    %s = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %x[%j, %i] : memref<8x4xf32>
+      %n = arith.negf %v : f32
+      %next = arith.addf %so_far, %n : f32
+      scf.yield %next : f32
+    }
+    %t = scf.for %j = %c0 to %c8 step %c1 iter_args(%so_far = %zero) -> (f32) {
+      %v = loop.load %x[%j, %i] : memref<8x4xf32>
+      %n = arith.negf %v : f32
+      %d = arith.subf %n, %s : f32
+      %q = arith.mulf %d, %d : f32
+      %next = arith.addf %so_far, %q : f32
+      scf.yield %next : f32
+    }
+    scf.for %j = %c0 to %c8 step %c1 {
+      %v = loop.load %x[%j, %i] : memref<8x4xf32>
+      %n = arith.negf %v : f32
+      %p = arith.divf %n, %t : f32
+      loop.store %p, %y[%j, %i] : memref<8x4xf32>
+    }
+  }
+  func.return
+}

@@ -421,7 +421,7 @@ func.func @main(%x: tensor<64x64x64xf32>, %w: tensor<64x64x64xf32>) -> tensor<64
 // CHECK:         loop.kernel @k_most(%x, %mask)
 // CHECK:         loop.kernel @k_some(%y, %mask)
 // REMARK: remark: fuse-loops: k_mask: declined: not merged into k_some: would recompute {{.+}}FLOP, each element 65 times, to save {{.+}}B of traffic
-// REMARK: remark: fuse-loops: k_mask: declined: not merged into k_most: would recompute {{.+}}FLOP, each element 5 times, to save 0 B of traffic
+// REMARK: remark: fuse-loops: k_mask: declined: not merged into k_most: another kernel has it from memory, where it is 64 B less to read
 func.func @main(%a: tensor<8x8xi1>, %b: tensor<8x8xi1>, %x: tensor<4x8x8xi1>, %y: tensor<64x8x8xi1>) -> (tensor<4x8x1xi1>, tensor<64x8x1xi1>) {
   %mask = tensor_ir.elementwise and(%a, %b) : (tensor<8x8xi1>, tensor<8x8xi1>) -> tensor<8x8xi1>
   %m = tensor_ir.index_map (h, i, j) -> %mask[i, j] : (tensor<8x8xi1>) -> tensor<4x8x8xi1>
@@ -579,4 +579,32 @@ func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>) -> tensor<64x64xf3
   %sb = tensor_ir.index_map (i, j) -> %s[i, 0] : (tensor<64x1xf32>) -> tensor<64x64xf32>
   %soft = tensor_ir.elementwise div(%e, %sb) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   func.return %soft : tensor<64x64xf32>
+}
+
+// -----
+
+// What another kernel has from memory anyway is read there, too, where it is smaller than what it is made of.
+// REMARK: remark: fuse-loops: k_rounded: declined: not merged into k_other: another kernel has it from memory, where it is 8.2 kB less to read
+// CHECK-LABEL: loop.kernel @k_rounded(
+// CHECK:         reduce(add)
+// CHECK:         arith.truncf
+// CHECK:       loop.kernel @k_other(%rounded)
+// CHECK:       loop.kernel @k_soft(%rounded)
+func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %w[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
+  %p = tensor_ir.elementwise mul(%a, %b) : (tensor<64x64x32xf32>, tensor<64x64x32xf32>) -> tensor<64x64x32xf32>
+  %y = tensor_ir.reduce add(%p) over [2] : tensor<64x64x32xf32> -> tensor<64x64x1xf32>
+  %c = tensor_ir.index_map (i, j) -> %y[i, j, 0] : (tensor<64x64x1xf32>) -> tensor<64x64xf32>
+  %rounded = tensor_ir.cast %c : tensor<64x64xf32> to tensor<64x64xbf16>
+  %v = tensor_ir.cast %rounded : tensor<64x64xbf16> to tensor<64x64xf32>
+  %other = tensor_ir.elementwise neg(%v) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %m = tensor_ir.reduce max(%v) over [1] : tensor<64x64xf32> -> tensor<64x1xf32>
+  %mb = tensor_ir.index_map (i, j) -> %m[i, 0] : (tensor<64x1xf32>) -> tensor<64x64xf32>
+  %d = tensor_ir.elementwise sub(%v, %mb) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %e = tensor_ir.elementwise exp(%d) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %s = tensor_ir.reduce add(%e) over [1] : tensor<64x64xf32> -> tensor<64x1xf32>
+  %sb = tensor_ir.index_map (i, j) -> %s[i, 0] : (tensor<64x1xf32>) -> tensor<64x64xf32>
+  %soft = tensor_ir.elementwise div(%e, %sb) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  func.return %other, %soft : tensor<64x64xf32>, tensor<64x64xf32>
 }
