@@ -258,6 +258,8 @@ def call_data(value: Attribute, operands: Sequence[Ref]) -> Any:
             return {name: call_data(item, operands) for name, item in value.data.items()}
         case ArrayAttr():
             return [call_data(item, operands) for item in value]
+        case OperandAttr() if value.permutation:
+            return {**operands[value.position.data], "axes": value.permutation}
         case OperandAttr():
             return operands[value.position.data]
         case UnitAttr():

@@ -7,7 +7,11 @@ A call names an overload and its arguments as PyTorch's schema does, in its orde
 schema's default. As everywhere in deplo, `self` reads `input`. An argument is a number, a string, an element
 type (a dtype), `none`, a tensor, or a list of these. The tensors are operands of the operation, and in the
 `arguments` attribute `#tensor_ir.operand<0>` stands for the first. A device, a layout and the like are not
-arguments: PyTorch runs the operator on dense tensors where the program runs.
+arguments: PyTorch runs the operator on dense tensors where the program runs. Where the operator got a view
+that only exchanges axes, it gets one in the program too, and nothing is copied:
+
+    %y = torch.call "moe.grouped_mm.default"(input = %x, weight = permute(%w, [0, 2, 1]), offs = %o)
+      : (tensor<8x4xf32>, tensor<2x6x4xf32>, tensor<2xi32>) -> tensor<8x6xf32>
 
 A call may use element types that deplo itself does not compute with (`OPAQUE`), to hand to other calls.
 The attribute `deplo.reason` says why an operator that deplo has runs in PyTorch all the same.
@@ -25,6 +29,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     IntegerType,
+    MemRefType,
     Signedness,
     StringAttr,
     TensorType,
@@ -64,27 +69,54 @@ REASON = "deplo.reason"
 
 @irdl_attr_definition
 class OperandAttr(ParametrizedAttribute):
-    """Stands for one of a call's tensors, by its position: `#tensor_ir.operand<0>`."""
+    """Stands for one of a call's tensors, by its position: `#tensor_ir.operand<0>`.
+
+    `#tensor_ir.operand<0, [1, 0]>` is the view whose axis i is the tensor's axis `axes[i]`.
+    """
 
     name = "tensor_ir.operand"
 
     position: IntAttr
+    axes: ArrayAttr[IntAttr]
+
+    def __init__(self, position: int, axes: Sequence[int] = ()):
+        super().__init__(IntAttr(position), ArrayAttr([IntAttr(axis) for axis in axes]))
+
+    @property
+    def permutation(self) -> list[int]:
+        """The view's axes, as the tensor counts them; empty where the call gets the tensor itself."""
+        return [axis.data for axis in self.axes]
+
+    def verify(self) -> None:
+        if sorted(self.permutation) != list(range(len(self.axes))):
+            raise VerifyException(f"{self.permutation} does not name each axis once")
 
     @classmethod
     def parse_parameters(cls, parser: Parser) -> Sequence[Attribute]:  # pyright: ignore[reportIncompatibleMethodOverride]
         with parser.in_angle_brackets():
-            return [IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False))]
+            position = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            axes = _parse_axes(parser) if parser.parse_optional_punctuation(",") else ()
+        return [IntAttr(position), ArrayAttr([IntAttr(axis) for axis in axes])]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_string(str(self.position.data))
+            if self.permutation:
+                printer.print_string(f", {self.permutation}")
 
 
-def operands_in(value: Attribute) -> Iterator[int]:
-    """The positions of the operands that an argument names, in order."""
+def _parse_axes(parser: Parser) -> list[int]:
+    def axis() -> int:
+        return parser.parse_integer(allow_boolean=False, allow_negative=False)
+
+    return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, axis)
+
+
+def operands_in(value: Attribute) -> Iterator[OperandAttr]:
+    """What stands for operands in an argument, in order."""
     match value:
         case OperandAttr():
-            yield value.position.data
+            yield value
         case ArrayAttr() | DictionaryAttr():
             items = value.data.values() if isinstance(value, DictionaryAttr) else value.data
             for item in items:
@@ -93,18 +125,23 @@ def operands_in(value: Attribute) -> Iterator[int]:
             pass
 
 
-def verify_call(callee: str, arguments: DictionaryAttr, operands: int) -> None:
+def verify_call(callee: str, arguments: DictionaryAttr, operands: Sequence[SSAValue]) -> None:
     """Raise unless a call is well formed and names each of its operands once, in order."""
     if callee.count(".") < 2:
         raise VerifyException(f"callee must read namespace.operator.overload, got {callee!r}")
     for name, value in arguments.data.items():
         if not _is_argument(value):
             raise VerifyException(f"argument {name} cannot be {value}")
-    named = list(operands_in(arguments))
-    if named != list(range(operands)):
+    named = [each.position.data for each in operands_in(arguments)]
+    if named != list(range(len(operands))):
         raise VerifyException(
-            f"arguments must name each of its {operands} operands once, in order, got {named}"
+            f"arguments must name each of its {len(operands)} operands once, in order, got {named}"
         )
+    for each, operand in zip(operands_in(arguments), operands, strict=True):
+        assert isinstance(operand.type, TensorType | MemRefType)
+        rank = operand.type.get_num_dims()
+        if each.permutation and len(each.permutation) != rank:
+            raise VerifyException(f"{each.permutation} does not name each of {rank} axes once")
 
 
 def _is_argument(value: Attribute) -> bool:
@@ -132,6 +169,10 @@ def print_call(
 
     def one(value: Attribute) -> None:
         match value:
+            case OperandAttr() if value.permutation:
+                printer.print_string("permute(")
+                printer.print_ssa_value(operands[value.position.data])
+                printer.print_string(f", {value.permutation})")
             case OperandAttr():
                 printer.print_ssa_value(operands[value.position.data])
             case UnitAttr():
@@ -160,7 +201,12 @@ def parse_call(parser: Parser) -> tuple[str, DictionaryAttr, list[UnresolvedOper
     def one() -> Attribute:
         if (operand := parser.parse_optional_unresolved_operand()) is not None:
             operands.append(operand)
-            return OperandAttr(IntAttr(len(operands) - 1))
+            return OperandAttr(len(operands) - 1)
+        if parser.parse_optional_keyword("permute"):
+            with parser.in_parens():
+                operands.append(parser.parse_unresolved_operand())
+                parser.parse_punctuation(",")
+                return OperandAttr(len(operands) - 1, _parse_axes(parser))
         if parser.parse_optional_keyword("none"):
             return UnitAttr()
         items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, one)
@@ -205,7 +251,7 @@ class TensorCallOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        verify_call(self.callee.data, self.arguments, len(self.inputs))
+        verify_call(self.callee.data, self.arguments, self.inputs)
         for value in (*self.operands, *self.results):
             if (element := tensor_type(value).element_type) not in OPAQUE:
                 verify_element(element)
@@ -231,16 +277,3 @@ class TensorCallOp(IRDLOperation):
         op = cls(callee, arguments.data, inputs, signature.outputs.data)
         op.attributes |= attributes.data if attributes else {}
         return op
-
-
-class CallArguments:
-    """Collects a call's arguments: attributes by name, and the operands among them in order."""
-
-    def __init__(self) -> None:
-        self.attributes: dict[str, Attribute] = {}
-        self.operands: list[SSAValue] = []
-
-    def operand(self, value: SSAValue) -> Attribute:
-        """What stands for `value`, which becomes the next operand."""
-        self.operands.append(value)
-        return OperandAttr(IntAttr(len(self.operands) - 1))

@@ -232,7 +232,7 @@ class CallOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        verify_call(self.callee.data, self.call_arguments, len(self.inputs))
+        verify_call(self.callee.data, self.call_arguments, self.inputs)
         for value in self.operands:
             assert isinstance(value.type, MemRefType)
             if value.type.element_type not in OPAQUE:

@@ -1,14 +1,15 @@
 """Calls of PyTorch: an operator that deplo does not compute, with every argument as data.
 
-    torch.linalg.eigh(x, UPLO="U")     # as aten._linalg_eigh.default(x, "U", True)
+    torch.linalg.eigh(x.mT, UPLO="U")     # as aten._linalg_eigh.default(x.transpose(-2, -1), "U", True)
 
 becomes
 
-    %w, %v = torch.call "aten._linalg_eigh.default"(A = %x, UPLO = "U")
+    %w, %v = torch.call "aten._linalg_eigh.default"(A = permute(%x, [1, 0]), UPLO = "U")
       : (tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4x4xf32>)
 
-PyTorch runs it on contiguous tensors and its results are copied, so a view is as good as any operator, but
-one that changes its arguments, or reads memory by strides, has no such form.
+PyTorch runs it on contiguous tensors, or on these with their axes exchanged, and its results are copied, so a
+view is as good as any operator, but one that changes its arguments, or reads memory by strides, has no such
+form.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ..dialects.calls import OperandAttr
@@ -30,11 +31,16 @@ from .dtypes import ELEMENTS, OPAQUE_ELEMENTS
 from .recurrent import ATEN_NAMES
 from .sizes import Refused, Sizes
 
+aten = torch.ops.aten
+
 WHERE = ("layout", "device", "pin_memory", "memory_format")
 """Arguments that say where a result lies, and not what it holds."""
 
 BY_MEMORY = ("as_strided", "_reshape_alias", "as_strided_copy", "as_strided_scatter")
 """Operators whose result depends on the strides of their argument, which the IR does not keep."""
+
+EXCHANGES = (aten.permute.default, aten.transpose.int, aten.t.default)
+"""Operators whose result is a view with axes in another order."""
 
 MESSAGES = {"assert_msg"}
 """Arguments that are texts for the user."""
@@ -65,8 +71,9 @@ def read_call(
 
     def attribute(name: str, value: Any) -> Attribute:
         if isinstance(value, torch.fx.Node):
-            operands.append(value_of(value))
-            return OperandAttr(IntAttr(len(operands) - 1))
+            base, axes = permuted(value)
+            operands.append(value_of(base))
+            return OperandAttr(len(operands) - 1, axes)
         if isinstance(value, (list, tuple)):
             items = cast(Sequence[Any], value)
             return ArrayAttr([attribute(name, item) for item in items])
@@ -80,6 +87,28 @@ def read_call(
             key = "input" if named_input else argument.name
             arguments[key] = attribute(argument.name, value)
     return CallOp(_overload(target), arguments, operands, types)
+
+
+def permuted(node: torch.fx.Node) -> tuple[torch.fx.Node, list[int]]:
+    """The value of which a view exchanges the axes, and their order in the view; empty if it does not."""
+    order: list[int] = []
+    while not node.kwargs and (axes := _exchanged(node)) is not None:
+        order = [axes[i] for i in order] if order else axes
+        node = cast(torch.fx.Node, node.args[0])
+    return node, order if order != sorted(order) else []
+
+
+def _exchanged(node: torch.fx.Node) -> list[int] | None:
+    """Which axis of its argument each axis of a node is, if that is all it does."""
+    if node.target not in EXCHANGES:
+        return None
+    axes = list(range(node.meta["val"].ndim))
+    if node.target == aten.permute.default:
+        return [axes[i] for i in cast(Sequence[int], node.args[1])]
+    first, second = cast(Sequence[int], node.args[1:]) or (0, -1)
+    if axes:
+        axes[first], axes[second] = axes[second], axes[first]
+    return axes
 
 
 def _overload(target: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from ..errors import DeploError
 from .arrays import TORCH_DTYPES
-from .plan import CallStep, Ref
+from .plan import CallStep, Permuted, Ref
 
 ON_DEVICE = "device"
 """The schema argument that says where an operator makes its result."""
@@ -75,6 +75,8 @@ def _value(step: CallStep, argument: Any, tensors: Mapping[Ref, Any], device: st
 def _resolve(value: Any, tensors: Mapping[Ref, Any]) -> Any:
     if isinstance(value, Ref):
         return tensors[value]
+    if isinstance(value, Permuted):
+        return tensors[value.of].permute(value.axes)
     if isinstance(value, list):
         return [_resolve(item, tensors) for item in cast(list[Any], value)]
     if isinstance(value, dict):

@@ -132,11 +132,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Permuted:
+    """A view of an array, which a call gets: its axis i is the array's axis `axes[i]`."""
+
+    of: Ref
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class CallStep:
     """One operator that PyTorch runs.
 
-    Its arguments, by name, are numbers, strings, None, lists, references to arrays, `{"dtype": "f32"}` or
-    `{"float": "inf"}`.
+    Its arguments, by name, are numbers, strings, None, lists, references to arrays, views of these,
+    `{"dtype": "f32"}` or `{"float": "inf"}`.
     """
 
     operator: str
@@ -331,6 +339,11 @@ def _argument(value: Any) -> Any:
             return value
         case list():
             return [_argument(item) for item in cast(list[Any], value)]
+        case {"axes": [*axes], **of}:
+            if sorted(axes) != list(range(len(axes))):
+                raise ValueError(f"{axes} does not name each axis once")
+            (ref,) = _refs([of])
+            return Permuted(ref, tuple(axes))
         case {"argument": int(index)}:
             return Ref("argument", index)
         case {"buffer": int(index)}:
@@ -343,12 +356,17 @@ def _argument(value: Any) -> Any:
             raise ValueError(f"a call cannot have the argument {value}")
 
 
-def references(value: Any) -> list[Ref]:
-    """The arrays that an argument of a call names."""
-    if isinstance(value, Ref):
+def tensors_in(value: Any) -> list[Ref | Permuted]:
+    """The arrays, and views of arrays, that an argument of a call names."""
+    if isinstance(value, Ref | Permuted):
         return [value]
     items = cast(list[Any], value) if isinstance(value, list) else []
-    return [ref for item in items for ref in references(item)]
+    return [each for item in items for each in tensors_in(item)]
+
+
+def references(value: Any) -> list[Ref]:
+    """The arrays that an argument of a call names."""
+    return [each.of if isinstance(each, Permuted) else each for each in tensors_in(value)]
 
 
 def _array(data: Mapping[str, Any]) -> Array:
@@ -375,6 +393,9 @@ def _check_refs(plan: Plan) -> list[Ref]:
     for each in plan.tensor_maps:
         if len(each.box) != len(plan.array(each.of).shape) or plan.target == "cpu":
             raise DeploError(f"not a valid plan: no box {each.box} of {plan.array(each.of)}")
+    for each in (each for step in plan.calls for each in tensors_in([*step.arguments.values()])):
+        if isinstance(each, Permuted) and len(each.axes) != len(plan.array(each.of).shape):
+            raise DeploError(f"not a valid plan: no axes {each.axes} of {plan.array(each.of)}")
     return called
 
 

@@ -17,7 +17,6 @@ from typing import cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
-    IntAttr,
     IntegerAttr,
     IntegerType,
     StringAttr,
@@ -71,7 +70,7 @@ def lower_call(op: TensorCallOp) -> None:
 
 def _operand(operands: list[SSAValue], value: SSAValue) -> OperandAttr:
     operands.append(value)
-    return OperandAttr(IntAttr(len(operands) - 1))
+    return OperandAttr(len(operands) - 1)
 
 
 def _plain(value: Attribute | None) -> Attribute:

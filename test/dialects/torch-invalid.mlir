@@ -449,6 +449,22 @@ func.func @call_operand(%a: tensor<4xf32>) {
 
 // -----
 
+func.func @call_permutation(%a: tensor<4x3xf32>) {
+  // expected-error@+1 {{[0, 0] does not name each axis once}}
+  %0 = torch.call "aten.abs.default"(input = permute(%a, [0, 0])) : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @call_permutation_rank(%a: tensor<4x3xf32>) {
+  // expected-error@+1 {{[0, 2, 1] does not name each of 2 axes once}}
+  %0 = torch.call "aten.abs.default"(input = permute(%a, [0, 2, 1])) : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
 func.func @call_twice(%a: tensor<4xf32>) {
   // expected-error@+1 {{argument dim is given twice}}
   %0 = torch.call "aten.sum.default"(input = %a, dim = 1, dim = 2) : (tensor<4xf32>) -> tensor<f32>

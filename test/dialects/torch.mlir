@@ -878,10 +878,11 @@ builtin.module {
     %0, %1 = torch.call "aten.linalg_eigh.default"(input = %a, UPLO = "L") : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
     func.return %0, %1 : tensor<4x4xf32>, tensor<4xf32>
   }
-  func.func @call_arguments(%a: tensor<4xf32>, %b: tensor<2xcomplex<f32>>) {
+  func.func @call_arguments(%a: tensor<4xf32>, %b: tensor<2xcomplex<f32>>, %c: tensor<2x3x4xf32>) {
     %0 = torch.call "aten.index.Tensor"(input = %a, indices = [none, %a]) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xui8>
     %1 = torch.call "my.op.out"(x = [], "a b" = [[1, -2], []], on = true, scale = -2.5 : f64, dtype = complex<f32>, top = none) : () -> tensor<2xcomplex<f64>>
     torch.call "my.check.default"(x = %a) : (tensor<4xf32>) -> ()
+    torch.call "my.check.default"(x = permute(%b, [0]), y = [permute(%c, [2, 0, 1]), %a]) : (tensor<2xcomplex<f32>>, tensor<2x3x4xf32>, tensor<4xf32>) -> ()
     func.return
   }
   func.func @call_annotated(%a: tensor<4xf32>) -> tensor<4xf32> {

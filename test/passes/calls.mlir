@@ -7,7 +7,7 @@
 // What a call gets and gives is never fused away and never in the arena; a constant for it is made.
 // TILE-LABEL: func.func @main
 // TILE: %exp = loop.kernel @k_exp
-// TILE: %u, %s = tensor_ir.call "aten.linalg_eigh.default"(A = %exp)
+// TILE: %u, %s = tensor_ir.call "aten.linalg_eigh.default"(A = permute(%exp, [1, 0]))
 // TILE: %half = loop.kernel @k_half
 // TILE: %c = tensor_ir.call "aten.mul.Tensor"(input = %s, other = %half)
 // TILE: %y = loop.kernel @k_y
@@ -17,7 +17,7 @@
 // HOST-NEXT: kernel.launch @k_exp_pointwise({{%.*}}, [[EXP]])
 // HOST-NEXT: [[U:%.*]] = kernel.alloc : memref<4x4xf32>
 // HOST-NEXT: [[S:%.*]] = kernel.alloc : memref<4xf32>
-// HOST-NEXT: kernel.call "aten.linalg_eigh.default"(A = [[EXP]]) into([[U]], [[S]]) : memref<4x4xf32>, memref<4x4xf32>, memref<4xf32>
+// HOST-NEXT: kernel.call "aten.linalg_eigh.default"(A = permute([[EXP]], [1, 0])) into([[U]], [[S]]) : memref<4x4xf32>, memref<4x4xf32>, memref<4xf32>
 // HOST-NEXT: [[HALF:%.*]] = kernel.alloc : memref<4xf32>
 // HOST-NEXT: kernel.launch @k_half_layout([[HALF]])
 // HOST-NEXT: [[C:%.*]] = kernel.alloc : memref<4xcomplex<f32>>
@@ -27,7 +27,7 @@
 // HOST-NEXT: func.return [[Y]]
 func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %exp = torch.exp %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %u, %s = torch.call "aten.linalg_eigh.default"(A = %exp) : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
+  %u, %s = torch.call "aten.linalg_eigh.default"(A = permute(%exp, [1, 0])) : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
   %half = torch.full {size = [4], fill_value = 0.5 : f64} : () -> tensor<4xf32>
   %c = torch.call "aten.mul.Tensor"(input = %s, other = %half) attributes {deplo.reason = "why"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>
   %y = torch.neg %u : (tensor<4x4xf32>) -> tensor<4x4xf32>

@@ -148,6 +148,34 @@ def test_a_view_that_only_pytorch_has():
     assert torch.equal(result, X.view(torch.int32))
 
 
+@torch.library.custom_op("deplo_test::product", mutates_args=())
+def product(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    seen.append((w.data_ptr(), w.stride()))
+    return x @ w
+
+
+@product.register_fake
+def _(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return x @ w
+
+
+seen = []
+
+
+def test_views_with_exchanged_axes_reach_pytorch_as_such():
+    w = torch.randn(3, 4, 5)
+    program = compile_quietly(lambda x, w: product(x, w.permute(2, 0, 1).mT) + 1, X, w)
+    torch.testing.assert_close(program(X, w), X @ w.permute(2, 1, 0) + 1)
+    assert seen[-1] == (w.data_ptr(), (1, 5, 20))
+    # What the user made contiguous stays so: an operator may rely on it.
+    program = compile_quietly(lambda x, w: product(x, w.permute(2, 1, 0).contiguous()), X, w)
+    torch.testing.assert_close(program(X, w), X @ w.permute(2, 1, 0))
+    assert seen[-1][1] == (12, 3, 1)
+    program = compile_quietly(lambda x, w: product(x, w.permute(0, 2, 1).mT), X, w)
+    torch.testing.assert_close(program(X, w), X @ w)
+    assert seen[-1] == (w.data_ptr(), (20, 5, 1))
+
+
 def test_a_result_is_never_the_argument():
     program = compile_quietly(lambda x: torch.ops.aten.view.dtype(x, torch.int32) + 1, X)
     assert torch.equal(program(X), X.view(torch.int32) + 1)
@@ -353,15 +381,21 @@ def test_numpy_arrays_cannot_be_called_with(data):
         CpuProgram(Plan.from_data(data))(X.numpy())
 
 
+def _permuted(call, axes):
+    call["arguments"]["input"]["axes"] = axes
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda call: call["results"][0].update(buffer=99), "there is no buffer 99"),
         (lambda call: call["arguments"].update(input={"buffer": 77}), "there is no buffer 77"),
         (lambda call: call["arguments"].update(x={"open": "file"}), "cannot have the argument"),
+        (lambda call: _permuted(call, [0, 0]), r"\[0, 0\] does not name each axis once"),
+        (lambda call: _permuted(call, [0, 2, 1]), r"no axes \(0, 2, 1\) of f32\[4, 4\]"),
         (lambda call: call.update(results=[{"argument": 0}]), "a call gives an argument"),
     ],
-    ids=["result", "operand", "argument", "writes an argument"],
+    ids=["result", "operand", "argument", "permutation", "rank", "writes an argument"],
 )
 def test_a_wrong_call_is_refused(data, change, message):
     wrong = copy.deepcopy(data)

@@ -38,7 +38,7 @@ def test_large_results_ask_for_huge_pages(rows, calls) -> None:
 
 
 def test_smaller_results_ask_for_nothing(monkeypatch) -> None:
-    # The mapping under a small result says nothing of it: malloc's heap may be marked by what lay there before.
+    # The mapping under a small result says nothing: malloc's heap may be marked for what lay there before.
     asked = []
     monkeypatch.setattr(arrays, "ask_for_huge_pages", lambda *block: asked.append(block))
     program = deplo.compile(lambda x: x * 2 + 1, (torch.randn(256, ROW),), target="cpu")
