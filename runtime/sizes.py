@@ -149,6 +149,8 @@ class Size:
 
     def check(self, value: int) -> None:
         """Raise UsageError for a value that is not allowed."""
+        if not hasattr(value, "__index__"):
+            raise UsageError(f"'{self.name}' must be an integer {self._limits}, got {value!r}")
         if not self.minimum <= value <= self.maximum:
             raise UsageError(
                 f"'{self.name}' must be {self._limits}, got {value}; compile the program for other sizes"

@@ -110,6 +110,9 @@ def test_values_that_a_variable_has_not_are_refused():
     for values, said in (
         ({"n": 1}, "'n' must be from 2 to 6, got 1"),
         ({"n": 7}, "'n' must be from 2 to 6, got 7"),
+        ({"n": 3.0}, "'n' must be an integer from 2 to 6, got 3.0"),
+        ({"n": "3"}, "'n' must be an integer from 2 to 6, got '3'"),
+        ({"n": None}, "'n' must be an integer from 2 to 6, got None"),
         ({"m": 3, "n": 3}, "no size 'm'; its sizes are n"),
         ({}, "'n' needs a value: execute_with"),
     ):
