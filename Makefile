@@ -45,7 +45,7 @@ test-schedules: $(STAMP)
 
 # All of PyTorch's operator database; docs/coverage.md is written from what this finds. About an hour.
 test-ops: $(STAMP)
-	@status=0; for dtype in float32 bfloat16 float16 int64 bool; do \
+	@status=0; for dtype in float32 bfloat16 float16 int64 uint8 bool; do \
 	  $(BIN)/python test/python/opinfo.py --dtype $$dtype --samples $$([ $$dtype = float32 ] && echo 8 || echo 2) \
 	    --write test/python/opinfo.json || status=1; \
 	done; $(BIN)/python -m deplo.tools.generate_coverage || status=1; exit $$status

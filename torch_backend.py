@@ -30,6 +30,7 @@ from .analysis.eager_calls import summary
 from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.aten_graph import capture_graph
 from .frontend.decompositions import decompositions
+from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
 from .frontend.view_outputs import ReturnedSize, at_call, defining_axes, is_row_major
@@ -63,6 +64,11 @@ def deplo_backend(
     _check(mode, given)
     if "recompiles" in log_topics():
         set_logs(recompiles=True)
+    if any(map(in_fixed_point, graph.graph.nodes)):
+        _warn(
+            "deplo: a graph runs in PyTorch: a bilinear image of uint8, which eager makes in fixed point"
+        )
+        return graph.forward
     compiler = functools.partial(_compile, given.get("fallback", OPTIONS["fallback"][0]))
     forward = functools.partial(compiler, shares_memory=True)
     aot = aot_autograd(

@@ -11,6 +11,7 @@ from string import Template
 C_TYPES = {
     "i1": "bool",
     "i8": "int8_t",
+    "ui8": "uint8_t",
     "i16": "int16_t",
     "i32": "int32_t",
     "i64": "int64_t",

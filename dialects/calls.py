@@ -28,9 +28,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntAttr,
     IntegerAttr,
-    IntegerType,
     MemRefType,
-    Signedness,
     StringAttr,
     TensorType,
     UnitAttr,
@@ -56,9 +54,8 @@ from .torch_syntax import print_argument
 OPAQUE: tuple[Attribute, ...] = (
     ComplexType(f32),
     ComplexType(f64),
-    IntegerType(8, Signedness.UNSIGNED),
 )
-"""Element types that only calls may read and make: complex64, complex128, uint8."""
+"""Element types that only calls may read and make: complex64, complex128."""
 
 FALLBACK = "deplo.fallback"
 """The attribute of a module in which operators that deplo does not support may become calls: "eager"."""

@@ -53,7 +53,7 @@ from .index import (
     normalize_operands,
     verify_operand_count,
 )
-from .scalars import verify_element
+from .scalars import verify_bits
 from .syntax import parse_scalar, print_scalar, resolve_scalar, scalar_attr
 
 INDEX = IndexType()
@@ -73,7 +73,7 @@ RESERVED = frozenset(
 )
 """Words that are not free for a name in CUDA C++."""
 
-BINARY_OPERATORS = ("+", "-", "*", "/", "%", "&", "|", "^")
+BINARY_OPERATORS = ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 UNARY_OPERATORS = ("-", "~", "!")
 
@@ -130,7 +130,7 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
         return bool(self.read_only.value.data)
 
     def verify(self) -> None:
-        verify_element(self.element)
+        verify_bits(self.element)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -196,7 +196,7 @@ class LiteralOp(IRDLOperation):
         super().__init__(properties={"value": scalar_attr(value, type)}, result_types=[type])
 
     def verify_(self) -> None:
-        verify_element(self.result.type)
+        verify_bits(self.result.type)
         if self.value.type != self.result.type:
             raise VerifyException(f"value is {self.value.type}, result {self.result.type}")
 

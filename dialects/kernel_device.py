@@ -57,7 +57,7 @@ from .kernel_host import (
     verify_resident,
 )
 from .mbarriers import BarriersOp
-from .scalars import storage_bytes, verify_element
+from .scalars import storage_bytes, verify_bits
 from .sizes import Extent, ExtentAttr, static_shape
 from .tensor_map import TensorMapType
 from .tile import SHARED
@@ -280,7 +280,7 @@ class ShuffleOp(IRDLOperation):
         if not 0 < self.lane_mask.value.data < WARP:
             raise VerifyException(f"lane mask must be between 1 and {WARP - 1}")
         if not isinstance(self.value.type, IndexType):
-            verify_element(self.value.type)
+            verify_bits(self.value.type)
 
 
 @irdl_op_definition

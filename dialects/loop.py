@@ -76,7 +76,7 @@ from .loop_access import (
     TestOp,
 )
 from .loop_transpose import TransposeOp
-from .scalars import Combiner, CombinerAttr, verify_combiners, verify_element
+from .scalars import Combiner, CombinerAttr, bits_of, verify_combiners, verify_element
 from .sizes import Extent, ExtentAttr, memref_of, parse_extent, print_extent, shape_of
 
 
@@ -241,7 +241,7 @@ class KernelOp(IRDLOperation):
     def buffer_type(type: Attribute) -> Attribute:
         """The type of the body's argument for an input or output of `type`."""
         if isinstance(type, TensorType):
-            return memref_of(type.element_type, shape_of(type))
+            return memref_of(bits_of(type.element_type), shape_of(type))
         return type
 
     @property

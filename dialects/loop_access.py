@@ -59,7 +59,7 @@ from .index import (
     verify_access,
     verify_operand_count,
 )
-from .scalars import verify_element
+from .scalars import verify_bits
 from .sizes import Extent, ExtentAttr, static_shape
 
 INDEX = IndexType()
@@ -343,7 +343,7 @@ class RegistersOp(IRDLOperation):
             )
         if not 0 < shape[0] <= MAX_REGISTERS:
             raise VerifyException(f"{shape[0]} elements; an array has 1 to {MAX_REGISTERS}")
-        verify_element(type.element_type)
+        verify_bits(type.element_type)
 
 
 @irdl_op_definition

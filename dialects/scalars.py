@@ -1,7 +1,9 @@
 """The closed set of scalar functions and reduction combiners that every IR above CUDA may use.
 
 A function is named as in PyTorch where PyTorch has a name. Arithmetic is defined on f32, f64 and signless
-integers (two's complement, wrapping); f16 and bf16 are storage formats: cast to f32, compute, cast back.
+integers (two's complement, wrapping). f16, bf16 and ui8 are storage formats: cast to f32 or i32, compute,
+cast back. To kernels a ui8 is the i8 of the same bits, and the operation that widens it says so
+(`arith.extui`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     f64,
     i1,
+    i8,
 )
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute
@@ -30,6 +33,9 @@ from xdsl.utils.str_enum import StrEnum
 STORAGE_FLOATS = (Float16Type, BFloat16Type)
 COMPUTE_FLOATS = (Float32Type, Float64Type)
 INTEGER_WIDTHS = (8, 16, 32, 64)
+
+ui8 = IntegerType(8, Signedness.UNSIGNED)
+"""torch.uint8, the one unsigned type."""
 
 
 def is_bool(element: Attribute) -> bool:
@@ -46,6 +52,11 @@ def is_integer(element: Attribute) -> bool:
     )
 
 
+def bits_of(element: Attribute) -> Attribute:
+    """The type of the values that memory of `element` holds for a kernel, to whom ui8 is i8."""
+    return i8 if element == ui8 else element
+
+
 def is_compute_float(element: Attribute) -> bool:
     """A float type that arithmetic is defined on: f32 or f64."""
     return isinstance(element, COMPUTE_FLOATS)
@@ -58,7 +69,7 @@ def is_float(element: Attribute) -> bool:
 
 def is_element(element: Attribute) -> bool:
     """An element type that tensors of deplo may have."""
-    return is_float(element) or is_integer(element) or is_bool(element)
+    return is_float(element) or is_integer(element) or is_bool(element) or element == ui8
 
 
 def verify_element(element: Attribute) -> None:
@@ -66,8 +77,15 @@ def verify_element(element: Attribute) -> None:
     if not is_element(element):
         raise VerifyException(
             f"element type {element} is not supported; expected f16, bf16, f32, f64, i1, i8, i16, "
-            "i32 or i64"
+            "i32, i64 or ui8"
         )
+
+
+def verify_bits(element: Attribute) -> None:
+    """Raise unless a kernel may hold `element`: any that tensors may, but ui8 as `bits_of` has it."""
+    verify_element(element)
+    if element == ui8:
+        raise VerifyException("element type ui8 is i8 in a kernel")
 
 
 def storage_bytes(element: Attribute) -> int:
@@ -141,7 +159,7 @@ class Function(StrEnum):
 class Signature:
     """What a function accepts: its number of operands and the kinds of element it is defined on.
 
-    `kinds` is a string of `f` (f32, f64), `i` (signed integers), `b` (bool) and `h` (f16, bf16).
+    `kinds` is a string of `f` (f32, f64), `i` (signed integers), `b` (bool), `h` (f16, bf16) and `u` (ui8).
     `predicate` functions give i1 instead of the operand type.
     """
 
@@ -187,7 +205,7 @@ FUNCTIONS: dict[Function, Signature] = {
     Function.LE: Signature(2, "fib", predicate=True),
     Function.GT: Signature(2, "fib", predicate=True),
     Function.GE: Signature(2, "fib", predicate=True),
-    Function.SELECT: Signature(3, "fibh", meaning="second operand where the first (i1) is true"),
+    Function.SELECT: Signature(3, "fibhu", meaning="second operand where the first (i1) is true"),
 } | {Function(name): Signature(1, "f") for name in _UNARY_FLOAT.split()}
 
 
@@ -199,7 +217,14 @@ def element_kind(element: Attribute) -> str:
         return "i"
     if is_compute_float(element):
         return "f"
-    return "h" if isinstance(element, STORAGE_FLOATS) else "?"
+    return "h" if isinstance(element, STORAGE_FLOATS) else "u" if element == ui8 else "?"
+
+
+_COMPUTED_IN = {"h": "f32", "u": "i32"}
+
+
+def _cast_first(kind: str) -> str:
+    return f"; cast to {_COMPUTED_IN[kind]} first" if kind in _COMPUTED_IN else ""
 
 
 def infer_result(function: Function, elements: list[Attribute]) -> Attribute:
@@ -222,8 +247,7 @@ def infer_result(function: Function, elements: list[Attribute]) -> Attribute:
     if function is Function.FMOD and values[0] == f64:
         raise VerifyException("fmod is not defined on f64")
     if kind not in signature.kinds:
-        hint = "; cast to f32 first" if kind == "h" else ""
-        raise VerifyException(f"{function} is not defined on {values[0]}{hint}")
+        raise VerifyException(f"{function} is not defined on {values[0]}{_cast_first(kind)}")
     return i1 if signature.predicate else values[0]
 
 
@@ -287,8 +311,7 @@ def verify_combiner(combiner: Combiner, element: Attribute) -> None:
     kind = element_kind(element)
     allowed = "b" if combiner in (Combiner.ANY, Combiner.ALL) else "fi"
     if kind not in allowed:
-        hint = "; cast to f32 first" if kind == "h" else ""
-        raise VerifyException(f"{combiner} does not fold values of {element}{hint}")
+        raise VerifyException(f"{combiner} does not fold values of {element}{_cast_first(kind)}")
 
 
 def is_weighted(combiners: Sequence[Combiner]) -> bool:

@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .alignment import divisor
-from .scalars import storage_bytes, verify_element
+from .scalars import storage_bytes, verify_bits
 from .schedule import SWIZZLE_BYTES
 from .sizes import extent_expr, shape_of
 from .tile import SHARED
@@ -71,7 +71,7 @@ class TensorMapType(ParametrizedAttribute, TypeAttribute):
         return max(8 * self.swizzle, 128)
 
     def verify(self) -> None:
-        verify_element(self.element)
+        verify_bits(self.element)
         if not 1 <= len(self.extents) <= MAX_RANK:
             raise VerifyException(f"a box has 1 to {MAX_RANK} axes, not {len(self.extents)}")
         if not all(1 <= n <= MAX_EXTENT for n in self.extents):

@@ -19,6 +19,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
 from .decompositions import OWN, decompositions, is_kept, is_mutable, rules_of_calls
+from .fixed_point import in_fixed_point
+from .unsupported import Unsupported
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -33,23 +35,35 @@ def decompose(exported: torch.export.ExportedProgram) -> torch.export.ExportedPr
     """
     calls = [node for node in exported.graph.nodes if node.op in ("call_function", "get_attr")]
     if not all(_is_plain(node) for node in calls):
-        return exported.run_decompositions(decompositions())
+        return _functional(exported)
     rules = rules_of_calls()
     traced: dict[Hashable, torch.fx.Graph] = {}
     mode = FakeTensorMode()
     keys = {
         node: _call_key(node)
         for node in calls
-        if node.target is not operator.getitem and not is_kept(node.target)
+        if node.target is not operator.getitem
+        and not is_kept(node.target)
+        and not in_fixed_point(node)
     }
     for node, key in keys.items():
         if key not in traced:
             traced[key] = _trace(node, rules, mode)
             if any(_changes(inner) for inner in traced[key].nodes):
-                return exported.run_decompositions(decompositions())
+                return _functional(exported)
     for node, key in keys.items():
         _splice(node, traced[key])
     return exported
+
+
+def _functional(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """`exported` as PyTorch decomposes it: all operators. Raises UnsupportedOpError if one must stay."""
+    unsupported = Unsupported(offers_fallback=False)
+    for node in filter(in_fixed_point, exported.graph.nodes):
+        reason = "an image of uint8, in a program with sizes that change or changes of tensors"
+        unsupported.add(node, reason)
+    unsupported.raise_if_any()
+    return exported.run_decompositions(decompositions())
 
 
 def _changes(node: torch.fx.Node) -> bool:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import torch
 from xdsl.dialects.builtin import (
     ComplexType,
-    IntegerType,
-    Signedness,
     TensorType,
     bf16,
     f16,
@@ -22,6 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from ..dialects.scalars import ui8
 from ..dialects.sizes import Extent, tensor_of
 
 ELEMENTS: dict[torch.dtype, Attribute] = {
@@ -34,13 +33,13 @@ ELEMENTS: dict[torch.dtype, Attribute] = {
     torch.int16: i16,
     torch.int32: i32,
     torch.int64: i64,
+    torch.uint8: ui8,
 }
 """The element type for each dtype that deplo computes with."""
 
 OPAQUE_ELEMENTS: dict[torch.dtype, Attribute] = {
     torch.complex64: ComplexType(f32),
     torch.complex128: ComplexType(f64),
-    torch.uint8: IntegerType(8, Signedness.UNSIGNED),
 }
 """The element type for each dtype that only calls of PyTorch read and make."""
 

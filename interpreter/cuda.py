@@ -42,6 +42,8 @@ _OPERATORS: dict[str, Callable[[Array, Array], Array]] = {
     "&": np.bitwise_and,
     "|": np.bitwise_or,
     "^": np.bitwise_xor,
+    "<<": np.left_shift,
+    ">>": np.right_shift,
     "==": np.equal,
     "!=": np.not_equal,
     "<": np.less,

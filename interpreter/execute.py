@@ -29,7 +29,7 @@ from .launches import launch
 from .loop import evaluate_kernel
 from .numpy_types import Array, convert, numpy_dtype
 from .poison import poisoned
-from .product import Value, as_array
+from .product import Value, as_array, as_bits, from_bits
 from .scalar_ops import NotExecutable
 from .simt import find_kernel
 from .tensor_ir import ProgramError, evaluate_tensor_op
@@ -170,7 +170,8 @@ def _run(
             case LaunchOp():
                 device = find_kernel(module, op)
                 arena.launch(op, device)
-                launch(device, [as_array(value, MAX_ELEMENTS) for value in operands], history)
+                arrays = [as_array(value, MAX_ELEMENTS) for value in operands]
+                launch(device, [as_array(as_bits(each), MAX_ELEMENTS) for each in arrays], history)
                 results = []
             case TensorCallOp():
                 results = call(op, [as_array(value, MAX_ELEMENTS) for value in operands])
@@ -199,14 +200,16 @@ def _evaluate(op: Operation, operands: Sequence[Value], history: History) -> Seq
     try:
         match op:
             case KernelOp():
+                given = [as_bits(value) for value in operands]
                 outputs = history.memo.run(
                     op,
-                    operands,
-                    lambda: evaluate_kernel(op, operands),
+                    given,
+                    lambda: evaluate_kernel(op, given),
                     [cast("MemRefType", argument.type).element_type for argument in op.output_args],
                 )
                 history.add(outputs)
-                return outputs
+                elements = [type.element_type for type in op.outputs.types]
+                return [from_bits(*each) for each in zip(outputs, elements, strict=True)]
             case AllocOp():
                 memref = op.result.type
                 assert isinstance(memref, MemRefType)

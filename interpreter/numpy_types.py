@@ -81,7 +81,7 @@ def convert(values: Array, target: Attribute) -> Array:
     dtype = numpy_dtype(target)
     if dtype == np.bool_:
         return values != 0
-    if dtype.kind == "i" and values.dtype.kind == "f":
+    if dtype.kind in "iu" and values.dtype.kind == "f":
         return float_to_integer(values, dtype)
     with np.errstate(all="ignore"):  # too large for the target is infinity
         return values.astype(dtype)

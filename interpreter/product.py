@@ -13,7 +13,9 @@ from math import prod
 from typing import TypeAlias
 
 import numpy as np
+from xdsl.ir import Attribute
 
+from ..dialects.scalars import ui8
 from .numpy_types import Array
 from .views import compact, require
 
@@ -125,3 +127,13 @@ def as_array(value: Value, limit: int) -> Array:
     require(value.shape, limit)
     with np.errstate(all="ignore"):
         return value.array()
+
+
+def as_bits(value: Value) -> Value:
+    """What a kernel sees of a value: ui8 as the i8 of the same bits."""
+    return value.view(np.int8) if isinstance(value, np.ndarray) and value.dtype == np.uint8 else value
+
+
+def from_bits(value: Value, element: Attribute) -> Value:
+    """What a kernel made as a value of `element`."""
+    return value.view(np.uint8) if isinstance(value, np.ndarray) and element == ui8 else value

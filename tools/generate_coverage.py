@@ -27,6 +27,7 @@ COLUMNS = {
     "bfloat16": "bf16",
     "float16": "f16",
     "int64": "i64",
+    "uint8": "ui8",
     "bool": "bool",
 }
 """The dtypes of the results, and how the page calls them."""

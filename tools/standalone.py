@@ -39,6 +39,7 @@ SAMPLES = 64
 C_TYPES = {
     "i1": "unsigned char",
     "i8": "signed char",
+    "ui8": "unsigned char",
     "i16": "short",
     "i32": "int",
     "i64": "long long",

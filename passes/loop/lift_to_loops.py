@@ -47,7 +47,7 @@ from ...dialects.loop import (
     TestOp,
     YieldOp,
 )
-from ...dialects.scalars import Combiner
+from ...dialects.scalars import Combiner, bits_of, ui8
 from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...dialects.syntax import tensor_type
 from ...dialects.tensor_ir import (
@@ -133,8 +133,9 @@ def _element(nest: Nest, op: Operation, index: Sequence[AffineExpr]) -> SSAValue
             args = [nest.read(v, index) for v in op.inputs]
             return emit_function(nest.builder, op.function.data, args)
         case CastOp():
-            value = nest.read(op.input, index)
-            return emit_cast(nest.builder, value, tensor_type(op.result).element_type)
+            value, source = nest.read(op.input, index), tensor_type(op.input).element_type
+            target = tensor_type(op.result).element_type
+            return emit_cast(nest.builder, value, target, unsigned=source == ui8)
         case ConstantOp():
             return emit_constant_attr(nest.builder, op.value)
         case SizeOp():
@@ -187,7 +188,7 @@ def _piece(nest: Nest, op: IndexMapOp, index: Sequence[AffineExpr], position: in
         nest.builder.insert(scf.YieldOp(build()))
         regions.append(Region(block))
     nest.builder = outer
-    element = tensor_type(op.result).element_type
+    element = bits_of(tensor_type(op.result).element_type)
     then, otherwise = regions
     return outer.insert(scf.IfOp(holds.result, [element], then, otherwise)).output[0]
 

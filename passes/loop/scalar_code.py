@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     f32,
+    i8,
     i32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -26,8 +27,10 @@ from ...dialects.scalars import (
     COMPUTE_FLOATS,
     STORAGE_FLOATS,
     Function,
+    bits_of,
     is_bool,
     is_compute_float,
+    ui8,
 )
 from ...dialects.syntax import scalar_attr
 from .float_remainder import emit_fmod
@@ -114,7 +117,10 @@ def emit_constant(builder: Builder, value: float | bool, element: Attribute) -> 
 
 
 def emit_constant_attr(builder: Builder, value: IntegerAttr | FloatAttr) -> SSAValue:
-    """Insert a constant that an attribute holds."""
+    """Insert a constant that an attribute holds; one of ui8 as the i8 of its bits."""
+    if value.type == ui8:
+        assert isinstance(value, IntegerAttr)
+        value = IntegerAttr(value.value.data, i8, truncate_bits=True)
     return builder.insert(arith.ConstantOp(value)).result
 
 
@@ -231,11 +237,20 @@ def _width(element: Attribute) -> int:
     return element.bitwidth
 
 
-def emit_cast(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:
-    """Insert the conversion of `value` to `target` as `tensor_ir.cast` defines it."""
+def emit_cast(
+    builder: Builder, value: SSAValue, target: Attribute, *, unsigned: bool = False
+) -> SSAValue:
+    """Insert the conversion of `value` to `target` as `tensor_ir.cast` defines it.
+
+    `unsigned` says that an i8 is the bits of a ui8.
+    """
+    target = bits_of(target)
     source = value.type
     if source == target:
         return value
+    if unsigned and not is_bool(target):
+        wide = target if isinstance(target, IntegerType) else i32
+        return emit_cast(builder, _insert(builder, arith.ExtUIOp(value, wide)), target)
     if isinstance(source, IndexType):
         return _insert(builder, arith.IndexCastOp(value, target))
     if isinstance(source, COMPUTE_FLOATS + STORAGE_FLOATS):

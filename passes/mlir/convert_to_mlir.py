@@ -38,18 +38,22 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
     IntegerAttr,
+    MemRefType,
     ModuleOp,
+    i8,
     i64,
 )
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from ...analysis.plan import KERNEL_ATTRIBUTE, buffer_bytes
 from ...analysis.sizes import sizes_of
 from ...dialects.kernel import AllocOp, AssertOp, CallOp, LaunchOp
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp, TransposeOp
+from ...dialects.scalars import ui8
 from ...dialects.sizes import static_extent, static_shape
 from ...errors import DeploError
 from ..decisions import record
@@ -337,6 +341,8 @@ def _move_scratch(entry: Block, loop: scf.ForOp, body: Block) -> None:
 def _convert_host(main: func.FuncOp, kernels: set[str]) -> None:
     """Call the kernels; the caller allocates results, all else lives from its first launch to its last."""
     entry = main.body.block
+    for value in [*entry.args, *(result for op in entry.ops for result in op.results)]:
+        Rewriter.replace_value_with_new_type(value, _signless(value.type))
     end = entry.last_op
     assert isinstance(end, func.ReturnOp)
     for position in range(len(end.arguments)):
@@ -362,6 +368,13 @@ def _convert_host(main: func.FuncOp, kernels: set[str]) -> None:
     main.arg_attrs = None
     main.attributes.clear()
     main.sym_name = type(main.sym_name)(PROGRAM)
+
+
+def _signless(type: Attribute) -> Attribute:
+    """Memory as the kernels see it, and as upstream's dialects know it: ui8 is i8."""
+    if isinstance(type, MemRefType) and type.element_type == ui8:
+        return MemRefType(i8, type.shape, type.layout, type.memory_space)
+    return type
 
 
 def _convert_launch(op: LaunchOp, kernels: set[str]) -> None:

@@ -1,8 +1,8 @@
 """What the lowerings of Torch IR share: a builder that names, casts and broadcasts.
 
 A rule is a function `(Lowering, op) -> value`. It computes in `Lowering.element`, which is f32 where the
-result is f16 or bf16; the pass casts what it returns to the result's element type. So a composite
-operation is rounded to a half type once, at its end, as PyTorch's own kernels do.
+result is f16 or bf16, and i32 where it is ui8; the pass casts what it returns to the result's element type.
+So a composite operation is rounded to a half type once, at its end, as PyTorch's own kernels do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import inf, isfinite, prod
 from typing import Any
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, f16, f32, i1, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, f16, f32, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineSet
 from xdsl.rewriter import InsertPoint
@@ -21,7 +21,7 @@ from ...analysis.index import extent_range, simplify
 from ...dialects import sizes
 from ...dialects.affine import replace_dims
 from ...dialects.index import affine_map, condition, delinearize, linearize
-from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float
+from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float, ui8
 from ...dialects.sizes import Extent, ExtentAttr, Size, tensor_of
 from ...dialects.syntax import scalar_attr, tensor_type
 from ...dialects.tensor_ir import (
@@ -66,7 +66,9 @@ def shape_of(value: SSAValue) -> Shape:
 
 
 def compute_element(element: Attribute) -> Attribute:
-    """What to compute in for results of `element`: arithmetic does not happen in f16 or bf16."""
+    """What to compute in for results of `element`: arithmetic does not happen in f16, bf16 or ui8."""
+    if element == ui8:
+        return i32
     return f32 if isinstance(element, STORAGE_FLOATS) else element
 
 
@@ -132,11 +134,15 @@ class Lowering:
         shape: Shape | None = None,
     ) -> SSAValue:
         """A tensor or number argument, cast and broadcast; by default as the result is computed."""
+        stored = self.result_element if element is None else element
         element = self.element if element is None else element
         shape = self.shape if shape is None else shape
         if isinstance(argument, SSAValue):
             return self.broadcast(self.cast(argument, element), shape)
-        return self.constant(value_of(argument), element, shape)
+        number = value_of(argument)
+        if stored == ui8 and not isinstance(number, Size):
+            number = _wrapped(number, stored)
+        return self.constant(number, element, shape)
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` with elements of `element`. A half type is reached, and left, through f32."""
@@ -319,6 +325,8 @@ def _wrapped(value: ScalarValue, element: Attribute) -> ScalarValue:
     """
     if is_bool(element):
         return bool(value)
+    if element == ui8 and not 0 <= value < 256:
+        raise Refusal(f"{value}, which is no uint8")
     if not is_float(element):
         return int(value)
     if isfinite(value) and abs(value) > LARGEST.get(element, inf):

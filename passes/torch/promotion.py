@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32, i1, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32, i1, i16, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.scalars import is_bool, is_float, storage_bytes
@@ -29,8 +29,10 @@ def promote(left: Attribute, right: Attribute) -> Attribute:
         return left
     if category(left) != category(right):
         return left if category(left) > category(right) else right
-    if storage_bytes(left) == storage_bytes(right):  # f16 and bf16 have no common half
-        return f32
+    if storage_bytes(left) == storage_bytes(
+        right
+    ):  # f16 and bf16 have no common half, i8 and ui8 no byte
+        return f32 if is_float(left) else i16
     return left if storage_bytes(left) > storage_bytes(right) else right
 
 

@@ -41,7 +41,7 @@ cuda.func @k() blocks(1) threads(1) index(f32) {
 
 // -----
 
-// expected-error@+1 {{element type ui8 is not supported}}
+// expected-error@+1 {{element type ui8 is i8 in a kernel}}
 cuda.func @k(%x: !cuda.ptr<ui8>) blocks(1) threads(1) index(i32) {
 }
 
@@ -61,7 +61,7 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) 
   %t = cuda.thread_idx
   %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
   %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
-  // expected-error@+1 {{element type ui8 is not supported}}
+  // expected-error@+1 {{element type ui8 is i8 in a kernel}}
   %l = "cuda.literal"() <{value = 1 : ui8}> : () -> ui8
 }
 

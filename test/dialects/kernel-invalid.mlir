@@ -106,7 +106,7 @@ kernel.func @k(%x: memref<4xf32>) blocks(4) threads(32) {
   %t = kernel.thread_id
   %v = loop.load %x[0] : memref<4xf32>
   %c = "test.op"() : () -> ui8
-  // expected-error@+1 {{element type ui8 is not supported}}
+  // expected-error@+1 {{element type ui8 is i8 in a kernel}}
   %s = kernel.shuffle %c xor 1 : ui8
 }
 
@@ -518,8 +518,8 @@ func.func @main(%x: memref<512x64xf32>) {
 // -----
 
 func.func @main(%x: memref<512x64xf32>) {
-  // expected-error@+1 {{element type ui8 is not supported}}
-  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xui8>
+  // expected-error@+1 {{element type ui16 is not supported}}
+  %m = kernel.tensor_map %x : memref<512x64xf32> to !kernel.tensor_map<16x64xui16>
   func.return
 }
 

@@ -304,9 +304,9 @@ func.func @main(%x: tensor<4xf32>, %n: i32) -> tensor<4xf32> {
 // -----
 
 func.func @main(%x: tensor<4xf32>, %n: i32) -> tensor<4xf32> {
-  // expected-error@+1 {{element type ui8 is not supported}}
-  %y = loop.kernel @k(%x) : (tensor<4xf32>) -> tensor<4xui8> {
-  ^bb0(%x: memref<4xf32>, %y: memref<4xui8>):
+  // expected-error@+1 {{element type ui16 is not supported}}
+  %y = loop.kernel @k(%x) : (tensor<4xf32>) -> tensor<4xui16> {
+  ^bb0(%x: memref<4xf32>, %y: memref<4xui16>):
 
   }
   func.return %x : tensor<4xf32>

@@ -66,8 +66,24 @@ func.func @main(%x: tensor<4xf32>) {
 // -----
 
 func.func @main(%x: tensor<4xui8>) {
-  // expected-error@+1 {{add is not defined on ui8}}
+  // expected-error@+1 {{add is not defined on ui8; cast to i32 first}}
   %0 = tensor_ir.elementwise add(%x, %x) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xui8>) {
+  // expected-error@+1 {{max does not fold values of ui8; cast to i32 first}}
+  %0 = tensor_ir.reduce max(%x) over [0] : tensor<4xui8> -> tensor<1xui8>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xui16>) {
+  // expected-error@+1 {{add is not defined on ui16}}
+  %0 = tensor_ir.elementwise add(%x, %x) : (tensor<4xui16>, tensor<4xui16>) -> tensor<4xui16>
   func.return
 }
 
@@ -258,8 +274,8 @@ func.func @main() {
 // -----
 
 func.func @main() {
-  // expected-error@+1 {{element type ui8 is not supported}}
-  %0 = tensor_ir.constant 1 : tensor<4xui8>
+  // expected-error@+1 {{element type ui16 is not supported}}
+  %0 = tensor_ir.constant 1 : tensor<4xui16>
   func.return
 }
 

@@ -1,9 +1,9 @@
 // What each check of the torch dialect says.
 // RUN: deplo-opt %s --split-input-file --verify-diagnostics
 
-func.func @unsigned_element(%a: tensor<4xui8>) {
-  // expected-error@+1 {{element type ui8 is not supported}}
-  %0 = torch.clone %a : (tensor<4xui8>) -> tensor<4xui8>
+func.func @unsigned_element(%a: tensor<4xui16>) {
+  // expected-error@+1 {{element type ui16 is not supported}}
+  %0 = torch.clone %a : (tensor<4xui16>) -> tensor<4xui16>
   func.return
 }
 

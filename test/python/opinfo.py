@@ -36,7 +36,7 @@ from deplo.analysis.cost import longest_reduction
 from deplo.tools.judge import float64_reference, judge
 
 DTYPES = {
-    name: getattr(torch, name) for name in ("float32", "bfloat16", "float16", "int64", "bool")
+    name: getattr(torch, name) for name in ("float32", "bfloat16", "float16", "int64", "uint8", "bool")
 }
 
 UNDETERMINED = (
@@ -111,8 +111,11 @@ def samples_of(op: OpInfo, dtype: torch.dtype, count: int) -> Iterator[SampleInp
 
 
 def clone(value: object) -> object:
-    """Inputs of its own for each run, as a program may be one that changes its inputs."""
-    return value.clone() if isinstance(value, torch.Tensor) else value
+    """Inputs of its own for each run, as a program may be one that changes its inputs; they lie as before."""
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return value.clone() if isinstance(value, torch.Tensor) else value
+    memory = value.untyped_storage().clone()
+    return value.new_empty(0).set_(memory, value.storage_offset(), value.shape, value.stride())
 
 
 def try_sample(op: OpInfo, sample: SampleInput) -> tuple[str, str]:

@@ -7,7 +7,13 @@ import pytest
 import torch
 from opinfo import entries, run_entry
 
-PARTS = {torch.float32: (0, 8), torch.bfloat16: (1, 40), torch.int64: (2, 40), torch.bool: (3, 40)}
+PARTS = {
+    torch.float32: (0, 8),
+    torch.bfloat16: (1, 40),
+    torch.int64: (2, 40),
+    torch.bool: (3, 40),
+    torch.uint8: (4, 40),
+}
 """For each dtype, which share of the database runs here, out of how many."""
 
 CHOSEN = [

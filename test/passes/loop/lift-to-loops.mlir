@@ -104,3 +104,37 @@ func.func @main(%x: tensor<?x?x64xf32, #sym.extents<s0, s1>>, %ids: tensor<?xi64
   %flat = tensor_ir.index_map (i) -> %x[i floordiv s1, i mod s1, 0] if i >= s1 else 1.0 : (tensor<?x?x64xf32, #sym.extents<s0, s1>>) -> tensor<?xf32, #sym.extents<s0 * s1>>
   func.return %sum, %rows, %flat : tensor<?x1x64xf32, #sym.extents<s0>>, tensor<?x?x64xf32, #sym.extents<s0, s1>>, tensor<?xf32, #sym.extents<s0 * s1>>
 }
+
+// -----
+
+// To a kernel a ui8 is the i8 of the same bits; only what widens it says that it has no sign.
+// CHECK-LABEL: func.func @main(%x: tensor<4xui8>, %c: tensor<4xi1>)
+// CHECK:         loop.kernel @k_w(%x) : (tensor<4xui8>) -> tensor<4xi64>
+// CHECK-NEXT:    ^bb0(%x: memref<4xi8>
+// CHECK:           arith.extui %{{.+}} : i8 to i64
+// CHECK:         loop.kernel @k_f(%x)
+// CHECK:           %[[wide:.+]] = arith.extui %{{.+}} : i8 to i32
+// CHECK-NEXT:      arith.sitofp %[[wide]] : i32 to f32
+// CHECK:         loop.kernel @k_n(%f) : (tensor<4xf32>) -> tensor<4xui8>
+// CHECK:           %[[int:.+]] = arith.fptosi %{{.+}} : f32 to i32
+// CHECK-NEXT:      arith.trunci %[[int]] : i32 to i8
+// CHECK:         loop.kernel @k_s(%c, %x, %n) : (tensor<4xi1>, tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
+// CHECK:           arith.select %{{.+}}, %{{.+}}, %{{.+}} : i8
+// CHECK:         loop.kernel @k_p(%s) : (tensor<4xui8>) -> tensor<6xui8>
+// CHECK:           scf.if %{{.+}} -> (i8) {
+// CHECK:             arith.constant -56 : i8
+// CHECK:         loop.kernel @k_b(%x) : (tensor<4xui8>) -> tensor<4xi1>
+// CHECK:           arith.cmpi ne, %{{.+}}, %{{.+}} : i8
+// CHECK:         loop.kernel @k_t(%x) : (tensor<4xui8>) -> tensor<4xi8>
+// CHECK:           %[[v:.+]] = loop.load
+// CHECK-NEXT:      loop.store %[[v]]
+func.func @main(%x: tensor<4xui8>, %c: tensor<4xi1>) -> (tensor<4xi64>, tensor<6xui8>, tensor<4xi1>, tensor<4xi8>) {
+  %w = tensor_ir.cast %x : tensor<4xui8> to tensor<4xi64>
+  %f = tensor_ir.cast %x : tensor<4xui8> to tensor<4xf32>
+  %n = tensor_ir.cast %f : tensor<4xf32> to tensor<4xui8>
+  %s = tensor_ir.elementwise select(%c, %x, %n) : (tensor<4xi1>, tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
+  %p = tensor_ir.index_map (i) -> %s[i - 1] if i >= 1 and i < 5 else 200 : (tensor<4xui8>) -> tensor<6xui8>
+  %b = tensor_ir.cast %x : tensor<4xui8> to tensor<4xi1>
+  %t = tensor_ir.cast %x : tensor<4xui8> to tensor<4xi8>
+  func.return %w, %p, %b, %t : tensor<4xi64>, tensor<6xui8>, tensor<4xi1>, tensor<4xi8>
+}

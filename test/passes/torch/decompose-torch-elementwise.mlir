@@ -59,6 +59,23 @@ func.func @casts(%a: tensor<4xf64>) -> tensor<4xbf16> {
   func.return %0 : tensor<4xbf16>
 }
 
+// uint8 is computed in i32; with an int8 it is an int16. A number that meets it must be one.
+// CHECK-LABEL: func.func @bytes
+// CHECK: [[A:%.*]] = tensor_ir.cast %a : tensor<4xui8> to tensor<4xi32>
+// CHECK: [[TWO:%.*]] = tensor_ir.constant 2 : tensor<4xi32>
+// CHECK: [[PRODUCT:%.*]] = tensor_ir.elementwise mul([[A]], [[TWO]])
+// CHECK: tensor_ir.cast [[PRODUCT]] : tensor<4xi32> to tensor<4xui8>
+// CHECK: tensor_ir.cast %a : tensor<4xui8> to tensor<4xi16>
+// CHECK: tensor_ir.elementwise add({{.*}}) : (tensor<4xi16>, tensor<4xi16>) -> tensor<4xi16>
+// CHECK: tensor_ir.cast %a : tensor<4xui8> to tensor<4xi16>
+// CHECK: tensor_ir.elementwise gt({{.*}}) : (tensor<4xi16>, tensor<4xi16>) -> tensor<4xi1>
+func.func @bytes(%a: tensor<4xui8>, %b: tensor<4xi8>) -> (tensor<4xui8>, tensor<4xi16>, tensor<4xi1>) {
+  %0 = torch.mul_scalar %a {other = 2} : (tensor<4xui8>) -> tensor<4xui8>
+  %1 = torch.add %a, %b : (tensor<4xui8>, tensor<4xi8>) -> tensor<4xi16>
+  %2 = torch.gt %a, %b : (tensor<4xui8>, tensor<4xi8>) -> tensor<4xi1>
+  func.return %0, %1, %2 : tensor<4xui8>, tensor<4xi16>, tensor<4xi1>
+}
+
 // CHECK-LABEL: func.func @gelu
 // CHECK: tensor_ir.elementwise erf
 // CHECK: tensor_ir.elementwise tanh

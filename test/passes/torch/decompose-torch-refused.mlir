@@ -2,7 +2,7 @@
 // RUN: not deplo-opt %s --pass-pipeline=decompose-torch 2>&1 | FileCheck %s
 
 // CHECK: error: {{.*}}these operations cannot be lowered to Tensor IR:
-func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.extents<s0>>, %q: tensor<2x4xf32>, %e: tensor<0xf32>, %w: tensor<4xf64>, %p: tensor<1x4x4xi64>) {
+func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.extents<s0>>, %q: tensor<2x4xf32>, %e: tensor<0xf32>, %w: tensor<4xf64>, %p: tensor<1x4x4xi64>, %u: tensor<4xui8>) {
   // CHECK-NEXT: torch.div_scalar_mode: the remainder of f64 values, which deplo cannot give exactly
   %0 = torch.div_scalar_mode %w {other = 2.0 : f64, rounding_mode = "floor"} : (tensor<4xf64>) -> tensor<4xf64>
   // CHECK-NEXT: torch.div_scalar_mode: rounding_mode = 'ceil'
@@ -19,6 +19,10 @@ func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.
   %6 = torch.scaled_dot_product_attention %q, %q, %q, none {dropout_p = 0.5 : f64} : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   // CHECK-NEXT: torch.amax: the largest or smallest of no elements
   %7 = torch.amax %e : (tensor<0xf32>) -> tensor<f32>
+  // CHECK-NEXT: torch.gt_scalar: 300, which is no uint8
+  %9 = torch.gt_scalar %u {other = 300} : (tensor<4xui8>) -> tensor<4xi1>
+  // CHECK-NEXT: torch.add_scalar: -1, which is no uint8
+  %10 = torch.add_scalar %u {other = -1, alpha = 1} : (tensor<4xui8>) -> tensor<4xui8>
   // CHECK-NOT: torch.
   %8 = torch.relu %f : (tensor<4xf32>) -> tensor<4xf32>
   func.return
