@@ -16,7 +16,7 @@ from .tensor import NAMESPACES
 VERSION = "2024.12"
 
 _COMPLEX = "deplo has no complex numbers"
-_UNSIGNED = "deplo computes with signed integers"
+_UNSIGNED = "the standard's sums of them are uint64, which deplo does not have"
 _SHAPE = "the shape of its result would depend on elements"
 
 ABSENT = {

@@ -16,6 +16,7 @@ from .sizes import static
 DATA_TYPES = {
     "i1": "UINT8",
     "i8": "UINT8",
+    "ui8": "UINT8",
     "i16": "UINT16",
     "i32": "INT32",
     "i64": "INT64",

@@ -134,21 +134,21 @@ class Lowering:
         shape: Shape | None = None,
     ) -> SSAValue:
         """A tensor or number argument, cast and broadcast; by default as the result is computed."""
-        stored = self.result_element if element is None else element
+        is_byte = (self.result_element if element is None else element) == ui8
         element = self.element if element is None else element
         shape = self.shape if shape is None else shape
         if isinstance(argument, SSAValue):
             return self.broadcast(self.cast(argument, element), shape)
-        number = value_of(argument)
-        if stored == ui8 and not isinstance(number, Size):
-            number = _wrapped(number, stored)
-        return self.constant(number, element, shape)
+        number = self.constant(value_of(argument), ui8 if is_byte else element, shape)
+        return self.cast(number, element)
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` with elements of `element`. A half type is reached, and left, through f32."""
         source = element_of(value)
         if source == element:
             return value
+        if source == ui8 and (number := self._as_constant(value)) is not None:
+            return self.constant(number, element, shape_of(value))
         for half, other in ((source, element), (element, source)):
             if isinstance(half, STORAGE_FLOATS) and other != f32:
                 value = self._insert(CastOp(value, f32), "f32")

@@ -29,10 +29,10 @@ def promote(left: Attribute, right: Attribute) -> Attribute:
         return left
     if category(left) != category(right):
         return left if category(left) > category(right) else right
-    if storage_bytes(left) == storage_bytes(
-        right
-    ):  # f16 and bf16 have no common half, i8 and ui8 no byte
-        return f32 if is_float(left) else i16
+    if storage_bytes(left) == storage_bytes(right):
+        return (
+            f32 if is_float(left) else i16
+        )  # f16 and bf16 have no common half, i8 and ui8 no byte
     return left if storage_bytes(left) > storage_bytes(right) else right
 
 
