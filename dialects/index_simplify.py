@@ -6,7 +6,7 @@ Division and remainder disappear where the ranges of the dims prove it:
     (d0 * 64 + d1) mod 64      ->  d1             for d1 in [0, 63]
     d0 floordiv 4 * 4 + d0 mod 4  ->  d0
     (d0 floordiv 3) floordiv 5 ->  d0 floordiv 15
-    (d0 floordiv 3 + 1) floordiv 5 -> (d0 + 3) floordiv 15
+    (d0 floordiv 3 + d1) floordiv 5 -> (d0 + d1 * 3) floordiv 15
     (d0 * s0 + d1) mod s0      ->  d1             for d1 in [0, s0 - 1]
 
 Results are canonical sums (`index_terms.py`). `floordiv` and `mod` are floor division and its remainder, as
@@ -191,12 +191,10 @@ def _floordiv(terms: Terms, constant: int, divisor: int, ranges: Sequence[Range]
         return whole, shift + low // divisor
     if not is_bounded(low, high) and _within(expand(dividend), {(): divisor}, ranges):
         return whole, shift
-    match next(iter(rest)) if [*rest.values()] == [1] else dividend:
-        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.FloorDiv, lhs=lhs, rhs=rhs):
-            moved = add(expand(lhs), expand(rhs), rest_constant)
-            joined = multiply(expand(rhs), {(): divisor})
-            atom, more = _floordiv_by(sum_of(moved), joined, ranges)
-            return _recombine(add_terms(whole, atom), shift + more, ranges)
+    if (joined := _joined(rest, rest_constant, divisor)) is not None:
+        atom, more = _floordiv_by(*joined, ranges)
+        return _recombine(add_terms(whole, atom), shift + more, ranges)
+    match dividend:
         case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mod, lhs=lhs, rhs=rhs):
             number = exact_quotient(expand(rhs), {(): divisor})
             if number is not None and rest_constant == 0:
@@ -210,6 +208,18 @@ def _floordiv(terms: Terms, constant: int, divisor: int, ranges: Sequence[Range]
         inner, inner_constant = _floordiv(group, group_constant, divisor // factor, ranges)
         return _recombine(add_terms(whole, inner), shift + inner_constant, ranges)
     return _recombine(add_terms(whole, {quotient(dividend, divisor): 1}), shift, ranges)
+
+
+def _joined(terms: Terms, constant: int, divisor: int) -> tuple[Sum, Polynomial] | None:
+    """`(x floordiv a + y) floordiv n` as `x + a * y` and `a * n`, by which that is divided."""
+    for atom, coefficient in terms.items():
+        if coefficient != 1 or not isinstance(atom, AffineBinaryOpExpr):
+            continue
+        if atom.kind is AffineBinaryOpKind.FloorDiv:
+            others = polynomial({a: c for a, c in terms.items() if a is not atom}, constant)
+            whole = add(expand(atom.lhs), multiply(expand(atom.rhs), others))
+            return sum_of(whole), multiply(expand(atom.rhs), {(): divisor})
+    return None
 
 
 def _factor(

@@ -60,6 +60,7 @@ PASSES = {
     "double-buffer": ".tile.double_buffer:DoubleBufferPass",
     "pipeline-k-outer": ".tile.pipeline_k_outer:PipelineKOuterPass",
     "mark-unroll": ".tile.mark_unroll:MarkUnrollPass",
+    "straighten-indices": ".tile.straighten_indices:StraightenIndicesPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
     "vectorize-accesses": ".kernel.vectorize_accesses:VectorizeAccessesPass",
     "elide-barriers": ".kernel.elide_barriers:ElideBarriersPass",

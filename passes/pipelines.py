@@ -85,6 +85,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "double-buffer{target=$target}",
         "pipeline-k-outer",
         "mark-unroll{target=$target}",
+        "straighten-indices{target=$target}",
     ),
     "tile-to-kernel": (
         "materialize-tile",

@@ -250,8 +250,8 @@ MUTANTS = {
     ),
     "a dropped cast": Mutant(
         *LIFT,
-        "return emit_cast(nest.builder, value,",
-        "return value if 1 else (nest.builder, value,",
+        "return emit_cast(nest.builder, value, target, unsigned=source == ui8)",
+        "return value",
         ("softmax_bf16",),
     ),
     "a piece is read without its condition": Mutant(
