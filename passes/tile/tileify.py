@@ -6,9 +6,10 @@
 becomes
     tile.launch (%i = 32 : thread, %j = 64 : thread) { BODY }
 
-Peeled are the free loops that contain nothing but the next one. What stands before the first loop, and a
-kernel without free loops, go into the launch's body. Iterations of free loops are independent, so any
-order, and any split over threads, computes the same.
+Peeled are the free loops that contain nothing but the next one. Scalars that stand before the first loop,
+such as the factor of `x * s.exp()`, go into BODY: each thread computes them, or there would be but one thread.
+Anything else that stands there, and a kernel without free loops, go into the launch's body. Iterations of free
+loops are independent, so any order, and any split over threads, computes the same.
 """
 
 from __future__ import annotations
@@ -20,10 +21,30 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.loop import KernelOp, YieldOp
+from ...dialects.loop import ForOp, KernelOp, YieldOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
+from ..loop.dedup_loads import is_reusable
 from ..loop.nests import perfect_nest
+
+
+def _is_scalar(op: Operation) -> bool:
+    """Whether an operation is no loop and no branch, and may be repeated."""
+    return not op.regions and is_reusable(op)
+
+
+def sink_scalars(kernel: KernelOp) -> int:
+    """Move the scalars before the one free loop of a kernel into its innermost loop; gives how many."""
+    *scalars, loop = kernel.body.block.ops
+    if not isinstance(loop, ForOp) or loop.res or not all(map(_is_scalar, scalars)):
+        return 0
+    for op in scalars:
+        op.detach()
+    innermost = perfect_nest(kernel)[-1].body.block
+    first = innermost.first_op
+    assert first is not None
+    innermost.insert_ops_before(scalars, first)
+    return len(scalars)
 
 
 def tileify(kernel: KernelOp) -> int:
@@ -61,5 +82,8 @@ class TileifyPass(ModulePass):
             if any(isinstance(o, LaunchOp) for o in kernel.walk()):
                 record(self.name, name, False, "the kernel has a launch already", kernel)
                 continue
+            sunk = sink_scalars(kernel)
             peeled = tileify(kernel)
-            record(self.name, name, True, f"{peeled} free loops became thread axes", kernel)
+            told = f"{peeled} free loops became thread axes"
+            told += f", each thread computes {sunk} scalars" if sunk else ""
+            record(self.name, name, True, told, kernel)

@@ -68,3 +68,44 @@ func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #s
   }
   func.return %y : tensor<?x1xf32, #sym.extents<s0>>
 }
+
+// -----
+
+// Scalars in front of the loops are each thread's; a reduction there is not.
+// CHECK-LABEL: loop.kernel @scaled
+// CHECK:         tile.launch (%i = 4 : thread, %j = 8 : thread) {
+// CHECK-NEXT:      %a = loop.load %s[]
+// CHECK-NEXT:      %e = math.exp %a
+// CHECK-NEXT:      loop.load %in[%i, %j]
+// CHECK-LABEL: loop.kernel @shares
+// CHECK:         tile.launch () {
+// CHECK-NEXT:      loop.for %k = 0 to 4 reduce(add)
+// REMARK: remark: tileify: scaled: 2 free loops became thread axes, each thread computes 2 scalars
+// REMARK: remark: tileify: shares: 0 free loops became thread axes
+func.func @main(%x: tensor<4x8xf32>, %s: tensor<f32>, %z: tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %y = loop.kernel @scaled(%x, %s) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32> {
+  ^bb0(%in: memref<4x8xf32>, %s: memref<f32>, %out: memref<4x8xf32>):
+    %a = loop.load %s[] : memref<f32>
+    %e = math.exp %a : f32
+    loop.for %i = 0 to 4 {
+      loop.for %j = 0 to 8 {
+        %v = loop.load %in[%i, %j] : memref<4x8xf32>
+        %w = arith.mulf %v, %e : f32
+        loop.store %w, %out[%i, %j] : memref<4x8xf32>
+      }
+    }
+  }
+  %w = loop.kernel @shares(%z) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%in: memref<4xf32>, %out: memref<4xf32>):
+    %t = loop.for %k = 0 to 4 reduce(add) -> f32 {
+      %v = loop.load %in[%k] : memref<4xf32>
+      loop.yield %v : f32
+    }
+    loop.for %i = 0 to 4 {
+      %v = loop.load %in[%i] : memref<4xf32>
+      %w = arith.divf %v, %t : f32
+      loop.store %w, %out[%i] : memref<4xf32>
+    }
+  }
+  func.return %y, %w : tensor<4x8xf32>, tensor<4xf32>
+}
