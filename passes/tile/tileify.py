@@ -7,9 +7,9 @@ becomes
     tile.launch (%i = 32 : thread, %j = 64 : thread) { BODY }
 
 Peeled are the free loops that contain nothing but the next one. Scalars that stand before the first loop,
-such as the factor of `x * s.exp()`, go into BODY: each thread computes them, or there would be but one thread.
-Anything else that stands there, and a kernel without free loops, go into the launch's body. Iterations of free
-loops are independent, so any order, and any split over threads, computes the same.
+such as the factor of `x * s.exp()`, go into BODY: each thread computes them, or there would be one thread.
+Anything else that stands there, and a kernel without free loops, go into the launch's body. Iterations of
+free loops are independent, so any order, and any split over threads, computes the same.
 """
 
 from __future__ import annotations
