@@ -356,6 +356,8 @@ def identity(combiner: Combiner, element: Attribute) -> int | float:
             return 1
         case Combiner.MAX | Combiner.MIN:
             low = combiner is Combiner.MAX
+            if element == ui8:
+                return 0 if low else 255
             if isinstance(element, IntegerType):
                 bound = 1 << (element.width.data - 1)
                 return -bound if low else bound - 1

@@ -150,10 +150,11 @@ def transposed_axis(launch: LaunchOp) -> int | None:
 
 
 def split_transposed(extents: Sequence[Extent], axis: int) -> list[Split]:
-    """Give each block a rectangle of `axis` and the innermost axis."""
+    """Give each block a rectangle of `axis` and the innermost axis, longer where that one is short."""
     splits = [Split(extent, blocks=extent) for extent in extents]
-    for position, most in zip((axis, len(extents) - 1), TRANSPOSED_TILE, strict=True):
-        splits[position] = _squares(extents[position], most)
+    rows, columns = TRANSPOSED_TILE
+    splits[-1] = _squares(extents[-1], columns)
+    splits[axis] = _squares(extents[axis], rows * max(columns // trips(splits[-1].serial), 1))
     return splits
 
 

@@ -138,7 +138,8 @@ class Lowering:
         element = self.element if element is None else element
         shape = self.shape if shape is None else shape
         if isinstance(argument, SSAValue):
-            return self.broadcast(self.cast(argument, element), shape)
+            stored = self.cast(argument, ui8) if is_byte else argument
+            return self.broadcast(self.cast(stored, element), shape)
         number = self.constant(value_of(argument), ui8 if is_byte else element, shape)
         return self.cast(number, element)
 

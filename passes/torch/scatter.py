@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
-from ...dialects.scalars import Combiner, Function, Update, identity, is_bool, is_float
+from ...dialects.scalars import Combiner, Function, Update, identity, is_bool, is_float, ui8
 from ...dialects.sizes import extent_expr, hinted
 from ...dialects.torch import IndexPutOp
 from ...dialects.torch_base import Shape, TorchOp
@@ -170,8 +170,8 @@ def _divided(
 
     Integers are divided with the quotient rounded down.
     """
-    if is_bool(element_of(updates)):
-        raise Refusal("a mean of bools")
+    if is_bool(element_of(updates)) or element_of(updates) == ui8:
+        raise Refusal(f"a mean of {'bools' if is_bool(element_of(updates)) else 'uint8'}")
     element, shape = element_of(total), shape_of(total)
     first = e.constant(1, element, shape)
     if hit is not None:

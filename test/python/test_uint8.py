@@ -26,6 +26,16 @@ def shifts(x, y, s):
     return x >> 1, x << 1, x << 9, x >> 9, x << bits, x >> bits
 
 
+def numbers(x, y, s):
+    """0-d tensors are bytes before they are anything else, as Python numbers are."""
+    negative, large = torch.tensor(-43), torch.tensor(300, dtype=torch.int16)
+    with_each = [
+        (torch.maximum(x, n), x // n, x % n, x + n, x * n, x > n, x == n, torch.where(x > y, x, n))
+        for n in (negative, large)
+    ]
+    return *with_each[0], *with_each[1], x << torch.tensor(257), x.clamp(max=torch.tensor(300))
+
+
 def comparisons(x, y, s):
     return x > y, x > 100, x <= y, x == y, x != 5, x > s, x.logical_not(), torch.maximum(x, y)
 
@@ -53,8 +63,20 @@ def layouts(x, y, s):
 
 def places(x, y, s):
     at = (y % 7).long()
+    folds = [
+        x.scatter_reduce(1, at, y, how, include_self=own)
+        for how in ("amax", "amin", "sum", "prod")
+        for own in (False, True)
+    ]
     sums = x.scatter_add(0, (y % 13).long(), y), x.index_put((at[0],), y[:7], accumulate=True)
-    return *sums, x[:, at[0]], x.gather(1, at), F.embedding((y % 13).long(), x), x.scatter(1, at, y)
+    return (
+        *folds,
+        *sums,
+        x[:, at[0]],
+        x.gather(1, at),
+        F.embedding((y % 13).long(), x),
+        x.scatter(1, at, y),
+    )
 
 
 def orders(x, y, s):
@@ -69,6 +91,7 @@ def images(x, y, s):
 PROGRAMS = [
     arithmetic,
     shifts,
+    numbers,
     comparisons,
     conversions,
     reductions,
@@ -146,6 +169,7 @@ def test_another_dtype_is_refused():
         (lambda x: x > 300, "300, which is no uint8"),
         (lambda x: x + (-1), "-1, which is no uint8"),
         (lambda x: x.clamp(-5, 5), "-5, which is no uint8"),
+        (lambda x: x.index_reduce(0, torch.arange(13), x, "mean"), "a mean of uint8"),
         (lambda x: torch.where(x > 3, x, 256), "256, which is no uint8"),
     ],
 )
