@@ -66,7 +66,7 @@ def deplo_backend(
         set_logs(recompiles=True)
     if any(map(in_fixed_point, graph.graph.nodes)):
         _warn(
-            "deplo: a graph runs in PyTorch: a bilinear image of uint8, which eager makes in fixed point"
+            "deplo: a graph runs in PyTorch: a resized image of uint8, which eager makes in fixed point"
         )
         return graph.forward
     compiler = functools.partial(_compile, given.get("fallback", OPTIONS["fallback"][0]))

@@ -15,25 +15,31 @@ import torch.nn.functional as F
 
 aten = torch.ops.aten
 
-OPERATORS = (aten.upsample_bilinear2d.default, aten.upsample_bilinear2d.vec)
+MODES = ("bilinear", "bicubic")
+
+OPERATORS = tuple(
+    getattr(getattr(aten, f"upsample_{mode}2d"), overload)
+    for mode in MODES
+    for overload in ("default", "vec")
+)
 
 FUNCTIONS = (
     *(F.interpolate, F.upsample, F.upsample_bilinear),
-    cast(Any, torch)._C._nn.upsample_bilinear2d,
+    *(getattr(cast(Any, torch)._C._nn, f"upsample_{mode}2d") for mode in MODES),
 )
 """What the user calls, as Dynamo keeps it."""
 
 
 def in_fixed_point(node: torch.fx.Node) -> bool:
-    """Whether a node of an ATen graph, or of one of Dynamo's, is a bilinear image of bytes."""
+    """Whether a node of an ATen graph, or of one of Dynamo's, is a smooth image of bytes."""
     if node.target in OPERATORS:
         return _is_bytes(node.args[0], "val")
     if node.target not in FUNCTIONS:
         return False
     image = node.args[0] if node.args else node.kwargs.get("input")
     named = node.target in (F.interpolate, F.upsample)
-    modes = (*node.args[3:4], node.kwargs.get("mode"))
-    return _is_bytes(image, "example_value") and (not named or "bilinear" in modes)
+    mode = node.args[3] if len(node.args) > 3 else node.kwargs.get("mode")
+    return _is_bytes(image, "example_value") and (not named or mode in MODES)
 
 
 def _is_bytes(image: Any, known_by: str) -> bool:

@@ -98,3 +98,12 @@ def test_what_is_put_together_is_copied_once_for_windows() -> None:
         made = deplo.compile(program, (IMAGE, weight), target="cpu")
         torch.testing.assert_close(made(IMAGE, weight), program(IMAGE, weight))
         assert len(made.kernels) == 2
+
+
+@pytest.mark.parametrize("mode", ["replicate", "reflect"])
+def test_borders_of_images_with_channels_last_have_them_last(mode):
+    image = torch.randn(1, 3, 15, 17).to(memory_format=torch.channels_last)
+    wide = torch.compile(lambda x: F.pad(x, (1, 1, 2, 2), mode=mode), backend="deplo")(image)
+    expected = F.pad(image, (1, 1, 2, 2), mode=mode)
+    assert torch.equal(wide, expected)
+    assert wide.stride() == expected.stride()
