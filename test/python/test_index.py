@@ -61,6 +61,7 @@ def test_simplify_is_idempotent(expr, ranges):
         ((D[0] * 4 + D[1]) % 4, [(0, 7), (0, 3)], D[1]),
         ((D[0] * 64 + D[1] * 8 + D[2]) % 64, [(0, 3), (0, 7), (0, 7)], D[1] * 8 + D[2]),
         ((D[0] // 3) // 5, [(0, 99)], D[0] // 15),
+        ((D[0] // 3 + D[1]) // 5, [(0, 99), (0, 99)], (D[1] * 3 + D[0]) // 15),
         ((D[0] // 4) * 4 + D[0] % 4, [(0, 99)], D[0]),
         ((D[0] % 8) % 4, [(0, 99)], D[0] % 4),
         (((D[0] + 4) // 4), [(0, 99)], D[0] // 4 + 1),
@@ -72,6 +73,16 @@ def test_simplify_is_idempotent(expr, ranges):
 )
 def test_simplify_finds(expr, ranges, expected):
     assert simplify(expr, ranges) == expected
+
+
+def test_a_part_of_an_array_has_one_place_in_memory_whatever_its_counters_are():
+    """Parts of one and a half channels of images of three."""
+    shape, place = (8, 3, 224, 224), D[0] * 75264 + D[1]
+    within = [(0, 15), (0, 75263)]
+    indices = [simplify(each, within) for each in delinearize(place, shape)]
+    assert simplify(linearize(indices, shape), within) == place
+    anywhere = [(0, UNKNOWN[1])] * 2
+    assert simplify(linearize(delinearize(place, shape), shape), anywhere) == place
 
 
 @pytest.mark.parametrize(
