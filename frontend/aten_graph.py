@@ -14,7 +14,7 @@ from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
-from .sizes import InputTensor, Limits, input_sizes
+from .sizes import InputTensor, Limits, Refused, input_sizes
 from .view_outputs import hidden_views, outputs_of, results_of
 
 
@@ -73,7 +73,11 @@ def capture_graph(
     for tensor in tensors:
         node, value = placeholders[tensor.position], tensor.value
         importer.add_argument(node, value, node.name, {})
-        shape = tuple(sizes.extent(n) for n in value.shape)
+        try:
+            shape = tuple(sizes.extent(n) for n in value.shape)
+        except Refused:  # the importer has noted it
+            importer.unsupported.raise_if_any()
+            raise
         arguments.append(
             Argument(
                 node.name, "input", node.name, tensor.position, shape, value.dtype, value.device

@@ -53,6 +53,7 @@ def _attention(
     """
     if dropout_p:
         return NotImplemented
+    key, value = (_for_heads(each, query.shape[1]) for each in (key, value))
     scores = _scores(query, key, is_causal, attn_mask, scale)
     logsumexp = torch.logsumexp(scores, -1)
     weights = torch.softmax(scores, -1)
@@ -60,6 +61,22 @@ def _attention(
         sees_nothing = torch.amax(scores, -1, keepdim=True) == -math.inf
         weights = torch.where(sees_nothing, 0.0, weights)
     return weights.to(value.dtype) @ value, logsumexp
+
+
+def _for_heads(shared: Tensor, heads: int) -> Tensor:
+    """Keys or values for each head of the queries; in grouped-query attention several heads share one."""
+    count = shared.shape[1]
+    if count == heads:
+        return shared
+    batch, _, *rest = shared.shape
+    each = shared.unsqueeze(2).expand(batch, count, heads // count, *rest)
+    return each.reshape(batch, heads, *rest)
+
+
+def _of_shared(grad: Tensor, count: int) -> Tensor:
+    """The gradient of what `_for_heads` made `grad` a gradient of."""
+    batch, heads, *rest = grad.shape
+    return grad if count == heads else grad.reshape(batch, count, -1, *rest).sum(2)
 
 
 def _scores(
@@ -98,6 +115,8 @@ def _attention_backward(
     """
     if dropout_p:
         return NotImplemented
+    count = key.shape[1]
+    key, value = (_for_heads(each, query.shape[1]) for each in (key, value))
     scores = _scores(query, key, is_causal, attn_mask, scale)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     weights = torch.exp(scores - logsumexp.unsqueeze(-1))
@@ -108,8 +127,8 @@ def _attention_backward(
     grad_scores = weights * (grad @ value.to(weights.dtype).mT - share) * factor
     return (
         (grad_scores @ key.to(weights.dtype)).to(query.dtype),
-        (grad_scores.mT @ query.to(weights.dtype)).to(key.dtype),
-        (weights.mT @ grad).to(value.dtype),
+        _of_shared(grad_scores.mT @ query.to(weights.dtype), count).to(key.dtype),
+        _of_shared(weights.mT @ grad, count).to(value.dtype),
     )
 
 

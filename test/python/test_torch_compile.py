@@ -106,8 +106,10 @@ def test_gradients_of_convolutions(name: str, batch: str) -> None:
 
 
 @pytest.mark.parametrize("mask", ["none", "causal", "bool", "additive", "a row is masked"])
-def test_gradients_of_attention(mask: str) -> None:
-    q, k, v = (torch.randn(2, 3, n, 4, requires_grad=True) for n in (5, 7, 7))
+@pytest.mark.parametrize("shared", [1, 3])
+def test_gradients_of_attention(mask: str, shared: int) -> None:
+    q = torch.randn(2, 6, 5, 4, requires_grad=True)
+    k, v = (torch.randn(2, 6 // shared, 7, 4, requires_grad=True) for _ in range(2))
     row = torch.zeros(5, 7).index_fill_(0, torch.tensor(2), -math.inf)
     given: dict[str, Any] = {
         "none": {},
@@ -118,8 +120,11 @@ def test_gradients_of_attention(mask: str) -> None:
     }[mask]
 
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        return nn.functional.scaled_dot_product_attention(q, k, v, **given)
+        return nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=shared > 1, **given)
 
+    with torch.no_grad():
+        inferred = torch.compile(attend, backend="deplo", fullgraph=True)(q, k, v)
+        torch.testing.assert_close(inferred, attend(q, k, v))
     ours = torch.compile(attend, backend="deplo", fullgraph=True)(q, k, v)
     theirs = attend(q, k, v)
     torch.testing.assert_close(ours, theirs)
@@ -130,6 +135,23 @@ def test_gradients_of_attention(mask: str) -> None:
         strict=True,
     ):
         torch.testing.assert_close(mine, other)
+
+
+@pytest.mark.filterwarnings("ignore::deplo.FallbackWarning")
+def test_gradients_of_sizes_that_only_values_would_order_run_in_pytorch() -> None:
+    """The least of two dynamic sizes is an extent that deplo has not: the graph is PyTorch's."""
+
+    def upper(a: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.qr(torch.tanh(a @ w).mT)[1].square().mean()
+
+    compiled = torch.compile(upper, backend="deplo")
+    for n in (5, 6, 7):
+        ours = [torch.randn(3, n - 1, n, requires_grad=True), torch.randn(n, n, requires_grad=True)]
+        theirs = [each.detach().clone().requires_grad_() for each in ours]
+        compiled(*ours).backward()
+        upper(*theirs).backward()
+        for mine, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(mine.grad, other.grad)
 
 
 def test_gradients_of_attention_on_the_parts_of_one_projection() -> None:
