@@ -10,6 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
+from ..dialects.sizes import Extent
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .importer import Fallback, Importer, has_effect
@@ -52,6 +53,15 @@ def _limits(graph: torch.fx.Graph) -> Limits:
     return {}
 
 
+def _shape(value: torch.Tensor, importer: Importer) -> tuple[Extent, ...]:
+    """The shape of an argument; raises UnsupportedOpError where the importer has noted an extent."""
+    try:
+        return tuple(importer.sizes.extent(n) for n in value.shape)
+    except Refused:
+        importer.unsupported.raise_if_any()
+        raise
+
+
 def capture_graph(
     module: torch.fx.GraphModule, fallback: Fallback = "error", *, shares_memory: bool = False
 ) -> Captured:
@@ -73,11 +83,7 @@ def capture_graph(
     for tensor in tensors:
         node, value = placeholders[tensor.position], tensor.value
         importer.add_argument(node, value, node.name, {})
-        try:
-            shape = tuple(sizes.extent(n) for n in value.shape)
-        except Refused:  # the importer has noted it
-            importer.unsupported.raise_if_any()
-            raise
+        shape = _shape(value, importer)
         arguments.append(
             Argument(
                 node.name, "input", node.name, tensor.position, shape, value.dtype, value.device

@@ -61,7 +61,7 @@ def _bordered(pad: Pad) -> Callable[..., Any]:
     return rule
 
 
-def _in_place(rule: Callable[..., Any]) -> Callable[..., Any]:
+def _keeping_layout(rule: Callable[..., Any]) -> Callable[..., Any]:
     """A rule whose result lies in memory as its argument does."""
 
     def lying(value: torch.Tensor, *args: Any) -> Any:
@@ -136,7 +136,7 @@ RESAMPLING: dict[Any, Callable[..., Any]] = {
     aten._pad_circular.default: _bordered(_wrapped),
     aten.im2col.default: _windows,
     **{
-        getattr(aten, f"{name}_pad{axes}d").default: _in_place(_bordered(pad))
+        getattr(aten, f"{name}_pad{axes}d").default: _keeping_layout(_bordered(pad))
         for name, pad in (("reflection", _mirrored), ("replication", _repeated))
         for axes in (1, 2, 3)
     },
