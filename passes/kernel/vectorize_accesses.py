@@ -76,6 +76,8 @@ class _Neighbours:
         """Whether the iterations together access a vector of global memory."""
         if not isinstance(op, Access) or self.counter not in op.indices:
             return False
+        if any(self.loop.is_ancestor(v.owner) for v in op.indices if v is not self.counter):
+            return False  # the vector is accessed outside the loop, where that index does not exist
         type = op.memref.type
         assert isinstance(type, MemRefType)
         if type.memory_space in (SHARED, REGISTERS):

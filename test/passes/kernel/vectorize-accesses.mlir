@@ -148,3 +148,29 @@ kernel.func @wide(%x: memref<64xf64>, %y: memref<64xf64>) blocks(1) threads(16) 
     loop.store %v, %y[%t * 4 + %e] : memref<64xf64>
   } {vector}
 }
+
+// -----
+
+// A row that is looked up in the loop: only the result is a vector, since the row is not known in front.
+// CHECK-LABEL: kernel.func @embedding
+// CHECK-NOT:     kernel.vector_load
+// CHECK:         scf.for %e = %c0 to %c4 step %c1 {
+// CHECK:           %row = arith.index_cast %id : i64 to index
+// CHECK-NEXT:      %v = loop.load %table[%row, %t * 4 + %e]
+// CHECK-NEXT:      loop.store %v, %y_vector[%e]
+// CHECK-NEXT:    } {unroll}
+// CHECK:         kernel.vector_store {{.+}} to %y[%b, %t * 4]
+// REMARK: remark: vectorize-accesses: embedding: 0 loads and 1 stores of 4 elements
+kernel.func @embedding(%ids: memref<3xi64>, %table: memref<10x64xf32>, %y: memref<3x64xf32>) blocks(3) threads(16) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  scf.for %e = %c0 to %c4 step %c1 {
+    %id = loop.load %ids[%b] : memref<3xi64>
+    %row = arith.index_cast %id : i64 to index
+    %v = loop.load %table[%row, %t * 4 + %e] : memref<10x64xf32>
+    loop.store %v, %y[%b, %t * 4 + %e] : memref<3x64xf32>
+  } {vector}
+}
