@@ -82,6 +82,16 @@ def _is_launch_axis(loop: ForOp) -> bool:
     return not loop.res and alone and not (isinstance(outer, ForOp) and outer.res)
 
 
+def hoist_from(loop: ForOp) -> int:
+    """Hoist out of a loop that is known to run; gives how many operations moved."""
+    moved = 0
+    for op in list(loop.body.block.ops):
+        if _may_move(op) and not _reads(op, loop.body.block):
+            _hoist(op, loop)
+            moved += 1
+    return moved
+
+
 def hoist_block(block: Block) -> int:
     """Hoist out of the loops in a block, innermost first; gives how many operations moved."""
     moved = 0
@@ -89,12 +99,8 @@ def hoist_block(block: Block) -> int:
         for region in op.regions:
             for inner in region.blocks:
                 moved += hoist_block(inner)
-        if not isinstance(op, ForOp) or op.never_runs or _is_launch_axis(op):
-            continue
-        for candidate in list(op.body.block.ops):
-            if _may_move(candidate) and not _reads(candidate, op.body.block):
-                _hoist(candidate, op)
-                moved += 1
+        if isinstance(op, ForOp) and not op.never_runs and not _is_launch_axis(op):
+            moved += hoist_from(op)
     return moved
 
 

@@ -7,7 +7,8 @@ becomes, with 256 threads,
 
 On a GPU a thread takes up to four neighbours at once where they are aligned vectors in memory and every
 processor gets a block all the same: the option `vector` says how many. An innermost loop runs over them,
-under a condition that holds for all; what an axis has beyond whole vectors runs one by one.
+under a condition that holds for all; what an axis has beyond whole vectors runs one by one. What is the same
+for all neighbours stands in front of that loop.
 
 Threads are taken from the innermost axes: an axis that is shorter than what is left of the block becomes
 threads whole, a longer one is split, and the rest are blocks. If a split leaves a tail, the body runs
@@ -43,6 +44,7 @@ from ...dialects.sizes import Extent, Size, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ...errors import UsageError
 from ..decisions import record
+from ..loop.hoist_invariants import hoist_from
 from .column_strips import find_strips
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
@@ -288,12 +290,14 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
         guarded = scf.IfOp(inside.result, [], Region(Block([scf.YieldOp()])))
         builder.insert(guarded)
         builder = _end_of(guarded.true_region)
+    vectors: list[ForOp] = []
     tails: list[tuple[ForOp, AffineExpr, Extent]] = []
     for axis, split in enumerate(splits):
         if split.vector == 1:
             continue
         loop, builder = _enter_loop(builder, split.vector)
         loop.attributes[VECTOR] = UnitAttr()
+        vectors.append(loop)
         first = state.exprs[axis] * split.vector
         state.exprs[axis] = first + state.counter(loop.induction_var, "e")
         if split.has_tail:
@@ -302,6 +306,8 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
     _finish(launch, state, block, schedule)
     for loop, first, extent in tails:
         _add_tail(loop, first, extent, state.counters)
+    for loop in vectors:
+        hoist_from(loop)
 
 
 def _share_axes(launch: LaunchOp, splits: list[Split]) -> tuple[_Rebuild, Block, list[str]]:

@@ -14,8 +14,10 @@ becomes
       loop.store %s, %y[%i, %j]
     }
 
-What stands in front of the loop is then computed for each column; packing moves it to where it is needed.
-So only a launch that becomes a contraction whose factors can be packed is deepened, and only for a CPU.
+What stands in front of the loop is then computed for each column. On a CPU, packing moves it to where it is
+needed: only a launch that becomes a contraction whose factors can be packed is deepened. A GPU has a thread
+for each column, which computes scalars, such as the factor of a row or a channel, as soon as it would get
+them from elsewhere: every launch is deepened that has only those in front.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ from xdsl.passes import ModulePass
 
 from ...analysis.products import find_product
 from ...analysis.targets import get_target
-from ...dialects.loop import ForOp, KernelOp, YieldOp
+from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
+from .tileify import is_scalar
 
 
 def find_loop(launch: LaunchOp) -> ForOp | str:
@@ -71,28 +74,54 @@ class DeepenLaunchPass(ModulePass):
     target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
+        deepened = _spread if get_target(self.target).is_gpu else _make_contraction
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                reason = "the target is a GPU" if gpu else self._apply(launch)
+                reason = deepened(launch)
                 fired, name = reason is None, kernel.sym_name.data
                 record(self.name, name, fired, reason or "its columns are an axis", kernel)
 
-    def _apply(self, launch: LaunchOp) -> str | None:
-        """Deepen a launch; gives why not."""
-        loop = find_loop(launch)
-        if isinstance(loop, str):
-            return loop
-        trial = launch.clone()
-        while isinstance(inner := find_loop(trial), ForOp):
-            deepen(trial, inner)
-        product = find_product(trial)
-        if isinstance(product, str):
-            trial.drop_all_references()
-            return product
-        assert launch.parent is not None
-        trial.location = launch.location
-        launch.parent.insert_op_before(trial, launch)
-        launch.detach()
-        launch.erase()
-        return None
+
+def _make_contraction(launch: LaunchOp) -> str | None:
+    """Deepen a launch to a contraction; gives why not."""
+    loop = find_loop(launch)
+    if isinstance(loop, str):
+        return loop
+    trial = launch.clone()
+    while isinstance(inner := find_loop(trial), ForOp):
+        deepen(trial, inner)
+    product = find_product(trial)
+    if isinstance(product, str):
+        trial.drop_all_references()
+        return product
+    assert launch.parent is not None
+    trial.location = launch.location
+    launch.parent.insert_op_before(trial, launch)
+    launch.detach()
+    launch.erase()
+    return None
+
+
+def _spread(launch: LaunchOp) -> str | None:
+    """Deepen a launch as long as only scalars stand in front of a loop; gives why not at all."""
+    loop, reason = find_loop(launch), "more than scalars stand in front of its loop"
+    if isinstance(loop, str):
+        return loop
+    while isinstance(loop, ForOp) and _only_scalars_before(loop):
+        deepen(launch, loop)
+        loop, reason = find_loop(launch), None
+    return reason
+
+
+def _only_scalars_before(loop: ForOp) -> bool:
+    """Whether each iteration of a loop may repeat what stands in front of it.
+
+    A check may be repeated, but is not to be lost with a loop that never runs.
+    """
+    assert loop.parent is not None
+    return all(
+        op is loop
+        or is_scalar(op)
+        or (not loop.never_runs and isinstance(op, AssertOp | CheckedIndexOp))
+        for op in loop.parent.ops
+    )

@@ -28,7 +28,7 @@ from ..loop.dedup_loads import is_reusable
 from ..loop.nests import perfect_nest
 
 
-def _is_scalar(op: Operation) -> bool:
+def is_scalar(op: Operation) -> bool:
     """Whether an operation is no loop and no branch, and may be repeated."""
     return not op.regions and is_reusable(op)
 
@@ -36,7 +36,7 @@ def _is_scalar(op: Operation) -> bool:
 def sink_scalars(kernel: KernelOp) -> int:
     """Move the scalars before the one free loop of a kernel into its innermost loop; gives how many."""
     *scalars, loop = kernel.body.block.ops
-    if not isinstance(loop, ForOp) or loop.res or not all(map(_is_scalar, scalars)):
+    if not isinstance(loop, ForOp) or loop.res or not all(map(is_scalar, scalars)):
         return 0
     for op in scalars:
         op.detach()

@@ -8,6 +8,7 @@
 // RUN: deplo-opt %s -p blockify-launch{vector=1} --split-input-file | FileCheck %s --check-prefix=ONE
 // RUN: deplo-opt %s -p blockify-launch{vector=1} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ONE-REMARK
 // RUN: deplo-opt %s -p 'blockify-launch{vector=4 threads=32},materialize-tile,vectorize-accesses,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'blockify-launch{vector=4 threads=32}' --split-input-file | FileCheck %s --check-prefix=FOUR
 // RUN: not deplo-opt %s -p blockify-launch{vector=3} --split-input-file 2>&1 | FileCheck %s --check-prefix=THREE
 // THREE: error: blockify-launch: vector is 1, 2, 4 or 8, got 3
 
@@ -357,4 +358,44 @@ func.func @main(%x: tensor<17x8xf32>) -> tensor<17x8xf32> {
     }
   }
   func.return %z : tensor<17x8xf32>
+}
+
+// -----
+
+// What is the same for all neighbours, such as the row that is looked up, stands in front of their loop; in the
+// tail, where there may be none, it does not.
+// REMARK: remark: blockify-launch: lookup: 16 blocks of 256 threads; no vectors: 4096 elements are too few for 33792 threads
+// FOUR-LABEL: loop.kernel @lookup
+// FOUR:         %row = loop.checked_index
+// FOUR:         loop.for %e = 0 to 4 {
+// FOUR-NEXT:      loop.load %table[%row, %j_thread * 4 + %e]
+// FOUR:         } attributes {vector}
+// FOUR-LABEL: loop.kernel @halves
+// FOUR:         %full = loop.test
+// FOUR-NEXT:    scf.if %full {
+// FOUR-NEXT:      %s = loop.load %scale[]
+// FOUR-NEXT:      loop.for %e{{.*}} = 0 to 4 {
+// FOUR-NEXT:        loop.load %in[%j_block * 128 + %j_thread * 4 + %e]
+// FOUR:         } else {
+// FOUR-NEXT:      loop.for %e{{.*}} = 0 to 4 {
+func.func @main(%ids: tensor<64xi64>, %table: tensor<10x64xf32>, %x: tensor<130xf32>, %scale: tensor<f32>) -> (tensor<64x64xf32>, tensor<130xf32>) {
+  %y = loop.kernel @lookup(%ids, %table) : (tensor<64xi64>, tensor<10x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%ids: memref<64xi64>, %table: memref<10x64xf32>, %out: memref<64x64xf32>):
+    tile.launch (%i = 64 : thread, %j = 64 : thread) {
+      %id = loop.load %ids[%i] : memref<64xi64>
+      %row = loop.checked_index %id below 10 : i64
+      %v = loop.load %table[%row, %j] : memref<10x64xf32>
+      loop.store %v, %out[%i, %j] : memref<64x64xf32>
+    }
+  }
+  %z = loop.kernel @halves(%x, %scale) : (tensor<130xf32>, tensor<f32>) -> tensor<130xf32> {
+  ^bb0(%in: memref<130xf32>, %scale: memref<f32>, %out: memref<130xf32>):
+    tile.launch (%j = 130 : thread) {
+      %s = loop.load %scale[] : memref<f32>
+      %v = loop.load %in[%j] : memref<130xf32>
+      %w = arith.mulf %v, %s : f32
+      loop.store %w, %out[%j] : memref<130xf32>
+    }
+  }
+  func.return %y, %z : tensor<64x64xf32>, tensor<130xf32>
 }
