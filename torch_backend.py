@@ -33,6 +33,7 @@ from .frontend.decompositions import decompositions
 from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
+from .frontend.margins import replace_margin_losses
 from .frontend.view_outputs import ReturnedSize, at_call, defining_axes, is_row_major
 from .program import Program, choose_target
 
@@ -69,6 +70,7 @@ def deplo_backend(
             "deplo: a graph runs in PyTorch: a resized image of uint8, which eager makes in fixed point"
         )
         return graph.forward
+    replace_margin_losses(graph)
     compiler = functools.partial(_compile, given.get("fallback", OPTIONS["fallback"][0]))
     forward = functools.partial(compiler, shares_memory=True)
     aot = aot_autograd(

@@ -19,6 +19,7 @@ from torch._decomp import (
 )
 
 from ..dialects.torch import OPS_BY_ATEN
+from .margins import multilabel_margin_loss
 from .resampling import RESAMPLING
 
 aten = torch.ops.aten
@@ -225,6 +226,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.eye.m: _eye,
     aten.index.Tensor: _index,
     aten.index_put.default: _index_put,
+    aten.multilabel_margin_loss.default: multilabel_margin_loss,
     aten.one_hot.default: _one_hot,
     aten.put.default: _put,
     aten.roll.default: _roll,
