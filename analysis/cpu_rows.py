@@ -57,6 +57,8 @@ class RowProblem:
     """Whether it reduces anything; else it writes about as much as it reads."""
     computes: bool = False
     """Whether it has functions to compute, such as `exp`: long chains of operations."""
+    divides: bool = False
+    """Whether it divides floats by what it has computed."""
     window: int = 1
     """Elements of the window that a point reduces, if it does nothing else."""
     overlaps: bool = False
@@ -84,6 +86,7 @@ class RowChoices:
     interleave: int = 0
     rows: int = 1
     strip: int = 0
+    divide: int = 0
 
     @property
     def choices(self) -> dict[str, int]:
@@ -93,7 +96,7 @@ class RowChoices:
     @property
     def written(self) -> dict[str, int]:
         """The choices of a schedule that say this."""
-        left_out = {"interleave": 0, "rows": 1, "strip": 0}
+        left_out = {"interleave": 0, "rows": 1, "strip": 0, "divide": 0}
         return {n: v for n, v in self.choices.items() if v != left_out.get(n)}
 
 
@@ -136,6 +139,8 @@ def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:
         return "rows side by side are folded like one alone only if interleave says how"
     if rows.strip not in (problem.strips or (0,)):
         return f"strip = {rows.strip} is none of {', '.join(map(str, problem.strips or (0,)))}"
+    if rows.divide not in ((0, 1) if problem.divides else (0,)):
+        return f"divide = {rows.divide}, and {'it is 0 or 1' if problem.divides else 'nothing is divided'}"
     if rows.width not in widths(cpu):
         return f"width = {rows.width} is none of {', '.join(map(str, widths(cpu)))}"
     return None
@@ -164,5 +169,7 @@ def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoic
     chains = rows.interleave or (1 if problem.window > 1 else CHAINS)
     for count in SIDE_BY_SIDE if problem.reduces else ():
         found[replace(rows, rows=count, interleave=chains)] = None
+    if problem.divides:
+        found[replace(rows, divide=1 - rows.divide)] = None
     found.pop(rows, None)
     return [each for each in found if misfit(problem, each, cpu) is None]

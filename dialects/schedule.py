@@ -122,6 +122,7 @@ CHOICES = {
         Choice("width", "bits of the vectors that LLVM makes of a CPU's loops", derived=True),
         Choice("interleave", "of those, how many at once; 0: LLVM decides", least=0, derived=True),
         Choice("rows", "rows that a CPU computes side by side", least=2, derived=True),
+        Choice("divide", "1 if a CPU divides rows by numbers, not by their inverses", derived=True),
         Choice("strip", "columns of a CPU block that reduces columns", derived=True),
         Choice("keep", "where threads keep what several sweeps read", values=tuple(Kept)),
     )

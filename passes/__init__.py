@@ -74,6 +74,7 @@ PASSES = {
     "clip-loops": ".llvm.clip_loops:ClipLoopsPass",
     "unswitch-loops": ".llvm.unswitch_loops:UnswitchLoopsPass",
     "interchange-columns": ".llvm.interchange_columns:InterchangeColumnsPass",
+    "relax-maxima": ".llvm.relax_maxima:RelaxMaximaPass",
     "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
     "invert-divisors": ".llvm.invert_divisors:InvertDivisorsPass",
     "prefetch-sweeps": ".llvm.prefetch_sweeps:PrefetchSweepsPass",

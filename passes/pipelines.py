@@ -100,6 +100,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "tile-to-llvm": (
         "lower-tile-to-scf",
         "interchange-columns",
+        "relax-maxima",
         "keep-in-output",
         "cut-loops",
         "clip-loops",

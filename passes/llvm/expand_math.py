@@ -53,9 +53,11 @@ from . import (
     powers,
 )
 from .host_cpu import host_cpu
+from .kernel_loops import function_of
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
 from .near_one import is_added_to_one, near_one
+from .relax_maxima import AT_MOST_ZERO
 
 _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
     math.AcosOp: arcs.acos,
@@ -177,6 +179,8 @@ def _expand(module: ModuleOp, op: Operation, scales: bool) -> SSAValue | None:
     if kind in _POLYNOMIALS and isinstance(op.operands[0].type, Float32Type):
         if is_added_to_one(op):
             return near_one(MathBuilder(op), op)
+        if AT_MOST_ZERO in op.attributes:
+            return polynomials.exp_of_at_most_zero(MathBuilder(op, scales=scales), *op.operands)
         return _POLYNOMIALS[kind](MathBuilder(op, scales=scales), *op.operands)
     if kind in _WIDE_FUNCTIONS and isinstance(op.operands[0].type, Float64Type):
         return _WIDE_FUNCTIONS[kind](MathBuilder(op, f64, scales=scales), *op.operands)
@@ -222,17 +226,8 @@ def _call(module: ModuleOp, op: Operation) -> SSAValue | None:
     if not declared:
         signature = FunctionType.from_lists(list(op.operand_types), [element])
         external = func.FuncOp.external(name, list(signature.inputs), list(signature.outputs))
-        module.body.block.insert_op_before(external, _function_of(op))
+        module.body.block.insert_op_before(external, function_of(op))
     return MathBuilder(op).insert(func.CallOp(name, list(op.operands), [element]))
-
-
-def _function_of(op: Operation) -> Operation:
-    """The module's function that `op` stands in."""
-    while not isinstance(op, func.FuncOp):
-        parent = op.parent_op()
-        assert parent is not None
-        op = parent
-    return op
 
 
 def _divide(op: Operation) -> SSAValue | None:

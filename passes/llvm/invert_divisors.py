@@ -25,7 +25,8 @@ product is the quotient, rounded once (Peter Markstein, "Computation of elementa
 System/6000 processor", 1990); only of a quotient below 2**-103 the rest may be subnormal, and the quotient
 one unit off. Divisors below 1 stay, as the product could be infinite where the quotient is not.
 
-Declined are loops that reduce something or have loops in them, divisors that are constants, and other types
+A core that has much else to multiply divides in the meantime: declined are kernels whose schedule says
+`divide`, loops that reduce something or have loops in them, divisors that are constants, and other types
 than f32.
 """
 
@@ -39,7 +40,7 @@ from xdsl.dialects.builtin import Float32Type, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from .kernel_loops import change_loops
+from .kernel_loops import change_loops, function_of, schedule_of
 from .math_builder import MathBuilder
 
 MOST = 2.0**60
@@ -69,6 +70,8 @@ def _reason(loop: scf.ForOp) -> str | None:
     """Why a loop stays as it is."""
     if loop.res:
         return "the loop reduces something"
+    if schedule_of(function_of(loop)).get("divide"):
+        return "the schedule says to divide"
     if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
         return "a loop is left inside"
     divisors = {op.rhs for op in _divisions(loop)}

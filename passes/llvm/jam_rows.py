@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import llvm, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -35,10 +35,10 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import linear
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp
-from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
+from ...dialects.schedule import SCHEDULE_ATTRIBUTE
 from ..decisions import record
 from ..lower_loops import IndexConstants
-from .kernel_loops import NOT_CONCERNED, kernels_of
+from .kernel_loops import NOT_CONCERNED, kernels_of, schedule_of
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
 
@@ -62,6 +62,7 @@ def why_not(loop: scf.ForOp) -> str | None:
             return "a sweep has loops of its own"
     for op in block.walk():
         known = isinstance(op, (*PLAIN, scf.ForOp, scf.IfOp, scf.YieldOp))
+        known |= isinstance(op, llvm.InlineAsmOp) and op.has_side_effects is None
         if not known and op.dialect_name() not in ("arith", "math"):
             return f"{op.name} may do more than compute"
     return None if _writes_apart(loop) else "a row may read or write what another one writes"
@@ -161,12 +162,10 @@ class JamRowsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every kernel."""
         for function in kernels_of(op):
-            name, schedule = function.sym_name.data, function.attributes.get(SCHEDULE_ATTRIBUTE)
-            count = schedule.get("rows") if isinstance(schedule, ScheduleAttr) else None
-            if count is None:
+            name, schedule = function.sym_name.data, schedule_of(function)
+            if (count := schedule.get("rows")) is None:
                 record(self.name, name, False, "its rows come one after the other", function)
                 continue
-            assert isinstance(schedule, ScheduleAttr)
             function.attributes[SCHEDULE_ATTRIBUTE] = schedule.without("rows")
             loops = {o: why_not(o) for o in function.walk() if isinstance(o, scf.ForOp)}
             constants = IndexConstants(function.body.block)

@@ -22,90 +22,19 @@ leaves it; those after it find it, too. Values of another type than the output's
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import math, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
+from ...dialects.loop import LoadOp, StoreOp
 from ..decisions import record
 from .kernel_loops import kernels_of
-
-_CHEAP = (math.AbsFOp, math.FmaOp, math.CopySignOp, math.FloorOp, math.CeilOp, math.TruncOp)
-"""Functions that are an instruction or two; all others of `math` are worth a load."""
-
-
-@dataclass
-class _Names:
-    """Names for what a loop computes: equal in two loops for what is equal at the same counter."""
-
-    loop: scf.ForOp
-    columns: bool
-    """Whether reading down a column counts as costly."""
-    of: dict[SSAValue, Hashable] = field(default_factory=dict[SSAValue, Hashable])
-    costly: list[SSAValue] = field(default_factory=list[SSAValue])
-    """Values that a function of `math`, or an element of a column, is part of, in order."""
-
-    def __post_init__(self):
-        block = self.loop.body.block
-        self.of[block.args[0]] = "counter"
-        for op in block.ops:
-            if len(op.results) != 1 or (name := self._name(op, self.of)) is None:
-                continue
-            result = op.results[0]
-            self.of[result] = (name, result.type)
-            if self._is_costly(op) or any(v in self.costly for v in op.operands):
-                self.costly.append(result)
-
-    def _is_costly(self, op: Operation) -> bool:
-        if isinstance(op, LoadOp):
-            return self.columns and _goes_down(op, self.loop.body.block.args[0])
-        return op.dialect_name() == "math" and not isinstance(op, _CHEAP)
-
-    def _name(self, op: Operation, known: Mapping[SSAValue, Hashable]) -> Hashable | None:
-        """The name of an operation, from those of what it reads; None if it may do more than compute."""
-        nameable = isinstance(op, LoadOp | IndexOp | TestOp | scf.IfOp | scf.YieldOp)
-        if not nameable and op.dialect_name() not in ("arith", "math"):
-            return None
-        if any(_is_in(v, self.loop.body.block) and v not in known for v in op.operands):
-            return None
-        given = tuple(known.get(v, v) for v in op.operands)
-        inside: list[Hashable] = []
-        for block in (block for region in op.regions for block in region.blocks):
-            local = dict(known)
-            for inner in block.ops:
-                if (name := self._name(inner, local)) is None:
-                    return None
-                local.update((result, (name, n)) for n, result in enumerate(inner.results))
-                inside.append(name)
-            inside.append("end")
-        return (op.name, tuple(op.properties.items()), given, tuple(inside))
-
-    def find(self, name: Hashable) -> SSAValue | None:
-        """The value of that name."""
-        return next((value for value, own in self.of.items() if own == name), None)
-
-    def erase_unused(self) -> None:
-        """Erase what has a name and is not read."""
-        for value in reversed(self.of):
-            if value.first_use is None and isinstance(op := value.owner, Operation):
-                op.detach()
-                op.erase()
-
-
-def _goes_down(access: LoadOp | StoreOp, counter: SSAValue) -> bool:
-    """Whether neighbours in the loop are none in memory: an index other than the last one counts."""
-    places = {i for i, value in enumerate(access.indices) if value is counter}
-    return any(places & expr.used_dims() for expr in access.map.data.results[:-1])
-
-
-def _is_in(value: SSAValue, block: Block) -> bool:
-    owner = value.owner
-    return owner is block or (isinstance(owner, Operation) and owner.parent is block)
+from .loop_names import Names, goes_down, is_in
 
 
 def _sweeps_before(loop: scf.ForOp) -> Iterator[scf.ForOp]:
@@ -133,8 +62,8 @@ def _keep(store: StoreOp, loop: scf.ForOp) -> str | None:
     element = store.memref.type.element_type
     counter = loop.body.block.args[0]
     reason = "no sweep computes again what one before it did"
-    mine = _Names(loop, columns=not _goes_down(store, counter))
-    sweeps = [(sweep, _Names(sweep, mine.columns)) for sweep in _sweeps_before(loop)]
+    mine = Names(loop, columns=not goes_down(store, counter))
+    sweeps = [(sweep, Names(sweep, mine.columns)) for sweep in _sweeps_before(loop)]
     for value in reversed(mine.costly):
         same = [(sweep, v) for sweep, theirs in sweeps if (v := theirs.find(mine.of[value]))]
         if not same:
@@ -144,7 +73,7 @@ def _keep(store: StoreOp, loop: scf.ForOp) -> str | None:
             continue
         *later, (first, left) = same
         others = [v for v in store.indices if v is not counter]
-        if any(_is_in(v, loop.body.block) or not _is_known_at(v, first) for v in others):
+        if any(is_in(v, loop.body.block) or not _is_known_at(v, first) for v in others):
             return "the output's index is computed in between"
         _leave(store, left, counter, first)
         for sweep, again in [(loop, value), *later]:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...errors import counted
 from ..decisions import record
 
@@ -19,6 +21,21 @@ def kernels_of(module: ModuleOp) -> list[func.FuncOp]:
     """The kernels of a module, as functions."""
     functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
     return [function for function in functions if KERNEL_ATTRIBUTE in function.attributes]
+
+
+def function_of(op: Operation) -> func.FuncOp:
+    """The function that an operation stands in."""
+    parent = op.parent_op()
+    while not isinstance(parent, func.FuncOp):
+        assert parent is not None
+        parent = parent.parent_op()
+    return parent
+
+
+def schedule_of(function: Operation) -> ScheduleAttr:
+    """What of its launch's schedule a kernel has still to carry out."""
+    schedule = function.attributes.get(SCHEDULE_ATTRIBUTE)
+    return schedule if isinstance(schedule, ScheduleAttr) else ScheduleAttr()
 
 
 def change_loops(

@@ -16,6 +16,7 @@ from ...dialects.loop import IndexOp, LoadOp, StoreOp
 from ...dialects.sizes import static_shape
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
+from .host_cpu import host_cpu
 
 INDEX = IndexType()
 
@@ -25,6 +26,9 @@ Place = tuple[AffineExpr, Sequence[SSAValue]]
 
 class LoopCode:
     """Inserts code at a point that moves into the loops as they are opened."""
+
+    for_llvm = True
+    """Whether LLVM compiles it, and may be told what only it knows."""
 
     def __init__(self, block: Block, constants: IndexConstants):
         self.builder = Builder(InsertPoint.at_end(block))
@@ -183,6 +187,13 @@ def opaque(builder: Builder, value: SSAValue) -> SSAValue:
     number = builder.insert(arith.IndexCastOp(value, i64)).result
     hidden = builder.insert(llvm.InlineAsmOp("", "=r,0", [number], [i64], asm_dialect=0))
     return builder.insert(arith.IndexCastOp(hidden.results[0], INDEX)).result
+
+
+def settled(builder: Builder, value: SSAValue) -> SSAValue:
+    """A float that is the same at each use, where LLVM may take any."""
+    register = "w" if host_cpu().name == "neon" else "x"
+    same = llvm.InlineAsmOp("", f"={register},0", [value], [value.type], asm_dialect=0)
+    return builder.insert(same).results[0]
 
 
 def element_of(buffer: SSAValue) -> Attribute:

@@ -58,7 +58,7 @@ from .window_copies import lower_windows
 
 INDEX = IndexType()
 
-LATER = ("prefetch", "width", "interleave", "rows")
+LATER = ("prefetch", "width", "interleave", "rows", "divide")
 """Choices of a schedule that passes after this one carry out."""
 
 

@@ -28,13 +28,12 @@ from xdsl.rewriter import InsertPoint
 
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
-from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...errors import counted
 from ..decisions import record
 from ..lower_loops import IndexConstants
 from .cut_loops import piece_of
 from .interchange_columns import constant_of
-from .kernel_loops import NOT_CONCERNED, kernels_of
+from .kernel_loops import NOT_CONCERNED, kernels_of, schedule_of
 
 LEAST = 2
 """Elements beyond whole vectors that are worth a vector."""
@@ -94,12 +93,10 @@ class MaskTailsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every kernel."""
         for function in kernels_of(op):
-            name, schedule = function.sym_name.data, function.attributes.get(SCHEDULE_ATTRIBUTE)
-            bits = schedule.get("width") if isinstance(schedule, ScheduleAttr) else None
-            if bits is None:
+            name, schedule = function.sym_name.data, schedule_of(function)
+            if (bits := schedule.get("width")) is None:
                 record(self.name, name, False, "LLVM is not told how wide vectors are", function)
                 continue
-            assert isinstance(schedule, ScheduleAttr)
             place = partial(_place, bits=bits, count=schedule.get("interleave") or 0)
             loops = {o: place(o) for o in function.walk() if isinstance(o, scf.ForOp)}
             constants = IndexConstants(function.body.block)

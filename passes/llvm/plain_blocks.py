@@ -29,6 +29,8 @@ D0, D1 = (AffineExpr.dimension(i) for i in range(2))
 class PlainCode(LoopCode):
     """Inserts loops that keep nothing from who compiles them."""
 
+    for_llvm = False
+
     def opaque(self, value: SSAValue) -> SSAValue:
         """The index itself."""
         return value

@@ -101,6 +101,16 @@ def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     return m.select(nothing, m.float(0.0), power)
 
 
+def exp_of_at_most_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
+    """e**x for x <= 0; NaN stays, and of other arguments any value comes."""
+    if not m.scales:
+        return exp(m, x)
+    least = constants_of(m).exp_bounds[0]
+    held = m.select(m.test(x, "olt", least), m.float(least), x)
+    rest, shifted = reduce(m, held)
+    return m.scaled(_exp_near_zero(m, rest), _integer(m, shifted))
+
+
 def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x where 2**n is a normal float: -86 < x < 88; elsewhere, and for NaN, any value."""
     rest, shifted = reduce(m, x)

@@ -50,13 +50,12 @@ from ...dialects.affine import count_symbols, replace_dims
 from ...dialects.index import linearize
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp
 from ...dialects.scalars import storage_bytes
-from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...errors import counted
 from ..decisions import record
 from .asking_ahead import LINE_BYTES
 from .interchange_columns import constant_of
-from .kernel_loops import kernels_of
+from .kernel_loops import kernels_of, schedule_of
 from .loop_code import element_of
 
 STRIP = 256
@@ -273,8 +272,7 @@ class PrefetchSweepsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Prefetch in every kernel whose schedule says how far ahead."""
         for function in kernels_of(op):
-            schedule = function.attributes.get(SCHEDULE_ATTRIBUTE)
-            ahead = schedule.get("prefetch") if isinstance(schedule, ScheduleAttr) else None
+            ahead = schedule_of(function).get("prefetch")
             found = self._apply(function, ahead) if ahead else "the schedule says so"
             said = counted(found, "loop") if isinstance(found, int) else found
             record(self.name, function.sym_name.data, isinstance(found, int), said, function)

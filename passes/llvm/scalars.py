@@ -136,7 +136,9 @@ def extremum_of_any_order(op: Operation) -> str | None:
 def _extremum(builder: Builder, op: Operation) -> Results:
     if (name := extremum_of_any_order(op)) is None:
         return _simple_intrinsic(builder, op)
-    flags = llvm.FastMathAttr((FastMathFlag.NO_SIGNED_ZEROS,))
+    assert isinstance(op, _EXTREMA)
+    numbers = [flag for flag in op.fastmath.data if flag is FastMathFlag.NO_NANS]
+    flags = llvm.FastMathAttr((FastMathFlag.NO_SIGNED_ZEROS, *numbers))
     # An intrinsic's own operation can have no flags where it becomes LLVM's text.
     call = llvm.CallOp(name, *op.operands, return_type=op.results[0].type, fastmath=flags)
     return builder.insert(call).results

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -33,7 +34,8 @@ from ...dialects.scalars import Combiner
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine, identity_constant
 from ..weighted import exponent_shift, scaled_exp
-from .loop_code import LoopCode, Place
+from .loop_code import LoopCode, Place, settled
+from .relax_maxima import ANY_NUMBER, AT_MOST_ZERO
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
 
@@ -123,11 +125,13 @@ class SoftmaxRows:
             lambda c: self._write(row, line, c, self._exponent_before(end)),
             whole,
         )
+        if code.for_llvm:
+            largest = settled(code.builder, largest)
         before = code.load(buffers.maxima, (D0, [row]))
         largest = combine(code.builder, Combiner.MAX, before, largest)
         code.store(largest, buffers.maxima, (D0, [row]))
         if self.scales:
-            kept = scaled_exp(code.builder, before, exponent_shift(code.builder, largest))
+            kept = self._power(before, exponent_shift(code.builder, largest))
             self._scale(buffers.weights, (D0, [row]), kept)
             with code.loop(code.constants.get(self.columns), "c") as column:
                 self._scale(buffers.means, (D0 * self.columns + D1, [row, column]), kept)
@@ -139,7 +143,7 @@ class SoftmaxRows:
 
         def weight(column: SSAValue) -> SSAValue:
             place = self._place(line, column)
-            power = scaled_exp(code.builder, code.load(buffers.scores, place), shift)
+            power = self._power(code.load(buffers.scores, place), shift)
             value = code.insert(arith.MulfOp(power, self.unit))
             code.store(value, buffers.scores, place)
             return value
@@ -149,6 +153,14 @@ class SoftmaxRows:
         before = code.load(buffers.weights, (D0, [row]))
         total = combine(code.builder, Combiner.ADD, before, added)
         code.store(total, buffers.weights, (D0, [row]))
+
+    def _power(self, exponent: SSAValue, shift: SSAValue) -> SSAValue:
+        """e to an exponent less the largest one."""
+        power = scaled_exp(self.code.builder, exponent, shift)
+        assert isinstance(power.owner, Operation)
+        if self.code.for_llvm:
+            power.owner.attributes[AT_MOST_ZERO] = UnitAttr()
+        return power
 
     def reduce(
         self,
@@ -163,7 +175,10 @@ class SoftmaxRows:
         body, loop = code.sweep(end, "c", [start], first)
         with code.into(body):
             value = contribution(body.args[0])
-            folded = combine(code.builder, combiner, body.args[1], value, REASSOCIATE)
+            # Where an exponent is NaN, so is the row's weight, whatever the maximum is.
+            any_number = code.for_llvm and combiner is Combiner.MAX
+            flags = ANY_NUMBER if any_number else REASSOCIATE
+            folded = combine(code.builder, combiner, body.args[1], value, flags)
             code.builder.insert(scf.YieldOp(folded))
         return loop.results[0]
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
-from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
+from .kernel_loops import schedule_of
 from .loop_hints import hint
 
 
@@ -50,8 +50,7 @@ def _tell(made: Any, kernel: llvm.FuncOp) -> None:
     A loop that copies stays one: it is short, and takes less time than a call of memcpy. Vectors are as wide
     as the kernel's schedule says, and so many of them are computed side by side, if it does.
     """
-    schedule = kernel.attributes.get(SCHEDULE_ATTRIBUTE)
-    said = schedule if isinstance(schedule, ScheduleAttr) else ScheduleAttr()
+    said = schedule_of(kernel)
     width, count = said.get("width"), said.get("interleave")
     for function in made.functions:
         if function.is_declaration:

@@ -20,6 +20,7 @@ from math import prod
 from typing import cast
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -57,6 +58,7 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
         read,
         reduces=reduces,
         computes=computes,
+        divides=reduces and any(isinstance(op, arith.DivfOp) for op in launch.walk()),
         window=window_elements(launch) or 1,
         overlaps=rows_overlap(launch),
         image=_image(launch),
@@ -94,6 +96,7 @@ class ScheduleRowsPass(ModulePass):
     interleave: int | None = None
     rows: int | None = None
     strip: int | None = None
+    divide: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
@@ -116,5 +119,6 @@ class ScheduleRowsPass(ModulePass):
         reason = f"blocks of about {best.grain} accesses, asking for {ahead}, in vectors of "
         count = f", {best.interleave} at once" if best.interleave else ""
         count += f", {best.rows} rows side by side" if best.rows > 1 else ""
+        count += ", divided and not multiplied" if best.divide else ""
         count += f", strips of {best.strip} columns" if best.strip else ""
         record(self.name, name, True, f"{reason}{best.width} bits{count}{why}", launch)

@@ -10,6 +10,7 @@ from deplo.tools.run_command import check_each_pass
 INSIDE_NATIVE = (
     "lower-tile-to-scf",
     "interchange-columns",
+    "relax-maxima",
     "keep-in-output",
     "cut-loops",
     "clip-loops",

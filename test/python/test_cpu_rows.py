@@ -155,6 +155,32 @@ def test_softmax_where_values_are_special(width, dtype):
         torch.testing.assert_close(ours, eager, equal_nan=True)
 
 
+@pytest.mark.parametrize("width", [1, 33, 200])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_nan_anywhere_in_a_row_is_in_all_of_its_softmax(width, dtype):
+    """Also before and behind what is larger or infinite: nobody but the sum watches for it."""
+    rows = torch.randn(2 * width, width).to(dtype)
+    rows[width:, width // 2] = INF
+    rows[width:, 0] = 3e38
+    place = torch.arange(width).repeat(2)
+    rows[torch.arange(2 * width), place] = NAN
+    for function in (F.softmax, F.log_softmax, torch.logsumexp):
+        ours, eager = run(lambda x, f=function: f(x, -1), rows)
+        assert eager.isnan().all()
+        assert ours.isnan().all()
+
+
+@pytest.mark.parametrize("keys", [5, 77, 300])
+def test_a_nan_in_a_query_or_key_is_in_the_rows_that_see_it(keys):
+    q, k, v = (torch.randn(1, 2, keys, 64) for _ in range(3))
+    q[0, 0, 1, 3], k[0, 1, keys // 2, 5] = NAN, NAN
+    ours, _ = run(F.scaled_dot_product_attention, q, k, v)
+    exact = (q @ k.mT / 8).softmax(-1) @ v  # PyTorch's own kernel may lose a NaN
+    assert exact[0, 0, 1].isnan().all()
+    assert exact[0, 1].isnan().all()
+    torch.testing.assert_close(ours, exact, equal_nan=True)
+
+
 def _anything(*shape):
     """Floats of all bit patterns."""
     low, high = torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max

@@ -459,6 +459,23 @@ def test_strips_of_columns_are_a_choice(own_cache):
     assert said == "strip = 100 is none of 64, 128, 256, 512, 1024"
 
 
+def test_dividing_is_a_choice_of_what_divides(own_cache):
+    divided, summed = (
+        tunable_kernels(capture(f, (torch.randn(64, 200),), None).module, get_target("cpu"))[0][0]
+        for f in (lambda x: x.softmax(-1), lambda x: x.sum(-1))
+    )
+    assert {each["divide"] for each in divided.space.neighbours(divided.space.model)} == {0, 1}
+    assert {each["divide"] for each in summed.space.neighbours(summed.space.model)} == {0}
+    asked = cpu_rows.RowChoices(4096, 0, 512, divide=1)
+    said = cpu_rows.misfit(summed.space.problem, asked, host_cpu())
+    assert said == "divide = 1, and nothing is divided"
+    x = torch.randn(64, 200)
+    for choices in divided.space.neighbours(divided.space.model):
+        if choices["divide"]:
+            program = worker.compile_kernel(divided.module, divided.scheduled_by, choices)
+            torch.testing.assert_close(program(x)[0], x.softmax(-1))
+
+
 def test_llvm_is_told_how_wide_vectors_are(own_cache):
     program = deplo.compile(lambda x: x.sum(-1), (torch.randn(8, 64),), target="cpu")
     (kernel,) = program.kernels

@@ -88,3 +88,22 @@ func.func @k_sums(%x: memref<8xf32>, %t: memref<2xf32>, %y: memref<8xf32>, %begi
 func.func @k_none(%begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   func.return
 }
+
+// -----
+
+// The core has time to divide, says the schedule.
+// REMARK: remark: invert-divisors: k_divides: declined: the schedule says to divide
+// CHECK-LABEL: @k_divides
+// CHECK-NOT:   scf.if
+func.func @k_divides(%x: memref<8xf32>, %t: memref<1xf32>, %y: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512, divide = 1>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %s = loop.load %t[0] : memref<1xf32>
+  scf.for %j = %c0 to %c8 step %c1 {
+    %e = loop.load %x[%j] : memref<8xf32>
+    %p = arith.divf %e, %s : f32
+    loop.store %p, %y[%j] : memref<8xf32>
+  }
+  func.return
+}
