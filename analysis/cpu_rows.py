@@ -33,6 +33,11 @@ LONGEST_WORK = {1: 640, 2: 8192}
 """Loads and stores of the longest rows of which several are computed side by side, so many vectors of each:
 of short rows more would leave too much beyond whole ones."""
 
+DIVIDED = ((640, 4, 1), (1800, 2, 2), (8192, 1, 4))
+"""Loads and stores of the longest rows that are divided by a sum of theirs, how many of them then come side
+by side, and how many vectors of each. What divides is idle else, and is done with a row while the next one's
+functions are computed; an inverse takes the time of these, but of long rows less than dividing."""
+
 SMALL_WINDOW = 16
 """Elements of a window whose factors stay in registers, while windows of several rows are computed."""
 
@@ -120,6 +125,10 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
         return RowChoices(GRAIN, ahead, width)
     if not problem.reduces or problem.strips:
         return RowChoices(GRAIN, ahead, width, interleave=CHAINS)
+    if problem.divides:
+        for longest, rows, count in DIVIDED:
+            if problem.work < longest:
+                return RowChoices(GRAIN, ahead, width, count, rows, divide=1)
     count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)
     # Of a chain that folds something LLVM takes several at once itself.
     return RowChoices(GRAIN, ahead, width, count, max(SIDE_BY_SIDE) if count else 1)
