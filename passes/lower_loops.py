@@ -22,6 +22,8 @@ Loads, stores and index expressions stay affine for whoever turns them into addr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType, i64
@@ -57,6 +59,9 @@ _INTEGER_COMBINERS: dict[Combiner, type[arith.SignlessIntegerBinaryOperation]] =
     Combiner.ANY: arith.OrIOp,
     Combiner.ALL: arith.AndIOp,
 }
+
+EXTREMA = (Combiner.MAX, Combiner.MIN)
+"""What may be folded in any order wherever its operands lie: nothing is rounded."""
 
 
 def combine(
@@ -157,11 +162,12 @@ def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsA
     if not _is_chunk(op):
         op.attributes.pop(CHUNK, None)
     extent = constants.get(op.extent.data)
-    flags = flags if _walks_contiguously(op) else None
+    in_any_order = flags if _walks_contiguously(op) else None
     combiners = [combiner.data for combiner in op.combiners]
     start = [identity_constant(before, c, r.type) for c, r in zip(combiners, op.res, strict=True)]
     body = op.detach_region(op.body)
-    _fold_contributions(op, body.block, combiners, flags)
+    each = [flags if c in EXTREMA else in_any_order for c in combiners]
+    _fold_contributions(op, body.block, combiners, each)
     loop = scf.ForOp(constants.get(0), extent, constants.get(1), start, body)
     replace(op, loop)
 
@@ -188,7 +194,7 @@ def _fold_contributions(
     op: ForOp,
     block: Block,
     combiners: list[Combiner],
-    flags: arith.FastMathFlagsAttr | None,
+    flags: Sequence[arith.FastMathFlagsAttr | None],
 ) -> None:
     """Give `block` one accumulator per result and make it yield them, contributions folded in."""
     terminator = block.last_op
@@ -205,8 +211,8 @@ def _fold_contributions(
     if is_weighted(combiners):
         folded = combine_weighted(builder, accumulators, contributions)
     else:
-        pairs = zip(combiners, accumulators, contributions, strict=True)
-        folded = [combine(builder, c, a, b, flags) for c, a, b in pairs]
+        folds = zip(combiners, accumulators, contributions, flags, strict=True)
+        folded = [combine(builder, *each) for each in folds]
     for result, value in zip(op.res, folded, strict=True):
         hint = result.name_hint
         value.name_hint = f"{hint}_next" if hint else "next"

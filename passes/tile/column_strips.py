@@ -16,16 +16,18 @@ from ...analysis.windows import MOST_STEPS, window_elements
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ...dialects.tile import CombineOp, LaunchOp, StageOp
 
-SHORTEST, LONGEST = 64, 1024
+SHORTEST, LONGEST = 16, 1024
 """Columns of a strip, unless there are fewer."""
 FEWEST = 8
 """Columns of a strip where there are fewer."""
+SHORT = 64
+"""Columns of a strip that is shorter only where there are fewer blocks than threads else."""
 LONG = 256
 """Columns of a strip that is long enough, if its block has work enough."""
 ENOUGH = 4096
 """Loads of a block that are worth the hand-over."""
 BLOCKS, FEW_BLOCKS = 4, 2
-"""Blocks there are to be if there is work enough for them; and where columns are few."""
+"""Blocks there are to be if there is work enough for them; and where strips are short then."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,9 @@ class Strips:
     work: int
 
     @property
-    def _are_few(self) -> bool:
-        return self.extent < SHORTEST
-
-    @property
     def sizes(self) -> list[int]:
         """The lengths that a strip may have: all strips are of one length, and as even as can be."""
-        shortest = FEWEST if self._are_few else SHORTEST
+        shortest = FEWEST if self.extent < SHORTEST else SHORTEST
         sizes = [n for n in range(shortest, LONGEST + 1) if self.extent % n == 0]
         grain = next((g for g in (16, 8, 4, 2, 1) if any(n % g == 0 for n in sizes)), 1)
         return [n for n in sizes if n % grain == 0]
@@ -51,11 +49,13 @@ class Strips:
     @property
     def size(self) -> int:
         """The length that the model takes."""
-        sizes = self.sizes
-        blocks = FEW_BLOCKS if self._are_few else BLOCKS
-        wanted = min(blocks, self.outer * self.extent * self.work // ENOUGH)
-        many = [n for n in sizes if self.outer * (self.extent // n) >= wanted] or sizes[:1]
-        return next((n for n in many if n >= LONG and n * self.work >= ENOUGH), many[-1])
+        worth = self.outer * self.extent * self.work // ENOUGH
+        for blocks, shortest in ((BLOCKS, SHORT), (FEW_BLOCKS, 1)):
+            wanted = min(blocks, worth)
+            many = [n for n in self.sizes if self.outer * (self.extent // n) >= wanted]
+            if long := [n for n in many if n >= shortest]:
+                return next((n for n in long if n >= LONG and n * self.work >= ENOUGH), long[-1])
+        return self.sizes[0]
 
 
 def find_strips(launch: LaunchOp, together: int | None = None) -> Strips | None:

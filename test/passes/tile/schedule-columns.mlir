@@ -7,7 +7,7 @@
 // CHECK:  tile.launch (%j = 1024 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512, strip = 256>)
 // REMARK: schedule-rows: k_columns: blocks of about 4096 accesses, asking for 4096 bytes ahead, in vectors of 512 bits, strips of 256 columns
 // ASKED:  tile.launch (%j_block = 2 : block) schedule(#tile.schedule<prefetch = 4096, width = 512, serial = 512>)
-// MISFIT: schedule-rows: k_columns: declined: strip = 100 is none of 64, 128, 256, 512, 1024
+// MISFIT: schedule-rows: k_columns: declined: strip = 100 is none of 16, 32, 64, 128, 256, 512, 1024
 func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024xf32> {
   %y = loop.kernel @k_columns(%x) : (tensor<1024x1024xf32>) -> tensor<1024xf32> {
   ^bb0(%x: memref<1024x1024xf32>, %out: memref<1024xf32>):
