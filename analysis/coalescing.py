@@ -13,18 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ..dialects.affine import count_symbols
 from ..dialects.index import linearize
+from ..dialects.kernel import WARP
 from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.loop_access import REGISTERS
 from ..dialects.scalars import storage_bytes
-from ..dialects.sizes import shape_of, static_shape
+from ..dialects.sizes import Extent, shape_of, static_shape
 from ..dialects.tile import SHARED, LaunchOp, StageOp
 from .bank_conflicts import conflict_degree, lanes, slab_shape
+from .cost import trips
 from .vectors import VECTOR, is_vector
 
 SECTOR = 32
@@ -73,6 +76,41 @@ def sectors(op: LoadOp | StoreOp, launch: LaunchOp) -> tuple[int, int]:
         first = flat.eval(dims, sizes) * size
         touched.update(range(first, first + width * size))
     return len({byte // SECTOR for byte in touched}), -(-len(touched) // SECTOR)
+
+
+def _follows(value: SSAValue, counter: SSAValue) -> bool:
+    """Whether a value is computed from a counter."""
+    if value is counter or not isinstance(value.owner, Operation):
+        return value is counter
+    return any(_follows(operand, counter) for operand in value.owner.operands)
+
+
+Axis = tuple[SSAValue, Extent]
+"""A counter, and how far it counts."""
+
+
+def sectors_of_lane(op: LoadOp | StoreOp, *axes: Axis) -> float:
+    """Sectors that each lane adds to a request whose lanes go along the first axis, then the next one.
+
+    An eighth for neighbours of 4 bytes, one for elements that lie apart, next to nothing for an element that
+    all lanes read. An index that is itself computed from a counter, as one from a table, may lie anywhere.
+    """
+    memref = op.memref.type
+    assert isinstance(memref, MemRefType)
+    if any(_follows(v, c) and v is not c for v in op.indices for c, _ in axes):
+        return 1.0
+    size = storage_bytes(memref.element_type)
+    flat = linearize(op.map.data.results, shape_of(memref))
+    sizes = (UNKNOWN_SIZE,) * count_symbols([flat])
+    touched: set[int] = set()
+    count = max(min(WARP, prod(trips(extent) for _, extent in axes)), 1)
+    for lane in range(count):
+        places: dict[SSAValue, int] = {}
+        for counter, extent in axes:
+            lane, places[counter] = divmod(lane, max(trips(extent), 1))
+        first = flat.eval([places.get(value, 0) for value in op.indices], sizes) * size
+        touched.update((first // SECTOR, (first + size - 1) // SECTOR))
+    return len(touched) / count
 
 
 def _turns(op: LoadOp | StoreOp, launch: LaunchOp) -> int:

@@ -13,7 +13,9 @@ becomes
 
 Neighbouring threads have neighbouring columns, so a warp reads 32 neighbours at a time, and the sums of its
 chunks are exchanged through the scratchpad. A block gets more chunks until the machine is full of threads, or
-chunks become too short. What `cooperative-reduce` says of tails and stores holds here too.
+chunks become too short. Where blocks of 32 columns would be too few for the machine, they get fewer, down to
+what a sector of memory holds: a warp then reads sectors of several rows. What `cooperative-reduce` says of
+tails and stores holds here too.
 
 Declined are what is declined there, reductions that do not run over columns, and columns that are many or
 short enough for a thread each.
@@ -28,14 +30,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ...analysis.coalescing import SECTOR
 from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
 from ...dialects.kernel import WARP
-from ...dialects.loop import ForOp, KernelOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.scalars import storage_bytes
 from ...dialects.tile import MAX_THREADS, LaunchOp
 from ..decisions import record
-from .cooperative_reduce import cooperate, obstacle, reduces_columns
-from .row_shape import RowShape, covering, most_rows
+from .cooperative_reduce import cooperate, lanes_share_columns, obstacle
+from .row_shape import RowShape, covering, most_rows, sweeps_of
 
 BUSY_THREADS = 512
 """Threads of a multiprocessor that hide what one waits for."""
@@ -44,10 +48,51 @@ SHORTEST_CHUNK = 4
 """Elements of a column that a thread takes at least."""
 
 
+WORTH_DIVIDING = 1 << 13
+"""Elements of a block below which two blocks are no faster."""
+
+WORTH_WHOLE_LINES = 1 << 19
+"""Elements of a block of `WARP` columns above which another kernel for the parts of a sum costs less than
+reading lines of memory in pieces."""
+
+
+def _longest(launch: LaunchOp) -> int:
+    """Elements of the longest sweep over a column."""
+    nests = [[o for o in sweep.walk() if isinstance(o, ForOp)] for sweep in sweeps_of(launch)]
+    return max(prod(trips(loop.extent.data) for loop in nest) for nest in nests)
+
+
+def block_columns(launch: LaunchOp, target: Target) -> int:
+    """How many neighbouring columns a block has: a warp's, or fewer if that makes too few blocks.
+
+    Not fewer than a sector of memory holds, so that no more sectors are moved.
+    """
+    if not launch.axes:
+        return 1
+    last = launch.axes.data[-1].extent.data
+    columns = min(most_rows(launch), covering(last), WARP)
+    sweeps = [op for sweep in sweeps_of(launch) for op in sweep.walk()]
+    loads = [op for op in sweeps if isinstance(op, LoadOp)]
+    sizes = [
+        storage_bytes(op.result.type) for op in loads if launch.body.block.args[-1] in op.indices
+    ]
+    least = SECTOR // max(sizes, default=SECTOR)
+    outer = prod(trips(axis.extent.data) for axis in launch.axes.data[:-1])
+    length = _longest(launch)
+    if length * columns > WORTH_WHOLE_LINES:
+        return columns
+    while (
+        columns > least
+        and outer * -(-trips(last) // columns) < target.processors
+        and length * columns > WORTH_DIVIDING
+    ):
+        columns //= 2
+    return columns
+
+
 def choose_chunks(launch: LaunchOp, columns: int, target: Target) -> int | str:
     """How many threads share a column of a launch whose blocks have so many, or why one."""
-    sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
-    length = max(trips(sweep.extent.data) for sweep in sweeps)
+    length = max(trips(sweep.extent.data) for sweep in sweeps_of(launch))
     points = prod(trips(axis.extent.data) for axis in launch.axes)
     chunks = 1
     while (
@@ -80,10 +125,9 @@ class ChunkReducePass(ModulePass):
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         reason = obstacle(launch, target)
-        if reason is None and not reduces_columns(launch):
+        if reason is None and not lanes_share_columns(launch):
             reason = "no reduction over columns"
-        last = covering(launch.axes.data[-1].extent.data) if launch.axes else 1
-        columns = min(most_rows(launch), last, WARP)
+        columns = 1 if reason else block_columns(launch, target)
         asked = None if launch.schedule is None else launch.schedule.get("lanes")
         most = MAX_THREADS // max(columns, 1)
         chunks = reason or (min(asked, most) if asked else choose_chunks(launch, columns, target))

@@ -40,6 +40,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
 from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride
@@ -88,11 +89,15 @@ def axes_read(load: LoadOp, launch: LaunchOp) -> frozenset[int]:
 
 
 def is_contraction(launch: LaunchOp) -> bool:
-    """Whether a reduction of the launch reads operands that depend on different axes."""
+    """Whether a reduction of the launch reads operands that depend on different axes.
+
+    If one depends on all axes that any does, each of its elements is read once: there is nothing that a tile
+    could share, as of a row with a mask, or of a matrix that a vector is multiplied with.
+    """
     for sweep in sweeps_of(launch):
         loads = [op for op in sweep.walk() if isinstance(op, LoadOp)]
         axes = {read for load in loads if (read := axes_read(load, launch))}
-        if sweep.res and len(axes) > 1:
+        if sweep.res and axes and frozenset[int]().union(*axes) not in axes:
             return True
     return False
 
@@ -111,6 +116,26 @@ def reduces_columns(launch: LaunchOp) -> bool:
     sweeps = [sweep for sweep in sweeps_of(launch) if sweep.res]
     loads = [op for s in sweeps for op in accesses_along(last, s.body.block)]
     return any(is_unit_stride(op, last) for op in loads) and not any(map(is_row_sweep, sweeps))
+
+
+def lanes_share_columns(launch: LaunchOp) -> bool:
+    """Whether neighbouring lanes should have neighbouring points of a launch, not elements of one row.
+
+    So it is where the points are neighbours in memory for some load, and lanes along them touch fewer sectors
+    than lanes along the sweeps do: in a sum over columns, but not where a row has a factor of its own; in the
+    product of a vector with a matrix that lies row by row.
+    """
+    if not launch.axes:
+        return False
+    last = (launch.body.block.args[-1], launch.axes.data[-1].extent.data)
+    columns, rows, found = 0.0, 0.0, False
+    for sweep in [sweep for sweep in sweeps_of(launch) if sweep.res]:
+        along = (sweep.induction_var, sweep.extent.data)
+        for op in [op for op in sweep.walk() if isinstance(op, LoadOp)]:
+            found |= is_unit_stride(op, last[0])
+            columns += sectors_of_lane(op, last, along)
+            rows += sectors_of_lane(op, along)
+    return found and columns < rows
 
 
 def obstacle(launch: LaunchOp, target: Target) -> str | None:
@@ -143,7 +168,7 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     length = trips(longest.extent.data)
     if length < SHORTEST:
         return f"the longest sweep has {length} iterations, which one thread runs"
-    if reduces_columns(launch):
+    if lanes_share_columns(launch):
         return "a reduction over columns: neighbouring threads read neighbours as it is"
     if length < WARP and not is_row_sweep(longest):
         return f"the longest sweep has {length} iterations, which are not neighbours in memory"
@@ -212,11 +237,11 @@ def _share_sweep(sweep: ForOp, sharing: _Sharing) -> None:
     old = sweep.induction_var
     body, neighbours = sweep.detach_region(sweep.body), None
     if vector > 1:
-        neighbours = _like(sweep, vector, body, "vector")
+        neighbours = loop_like(sweep, vector, body, "_vector")
         neighbours.attributes[VECTOR] = UnitAttr()
         body = Region(Block([neighbours, YieldOp(*neighbours.res)], arg_types=[INDEX]))
         body.block.args[0].name_hint, old.name_hint = old.name_hint, "e"
-    shared = _like(sweep, visits, body, "part")
+    shared = loop_like(sweep, visits, body, "_part")
     assert sweep.parent is not None
     sweep.parent.insert_op_before(shared, sweep)
     counters: list[SSAValue] = [shared.induction_var, sharing.lane]
@@ -241,13 +266,13 @@ def _share_sweep(sweep: ForOp, sharing: _Sharing) -> None:
     sweep.erase()
 
 
-def _like(sweep: ForOp, extent: Extent, body: Region, suffix: str) -> ForOp:
-    """A loop that folds as `sweep` does."""
+def loop_like(sweep: ForOp, extent: Extent, body: Region, suffix: str = "") -> ForOp:
+    """A loop that folds as `sweep` does; `suffix` is added to the names of its results."""
     combiners = [c.data for c in sweep.combiners]
     new = ForOp(extent, body, combiners=combiners, result_types=list(sweep.res.types))
     new.location = sweep.location
     for mine, theirs in zip(sweep.res, new.res, strict=True):
-        theirs.name_hint = f"{mine.name_hint or 'value'}_{suffix}"
+        theirs.name_hint = f"{mine.name_hint or 'value'}{suffix}"
     return new
 
 

@@ -20,8 +20,7 @@ becomes
       }
     }
 
-If each iteration is a reduction of its own, as in a sum over two axes, each becomes a part. The parts are
-folded in a fixed order, so every run gives the same result.
+The parts are folded in a fixed order, so every run gives the same result.
 
 Declined are launches with a schedule, kernels with several sweeps, extents that are not known, reductions
 whose iterations need what a check lets through, those that keep the machine busy as they are or are too short
@@ -50,7 +49,8 @@ from ...dialects.sizes import extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
-from .cooperative_reduce import reduces_columns
+from .chunk_reduce import block_columns
+from .cooperative_reduce import lanes_share_columns, reduces_columns
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
 
@@ -71,11 +71,10 @@ CPU_SHARE = 1 << 16
 
 @dataclass(frozen=True)
 class _Split:
-    """What is split: a sweep, and the loop in it if each iteration is a reduction of its own."""
+    """What is split: a sweep of a launch, into so many parts."""
 
     launch: LaunchOp
     sweep: ForOp
-    inner: ForOp | None
     parts: int
 
     @property
@@ -91,14 +90,6 @@ def _extent(loop: ForOp) -> int:
     extent = loop.extent.data
     assert isinstance(extent, int)
     return extent
-
-
-def _inner(sweep: ForOp) -> ForOp | None:
-    """The loop whose results are all that each iteration of a sweep contributes, in the same way."""
-    loops = [op for op in sweep.body.ops if isinstance(op, ForOp)]
-    if len(loops) != 1 or list(sweep.yielded) != list(loops[0].res):
-        return None
-    return loops[0] if loops[0].combiners == sweep.combiners else None
 
 
 def find_split(launch: LaunchOp, target: Target) -> _Split | str:
@@ -127,19 +118,16 @@ def find_split(launch: LaunchOp, target: Target) -> _Split | str:
 def _choose(
     launch: LaunchOp, sweep: ForOp, points: int, elements: int, target: Target
 ) -> _Split | str:
-    columns = min(points, WARP) if reduces_columns(launch) else 1
+    columns = block_columns(launch, target) if lanes_share_columns(launch) else 1
     blocks, share = -(-points // columns), elements * columns
     if share < LEAST:
         return f"{share} elements of a block are too few for a second kernel"
     if blocks * 2 > target.processors:
         return f"{blocks} blocks keep {target.processors} processors busy"
-    inner = _inner(sweep)
-    if inner is not None:
-        return _Split(launch, sweep, inner, _extent(sweep))
     parts = 1
     while blocks * parts < target.processors and share // (parts * 2) >= SHARE:
         parts *= 2
-    return _Split(launch, sweep, None, min(parts, _extent(sweep)))
+    return _Split(launch, sweep, min(parts, _extent(sweep)))
 
 
 def _choose_on_cpu(
@@ -155,7 +143,7 @@ def _choose_on_cpu(
         parts *= 2
     if parts == 1:
         return f"{elements} elements of a row are too few for a second kernel on a CPU"
-    return _Split(launch, sweep, None, parts)
+    return _Split(launch, sweep, parts)
 
 
 # --------------------------------------------------------------------------- the two kernels
@@ -207,12 +195,6 @@ def _part(
     builder: Builder, split: _Split, part: SSAValue, values: dict[SSAValue, SSAValue]
 ) -> Sequence[SSAValue]:
     """Compute one part; gives its results."""
-    if split.inner is not None:
-        values[split.sweep.induction_var] = part
-        for op in split.sweep.body.ops:
-            if not isinstance(op, YieldOp):
-                builder.insert(op.clone(value_mapper=values))
-        return [values[value] for value in split.inner.res]
     loop = split.sweep.clone(value_mapper=values)
     builder.insert(loop)
     old = loop.induction_var

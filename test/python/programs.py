@@ -95,6 +95,32 @@ _add("exp_neg_slice", _exp_neg_slice, _randn(16))
 _add("exp_of_sum", lambda x: torch.exp(x.sum(-1, True)), _randn(4, 8))
 _add("cat_transposed", lambda a, b: torch.cat([a, b.T], 1), _randn(5, 3), _randn(7, 5))
 _add("mean_of_two_axes", lambda x: x.mean(dim=(0, 2)), _randn(3, 5, 7))
+_add("batch_statistics", lambda x: torch.var_mean(x, (0, 2, 3)), _randn(9, 5, 4, 7))
+_add("batch_statistics_in_vectors", lambda x: x.mean((0, 2, 3)), _randn(9, 5, 8, 8))
+_add(
+    "max_around_channels",
+    lambda x: x.amax((0, 2)),
+    lambda: torch.tensor(SPECIAL * 7).repeat(7, 3, 1),
+)
+_add("columns_of_two_axes", lambda x: x.sum((0, 2)), _randn(9, 3, 7, 11))
+_add(
+    "batch_norm_of_a_batch",
+    lambda x: F.batch_norm(x, None, None, training=True),
+    _randn(6, 3, 7, 5),
+)
+_add("vector_times_matrix", lambda x, y: x @ y, _randn(1, 530), _randn(530, 17))
+_add(
+    "attention_of_one_query",
+    F.scaled_dot_product_attention,
+    _randn(1, 2, 1, 64),
+    *[_randn(1, 2, 50, 64)] * 2,
+)
+_add(
+    "softmax_with_a_mask",
+    lambda x, m: F.softmax(x + m, -1),
+    _randn(2, 3, 5, 70),
+    _randn(2, 1, 1, 70),
+)
 _add("permute_slice_flip", lambda x: x.permute(2, 0, 1)[::2].flip(0), _randn(3, 5, 7))
 _add("where_amax", lambda x: torch.where(x > 0, x, -x).amax(1), _randn(5, 9))
 

@@ -56,6 +56,31 @@ func.func @main(%x: tensor<37x3xf32>) -> tensor<3xf32> {
 
 // -----
 
+// A vector times a matrix: lanes along the columns read neighbours of the matrix, lanes along the rows would read
+// neighbours of the vector alone. Blocks of 32 columns are too few; with 8, a warp reads four whole sectors still.
+// CHECK-LABEL: loop.kernel @product
+// CHECK:         tile.launch (%j_block = 8 : block, %lane = 128 : thread, %j_thread = 8 : thread)
+// CHECK:             loop.load %v[%k * 128 + %lane]
+// CHECK-NEXT:        loop.load %w[%k * 128 + %lane, %j_block * 8 + %j_thread]
+// REMARK: remark: chunk-reduce: product: 128 threads share each of 8 columns of a block
+func.func @main(%x: tensor<1024xf32>, %m: tensor<1024x64xf32>) -> tensor<64xf32> {
+  %y = loop.kernel @product(%x, %m) : (tensor<1024xf32>, tensor<1024x64xf32>) -> tensor<64xf32> {
+  ^bb0(%v: memref<1024xf32>, %w: memref<1024x64xf32>, %out: memref<64xf32>):
+    tile.launch (%j = 64 : thread) {
+      %s = loop.for %k = 0 to 1024 reduce(add) -> f32 {
+        %a = loop.load %v[%k] : memref<1024xf32>
+        %b = loop.load %w[%k, %j] : memref<1024x64xf32>
+        %p = arith.mulf %a, %b : f32
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%j] : memref<64xf32>
+    }
+  }
+  func.return %y : tensor<64xf32>
+}
+
+// -----
+
 // Declined: rows; short columns; many columns; what no threads can share.
 // REMARK: remark: chunk-reduce: rows: declined: no reduction over columns
 // REMARK: remark: chunk-reduce: short: declined: columns of 7 elements are too short to share

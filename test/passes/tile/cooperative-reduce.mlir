@@ -116,6 +116,30 @@ func.func @main(%x: tensor<43x10xf32>) -> tensor<43xf32> {
 
 // -----
 
+// Rows with a mask that several of them share, and the products of one vector with many: one operand depends on all
+// axes, so that nothing is read twice, and threads share each row.
+// CHECK-LABEL: loop.kernel @masked
+// CHECK:         tile.launch (%h_block = 3 : block, %h_thread = 2 : thread, %i = 2 : thread, %lane = 8 : thread)
+// CHECK-NEXT:      %m_part = loop.for %k = 0 to 2 reduce(max) -> f32 {
+// REMARK: remark: cooperative-reduce: masked: 8 threads share each sweep of up to 64 elements, in vectors of 4; a block has 4 rows
+func.func @main(%x: tensor<5x2x64xf32>, %m: tensor<2x64xf32>) -> tensor<5x2xf32> {
+  %y = loop.kernel @masked(%x, %m) : (tensor<5x2x64xf32>, tensor<2x64xf32>) -> tensor<5x2xf32> {
+  ^bb0(%in: memref<5x2x64xf32>, %mask: memref<2x64xf32>, %out: memref<5x2xf32>):
+    tile.launch (%h = 5 : thread, %i = 2 : thread) {
+      %m = loop.for %k = 0 to 64 reduce(max) -> f32 {
+        %v = loop.load %in[%h, %i, %k] : memref<5x2x64xf32>
+        %b = loop.load %mask[%i, %k] : memref<2x64xf32>
+        %s = arith.addf %v, %b : f32
+        loop.yield %s : f32
+      }
+      loop.store %m, %out[%h, %i] : memref<5x2xf32>
+    }
+  }
+  func.return %y : tensor<5x2xf32>
+}
+
+// -----
+
 // Declined: no reduction; columns; a few elements; a contraction.
 // REMARK: remark: cooperative-reduce: copy: declined: no reduce loop in the body
 // REMARK: remark: cooperative-reduce: columns: declined: a reduction over columns: neighbouring threads read neighbours as it is

@@ -37,15 +37,16 @@ func.func @main(%x: tensor<50003xf32>, %n: tensor<1xf32>) -> tensor<f32> {
 
 // -----
 
-// A sum over two axes: the sum of each row is a part. Two results of one sweep have parts of their own.
-// CHECK:       %s_parts, %m_parts = loop.kernel @nested_parts(%x) : (tensor<3x80x480xf32>) -> (tensor<80x3xf32>, tensor<80x3xf32>) {
-// CHECK:         tile.launch (%part = 80 : thread, %i = 3 : thread) {
-// CHECK-NEXT:      %t, %n = loop.for %l = 0 to 480 reduce(add, max) -> f32, f32 {
-// CHECK-NEXT:        loop.load %in[%i, %part, %l]
-// CHECK:           loop.store %t, %s_parts[%part, %i]
-// CHECK-NEXT:      loop.store %n, %m_parts[%part, %i]
-// CHECK:           loop.for %part = 0 to 80 reduce(add, max) -> f32, f32 {
-// REMARK: remark: split-reduce: nested: 80 parts, folded by a second kernel
+// Two results of one sweep have parts of their own. Of a sweep over several axes the outermost loop is split.
+// CHECK:       %s_parts, %m_parts = loop.kernel @nested_parts(%x) : (tensor<3x80x480xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+// CHECK:         tile.launch (%part = 4 : thread, %i = 3 : thread) {
+// CHECK-NEXT:      %s, %m = loop.for %k = 0 to 20 reduce(add, max) -> f32, f32 {
+// CHECK-NEXT:        loop.for %l = 0 to 480 reduce(add, max) -> f32, f32 {
+// CHECK-NEXT:          loop.load %in[%i, %part * 20 + %k, %l]
+// CHECK:           loop.store %s, %s_parts[%part, %i]
+// CHECK-NEXT:      loop.store %m, %m_parts[%part, %i]
+// CHECK:           loop.for %part = 0 to 4 reduce(add, max) -> f32, f32 {
+// REMARK: remark: split-reduce: nested: 4 parts, folded by a second kernel
 func.func @main(%x: tensor<3x80x480xf32>) -> tensor<3xf32> {
   %y = loop.kernel @nested(%x) : (tensor<3x80x480xf32>) -> tensor<3xf32> {
   ^bb0(%in: memref<3x80x480xf32>, %out: memref<3xf32>):
