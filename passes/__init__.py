@@ -43,6 +43,7 @@ PASSES = {
     "split-matmul-k": ".tile.split_matmul_k:SplitMatmulKPass",
     "chunk-matmul-k": ".tile.chunk_matmul_k:ChunkMatmulKPass",
     "register-tile": ".tile.register_tile:RegisterTilePass",
+    "distribute-sweeps": ".tile.distribute_sweeps:DistributeSweepsPass",
     "flatten-sweeps": ".tile.flatten_sweeps:FlattenSweepsPass",
     "split-reduce": ".tile.split_reduce:SplitReducePass",
     "chunk-reduce": ".tile.chunk_reduce:ChunkReducePass",

@@ -66,6 +66,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "split-matmul-k{target=$target}",
         "chunk-matmul-k",
         "register-tile{target=$target}",
+        "distribute-sweeps{target=$target}",
         "flatten-sweeps{target=$target}",
         "split-reduce{target=$target}",
         "chunk-reduce{target=$target}",

@@ -74,7 +74,7 @@ class DeepenLaunchPass(ModulePass):
     target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        deepened = _spread if get_target(self.target).is_gpu else _make_contraction
+        deepened = spread if get_target(self.target).is_gpu else _make_contraction
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
             for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
                 reason = deepened(launch)
@@ -102,7 +102,7 @@ def _make_contraction(launch: LaunchOp) -> str | None:
     return None
 
 
-def _spread(launch: LaunchOp) -> str | None:
+def spread(launch: LaunchOp) -> str | None:
     """Deepen a launch as long as only scalars stand in front of a loop; gives why not at all."""
     loop, reason = find_loop(launch), "more than scalars stand in front of its loop"
     if isinstance(loop, str):

@@ -149,7 +149,9 @@ def _choose_on_cpu(
 # --------------------------------------------------------------------------- the two kernels
 
 
-def _copy(kernel: KernelOp, name: str, inputs: Sequence[SSAValue], outputs: Sequence[TensorType]):
+def kernel_like(
+    kernel: KernelOp, name: str, inputs: Sequence[SSAValue], outputs: Sequence[TensorType]
+):
     """A kernel with the body of another but its stores; gives the new values of the old ones too."""
     new = KernelOp(name, inputs, outputs)
     new.location = kernel.location
@@ -164,7 +166,7 @@ def _parts_kernel(kernel: KernelOp, split: _Split) -> KernelOp:
     """The kernel that computes the parts."""
     extents = [split.parts, *(e for e in split.launch.extents(Level.THREAD) if isinstance(e, int))]
     outputs = [TensorType(result.type, extents) for result in split.sweep.res]
-    new, values = _copy(kernel, f"{kernel.sym_name.data}_parts", list(kernel.inputs), outputs)
+    new, values = kernel_like(kernel, f"{kernel.sym_name.data}_parts", list(kernel.inputs), outputs)
     body = Block(arg_types=[INDEX] * len(extents))
     part = body.args[0]
     part.name_hint = "part"
@@ -222,7 +224,7 @@ def _part(
 def _fold_kernel(kernel: KernelOp, parts: KernelOp, split: _Split) -> KernelOp:
     """The kernel with a sweep over the parts in the place of its own."""
     inputs = [*kernel.inputs, *parts.outputs]
-    new, values = _copy(kernel, kernel.sym_name.data, inputs, list(kernel.outputs.types))
+    new, values = kernel_like(kernel, kernel.sym_name.data, inputs, list(kernel.outputs.types))
     arguments = new.input_args[len(kernel.inputs) :]
     for old, argument in zip(kernel.output_args, new.output_args, strict=True):
         argument.name_hint = old.name_hint
@@ -259,7 +261,7 @@ def _fold_kernel(kernel: KernelOp, parts: KernelOp, split: _Split) -> KernelOp:
     return new
 
 
-def _without_unused(kernel: KernelOp) -> KernelOp:
+def drop_unused_inputs(kernel: KernelOp) -> KernelOp:
     """A kernel without inputs that it does not read."""
     dedup_kernel(kernel)
     entry = kernel.body.block
@@ -283,8 +285,8 @@ def split_reduce(kernel: KernelOp, split: _Split) -> None:
         old.replace_all_uses_with(new)
     kernel.detach()
     kernel.erase()
-    _without_unused(parts)
-    _without_unused(fold)
+    drop_unused_inputs(parts)
+    drop_unused_inputs(fold)
 
 
 @dataclass(frozen=True)

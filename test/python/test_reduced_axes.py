@@ -86,6 +86,26 @@ def test_a_warp_reads_whole_sectors_and_blocks_fill_the_machine(
         assert count(launch, Level.BLOCK) >= FEW
 
 
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda x: x.var(), (1 << 22,)),
+        (lambda x: F.softmax(x, -1), (8, 1 << 20)),
+        (lambda x: x.std((0, 2)), (3, 5, 1 << 18)),
+        (lambda x: x.var(0), (1 << 17, 9)),
+    ],
+    ids=["variance of a tensor", "softmax", "around the channels", "columns"],
+)
+def test_each_sweep_over_few_long_rows_fills_the_machine(
+    function: Callable[..., object], shape: tuple[int, ...]
+) -> None:
+    (before,) = launches(function, shape, skipped="distribute-sweeps")
+    assert count(before, Level.BLOCK) <= 8
+    after = [launch for launch in launches(function, shape) if read_elements(launch) > 1 << 15]
+    assert len(after) >= 2
+    assert all(count(launch, Level.BLOCK) >= FEW for launch in after)
+
+
 def read_elements(launch: LaunchOp) -> int:
     """Elements of the largest array that a launch reads."""
     kernel = launch.parent_op()
