@@ -56,6 +56,8 @@ class Rows:
     reductions: int
     vector: int
     element_bytes: int
+    inner: int = 1
+    """Elements that a thread reads at each position of a row, in loops of its own."""
 
     @property
     def units(self) -> int:
@@ -75,7 +77,7 @@ class Rows:
         exchange = CYCLES_PER_SHUFFLE * log2(min(lanes, WARP))
         if lanes > WARP:
             exchange += CYCLES_PER_BARRIER + CYCLES_PER_WARP_FOLDED * lanes // WARP
-        work = self.sweeps * elements * CYCLES_PER_ELEMENT + self.reductions * exchange
+        work = self.sweeps * elements * self.inner * CYCLES_PER_ELEMENT + self.reductions * exchange
         return waves * (LATENCY + work)
 
 
@@ -150,9 +152,9 @@ def widest_vector(launch: LaunchOp) -> int:
     for sweep in sweeps_of(launch):
         extent = sweep.extent.data
         width = vector_width(sweep.induction_var, sweep.body.block)
-        if not isinstance(width, int) or not isinstance(extent, int):
+        if not isinstance(width, int):
             return 1
-        while extent % width or extent <= width:
+        while width > 1 and (extent % width != 0 or trips(extent) <= width):
             width //= 2
         widths.append(width)
     return min(widths)
@@ -173,6 +175,8 @@ def choose_shape(launch: LaunchOp, target: Target) -> RowShape:
     least = max(WARP // room, 2) if known else WARP
     while vector > 1 and max(map(trips, lengths)) < least * vector:
         vector //= 2
+    nests = [[op for op in sweep.walk() if isinstance(op, ForOp)] for sweep in sweeps]
+    work = sum(prod(trips(loop.extent.data) for loop in nest) for nest in nests)
     rows = Rows(
         count=prod(trips(axis.extent.data) for axis in launch.axes),
         length=max(map(trips, lengths)),
@@ -180,6 +184,7 @@ def choose_shape(launch: LaunchOp, target: Target) -> RowShape:
         reductions=sum(len(sweep.res) for sweep in sweeps),
         vector=vector,
         element_bytes=max((storage_bytes(load.result.type) for load in loads), default=4),
+        inner=max(work // max(len(sweeps) * max(map(trips, lengths)), 1), 1),
     )
     lanes = choose_lanes(rows, target, least)
     return RowShape(lanes, min(rows_per_block(rows.count, lanes, target), room), vector)

@@ -140,6 +140,45 @@ func.func @main(%x: tensor<5x2x64xf32>, %m: tensor<2x64xf32>) -> tensor<5x2xf32>
 
 // -----
 
+// Rows of an unknown number of whole vectors are read in vectors. Where each position of a row is a sweep of its own,
+// more threads share the row.
+// CHECK-LABEL: loop.kernel @vectors
+// CHECK:         tile.launch (%i = 3 : block, %lane = 32 : thread) schedule(#tile.schedule<threads = 32, vector = 4>) {
+// CHECK:             loop.test[%k * 32 + %lane < s0 * 4]
+// CHECK-LABEL: loop.kernel @deep
+// CHECK:         tile.launch (%i = 3 : block, %lane = 256 : thread)
+// REMARK: remark: cooperative-reduce: vectors: 32 threads share each sweep of up to s0 * 16 elements, in vectors of 4
+// REMARK: remark: cooperative-reduce: deep: 256 threads share each sweep of up to s1 elements
+func.func @main(%x: tensor<3x?x16xf32, #sym.extents<s0>>, %z: tensor<33x3x?xf32, #sym.extents<s1>>) -> (tensor<3xf32>, tensor<3xf32>)
+    attributes {sym.sizes = [#sym.size<"batch", 1, 64, hint = 8>, #sym.size<"seq", 1, 1000, hint = 250>]} {
+  %0 = loop.kernel @vectors(%x) : (tensor<3x?x16xf32, #sym.extents<s0>>) -> tensor<3xf32> {
+  ^bb0(%in: memref<3x?x16xf32, #sym.extents<s0>>, %out: memref<3xf32>):
+    tile.launch (%i = 3 : thread) {
+      %s = loop.for %k = 0 to s0 * 16 reduce(max) -> f32 {
+        %v = loop.load %in[%i, %k floordiv 16, %k mod 16] : memref<3x?x16xf32, #sym.extents<s0>>
+        loop.yield %v : f32
+      }
+      loop.store %s, %out[%i] : memref<3xf32>
+    }
+  }
+  %1 = loop.kernel @deep(%z) : (tensor<33x3x?xf32, #sym.extents<s1>>) -> tensor<3xf32> {
+  ^bb0(%in: memref<33x3x?xf32, #sym.extents<s1>>, %out: memref<3xf32>):
+    tile.launch (%i = 3 : thread) {
+      %s = loop.for %k = 0 to s1 reduce(max) -> f32 {
+        %t = loop.for %j = 0 to 33 reduce(max) -> f32 {
+          %v = loop.load %in[%j, %i, %k] : memref<33x3x?xf32, #sym.extents<s1>>
+          loop.yield %v : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%i] : memref<3xf32>
+    }
+  }
+  func.return %0, %1 : tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
 // Declined: no reduction; columns; a few elements; a contraction.
 // REMARK: remark: cooperative-reduce: copy: declined: no reduce loop in the body
 // REMARK: remark: cooperative-reduce: columns: declined: a reduction over columns: neighbouring threads read neighbours as it is
