@@ -78,11 +78,19 @@ def sectors(op: LoadOp | StoreOp, launch: LaunchOp) -> tuple[int, int]:
     return len({byte // SECTOR for byte in touched}), -(-len(touched) // SECTOR)
 
 
-def _follows(value: SSAValue, counter: SSAValue) -> bool:
-    """Whether a value is computed from a counter."""
-    if value is counter or not isinstance(value.owner, Operation):
-        return value is counter
-    return any(_follows(operand, counter) for operand in value.owner.operands)
+def _is_computed_from(value: SSAValue, counter: SSAValue) -> bool:
+    """Whether a value is computed from a counter, and is not the counter."""
+    seen: set[SSAValue] = set()
+    todo = [value]
+    while todo:
+        here = todo.pop()
+        if here in seen or not isinstance(here.owner, Operation):
+            continue
+        seen.add(here)
+        todo += here.owner.operands
+        if counter in here.owner.operands:
+            return True
+    return False
 
 
 Axis = tuple[SSAValue, Extent]
@@ -97,7 +105,7 @@ def sectors_of_lane(op: LoadOp | StoreOp, *axes: Axis) -> float:
     """
     memref = op.memref.type
     assert isinstance(memref, MemRefType)
-    if any(_follows(v, c) and v is not c for v in op.indices for c, _ in axes):
+    if any(_is_computed_from(value, counter) for value in op.indices for counter, _ in axes):
         return 1.0
     size = storage_bytes(memref.element_type)
     flat = linearize(op.map.data.results, shape_of(memref))

@@ -42,7 +42,7 @@ from math import prod
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import IndexType, ModuleOp, TensorType
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -95,23 +95,24 @@ def _read(op: Operation) -> Iterator[SSAValue]:
                 yield value
 
 
-def is_repeatable(value: SSAValue) -> bool:
-    """Whether a value of a launch's body depends on no sweep, so that each kernel can compute it."""
-    if isinstance(value, BlockArgument):
-        return True
-    owner = value.owner
-    assert isinstance(owner, Operation)
-    return is_scalar(owner) and all(is_repeatable(operand) for operand in owner.operands)
+def _repeatable(segments: Sequence[Segment]) -> set[Operation]:
+    """The operations that depend on no sweep, so that each kernel can compute them."""
+    found: set[Operation] = set()
+    for op in (op for segment in segments for op in segment):
+        if is_scalar(op) and all(value.owner in found for value in _read(op)):
+            found.add(op)
+    return found
 
 
 def _passed_on(segments: Sequence[Segment]) -> list[list[SSAValue]]:
     """For each segment, its values that others read and cannot compute."""
     home = {op: number for number, segment in enumerate(segments) for op in segment}
+    repeatable = _repeatable(segments)
     found: list[dict[SSAValue, None]] = [{} for _ in segments]
     for number, segment in enumerate(segments):
         for value in (value for op in segment for value in _read(op)):
             assert isinstance(value.owner, Operation)
-            if home[value.owner] != number and not is_repeatable(value):
+            if home[value.owner] != number and value.owner not in repeatable:
                 found[home[value.owner]][value] = None
     return [list(values) for values in found]
 

@@ -59,7 +59,7 @@ def test_lanes_go_along_memory_in_a_sweep_over_several_axes(name: str) -> None:
     function, shape = REDUCTIONS[name]
     (before,) = launches(function, shape, skipped="flatten-sweeps")
     (after,) = launches(function, shape)
-    assert threads(after) >= 8 * threads(before)
+    assert threads(after) > threads(before)
     assert max(cost.cost for cost in loads(before)) >= 16
     assert all(cost.cost <= cost.least + 2 for cost in loads(after))
     assert count(after, Level.BLOCK) >= FEW
