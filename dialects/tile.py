@@ -238,7 +238,7 @@ class StageOp(IRDLOperation):
     """Copy a slab of an input into the block's scratchpad; all threads of the block take part.
 
     The slab starts at the index given and its axes are the trailing axes of the source. The index may
-    read block axes, and counters of loops around the copy. What lies past the end of the source is 0.
+    read block axes, and counters of loops around the copy. What lies outside of the source is 0.
     ```
     %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
     %ws = tile.stage %w[%j, 0] pad 1 : memref<64x16xf32> -> memref<32x16xf32, "shared">

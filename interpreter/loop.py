@@ -454,10 +454,8 @@ class LoopMachine:
                 index = index + counter.reshape(
                     (1,) * (depth + own) + (-1,) + (1,) * (rank - own - 1)
                 )
-            if np.any(index < 0):
-                raise ProgramError(f"{op.location}: 'tile.stage' copies what is before the source")
-            inside = inside & (index < source.shape[axis])
-            indices.append(np.minimum(index, max(source.shape[axis] - 1, 0)))
+            inside = inside & (index >= 0) & (index < source.shape[axis])
+            indices.append(np.clip(index, 0, max(source.shape[axis] - 1, 0)))
         copied = np.asarray(source[tuple(indices)])
         self.buffers[op.slab] = Buffer(
             np.where(inside, copied, np.zeros((), copied.dtype)), lanes=depth

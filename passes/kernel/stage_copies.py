@@ -264,6 +264,9 @@ class _Ring:
         of_all = stage.map.data.results, operand_ranges(stage.origin)  # of any iteration there is
         tests: list[AffineExpr] = []
         for axis, extent in enumerate(shape_of(stage.source.type)):
+            if not always_holds(of_all[0][axis], of_all[1]):
+                if not always_holds(origin[axis], ranges):
+                    tests.append(simplify(index[axis], ranges))
             end = extent_expr(extent) + -lengths[axis]
             if always_holds(end + of_all[0][axis] * -1, of_all[1]):
                 continue
@@ -305,7 +308,7 @@ def _load_or_zero(
     operands: list[SSAValue],
     open_: list[AffineExpr],
 ) -> SSAValue:
-    """The element of the source at `index`, or 0 past its end."""
+    """The element of the source at `index`, or 0 outside of it."""
     assert isinstance(stage.source.type, MemRefType)
     load = LoadOp(stage.source, index, operands)
     load.location = stage.location

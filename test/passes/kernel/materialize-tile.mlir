@@ -116,6 +116,24 @@ func.func @main(%x: tensor<4x40xf32>) -> tensor<40xf32> {
 
 // -----
 
+// What a slab would have from outside of its source is 0, be it past the end or before the start.
+// CHECK-LABEL: kernel.func @outside
+// CHECK:         %[[in:.+]] = loop.test[%b * 8 + %thread floordiv 8 >= 4, %b * 8 + %thread floordiv 8 < 20]
+// CHECK-NEXT:    scf.if %[[in]] -> (f32) {
+func.func @main(%x: tensor<16x8xf32>) -> tensor<24x8xf32> {
+  %y = loop.kernel @outside(%x) : (tensor<16x8xf32>) -> tensor<24x8xf32> {
+  ^bb0(%in: memref<16x8xf32>, %out: memref<24x8xf32>):
+    tile.launch (%b = 3 : block, %t = 8 : thread, %u = 8 : thread) schedule(#tile.schedule<threads = 64>) {
+      %xs = tile.stage %in[%b * 8 - 4, 0] : memref<16x8xf32> -> memref<8x8xf32, "shared">
+      %v = loop.load %xs[7 - %t, %u] : memref<8x8xf32, "shared">
+      loop.store %v, %out[%b * 8 + %t, %u] : memref<24x8xf32>
+    }
+  }
+  func.return %y : tensor<24x8xf32>
+}
+
+// -----
+
 // Kernels that differ in nothing but the type of a value in between are two. Nothing is left of them that
 // would still use their buffers.
 // CHECK-LABEL: kernel.func @low
