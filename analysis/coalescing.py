@@ -11,15 +11,16 @@ here the first warp of a block stands for all of them, and counters of loops and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 
 from ..dialects.affine import count_symbols
-from ..dialects.index import linearize
+from ..dialects.index import delinearize, linearize
 from ..dialects.kernel import WARP
 from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.loop_access import REGISTERS
@@ -28,6 +29,7 @@ from ..dialects.sizes import Extent, shape_of, static_shape
 from ..dialects.tile import SHARED, LaunchOp, StageOp
 from .bank_conflicts import conflict_degree, lanes, slab_shape
 from .cost import trips
+from .slabs import Slab
 from .vectors import VECTOR, is_vector
 
 SECTOR = 32
@@ -62,17 +64,43 @@ def _width(op: LoadOp | StoreOp) -> int:
     return width if is_vector(op, loop.induction_var, width) else 1
 
 
-def sectors(op: LoadOp | StoreOp, launch: LaunchOp) -> tuple[int, int]:
-    """Sectors that a request of a global access needs, and how many its bytes fill."""
-    memref = op.memref.type
+def sectors(
+    op: LoadOp | StoreOp, points: Iterable[Mapping[SSAValue, int]], width: int = 1
+) -> tuple[int, int]:
+    """Sectors that a request of a global access needs, and how many its bytes fill.
+
+    `points` says what the counters are in each lane; those left out are 0.
+    """
+    exprs, memref = op.map.data.results, op.memref.type
     assert isinstance(memref, MemRefType)
-    size, width = storage_bytes(memref.element_type), _width(op)
-    flat = linearize(op.map.data.results, shape_of(memref))
+    indices = ([point.get(value, 0) for value in op.indices] for point in points)
+    return _request(exprs, indices, memref, width)
+
+
+def slab_sectors(slab: Slab, source: MemRefType) -> int:
+    """Sectors of the request that copies the first elements of a slab, from where all counters are 0."""
+    dims = max((d for e in slab.origin for d in e.used_dims()), default=-1) + 1
+    skipped = len(slab.origin) - len(slab.shape)
+    places = delinearize(AffineExpr.dimension(dims), slab.shape)
+    exprs = [
+        e + places[axis - skipped] if axis >= skipped else e for axis, e in enumerate(slab.origin)
+    ]
+    elements = ([*[0] * dims, element] for element in range(min(WARP, slab.elements)))
+    return _request(exprs, elements, source)[0]
+
+
+def _request(
+    exprs: Sequence[AffineExpr],
+    indices: Iterable[Sequence[int]],
+    memref: MemRefType,
+    width: int = 1,
+) -> tuple[int, int]:
+    """Sectors that hold `width` neighbours from each index on, and how many their bytes fill."""
+    size = storage_bytes(memref.element_type)
+    flat = linearize(exprs, shape_of(memref))
     sizes = (UNKNOWN_SIZE,) * count_symbols([flat])
-    arguments: list[SSAValue] = list(launch.body.block.args)
     touched: set[int] = set()
-    for values in lanes(launch):
-        dims = [values.get(arguments.index(v), 0) if v in arguments else 0 for v in op.indices]
+    for dims in indices:
         first = flat.eval(dims, sizes) * size
         touched.update(range(first, first + width * size))
     return len({byte // SECTOR for byte in touched}), -(-len(touched) // SECTOR)
@@ -133,6 +161,8 @@ def _turns(op: LoadOp | StoreOp, launch: LaunchOp) -> int:
 
 def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
     """The cost of each access of a launch, in order; registers cost nothing."""
+    arguments: list[SSAValue] = list(launch.body.block.args)
+    points = [{arguments[axis]: v for axis, v in lane.items()} for lane in lanes(launch)]
     for op in launch.walk():
         if not isinstance(op, LoadOp | StoreOp):
             continue
@@ -144,5 +174,5 @@ def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
         if memref.memory_space == SHARED:
             yield AccessCost(str(op.location), op.name, name, "shared", _turns(op, launch), 1)
         else:
-            cost, least = sectors(op, launch)
-            yield AccessCost(str(op.location), op.name, name, "global", cost, least, _width(op))
+            cost, least = sectors(op, points, width := _width(op))
+            yield AccessCost(str(op.location), op.name, name, "global", cost, least, width)

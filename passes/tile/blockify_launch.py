@@ -274,8 +274,8 @@ def partition(
     return new, _ends(state, splits), state.counters
 
 
-def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> None:
-    """Replace the axes of a launch by block axes, thread axes and serial loops."""
+def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> LaunchOp:
+    """Replace the axes of a launch by block axes, thread axes and serial loops; gives the new launch."""
     state, block, names = _share_axes(launch, splits)
     builder = Builder(InsertPoint.at_end(block))
     for axis, split in enumerate(splits):
@@ -284,7 +284,8 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
         whole = split.serial == split.extent
         name = names[axis] if whole else f"{names[axis]}_serial"
         loop, builder = _enter_loop(builder, split.serial)
-        state.exprs[axis] = state.exprs[axis] + state.counter(loop.induction_var, name)
+        counter = state.counter(loop.induction_var, name)
+        state.exprs[axis] = state.exprs[axis] + counter * split.threads
     if ends := _ends(state, splits):
         inside = builder.insert(TestOp(ends, state.counters))
         guarded = scf.IfOp(inside.result, [], Region(Block([scf.YieldOp()])))
@@ -303,11 +304,12 @@ def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> N
         if split.has_tail:
             tails.append((loop, first, split.extent))
     _move_body(launch, builder)
-    _finish(launch, state, block, schedule)
+    new = _finish(launch, state, block, schedule)
     for loop, first, extent in tails:
         _add_tail(loop, first, extent, state.counters)
     for loop in vectors:
         hoist_from(loop)
+    return new
 
 
 def _share_axes(launch: LaunchOp, splits: list[Split]) -> tuple[_Rebuild, Block, list[str]]:
@@ -323,7 +325,7 @@ def _share_axes(launch: LaunchOp, splits: list[Split]) -> tuple[_Rebuild, Block,
             whole = split.blocks == split.extent or split.threads == split.extent
             name = names[axis] if whole else f"{names[axis]}_{level}"
             counter = state.counter(block.insert_arg(INDEX, len(block.args)), name)
-            scale = split.threads * split.serial if level is Level.BLOCK else split.serial
+            scale = split.threads * split.serial if level is Level.BLOCK else 1
             state.exprs[axis] = state.exprs[axis] + product(counter, extent_expr(scale))
             state.axes.append(AxisAttr(extent, level))
     return state, block, names

@@ -6,7 +6,8 @@ becomes
 
 Threads that read neighbouring rows of 16 elements want words of two banks only; of 17, of all. Each slab gets
 the least padding that makes its reads take the fewest turns (`analysis/bank_conflicts.py`). Padding that is
-no whole number of asynchronous copies makes them smaller, and so more; they count as turns of their own.
+no whole number of asynchronous copies makes them smaller, and so more; they count as turns of their own, most
+where a loop fills the slab again and again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ PADS = (0, 1, 2, 4, 8)
 """Elements that a row may be longer, up to `PADDING` of the model."""
 
 COPY_TURNS = 4
-"""Turns that one asynchronous copy of a warp counts as, with its address and its condition."""
+"""Turns that one asynchronous copy of a warp counts as, with its address and its condition, if it stands in a
+loop: its instructions take the place of products there. What is copied once waits for memory in any case."""
 
 
 def turns(stage: StageOp, launch: LaunchOp, pad: int) -> int:
@@ -52,7 +54,8 @@ def turns_of_a_chunk(stage: StageOp, launch: LaunchOp, pad: int) -> int | None:
         return None
     assert isinstance(stage.slab.type, MemRefType)
     copies = prod(static_shape(stage.slab.type)) // elements
-    return run + COPY_TURNS * -(-copies // static_extent(launch.num_threads))
+    weight = COPY_TURNS if isinstance(stage.parent_op(), ForOp) else 1
+    return run + weight * -(-copies // static_extent(launch.num_threads))
 
 
 def loops_between(load: LoadOp, stage: StageOp) -> list[ForOp]:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -30,42 +29,16 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
+from ...analysis.slabs import Slab, slab_of
 from ...analysis.targets import get_target
-from ...dialects.affine import ZERO, replace_dims
+from ...dialects.affine import replace_dims
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
-from ...dialects.scalars import Combiner, storage_bytes
+from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp, StageOp
 from ...dialects.tile_pack import PackOp
 from ..decisions import record
-
-
-@dataclass(frozen=True)
-class _Slab:
-    """What the block reads of an operand: where it starts, how large it is, where a thread reads in it."""
-
-    origin: list[AffineExpr]
-    shape: list[int]
-    index: list[AffineExpr]
-
-    def bytes(self, load: LoadOp) -> int:
-        """The size of the slab."""
-        return prod(self.shape) * storage_bytes(load.result.type)
-
-
-def slab_of(load: LoadOp, local: dict[SSAValue, int]) -> _Slab:
-    """The slab of a load; `local` are the counters that run inside a block, with their extents."""
-    ranges = operand_ranges(load.indices)
-    inside = [value in local for value in load.indices]
-    zeroed = [ZERO if here else AffineExpr.dimension(i) for i, here in enumerate(inside)]
-    exprs = load.map.data.results
-    used = [[d for d in sorted(expr.used_dims()) if inside[d]] for expr in exprs]
-    first = next((axis for axis, dims in enumerate(used) if dims), len(exprs))
-    origin = [simplify(replace_dims(expr, zeroed), ranges) for expr in exprs]
-    shape = [local[load.indices[dims[0]]] if dims else 1 for dims in used[first:]]
-    index = [AffineExpr.dimension(dims[0]) if dims else ZERO for dims in used[first:]]
-    return _Slab(origin, shape, index)
 
 
 @dataclass(frozen=True)
@@ -138,17 +111,39 @@ def _stands_in(value: SSAValue, block: Block) -> bool:
 
 def stage(staging: _Staging) -> int:
     """Copy the operands of each chunk first; gives the bytes of the slabs."""
+    vanishes = _vanishes(staging)
+    size = copy_first([(load, _slab(load, staging)) for load in staging.loads()], staging.inner)
+    if vanishes:
+        _unmask(staging.inner)
+    if staging.guard is not None:
+        staging.outer.detach()
+        assert staging.guard.parent is not None
+        staging.guard.parent.insert_op_before(staging.outer, staging.guard)
+    return size
+
+
+def _slab(load: LoadOp, staging: _Staging) -> Slab:
+    """What a block reads of an operand of a contraction, which is always a box."""
+    slab = slab_of(load, staging.local)
+    assert slab is not None
+    return slab
+
+
+def copy_first(reads: Sequence[tuple[LoadOp, Slab]], where: Operation) -> int:
+    """Copy what loads read in front of an operation, and let them read the copies.
+
+    Loads of one slab share a copy. Gives the bytes of the slabs.
+    """
     slabs: dict[tuple[object, ...], SSAValue] = {}
     size = 0
-    vanishes = _vanishes(staging)
-    for load in staging.loads():
-        slab = slab_of(load, staging.local)
+    assert where.parent is not None
+    for load, slab in reads:
         key = (load.memref, tuple(slab.origin), tuple(load.indices), tuple(slab.shape))
         if key not in slabs:
             copy = StageOp(load.memref, slab.origin, list(load.indices), slab.shape)
             copy.location = load.location
             copy.slab.name_hint = f"{load.memref.name_hint or 'operand'}_smem"
-            staging.outer.body.block.insert_op_before(copy, staging.inner)
+            where.parent.insert_op_before(copy, where)
             slabs[key] = copy.slab
             size += slab.bytes(load)
         new = LoadOp(slabs[key], slab.index, list(load.indices))
@@ -159,12 +154,6 @@ def stage(staging: _Staging) -> int:
         load.result.replace_all_uses_with(new.result)
         load.detach()
         load.erase()
-    if vanishes:
-        _unmask(staging.inner)
-    if staging.guard is not None:
-        staging.outer.detach()
-        assert staging.guard.parent is not None
-        staging.guard.parent.insert_op_before(staging.outer, staging.guard)
     return size
 
 
@@ -275,7 +264,7 @@ class StageInputsPass(ModulePass):
         if isinstance(found, str):
             record(self.name, name, False, found, launch)
             return
-        size = sum(slab_of(load, found.local).bytes(load) for load in found.loads())
+        size = sum(_slab(load, found).bytes(load) for load in found.loads())
         if size > limit:
             reason = f"slabs of {size} bytes exceed the {limit} of a block"
             record(self.name, name, False, reason, launch)

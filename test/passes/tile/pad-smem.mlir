@@ -51,3 +51,39 @@ func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {
   }
   func.return %y : tensor<32xf32>
 }
+
+// -----
+
+// Copies of 16 bytes leave four lanes in a bank, of 8 bytes two, of 4 bytes one: what is copied once may take
+// more copies. Copied again and again, eight of 8 bytes and two turns are fewer than 16 of 4 bytes and one.
+// REMARK: remark: pad-smem: once: s_smem: 1 more, 32 turns of a warp become 1
+// REMARK: remark: pad-smem: again: s_smem: 2 more, 32 turns of a warp become 2
+func.func @main(%x: tensor<64x32xf32>) -> (tensor<32x32xf32>, tensor<32x32xf32>) {
+  %y = loop.kernel @once(%x) : (tensor<64x32xf32>) -> tensor<32x32xf32> {
+  ^bb0(%in: memref<64x32xf32>, %out: memref<32x32xf32>):
+    tile.launch (%u = 8 : thread, %t = 32 : thread) schedule(#tile.schedule<threads = 256>) {
+      %s_smem = tile.stage %in[0, 0] via cp_async : memref<64x32xf32> -> memref<32x32xf32, "shared">
+      loop.for %r = 0 to 4 {
+        %v = loop.load %s_smem[%t, %r * 8 + %u] : memref<32x32xf32, "shared">
+        loop.store %v, %out[%r * 8 + %u, %t] : memref<32x32xf32>
+      }
+    }
+  }
+  %z = loop.kernel @again(%x) : (tensor<64x32xf32>) -> tensor<32x32xf32> {
+  ^bb0(%in: memref<64x32xf32>, %out: memref<32x32xf32>):
+    tile.launch (%u = 8 : thread, %t = 32 : thread) schedule(#tile.schedule<threads = 256>) {
+      loop.for %r = 0 to 4 {
+        %m = loop.for %c = 0 to 2 reduce(max) -> f32 {
+          %s_smem = tile.stage %in[%c * 32, 0] via cp_async : memref<64x32xf32> -> memref<32x32xf32, "shared">
+          %n = loop.for %e = 0 to 4 reduce(max) -> f32 {
+            %v = loop.load %s_smem[%t, %e * 8 + %u] : memref<32x32xf32, "shared">
+            loop.yield %v : f32
+          }
+          loop.yield %n : f32
+        }
+        loop.store %m, %out[%r * 8 + %u, %t] : memref<32x32xf32>
+      }
+    }
+  }
+  func.return %y, %z : tensor<32x32xf32>, tensor<32x32xf32>
+}
