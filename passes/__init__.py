@@ -49,6 +49,7 @@ PASSES = {
     "chunk-reduce": ".tile.chunk_reduce:ChunkReducePass",
     "cooperative-reduce": ".tile.cooperative_reduce:CooperativeReducePass",
     "keep-rows": ".tile.keep_rows:KeepRowsPass",
+    "stage-transposes": ".tile.stage_transposes:StageTransposesPass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "split-loops": ".tile.split_loops:SplitLoopsPass",
     "transpose-tiles": ".tile.transpose_tiles:TransposeTilesPass",

@@ -73,6 +73,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "cooperative-reduce{target=$target}",
         "keep-rows{target=$target}",
         "schedule-rows{target=$target}",
+        "stage-transposes{target=$target}",
         "blockify-launch{target=$target}",
         "stage-windows{target=$target}",
         "split-loops{target=$target}",

@@ -286,6 +286,25 @@ _add("strided_input", lambda x: x * 2, lambda: torch.randn(6, 10)[::2, 1::3])
 _add("overlapping_input", lambda x: x.sum(1), lambda: torch.randn(9).unfold(0, 4, 1))
 _add("reshape_chain", lambda x: x.reshape(5, 6).T.reshape(2, 15) * 2, _randn(3, 10))
 _add("reshape_of_transpose", lambda x: x.transpose(0, 1).reshape(-1) + 1, _randn(7, 5))
+# Large enough that a GPU's blocks read tiles of them.
+_add(
+    "transposed_tiles",
+    lambda a, b, c: a.T.contiguous() * 2 + b.T + c,
+    _randn(211, 223),
+    _randn(211, 223, dtype=torch.bfloat16),
+    _randn(223, 211),
+)
+_add(
+    "transposed_halves",
+    lambda a, b: F.pad(torch.cat([a.T, b.flip(0).T]), (1, 2)),
+    _randn(211, 100),
+    _randn(211, 123),
+)
+_add(
+    "channels_go_last",
+    lambda x: x.permute(0, 2, 3, 1).contiguous(),
+    _randn(2, 40, 23, 29, dtype=torch.float16),
+)
 _add("cat_with_empty", lambda a, b: torch.cat([a, b, a], 0), _randn(3, 2), _randn(0, 2))
 _add("cat_three", lambda a, b, c: torch.cat([a, b, c]).exp(), _randn(3), _randn(1), _randn(5))
 _add("stack", lambda a, b: torch.stack([a, b * 2], 1), _randn(3, 5), _randn(3, 5))

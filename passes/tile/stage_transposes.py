@@ -1,0 +1,123 @@
+"""`stage-transposes`: a GPU's block that reads an operand down its columns copies a tile of it first.
+
+    tile.launch (%i = 1024 : thread, %j = 512 : thread) {
+      %v = loop.load %x[%j, %i]                    loop.store %v, %y[%i, %j]
+    }
+becomes
+    tile.launch (%i_block = 32 : block, %j_block = 16 : block, %i_thread = 8 : thread,
+                 %j_thread = 32 : thread)
+      schedule(#tile.schedule<threads = 256, serial = 4>) {
+      %xs = tile.stage %x[%j_block * 32, %i_block * 32] : memref<512x1024xf32> -> memref<32x32xf32, "shared">
+      loop.for %i_serial = 0 to 4 {
+        %v = loop.load %xs[%j_thread, %i_serial * 8 + %i_thread]
+        loop.store %v, %y[%i_block * 32 + %i_serial * 8 + %i_thread, %j_block * 32 + %j_thread]
+      }
+    }
+
+The threads copy rows, and store rows; columns are read in shared memory, where `pad-smem` keeps lanes apart.
+The tile, and which operands are staged, follow from the sectors that each access takes with it and without
+it (`analysis/transposes.py`). All threads copy, those past the end of the result as well, so copies stand in
+front of the condition that it ends there; what is outside of an operand is 0, and not read.
+
+Declined are launches that are fast as they are, small ones, and those with loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import compress
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ...analysis.cost import hints_of
+from ...analysis.slabs import Slab, slab_of
+from ...analysis.targets import Target, get_target
+from ...analysis.transposes import Tile, find_tile
+from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.schedule import ScheduleAttr
+from ...dialects.sizes import static_extent
+from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
+from ..decisions import record
+from .blockify_launch import Split, blockify, parts_of
+from .stage_inputs import copy_first
+
+
+def stage(launch: LaunchOp, tile: Tile) -> None:
+    """Give each block a tile of a launch, and let it copy what it reads down columns first."""
+    staged = [load in tile.staged for load in _loads(launch)]
+    extents = launch.extents(Level.THREAD)
+    splits = [
+        Split(extent, parts_of(extent, size), threads, parts_of(size, threads))
+        for extent, size, threads in zip(extents, tile.sizes, tile.threads, strict=True)
+    ]
+    serial = prod(static_extent(split.serial) for split in splits)
+    schedule = ScheduleAttr(threads=prod(tile.threads), serial=serial)
+    new = blockify(launch, splits, schedule)
+    local, first = _local(new), new.body.block.first_op
+    reads: list[tuple[LoadOp, Slab]] = []
+    for load in compress(_loads(new), staged):
+        slab = slab_of(load, local)
+        assert slab is not None
+        reads.append((load, slab.inside(load)))
+    assert first is not None
+    copy_first(reads, first)
+
+
+def _loads(launch: LaunchOp) -> list[LoadOp]:
+    return [op for op in launch.walk() if isinstance(op, LoadOp)]
+
+
+def _local(launch: LaunchOp) -> dict[SSAValue, int]:
+    """The counters that run inside a block, with their extents."""
+    local: dict[SSAValue, int] = {
+        counter: static_extent(axis.extent.data)
+        for counter, axis in zip(launch.body.block.args, launch.axes, strict=True)
+        if axis.level.data is Level.THREAD
+    }
+    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    return local | {loop.induction_var: static_extent(loop.extent.data) for loop in loops}
+
+
+def decline_reason(launch: LaunchOp) -> str | None:
+    """Why the points of a launch stay where they are, whatever it reads."""
+    if launch.is_partitioned:
+        return "the launch is partitioned already"
+    if launch.schedule is not None and launch.schedule.get("block_m") is not None:
+        return "it is a contraction"
+    if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
+        return "its threads already work together"
+    if any(isinstance(op, ForOp) for op in launch.walk()):
+        return "its body has loops"
+    return None
+
+
+@dataclass(frozen=True)
+class StageTransposesPass(ModulePass):
+    """Stage what launches of single elements read down its columns."""
+
+    name = "stage-transposes"
+
+    target: str = "sm_90a"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_target(self.target)
+        with hints_of(op):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                    self._apply(kernel.sym_name.data, launch, target)
+
+    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+        location = launch.location
+        found = "a CPU's block turns squares in registers" if not target.is_gpu else None
+        found = found or decline_reason(launch) or find_tile(launch, target)
+        if isinstance(found, str):
+            record(self.name, name, False, found, location)
+            return
+        stage(launch, found)
+        shape = " by ".join(str(size) for size in found.sizes if size > 1)
+        saved = f"{found.before:.0f} sectors for a warp's points become {found.after:.0f}"
+        record(self.name, name, True, f"tiles of {shape}: {saved}", location)

@@ -1,0 +1,126 @@
+"""What a GPU reads down its columns, blocks copy in tiles: fewer sectors, no lanes that meet in a bank."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from ir_programs import make_context, parse
+from xdsl.dialects.builtin import ModuleOp
+
+import deplo
+from deplo.analysis.targets import get_target
+from deplo.analysis.transposes import find_tile
+from deplo.dialects.cuda_printer import cuda_source
+from deplo.dialects.kernel import WARP
+from deplo.dialects.tile import LaunchOp
+from deplo.errors import MissingEnvironmentError
+from deplo.interpreter import AccessRow, access_rows
+from deplo.passes.pipelines import make_pipeline
+from deplo.passes.tile.tileify import TileifyPass
+from deplo.runtime.nvrtc import compile_cuda
+
+PASS = "stage-transposes"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, its inputs, and sectors for the points of a warp without tiles and with them."""
+
+    program: Callable[..., torch.Tensor]
+    inputs: tuple[torch.Tensor, ...]
+    before: int
+    after: int
+
+
+def _floats(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+
+
+def _whole(*shape: int, dtype: torch.dtype) -> torch.Tensor:
+    return torch.arange(torch.tensor(shape).prod().item()).reshape(shape).to(dtype)
+
+
+CASES = {
+    "matrix": Case(lambda x: x.T.contiguous() * 2, (_floats(288, 512),), 36, 8),
+    "sum": Case(lambda x, y: x.T.contiguous() + y, (_floats(288, 512), _floats(512, 288)), 40, 12),
+    "batch": Case(lambda x: x.transpose(1, 2).contiguous(), (_floats(3, 288, 192),), 36, 8),
+    "channels last": Case(
+        lambda x: x.permute(0, 2, 3, 1).contiguous(), (_floats(8, 64, 12, 32),), 36, 8
+    ),
+    "channels first": Case(
+        lambda x: x.permute(0, 3, 1, 2).contiguous(), (_floats(8, 12, 32, 64),), 36, 8
+    ),
+    "three channels": Case(
+        lambda x: x.permute(0, 3, 1, 2).contiguous(), (_floats(8, 56, 56, 3),), 16, 8
+    ),
+    "all axes": Case(
+        lambda x: x.permute(3, 2, 1, 0).contiguous(), (_floats(16, 24, 16, 32),), 36, 8
+    ),
+    "f16": Case(lambda x: x.T.contiguous(), (_floats(1024, 1024, dtype=torch.float16),), 34, 4),
+    "bf16 to f32": Case(
+        lambda x: x.T.contiguous().float(), (_floats(512, 512, dtype=torch.bfloat16),), 36, 6
+    ),
+    "f64": Case(lambda x: x.T.contiguous(), (_floats(512, 512, dtype=torch.float64),), 40, 16),
+    "i64": Case(lambda x: x.T.contiguous(), (_whole(512, 512, dtype=torch.int64),), 40, 16),
+    "u8": Case(lambda x: x.T.contiguous(), (_whole(512, 512, dtype=torch.uint8),), 33, 2),
+    "bool": Case(lambda x: x.T.contiguous(), (_whole(512, 512, dtype=torch.bool),), 33, 2),
+}
+
+
+def lowered(case: Case, skipped: str = "") -> ModuleOp:
+    """The CUDA form of a case's program, one pass left out."""
+    module = parse(deplo.compile(case.program, case.inputs, target="sm_90a").ir("torch"))
+    for each in make_pipeline("torch-to-cuda", "sm_90a"):
+        if each.name != skipped:
+            each.apply(make_context(), module)
+    return module
+
+
+def counted(case: Case, skipped: str = "") -> list[AccessRow]:
+    """What the machine counts of a case's accesses."""
+    inputs = [x.float().numpy() if x.dtype == torch.bfloat16 else x.numpy() for x in case.inputs]
+    return access_rows(lowered(case, skipped), inputs)
+
+
+def sectors(case: Case, rows: list[AccessRow]) -> float:
+    """Sectors for as many elements of the result as a warp has lanes."""
+    count = sum(row.requests * row.cost for row in rows if row.space == "global")
+    return count * WARP / case.program(*case.inputs).numel()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tiles_save_sectors_and_lanes_meet_in_no_bank(name: str) -> None:
+    case = CASES[name]
+    plain, tiled = counted(case, PASS), counted(case)
+    assert sectors(case, plain) == pytest.approx(case.before, rel=0.05)
+    assert sectors(case, tiled) == pytest.approx(case.after, rel=0.05)
+    assert {row.space for row in plain} == {"global"}
+    shared = [row for row in tiled if row.space == "shared"]
+    reads = [row.cost for row in shared if row.operation == "cuda.load"]
+    assert max(reads) < 1.1
+    assert max(row.worst for row in shared) <= 2  # rows that are half as long as a warp's copies
+
+
+def test_a_tile_leaves_room_for_those_of_other_blocks() -> None:
+    case = CASES["matrix"]
+    module = parse(deplo.compile(case.program, case.inputs, target="sm_90a").ir("loop"))
+    TileifyPass().apply(make_context(), module)
+    (launch,) = [op for op in module.walk() if isinstance(op, LaunchOp)]
+    target = get_target("sm_90a")
+    found = [find_tile(launch, replace(target, shared_bytes=n)) for n in (16384, 16383, 1024)]
+    assert [tile if isinstance(tile, str) else tile.sizes for tile in found] == [
+        (32, 32),
+        (16, 16),
+        "4 blocks have no room for their slabs",
+    ]
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_120"])
+@pytest.mark.parametrize("name", ["sum", "three channels", "f16", "bool"])
+def test_tiles_do_not_spill(name: str, architecture: str) -> None:
+    try:
+        cubin = compile_cuda(cuda_source(lowered(CASES[name])), architecture)
+    except MissingEnvironmentError as error:
+        pytest.skip(f"no NVRTC: {error}")
+    assert [usage.spill_stores + usage.spill_loads for usage in cubin.usage.values()] == [0]
