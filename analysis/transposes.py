@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from ..dialects.kernel import WARP
-from ..dialects.loop import LoadOp, StoreOp
+from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Size
 from ..dialects.tile import LaunchOp
@@ -91,6 +91,8 @@ class _Problem:
 
 def find_tile(launch: LaunchOp, target: Target) -> Tile | str:
     """The tile that saves a launch the most sectors, or why there is none."""
+    if any(isinstance(op, ForOp) for op in launch.walk()):
+        return "its body has loops"
     accesses = [op for op in launch.walk() if isinstance(op, LoadOp | StoreOp)]
     loads = [op for op in accesses if isinstance(op, LoadOp)]
     found = {load: _axes_along(load, launch.body.block.args) for load in loads}

@@ -24,7 +24,16 @@ becomes
     }
 
 And so is, on a CPU, the last axis of what is no contraction where an index takes its remainder, as that of a
-tensor that is repeated: a loop over the places walks along memory, in vectors.
+tensor that is repeated: a loop over the places walks along memory, in vectors. On a GPU axes are split whose
+parts a tile has rows and columns of, as those of a transposed matrix that is a row now (`stage-transposes`):
+
+    tile.launch (%i = 524288 : thread) {
+      ... %x[%i mod 512, %i floordiv 512] ... %y[%i] ...
+    }
+becomes
+    tile.launch (%i_part = 1024 : thread, %i = 512 : thread) {
+      ... %x[%i, %i_part] ... %y[%i_part * 512 + %i] ...
+    }
 """
 
 from __future__ import annotations
@@ -40,8 +49,10 @@ from xdsl.ir.affine import AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
+from ...analysis.cost import hints_of
 from ...analysis.products import axes_of_factors, find_product
 from ...analysis.targets import get_target
+from ...analysis.transposes import find_tile
 from ...dialects.affine import divisions
 from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
@@ -131,17 +142,19 @@ class SplitAxesPass(ModulePass):
     target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                done, reason = self._split(launch)
-                record(self.name, kernel.sym_name.data, done, reason, launch)
+        with hints_of(op):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
+                    done, reason = self._split(launch)
+                    record(self.name, kernel.sym_name.data, done, reason, launch)
 
     def _split(self, launch: LaunchOp) -> tuple[bool, str]:
         if launch.schedule is not None or launch.is_partitioned:
             return False, "it has a schedule already"
         steps = self._steps(launch)
         if isinstance(steps, str):
-            reason, steps = steps, self._split_remainder(launch)
+            split_more = self._split_transposed if self._on_gpu else self._split_remainder
+            reason, steps = steps, [] if self._is_contraction(launch) else split_more(launch)
             if not steps:
                 return False, reason
         said = list[str]()
@@ -183,12 +196,22 @@ class SplitAxesPass(ModulePass):
 
         Where something is reduced, the axis may be its rows: then the remainder is to count neighbours.
         """
-        if self._on_gpu or self._is_contraction(launch):
-            return []
         last = len(launch.axes) - 1
         reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
         found = quotients(launch, AffineBinaryOpKind.Mod, of_neighbours=reduces)
         return [(last, part, False) for axis, part in found if axis == last and part >= LONG][:1]
+
+    def _split_transposed(self, launch: LaunchOp) -> list[tuple[int, int, bool]]:
+        """The splits, long parts first, after which a tile of the launch saves sectors."""
+        target = get_target(self.target)
+        steps: list[tuple[int, int, bool]] = []
+        with trial(launch) as copy:
+            while found := max(quotients(copy), key=lambda each: each[1], default=None):
+                split(copy, *found)
+                steps.append((*found, False))
+                if not isinstance(find_tile(copy, target), str):
+                    return steps
+        return []
 
     @property
     def _on_gpu(self) -> bool:

@@ -90,8 +90,6 @@ def decline_reason(launch: LaunchOp) -> str | None:
         return "it is a contraction"
     if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
         return "its threads already work together"
-    if any(isinstance(op, ForOp) for op in launch.walk()):
-        return "its body has loops"
     return None
 
 

@@ -305,6 +305,7 @@ _add(
     lambda x: x.permute(0, 2, 3, 1).contiguous(),
     _randn(2, 40, 23, 29, dtype=torch.float16),
 )
+_add("transposed_row", lambda x: x.permute(0, 2, 1).reshape(-1) - 1, _randn(2, 131, 173))
 _add("cat_with_empty", lambda a, b: torch.cat([a, b, a], 0), _randn(3, 2), _randn(0, 2))
 _add("cat_three", lambda a, b, c: torch.cat([a, b, c]).exp(), _randn(3), _randn(1), _randn(5))
 _add("stack", lambda a, b: torch.stack([a, b * 2], 1), _randn(3, 5), _randn(3, 5))

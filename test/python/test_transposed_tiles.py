@@ -6,19 +6,17 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 from ir_programs import make_context, parse
+from kernel_programs import cubin
 from xdsl.dialects.builtin import ModuleOp
 
 import deplo
 from deplo.analysis.targets import get_target
 from deplo.analysis.transposes import find_tile
-from deplo.dialects.cuda_printer import cuda_source
 from deplo.dialects.kernel import WARP
 from deplo.dialects.tile import LaunchOp
-from deplo.errors import MissingEnvironmentError
 from deplo.interpreter import AccessRow, access_rows
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.tileify import TileifyPass
-from deplo.runtime.nvrtc import compile_cuda
 
 PASS = "stage-transposes"
 
@@ -119,8 +117,5 @@ def test_a_tile_leaves_room_for_those_of_other_blocks() -> None:
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_120"])
 @pytest.mark.parametrize("name", ["sum", "three channels", "f16", "bool"])
 def test_tiles_do_not_spill(name: str, architecture: str) -> None:
-    try:
-        cubin = compile_cuda(cuda_source(lowered(CASES[name])), architecture)
-    except MissingEnvironmentError as error:
-        pytest.skip(f"no NVRTC: {error}")
-    assert [usage.spill_stores + usage.spill_loads for usage in cubin.usage.values()] == [0]
+    (usage,) = cubin(lowered(CASES[name]), architecture).usage.values()
+    assert usage.spill_stores + usage.spill_loads == 0

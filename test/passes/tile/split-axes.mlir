@@ -2,6 +2,8 @@
 // RUN: deplo-opt %s --split-input-file -p split-axes --check-each-pass >/dev/null
 // RUN: deplo-opt %s --split-input-file -p split-axes --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s --split-input-file -p split-axes{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s --split-input-file -p split-axes{target=sm_80} | FileCheck %s --check-prefix=TILES
+// RUN: deplo-opt %s --split-input-file -p split-axes{target=sm_80},stage-transposes,blockify-launch --check-each-pass >/dev/null
 
 // Channels in 2 groups of 3: the input depends on the group, the weights on the place in it as well.
 // CHECK-LABEL: loop.kernel @groups
@@ -195,4 +197,51 @@ func.func @main(%x: tensor<8x128xf32>, %w: tensor<6x4xf32>, %u: tensor<64xf32>) 
     }
   }
   func.return %y : tensor<6x128xf32>
+}
+
+// -----
+
+// A transposed matrix that is a row now, and two that are: on a GPU, tiles have rows and columns of their parts.
+// Few elements, and rows that are read one after the other, are left as they are.
+// GPU: split-axes: flat: i is split in parts of 160
+// GPU: split-axes: batch: i is split in parts of 16000, i is split in parts of 160
+// GPU: split-axes: little: declined: no split makes it a contraction
+// GPU: split-axes: straight: declined: no split makes it a contraction
+// TILES-LABEL: loop.kernel @flat
+// TILES:         tile.launch (%i_part = 200 : thread, %i = 160 : thread) {
+// TILES-NEXT:      loop.load %in[%i, %i_part]
+// TILES-NEXT:      loop.store %v, %out[%i_part * 160 + %i]
+// TILES-LABEL: loop.kernel @batch
+// TILES:         tile.launch (%i_part = 2 : thread, %i_part_1 = 100 : thread, %i = 160 : thread) {
+// TILES-NEXT:      loop.load %in[%i_part, %i, %i_part_1]
+func.func @main(%x: tensor<160x200xf32>, %z: tensor<2x160x100xf32>, %s: tensor<16x20xf32>) -> (tensor<32000xf32>, tensor<32000xf32>, tensor<320xf32>, tensor<32000xf32>) {
+  %a = loop.kernel @flat(%x) : (tensor<160x200xf32>) -> tensor<32000xf32> {
+  ^bb0(%in: memref<160x200xf32>, %out: memref<32000xf32>):
+    tile.launch (%i = 32000 : thread) {
+      %v = loop.load %in[%i mod 160, %i floordiv 160] : memref<160x200xf32>
+      loop.store %v, %out[%i] : memref<32000xf32>
+    }
+  }
+  %b = loop.kernel @batch(%z) : (tensor<2x160x100xf32>) -> tensor<32000xf32> {
+  ^bb0(%in: memref<2x160x100xf32>, %out: memref<32000xf32>):
+    tile.launch (%i = 32000 : thread) {
+      %v = loop.load %in[%i floordiv 16000, %i mod 160, %i floordiv 160 mod 100] : memref<2x160x100xf32>
+      loop.store %v, %out[%i] : memref<32000xf32>
+    }
+  }
+  %c = loop.kernel @little(%s) : (tensor<16x20xf32>) -> tensor<320xf32> {
+  ^bb0(%in: memref<16x20xf32>, %out: memref<320xf32>):
+    tile.launch (%i = 320 : thread) {
+      %v = loop.load %in[%i mod 16, %i floordiv 16] : memref<16x20xf32>
+      loop.store %v, %out[%i] : memref<320xf32>
+    }
+  }
+  %d = loop.kernel @straight(%x) : (tensor<160x200xf32>) -> tensor<32000xf32> {
+  ^bb0(%in: memref<160x200xf32>, %out: memref<32000xf32>):
+    tile.launch (%i = 32000 : thread) {
+      %v = loop.load %in[%i floordiv 200, %i mod 200] : memref<160x200xf32>
+      loop.store %v, %out[%i] : memref<32000xf32>
+    }
+  }
+  func.return %a, %b, %c, %d : tensor<32000xf32>, tensor<32000xf32>, tensor<320xf32>, tensor<32000xf32>
 }
