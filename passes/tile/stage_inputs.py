@@ -39,6 +39,7 @@ from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp, StageOp
 from ...dialects.tile_pack import PackOp
 from ..decisions import record
+from ..replacing import replace
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,12 @@ def _slab(load: LoadOp, staging: _Staging) -> Slab:
 
 
 def copy_first(reads: Sequence[tuple[LoadOp, Slab]], where: Operation) -> int:
-    """Copy what loads read in front of an operation, and let them read the copies.
+    """Copy what loads read in front of an operation, which may be one of them; let them read the copies.
 
     Loads of one slab share a copy. Gives the bytes of the slabs.
     """
     slabs: dict[tuple[object, ...], SSAValue] = {}
+    copied: list[SSAValue] = []
     size = 0
     assert where.parent is not None
     for load, slab in reads:
@@ -146,14 +148,9 @@ def copy_first(reads: Sequence[tuple[LoadOp, Slab]], where: Operation) -> int:
             where.parent.insert_op_before(copy, where)
             slabs[key] = copy.slab
             size += slab.bytes(load)
-        new = LoadOp(slabs[key], slab.index, list(load.indices))
-        new.location = load.location
-        new.result.name_hint = load.result.name_hint
-        assert load.parent is not None
-        load.parent.insert_op_before(new, load)
-        load.result.replace_all_uses_with(new.result)
-        load.detach()
-        load.erase()
+        copied.append(slabs[key])
+    for (load, slab), source in zip(reads, copied, strict=True):
+        replace(load, LoadOp(source, slab.index, list(load.indices)))
     return size
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from random import Random
 
+import numpy as np
 import pytest
 import torch
 from ir_programs import make_context, parse
@@ -10,11 +12,11 @@ from kernel_programs import cubin
 from xdsl.dialects.builtin import ModuleOp
 
 import deplo
-from deplo.analysis.targets import get_target
+from deplo.analysis.targets import TARGETS, get_target
 from deplo.analysis.transposes import find_tile
 from deplo.dialects.kernel import WARP
 from deplo.dialects.tile import LaunchOp
-from deplo.interpreter import AccessRow, access_rows
+from deplo.interpreter import AccessRow, access_rows, execute
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.tileify import TileifyPass
 
@@ -98,6 +100,32 @@ def test_tiles_save_sectors_and_lanes_meet_in_no_bank(name: str) -> None:
     reads = [row.cost for row in shared if row.operation == "cuda.load"]
     assert max(reads) < 1.1
     assert max(row.worst for row in shared) <= 2  # rows that are half as long as a warp's copies
+
+
+LENGTHS = (1, 2, 3, 5, 8, 13, 16, 17, 31, 32, 33)
+DTYPES = (torch.float32, torch.float16, torch.float64, torch.int64, torch.uint8)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_tiles_of_any_size_give_what_pytorch_gives(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine of one processor, so that few elements are enough for tiles."""
+    monkeypatch.setitem(TARGETS, "sm_90a", replace(get_target("sm_90a"), processors=1))
+    random = Random(seed)
+    shape = [random.choice(LENGTHS) for _ in range(random.choice((2, 3, 4)))]
+    order = random.sample(range(len(shape)), len(shape))
+    x = _whole(*shape, dtype=random.choice(DTYPES))
+    y = x.permute(order).contiguous()
+
+    def program(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        turned = a.permute(order).contiguous() + b
+        return torch.cat([turned, a.flip(order[0]).permute(order)])
+
+    (found,) = execute(lowered(Case(program, (x, y), 0, 0)), [x.numpy(), y.numpy()])
+    right = program(x, y)
+    in_memory = right.as_strided((right.numel(),), (1,))
+    assert np.array_equal(found.reshape(-1), in_memory.numpy())
 
 
 def test_a_tile_leaves_room_for_those_of_other_blocks() -> None:

@@ -54,6 +54,29 @@ func.func @main(%x: tensor<191x201xf32>) -> tensor<201x191xf32> {
 
 // -----
 
+// An element for each thread, and no condition: copies stand in front of all loads.
+// REMARK: remark: stage-transposes: whole: tiles of 16 by 16: 68 sectors for a warp's points become 12
+// CHECK-LABEL: loop.kernel @whole
+// CHECK:         tile.launch
+// CHECK-NEXT:      tile.stage %a[%j_block * 16, %i_block * 16]
+// CHECK-NEXT:      tile.stage %b[%j_block * 16, %i_block * 16]
+// CHECK-NEXT:      loop.load
+// CHECK-NEXT:      loop.load
+func.func @main(%x: tensor<160x256xf32>, %z: tensor<160x256xf32>) -> tensor<256x160xf32> {
+  %y = loop.kernel @whole(%x, %z) : (tensor<160x256xf32>, tensor<160x256xf32>) -> tensor<256x160xf32> {
+  ^bb0(%a: memref<160x256xf32>, %b: memref<160x256xf32>, %out: memref<256x160xf32>):
+    tile.launch (%i = 256 : thread, %j = 160 : thread) {
+      %v = loop.load %a[%j, %i] : memref<160x256xf32>
+      %w = loop.load %b[%j, %i] : memref<160x256xf32>
+      %s = arith.addf %v, %w : f32
+      loop.store %s, %out[%i, %j] : memref<256x160xf32>
+    }
+  }
+  func.return %y : tensor<256x160xf32>
+}
+
+// -----
+
 // Channels go last in a batch of images. Operands of several element sizes are staged, one by one; what is
 // read along its rows, or is the same for all rows, is not.
 // REMARK: remark: stage-transposes: several: tiles of 32 by 32: 76 sectors for a warp's points become 18
