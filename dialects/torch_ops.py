@@ -2722,6 +2722,24 @@ class IndexReduceOp(IndexReduceShapeOp):
 
 
 @irdl_op_definition
+class IndexAddOp(IndexReduceShapeOp):
+    """`aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) ->
+    Tensor`"""
+
+    name = "torch.index_add"
+    ATEN: ClassVar[str] = "index_add.default"
+
+    input = operand_def(TensorType)
+    dim = prop_def(INT)
+    index = operand_def(TensorType)
+    source = operand_def(TensorType)
+    alpha = prop_def(SCALAR, default_value=argument_attr(1))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class MaskedScatterOp(MaskedScatterShapeOp):
     """`aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor`"""
 
@@ -3433,6 +3451,7 @@ TORCH_OPS: list[type[TorchOp]] = [
     ScatterAddOp,
     ScatterReduceOp,
     IndexReduceOp,
+    IndexAddOp,
     MaskedScatterOp,
     DiagonalScatterOp,
     AsStridedOp,

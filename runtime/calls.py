@@ -1,12 +1,13 @@
 """Operators that PyTorch runs, as steps of a plan: looked up by name, called with data and tensors.
 
-A call gets contiguous tensors and its results are copied into the plan's buffers, so nothing aliases.
+A call gets contiguous tensors, and its results become the plan's buffers: those that have memory of their own
+as they are, others as copies, so nothing aliases.
 Random numbers come from PyTorch's global generator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -24,9 +25,9 @@ def run_call(
     device: str,
     given: Sequence[Any] | None = None,
 ) -> Sequence[Any]:
-    """Run one call on torch tensors; each result is copied into the tensor that stands for it.
+    """Run one call on torch tensors; each result, or a copy of it, takes the place of its tensor.
 
-    Where none stands for it (None) because its size is not known before, it stands for itself from then on.
+    Where there is none (None), its size is not known before.
     `given` is what the call gave before, if it is not to run again. Gives what the call gave.
     An operator that fails raises what it raises in eager. Raises DeploError for an operator that this
     PyTorch does not have, or that gives other results than the plan says.
@@ -35,11 +36,30 @@ def run_call(
         made = _results(step, tensors, device) if given is None else given
         _check(step, made, [tensors[ref] for ref in step.results])
         for result, ref in zip(made, step.results, strict=True):
-            if tensors[ref] is None:
+            if given is None and _is_fresh(result, tensors.values()):
+                tensors[ref] = result
+            elif tensors[ref] is None:
                 tensors[ref] = result.clone(memory_format=_torch().contiguous_format)
             else:
                 tensors[ref].copy_(result)
     return made
+
+
+ALIGNMENT = 64
+"""Bytes that buffers begin at multiples of."""
+
+
+def _is_fresh(result: Any, others: Iterable[Any]) -> bool:
+    """Whether all memory of a result is its own, and laid out as a buffer's is."""
+    storage = result.untyped_storage()
+    address = storage.data_ptr()
+    return (
+        result.is_contiguous()
+        and not (result.is_neg() or result.is_conj())
+        and storage.nbytes() == result.numel() * result.element_size()
+        and address % ALIGNMENT == 0
+        and all(t is None or t.untyped_storage().data_ptr() != address for t in others)
+    )
 
 
 def _results(step: CallStep, tensors: Mapping[Ref, Any], device: str) -> Sequence[Any]:

@@ -79,7 +79,7 @@ AttentionShapeOp scaled_dot_product_attention.default
 EmbeddingShapeOp embedding.default
 GatherShapeOp   gather.default
 ScatterShapeOp  scatter.src scatter.value scatter_add.default scatter_reduce.two
-IndexReduceShapeOp index_reduce.default
+IndexReduceShapeOp index_reduce.default index_add.default
 MaskedScatterShapeOp masked_scatter.default
 DiagonalScatterShapeOp diagonal_scatter.default
 StridedShapeOp  as_strided.default as_strided_copy.default

@@ -29,7 +29,8 @@ from .squares import check_comparisons
 TESTS_PER_SECOND = 2e9
 FOLDS_PER_SECOND = 1e11
 PYTORCH_UPDATES_PER_SECOND = 3e8
-"""Tests of indices, updates taken or not, and what PyTorch writes."""
+PYTORCH_ADDS_PER_SECOND = 5e9
+"""Tests of indices, updates taken or not, what PyTorch writes, and what it adds slice by slice."""
 
 FOLDS = {
     "sum": Update.ADD,
@@ -48,6 +49,7 @@ def _write(
     index: SSAValue,
     updates: SSAValue,
     axis: int,
+    pytorch_rate: float = PYTORCH_UPDATES_PER_SECOND,
 ) -> SSAValue:
     """`value` in the type to compute in, changed along `axis`; the operands have one rank."""
     count = shape_of(updates)[axis]
@@ -57,7 +59,7 @@ def _write(
     lists = prod(n for i, n in enumerate(shape_of(index)) if i != axis)
     tests = hinted(lists * shape_of(value)[axis] * count)
     seconds = tests / TESTS_PER_SECOND + looks / FOLDS_PER_SECOND
-    pytorch_seconds = hinted(prod(shape_of(updates))) / PYTORCH_UPDATES_PER_SECOND
+    pytorch_seconds = hinted(prod(shape_of(updates))) / pytorch_rate
     check_comparisons(e, "a scatter", looks, seconds, pytorch_seconds)
     if update is Update.REPLACE:
         return e.scatter(update, value, index, updates, axis)
@@ -205,6 +207,22 @@ def _index_put(e: Lowering, op: IndexPutOp) -> SSAValue:
     return e.reshape(e.cast(changed, e.result_element), e.shape)
 
 
+def _index_add(e: Lowering, op: t.IndexAddOp) -> SSAValue:
+    source, alpha = op.source, op.number("alpha")
+    if alpha != 1:
+        element = element_of(source)
+        if is_bool(element):
+            raise Refusal(f"alpha = {alpha} for bools")
+        wide = e.cast(source, compute_element(element))
+        source = e.cast(e.with_number(Function.MUL, wide, alpha), element)
+    value, index, source = _one_axis(e, op.input, e.cast(op.index, i64), source)
+    axis = normalize_axis(op.integer("dim"), len(shape_of(value)))
+    index = _along(e, index, axis, len(shape_of(value)))
+    rate = PYTORCH_ADDS_PER_SECOND
+    changed = _write(e, Update.ADD, value, index, source, axis, rate)
+    return e.reshape(e.cast(changed, e.result_element), e.shape)
+
+
 def _index_reduce(e: Lowering, op: t.IndexReduceOp) -> SSAValue:
     reduce = op.string("reduce")
     if reduce not in FOLDS or reduce == "sum":
@@ -264,6 +282,7 @@ RULES: dict[type[TorchOp], Rule] = {
     t.ScatterValueOp: _scatter,
     t.ScatterAddOp: _scatter,
     t.ScatterReduceOp: _scatter,
+    t.IndexAddOp: _index_add,
     t.IndexReduceOp: _index_reduce,
     IndexPutOp: _index_put,
     t.MaskedScatterOp: _masked_scatter,

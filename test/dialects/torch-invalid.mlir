@@ -633,6 +633,14 @@ func.func @scatter_element(%a: tensor<3xf32>, %b: tensor<2xf32>) {
 
 // -----
 
+func.func @index_add_source(%a: tensor<3x4xf32>, %b: tensor<2xi64>, %c: tensor<3x4xf32>) {
+  // expected-error@+1 {{source [3, 4] does not fit index [2]}}
+  %0 = torch.index_add %a, %b, %c {dim = 0} : (tensor<3x4xf32>, tensor<2xi64>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
 func.func @index_reduce_source(%a: tensor<3x4xf32>, %b: tensor<2xi64>, %c: tensor<3x3xf32>) {
   // expected-error@+1 {{source [3, 3] does not fit index [2]}}
   %0 = torch.index_reduce %a, %b, %c {dim = 1, reduce = "mean"} : (tensor<3x4xf32>, tensor<2xi64>, tensor<3x3xf32>) -> tensor<3x4xf32>

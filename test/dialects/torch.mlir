@@ -834,6 +834,10 @@ builtin.module {
     %0 = torch.index_reduce %a, %b, %c {dim = 1, reduce = "mean"} : (tensor<3x4xf32>, tensor<2xi32>, tensor<3x2xf32>) -> tensor<3x4xf32>
     func.return %0 : tensor<3x4xf32>
   }
+  func.func @index_add(%a: tensor<3x4xf32>, %b: tensor<2xi64>, %c: tensor<2x4xf32>) -> tensor<3x4xf32> {
+    %0 = torch.index_add %a, %b, %c {dim = 0, alpha = 2} : (tensor<3x4xf32>, tensor<2xi64>, tensor<2x4xf32>) -> tensor<3x4xf32>
+    func.return %0 : tensor<3x4xf32>
+  }
   func.func @index_put(%a: tensor<2x8x9xf32>, %b: tensor<4x1xi64>, %c: tensor<3xi64>, %d: tensor<4x3xf32>) -> tensor<2x8x9xf32> {
     %0 = torch.index_put %a, [%b, %c], %d {dim = 1, accumulate = true} : (tensor<2x8x9xf32>, tensor<4x1xi64>, tensor<3xi64>, tensor<4x3xf32>) -> tensor<2x8x9xf32>
     func.return %0 : tensor<2x8x9xf32>

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from stages import assert_stages_agree
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import deplo
 from deplo.frontend.sources import Program as Source
@@ -179,6 +180,28 @@ def test_views_with_exchanged_axes_reach_pytorch_as_such():
 def test_a_result_is_never_the_argument():
     program = compile_quietly(lambda x: torch.ops.aten.view.dtype(x, torch.int32) + 1, X)
     assert torch.equal(program(X), X.view(torch.int32) + 1)
+
+
+class Operators(TorchDispatchMode):
+    """Notes what PyTorch runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+def test_a_result_with_memory_of_its_own_is_not_copied():
+    program = compile_quietly(lambda x: torch.special.zeta(x + 3, x + 2) * 2, X.abs())
+    for _ in range(3):
+        with Operators() as ran:
+            result = program(X.abs())
+        torch.testing.assert_close(result, torch.special.zeta(X.abs() + 3, X.abs() + 2) * 2)
+    assert [name for name in ran.names if "zeta" in name]
+    assert not [name for name in ran.names if "copy_" in name or "clone" in name]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,15 @@ func.func @index_reduce(%a: tensor<5x3xf32>, %i: tensor<2xi64>, %s: tensor<2x3xf
   func.return %0 : tensor<5x3xf32>
 }
 
+// So does it for sums, of what is multiplied first.
+// CHECK-LABEL: func.func @index_add
+// CHECK: [[TWICE:%.*]] = tensor_ir.elementwise mul(%s,
+// CHECK: tensor_ir.scatter add %a[%{{.*}}] along 0 from [[TWICE]] : (tensor<5x3xf32>, tensor<2x1xi64>, tensor<2x3xf32>)
+func.func @index_add(%a: tensor<5x3xf32>, %i: tensor<2xi64>, %s: tensor<2x3xf32>) -> tensor<5x3xf32> {
+  %0 = torch.index_add %a, %i, %s {dim = 0, alpha = 2} : (tensor<5x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<5x3xf32>
+  func.return %0 : tensor<5x3xf32>
+}
+
 // The n-th position where the mask holds gets the n-th element.
 // CHECK-LABEL: func.func @masked_scatter
 // CHECK: [[NUMBER:%.*]] = tensor_ir.reduce add
