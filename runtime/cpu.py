@@ -109,6 +109,8 @@ class CpuProgram:
             for k in plan.kernels
         }
         self._stages = stages_of(plan)
+        if any(len(group) > 1 for stage in self._stages for group in stage.groups):
+            jit.group_driver()  # now, not in the first call that shares its launches out
         self._own = threading.local()
         self._ready: dict[int, _Ready] = {}
         self._prepared: tuple[PreparedCall, ...] = ()
