@@ -25,7 +25,6 @@ Declined are maxima on which anything else depends, such as a comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
@@ -129,11 +128,9 @@ class _Shift:
 
     def _note(self, op: Operation) -> None:
         """Note a power of e whose exponent is one of the maximum's operands less the maximum."""
-        match op:
-            case math.ExpOp(operand=exponent):
-                difference, loop = exponent.owner, op.parent_op()
-            case _:
-                return
+        if not isinstance(op, math.ExpOp):
+            return
+        difference, loop = op.operand.owner, op.parent_op()
         if not isinstance(difference, arith.SubfOp) or difference.rhs not in self.loop.res:
             return
         if isinstance(loop, scf.ForOp) and _range(loop) == _range(self.loop):
@@ -162,7 +159,7 @@ def _relax(loop: scf.ForOp) -> str | None:
     if FastMathFlag.REASSOC not in fold.fastmath.data:
         return "it is folded in order"
     fold.fastmath = ANY_NUMBER
-    uses = list(_uses(loop.res[0]))
+    uses = [(use.operation, use.index) for use in loop.res[0].uses]
     number = settled(Builder(InsertPoint.after(loop)), loop.res[0])
     number.name_hint = loop.res[0].name_hint
     for op, index in uses:
@@ -170,11 +167,6 @@ def _relax(loop: scf.ForOp) -> str | None:
     for power in shift.powers:
         power.attributes[AT_MOST_ZERO] = UnitAttr()
     return None
-
-
-def _uses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
-    for use in value.uses:
-        yield use.operation, use.index
 
 
 @dataclass(frozen=True)
