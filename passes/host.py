@@ -15,14 +15,15 @@ becomes
     }
 
 Kernels that differ in name only become one function, launched several times. A `tensor_ir.call` becomes a
-buffer for each result, and a `kernel.call` that fills them.
+buffer for each result, and a `kernel.call` that fills them. An operation on tensors that is a kernel as it is
+(`Whole`) becomes a launch of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, TensorType
@@ -60,13 +61,30 @@ It may take the kernel's body apart.
 """
 
 
-def lower_host(module: ModuleOp, build: BuildDevice) -> None:
+@dataclass(frozen=True)
+class Whole:
+    """How an operation on tensors is lowered that is one function of its operands and results."""
+
+    build: Callable[[Any, str, bool], Device]
+    """Makes the function under a name; with True, its result begins as the first operand, in its buffer, and
+    the function does not get that operand."""
+    begins_as_first: bool = False
+    """Whether its only result begins as its first operand."""
+
+
+Wholes = Mapping[type[Operation], Whole]
+
+
+def lower_host(module: ModuleOp, build: BuildDevice, wholes: Wholes | None = None) -> None:
     """Turn each function of `module` that works on tensors into host form, its kernels by `build`.
+
+    `wholes` has the other operations on tensors that are lowered, by their class.
 
     Raises DeploError for a kernel that is not one `tile.launch` and for any other op on tensors.
     """
     functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
-    devices = _Devices({function.sym_name.data for function in functions}, build)
+    taken = {function.sym_name.data for function in functions}
+    devices = _Devices(taken, build, {} if wholes is None else wholes)
     for function in functions:
         if function.body.blocks:
             _lower_function(function, devices)
@@ -95,7 +113,11 @@ class _Devices:
 
     taken: set[str]
     build: BuildDevice
+    wholes: Wholes
     built: list[tuple[_Code, Device, str]] = field(default_factory=list[tuple[_Code, Device, str]])
+    built_whole: dict[Hashable, tuple[Device, str]] = field(
+        default_factory=dict[Hashable, tuple[Device, str]]
+    )
 
     def get(self, op: KernelOp, host: func.FuncOp) -> tuple[Device, str]:
         """The device function for a kernel, and its name; a new one stands in front of `host`."""
@@ -104,13 +126,28 @@ class _Devices:
                 return device, name
         name = self._fresh_name(op.sym_name.data)
         code = _Code(op)
-        device = self.build(op, _only_launch(op), name)
+        device = self._placed(self.build(op, _only_launch(op), name), op, host)
+        self.built.append((code, device, name))
+        return device, name
+
+    def get_whole(self, op: Operation, in_place: bool, host: func.FuncOp) -> tuple[Device, str]:
+        """The device function for an operation that is one, and its name."""
+        types = [buffer_type(v.type) for v in (*op.operands, *op.results)]
+        key = (type(op), tuple(op.properties.items()), tuple(types), in_place)
+        if key not in self.built_whole:
+            name = self._fresh_name(f"k_{op.results[0].name_hint or op.name.rpartition('.')[2]}")
+            device = self.wholes[type(op)].build(op, name, in_place)
+            self.built_whole[key] = self._placed(device, op, host), name
+        return self.built_whole[key]
+
+    @staticmethod
+    def _placed(device: Device, op: Operation, host: func.FuncOp) -> Device:
+        """A device function made of `op`, in front of `host` now."""
         device.function.location = op.location
         block = host.parent
         assert block is not None
         block.insert_op_before(device.function, host)
-        self.built.append((code, device, name))
-        return device, name
+        return device
 
     def _fresh_name(self, wanted: str) -> str:
         name, suffix = wanted, 1
@@ -138,6 +175,8 @@ def _lower_function(host: func.FuncOp, devices: _Devices) -> None:
             _launch_kernel(op, devices, host)
         elif isinstance(op, TensorCallOp):
             _lower_call(op)
+        elif type(op) in devices.wholes:
+            _launch_whole(op, devices, host)
         elif isinstance(op, func.CallOp):
             for result in op.results:
                 Rewriter.replace_value_with_new_type(result, buffer_type(result.type))
@@ -176,11 +215,33 @@ def _launch_kernel(op: KernelOp, devices: _Devices, host: func.FuncOp) -> None:
     op.erase()
 
 
+def _launch_whole(op: Operation, devices: _Devices, host: func.FuncOp) -> None:
+    in_place = devices.wholes[type(op)].begins_as_first and _may_replace(op, op.operands[0])
+    device, name = devices.get_whole(op, in_place, host)
+    arguments = list(op.operands)
+    if in_place:
+        start = arguments.pop(0)
+        op.results[0].replace_all_uses_with(start)
+        arguments.append(start)
+    else:
+        arguments += _buffers(op, list(op.results))
+    launch = HostLaunchOp(name, arguments, device.blocks, device.threads)
+    launch.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(launch, op)
+    op.detach()
+    op.erase()
+
+
+def _may_replace(op: Operation, start: SSAValue) -> bool:
+    """Whether what `op` makes may take the place of the operand that it begins as."""
+    launches = [u.operation for u in start.uses if not isinstance(u.operation, HostLaunchOp)]
+    return isinstance(start.owner, AllocOp) and launches == [op]
+
+
 def _check_replaced(op: KernelOp, start: SSAValue) -> None:
     """Raise DeploError unless an output may take the place of the input that it begins as."""
-    made_here = isinstance(start.owner, AllocOp)
-    launches = [u.operation for u in start.uses if not isinstance(u.operation, HostLaunchOp)]
-    if not made_here or launches != [op]:
+    if not _may_replace(op, start):
         raise DeploError(
             f"kernel @{op.sym_name.data} accumulates in a value that something else needs too; it "
             "must be a kernel's, and this its only use"

@@ -31,10 +31,10 @@ DEFAULT_CUDA_TARGET = "sm_90a"
 DEFAULT_CPU_TARGET = "cpu"
 
 _SEGMENTS: dict[str, tuple[str, ...]] = {
-    "torch-to-tensor": ("outline-repeats", "decompose-torch"),
+    "torch-to-tensor": ("outline-repeats", "decompose-torch{target=$target}"),
     "tensor-to-loop": (
-        "expand-scatter",
-        "expand-sort",
+        "expand-scatter{target=$target}",
+        "expand-sort{target=$target}",
         "compose-index-maps",
         "canonicalize",
         "cse",

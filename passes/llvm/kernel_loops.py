@@ -13,14 +13,21 @@ from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...errors import counted
 from ..decisions import record
 
+ORDERED_ATTRIBUTE = "deplo.ordered"
+"""Marks a kernel whose loops, but the one over blocks, run in the order they stand in."""
+
 NOT_CONCERNED = ""
 """Why a loop is not changed that is no loop of the kind that a pass is about."""
 
 
 def kernels_of(module: ModuleOp) -> list[func.FuncOp]:
-    """The kernels of a module, as functions."""
+    """The kernels of a module whose loops may be changed, as functions."""
     functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
-    return [function for function in functions if KERNEL_ATTRIBUTE in function.attributes]
+    return [
+        function
+        for function in functions
+        if KERNEL_ATTRIBUTE in function.attributes and ORDERED_ATTRIBUTE not in function.attributes
+    ]
 
 
 def function_of(op: Operation) -> func.FuncOp:

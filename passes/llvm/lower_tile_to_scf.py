@@ -45,18 +45,27 @@ from ...dialects.index import delinearize
 from ...dialects.loop import ForOp, IndexOp, KernelOp
 from ...dialects.scalars import is_weighted
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
+from ...dialects.tensor_ir import ScatterOp, SortOp
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
-from ..host import Device, lower_host
+from ..host import Device, Whole, Wholes, lower_host
 from ..lower_loops import IndexConstants, lower_loops
 from .dot_blocks import DotBlock, PlainDotBlock, is_dot
 from .packed_blocks import PackedBlock, is_packed
 from .plain_blocks import PlainBlock
+from .scatter_kernel import scatter_kernel
 from .softmax_blocks import PlainSoftmaxBlock, SoftmaxBlock
+from .sort_kernel import sort_kernel
 from .window_copies import lower_windows
 
 INDEX = IndexType()
+
+WHOLES: Wholes = {
+    ScatterOp: Whole(scatter_kernel, begins_as_first=True),
+    SortOp: Whole(sort_kernel),
+}
+"""Operations on tensors that are kernels as they are."""
 
 LATER = ("prefetch", "width", "interleave", "rows", "divide")
 """Choices of a schedule that passes after this one carry out."""
@@ -76,9 +85,9 @@ class LowerTileToScfPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module."""
-        if not any(isinstance(each, LaunchOp) for each in op.walk()):
+        if not any(isinstance(each, (LaunchOp, *WHOLES)) for each in op.walk()):
             record(self.name, "main", False, "there is no tile.launch to lower")
-        lower_host(op, partial(_build, self.reassociate, self.vectors))
+        lower_host(op, partial(_build, self.reassociate, self.vectors), WHOLES)
 
 
 def _build(

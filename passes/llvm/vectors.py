@@ -99,14 +99,22 @@ def _alloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     type = op.memref.type
     assert isinstance(type, MemRefType)
     alignment = 1 if op.alignment is None else op.alignment.value.data
-    size = storage_bytes(type.element_type) * prod(static_shape(type))
-    arguments = [
-        constant(builder, alignment),
-        # The C library wants a multiple of the alignment.
-        constant(builder, -(-size // alignment) * alignment),
-    ]
+    arguments = [constant(builder, alignment), _allocated_bytes(builder, op, type, alignment)]
     call = llvm.CallOp(ALLOCATE, *arguments, return_type=POINTER)
     return builder.insert(call).results
+
+
+def _allocated_bytes(
+    builder: Builder, op: memref.AllocOp, type: MemRefType, alignment: int
+) -> SSAValue:
+    """How long a buffer is, in bytes: a multiple of the alignment, as the C library wants it."""
+    element = storage_bytes(type.element_type)
+    if not op.dynamic_sizes:
+        return constant(builder, -(-element * prod(static_shape(type)) // alignment) * alignment)
+    (count,) = op.dynamic_sizes
+    exact = builder.insert(llvm.MulOp(count, constant(builder, element))).res
+    above = builder.insert(llvm.AddOp(exact, constant(builder, alignment - 1))).res
+    return builder.insert(llvm.AndOp(above, constant(builder, -alignment))).res
 
 
 def _dealloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:

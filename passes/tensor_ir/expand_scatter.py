@@ -10,7 +10,8 @@ becomes
 
 and `replace` takes the update at the last position that hits. So the result does not depend on the order
 in which threads run, each element is stored once, and nothing is needed below that the primitives do not
-have. It costs one comparison per element and update along the axis.
+have. It costs one comparison per element and update along the axis. For a CPU, which can change elements one
+by one in a kernel of its own, a scatter that would take longer so stays (`lower-tile-to-scf`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from ...analysis.cost import hints_of
+from ...analysis.orders import runs_in_order, scatter_in_order_seconds, scatter_work
 from ...dialects.scalars import Combiner, Function, identity, is_float
 from ...dialects.tensor_ir import ScatterOp
 from ...dialects.torch_base import Shape
@@ -108,24 +111,46 @@ class _Expansion:
         return e.select(hit, picked, self.op.input)
 
 
+def _stays(op: ScatterOp) -> bool:
+    """Whether updates in order take less time than comparisons, or may do so."""
+    shape, indices, axis = shape_of(op.input), shape_of(op.indices), op.axis.value.data
+    count, replaces = shape_of(op.updates)[axis], op.update.data.combiner is None
+    if not isinstance(count, int) or not isinstance(shape[axis], int):
+        return True
+    work = scatter_work(shape, indices, count, axis, replaces=replaces)
+    return work.seconds > scatter_in_order_seconds(shape, indices, count, axis)
+
+
 @dataclass(frozen=True)
 class ExpandScatterPass(ModulePass):
     """Replace each `tensor_ir.scatter` by comparisons, reductions and gathers."""
 
     name = "expand-scatter"
 
+    target: str = "sm_90a"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Expand every scatter that is to be."""
+        in_order = runs_in_order(self.target)
         scatters = [o for o in op.walk() if isinstance(o, ScatterOp)]
         if not scatters:
             record(self.name, "main", False, "there is no scatter")
-        for scatter in scatters:
-            expansion = _Expansion(scatter)
-            value = expansion.result()
-            name = scatter.result.name_hint
-            if value is not scatter.input:
-                value.name_hint = name
-            scatter.result.replace_all_uses_with(value)
-            reason = f"{prod(expansion.shape)} elements look at {expansion.count} updates each"
-            record(self.name, name or "scatter", True, reason, scatter)
-            scatter.detach()
-            scatter.erase()
+        with hints_of(op):
+            for scatter in scatters:
+                if in_order and _stays(scatter):
+                    name = scatter.result.name_hint or "scatter"
+                    record(self.name, name, False, "its updates are faster one by one", scatter)
+                else:
+                    self._expand(scatter)
+
+    def _expand(self, scatter: ScatterOp) -> None:
+        expansion = _Expansion(scatter)
+        value = expansion.result()
+        name = scatter.result.name_hint
+        if value is not scatter.input:
+            value.name_hint = name
+        scatter.result.replace_all_uses_with(value)
+        reason = f"{prod(expansion.shape)} elements look at {expansion.count} updates each"
+        record(self.name, name or "scatter", True, reason, scatter)
+        scatter.detach()
+        scatter.erase()

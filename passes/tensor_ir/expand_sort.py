@@ -8,7 +8,9 @@ becomes
     %v      = tensor_ir.gather %x[%i] along 0
 
 No two elements have one rank, so every place is taken by one element, and the result does not depend on the
-order in which threads run. It costs a comparison of each element with each other along the axis.
+order in which threads run. It costs a comparison of each element with each other along the axis. For a CPU,
+which can put a row in order in a kernel of its own, a sort that would take longer so stays
+(`lower-tile-to-scf`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from ...analysis.cost import hints_of
+from ...analysis.orders import runs_in_order, sort_in_order_seconds, sort_work
 from ...dialects.scalars import Combiner, Function, is_float
 from ...dialects.sizes import Extent
 from ...dialects.tensor_ir import SortOp
@@ -85,23 +89,44 @@ class _Expansion:
         return e.cast(place, i64)
 
 
+def _stays(op: SortOp) -> bool:
+    """Whether rows are in order sooner than everything is compared with everything, or may be."""
+    shape, axis = shape_of(op.input), op.axis.value.data
+    if not isinstance(shape[axis], int):
+        return True
+    seconds = sort_in_order_seconds(shape, axis, shape_of(op.values)[axis])
+    return sort_work(shape, axis).seconds > seconds
+
+
 @dataclass(frozen=True)
 class ExpandSortPass(ModulePass):
     """Replace each `tensor_ir.sort` by counting and a gather."""
 
     name = "expand-sort"
 
+    target: str = "sm_90a"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Expand every sort that is to be."""
+        in_order = runs_in_order(self.target)
         sorts = [o for o in op.walk() if isinstance(o, SortOp)]
         if not sorts:
             record(self.name, "main", False, "there is no sort")
-        for sort in sorts:
-            expansion = _Expansion(sort)
-            for old, new in zip(sort.results, expansion.results(), strict=True):
-                new.name_hint = old.name_hint
-                old.replace_all_uses_with(new)
-            elements = prod(expansion.shape)
-            reason = f"{elements} elements compare themselves with {expansion.extent} each"
-            record(self.name, sort.values.name_hint or "sort", True, reason, sort)
-            sort.detach()
-            sort.erase()
+        with hints_of(op):
+            for sort in sorts:
+                if in_order and _stays(sort):
+                    name = sort.values.name_hint or "sort"
+                    record(self.name, name, False, "its rows are faster in order", sort)
+                else:
+                    self._expand(sort)
+
+    def _expand(self, sort: SortOp) -> None:
+        expansion = _Expansion(sort)
+        for old, new in zip(sort.results, expansion.results(), strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        elements = prod(expansion.shape)
+        reason = f"{elements} elements compare themselves with {expansion.extent} each"
+        record(self.name, sort.values.name_hint or "sort", True, reason, sort)
+        sort.detach()
+        sort.erase()

@@ -26,6 +26,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from ...analysis.orders import runs_in_order
 from ...dialects.calls import FALLBACK
 from ...dialects.sizes import UndecidedSize, allowed_at, allowing
 from ...dialects.syntax import tensor_type
@@ -73,10 +74,14 @@ class DecomposeTorchPass(ModulePass):
 
     name = "decompose-torch"
 
+    target: str = "sm_90a"
+    """What the program is for: some do in order what others have to compare everything for."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every operation of `torch`. Raises UnsupportedOpError listing those it cannot."""
         refused: list[str] = []
         lowered = 0
+        in_order = runs_in_order(self.target)
         falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
         with allowing(allowed_at(op)):
             for each in list(op.walk()):
@@ -84,7 +89,7 @@ class DecomposeTorchPass(ModulePass):
                     lower_call(each)
                 elif isinstance(each, TorchOp):
                     may_call = falls_back and not depends_on_sizes(each)
-                    if (reason := _lower(each, may_call)) is None:
+                    if (reason := _lower(each, may_call, in_order)) is None:
                         lowered += 1
                     elif may_call:
                         replace_by_call(each, reason)
@@ -100,13 +105,13 @@ class DecomposeTorchPass(ModulePass):
             record(self.name, "main", False, "there is no operation of torch")
 
 
-def _lower(op: TorchOp, may_call: bool) -> str | None:
+def _lower(op: TorchOp, may_call: bool, in_order: bool) -> str | None:
     """Replace `op`, or say why not and leave everything as it was; then PyTorch may run it, or not."""
     if not op.results:
         op.detach()
         op.erase()
         return None
-    lowering = Lowering(op, may_call=may_call)
+    lowering = Lowering(op, may_call=may_call, in_order=in_order)
     try:
         values = RULES[type(op)](lowering, op)
     except (Refusal, VerifyException, UndecidedSize) as reason:

@@ -80,10 +80,11 @@ def dims(rank: int) -> list[AffineExpr]:
 class Lowering:
     """Builds the operations that replace one operation on tensors, in front of it."""
 
-    def __init__(self, op: Operation, *, may_call: bool = False):
-        """With `may_call`, PyTorch runs what a rule refuses."""
+    def __init__(self, op: Operation, *, may_call: bool = False, in_order: bool = False):
+        """With `may_call`, PyTorch runs what a rule refuses; `in_order` is said in `analysis/orders.py`."""
         self.op = op
         self.may_call = may_call
+        self.in_order = in_order
         self.hint = op.results[0].name_hint or op.name.rpartition(".")[2]
         result = tensor_type(op.results[0])
         self.result_element = result.element_type

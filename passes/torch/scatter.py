@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import i1, i8, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...analysis.orders import scatter_work
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, Update, identity, is_bool, is_float, ui8
 from ...dialects.sizes import extent_expr, hinted
@@ -26,11 +27,9 @@ from .indexing import fold_until, joined_index
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
 from .squares import check_comparisons
 
-TESTS_PER_SECOND = 2e9
-FOLDS_PER_SECOND = 1e11
 PYTORCH_UPDATES_PER_SECOND = 3e8
 PYTORCH_ADDS_PER_SECOND = 5e9
-"""Tests of indices, updates taken or not, what PyTorch writes, and what it adds slice by slice."""
+"""What PyTorch writes, and what it adds slice by slice."""
 
 FOLDS = {
     "sum": Update.ADD,
@@ -52,15 +51,12 @@ def _write(
     pytorch_rate: float = PYTORCH_UPDATES_PER_SECOND,
 ) -> SSAValue:
     """`value` in the type to compute in, changed along `axis`; the operands have one rank."""
-    count = shape_of(updates)[axis]
-    shape = shape_of(index if update is Update.REPLACE else value)
-    others = prod(n for i, n in enumerate(shape) if i != axis)
-    looks = hinted(others * shape_of(value)[axis] * count)
-    lists = prod(n for i, n in enumerate(shape_of(index)) if i != axis)
-    tests = hinted(lists * shape_of(value)[axis] * count)
-    seconds = tests / TESTS_PER_SECOND + looks / FOLDS_PER_SECOND
-    pytorch_seconds = hinted(prod(shape_of(updates))) / pytorch_rate
-    check_comparisons(e, "a scatter", looks, seconds, pytorch_seconds)
+    if not e.in_order:
+        shape, indices, count = shape_of(value), shape_of(index), shape_of(updates)[axis]
+        replaces = update is Update.REPLACE
+        work = scatter_work(shape, indices, count, axis, replaces=replaces)
+        pytorch_seconds = hinted(prod(shape_of(updates))) / pytorch_rate
+        check_comparisons(e, "a scatter", work, pytorch_seconds)
     if update is Update.REPLACE:
         return e.scatter(update, value, index, updates, axis)
     element = compute_element(element_of(value))

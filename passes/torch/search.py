@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...analysis.orders import Work
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function
 from ...dialects.sizes import hinted
@@ -38,9 +39,9 @@ def _search(e: Lowering, op: Any) -> SSAValue:
     last, extent = len(e.shape), shape_of(sequence)[-1]
     square = (*e.shape, extent)
     comparisons = hinted(prod(square))
-    seconds = comparisons / COMPARISONS_PER_SECOND
+    work = Work(comparisons, comparisons / COMPARISONS_PER_SECOND)
     pytorch_seconds = hinted(prod(e.shape)) / PYTORCH_SEARCHES_PER_SECOND
-    check_comparisons(e, "a search", comparisons, seconds, pytorch_seconds)
+    check_comparisons(e, "a search", work, pytorch_seconds)
     index = [*dims(last)[:-1], AffineExpr.dimension(last)][-len(shape_of(sequence)) :]
     bound = e.index_map([sequence], [index], square, suffix="bound")
     here = e.index_map([value], [dims(last)], square, suffix="here")

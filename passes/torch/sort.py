@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import i8, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...analysis.orders import sort_work
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
 from ...dialects.sizes import Extent, extent_expr, hinted
@@ -24,7 +25,6 @@ from .squares import check_comparisons
 
 LONGEST_SORT = 1 << 15
 
-COMPARISONS_PER_SECOND = 1.5e10
 PYTORCH_SORTS_PER_SECOND = 5e7
 PYTORCH_PICKS_PER_SECOND = 1e9
 """Elements that PyTorch puts in order, or looks at to find the first few."""
@@ -36,15 +36,15 @@ def _comparable(e: Lowering, value: SSAValue) -> SSAValue:
 
 
 def _check_work(e: Lowering, value: SSAValue, axis: int, count: Extent) -> None:
+    if e.in_order:
+        return
     extent = hinted(shape_of(value)[axis])
     if extent > LONGEST_SORT:
         raise Refusal(f"the order of {extent} elements, more than {LONGEST_SORT}")
     elements = hinted(prod(shape_of(value)))
     few = hinted(count) * 4 < extent or not isinstance(e.op, t.SortOp | t.SortStableOp)
     pytorch_seconds = elements / (PYTORCH_PICKS_PER_SECOND if few else PYTORCH_SORTS_PER_SECOND)
-    comparisons = elements * extent
-    seconds = comparisons / COMPARISONS_PER_SECOND
-    check_comparisons(e, "an order", comparisons, seconds, pytorch_seconds)
+    check_comparisons(e, "an order", sort_work(shape_of(value), axis), pytorch_seconds)
 
 
 def _sorted(

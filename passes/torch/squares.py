@@ -3,12 +3,12 @@
 Done so they need no order between threads and give the same result every run, but take the square of what
 PyTorch's ways take. So where PyTorch may run parts of a program, it is given what it does in less than half
 the time; and nowhere is accepted what would take many seconds.
-
-The figures are rough: two cores of an AMD Zen 5, PyTorch 2.13.
+What a target does in order (`analysis/orders.py`) is not asked here.
 """
 
 from __future__ import annotations
 
+from ...analysis.orders import Work
 from .lowering import Lowering, Refusal
 
 MOST_COMPARISONS = 1 << 32
@@ -20,14 +20,10 @@ WORTH_IT = 2.0
 CALL_SECONDS = 20e-6
 
 
-def check_comparisons(
-    e: Lowering, what: str, comparisons: int, seconds: float, pytorch_seconds: float
-) -> None:
-    """Raise Refusal if that many comparisons are too many for `what`.
-
-    `seconds` and `pytorch_seconds` are what the operation takes here, and there without the call itself.
-    """
-    factor = seconds / (pytorch_seconds + CALL_SECONDS)
+def check_comparisons(e: Lowering, what: str, work: Work, pytorch_seconds: float) -> None:
+    """Raise Refusal if comparisons are too many for `what`, which takes PyTorch so long without the call."""
+    comparisons = work.comparisons
+    factor = work.seconds / (pytorch_seconds + CALL_SECONDS)
     if e.may_call and factor > WORTH_IT:
         raise Refusal(
             f"{what} that takes {comparisons:.1e} comparisons, about {factor:.0f} times PyTorch's time"

@@ -1,6 +1,7 @@
 // RUN: deplo-opt %s -p expand-scatter --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p expand-scatter --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p expand-scatter --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'expand-scatter{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 
 // The indices are checked once. An element that nothing is added to stays as it is: -0.0 + 0.0 would not be -0.0.
 // CHECK-LABEL: func.func @main(%x: tensor<5xf32>
@@ -95,4 +96,15 @@ func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
 func.func @main(%x: tensor<?xf32, #sym.extents<s0>>, %i: tensor<?xi64, #sym.extents<s1>>, %u: tensor<?xf32, #sym.extents<s1>>) -> tensor<?xf32, #sym.extents<s0>> attributes {sym.sizes = [#sym.size<"n", 2, 20, hint = 5>, #sym.size<"k", 1, 20, hint = 7>]} {
   %y = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<?xf32, #sym.extents<s0>>, tensor<?xi64, #sym.extents<s1>>, tensor<?xf32, #sym.extents<s1>>) -> tensor<?xf32, #sym.extents<s0>>
   func.return %y : tensor<?xf32, #sym.extents<s0>>
+}
+
+// -----
+
+// A CPU makes many updates one by one, and compares few.
+// CPU: remark: expand-scatter: y: declined: its updates are faster one by one
+// CPU: remark: expand-scatter: z: 5 elements look at 4 updates each
+func.func @main(%x: tensor<500xf32>, %i: tensor<4000xi64>, %u: tensor<4000xf32>, %a: tensor<5xf32>, %j: tensor<4xi64>, %b: tensor<4xf32>) -> (tensor<500xf32>, tensor<5xf32>) {
+  %y = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<500xf32>, tensor<4000xi64>, tensor<4000xf32>) -> tensor<500xf32>
+  %z = tensor_ir.scatter add %a[%j] along 0 from %b : (tensor<5xf32>, tensor<4xi64>, tensor<4xf32>) -> tensor<5xf32>
+  func.return %y, %z : tensor<500xf32>, tensor<5xf32>
 }

@@ -1,6 +1,7 @@
 // RUN: deplo-opt %s -p expand-sort --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p expand-sort --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p expand-sort --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'expand-sort{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 
 // What is smaller comes before, NaN after all numbers, and of what is equal what stands first.
 // CHECK-LABEL: func.func @main(%x: tensor<4x8xf32>)
@@ -64,4 +65,15 @@ func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
 func.func @main(%x: tensor<?x8xf32, #sym.extents<s0>>) -> (tensor<3x8xf32>, tensor<3x8xi64>) attributes {sym.sizes = [#sym.size<"n", 3, 20, hint = 5>]} {
   %v, %i = tensor_ir.sort %x along 0 : tensor<?x8xf32, #sym.extents<s0>> -> (tensor<3x8xf32>, tensor<3x8xi64>)
   func.return %v, %i : tensor<3x8xf32>, tensor<3x8xi64>
+}
+
+// -----
+
+// A CPU puts long rows in order, and compares the elements of short ones.
+// CPU: remark: expand-sort: v: declined: its rows are faster in order
+// CPU: remark: expand-sort: w: 32 elements compare themselves with 8 each
+func.func @main(%x: tensor<4x500xf32>, %y: tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x8xi64>) {
+  %v, %i = tensor_ir.sort %x along 1 : tensor<4x500xf32> -> (tensor<4x3xf32>, tensor<4x3xi64>)
+  %w, %j = tensor_ir.sort %y along 1 : tensor<4x8xf32> -> (tensor<4x8xf32>, tensor<4x8xi64>)
+  func.return %v, %j : tensor<4x3xf32>, tensor<4x8xi64>
 }
