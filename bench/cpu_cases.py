@@ -38,6 +38,27 @@ def causal_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def nucleus(x: torch.Tensor) -> torch.Tensor:
+    """How much the most likely tokens have together, the first step of top-p sampling."""
+    return x.softmax(-1).sort(-1, descending=True)[0].cumsum(-1)
+
+
+class Scatter(nn.Module):
+    """Adds elements of u to elements of x: those of a column, or whole rows."""
+
+    def __init__(self, rows: int, updates: int, columns: int = 0):
+        super().__init__()
+        shape = (updates, columns) if columns else (updates,)
+        self.register_buffer("index", torch.randint(rows, shape))
+
+    def forward(self, x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+        """x with u added"""
+        assert isinstance(self.index, torch.Tensor)
+        if self.index.ndim == 1:
+            return x.index_add(0, self.index, u)
+        return x.scatter_add(0, self.index, u)
+
+
 class GatedMlp(nn.Module):
     """The feed-forward network of a Llama layer."""
 
@@ -148,6 +169,18 @@ def contractions_of_models() -> Cases:
     yield "convolution 3 80x3000", nn.Conv1d(80, 512, 3, padding=1), ((1, 80, 3000),)
 
 
+def orders() -> Cases:
+    """Elements in order, and writing where data says."""
+    yield "sort 512x512", lambda x: x.sort(-1)[0], ((512, 512),)
+    yield "top 8 of 512x512", lambda x: x.topk(8)[0], ((512, 512),)
+    yield "top 50 of 32x32000", lambda x: x.topk(50)[0], ((32, 32000),)
+    yield "median 512x512", lambda x: x.median(-1)[0], ((512, 512),)
+    yield "nucleus 4x32000", nucleus, ((4, 32000),)
+    yield "scatter_add 512x256", Scatter(512, 512, 256), ((512, 256),) * 2
+    rows = (10000, 32), (50000, 32)
+    yield "index_add 50000x32 to 10000x32", Scatter(10000, 50000), rows
+
+
 def blocks() -> Iterator[tuple[str, Callable[[], Case]]]:
     """Layers of models."""
     for tokens in (32, 128):
@@ -170,7 +203,16 @@ def _case(name: str, program: Any, shapes: tuple[tuple[int, ...], ...]) -> Case:
 
 def cases() -> Iterator[tuple[str, str, Callable[[], Case]]]:
     """Group, name, and what makes each case."""
-    for made in (pointwise, rows, layout, contractions, rows_of_models, contractions_of_models):
+    groups = (
+        pointwise,
+        rows,
+        layout,
+        contractions,
+        rows_of_models,
+        contractions_of_models,
+        orders,
+    )
+    for made in groups:
         group = made.__name__.replace("_", " ")
         for name, program, shapes in made():
             yield group, name, lambda n=name, p=program, s=shapes: _case(n, p, s)
