@@ -7,46 +7,95 @@ Random numbers come from PyTorch's global generator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, cast
 
 from ..errors import DeploError
 from .arrays import TORCH_DTYPES
-from .plan import CallStep, Permuted, Ref
+from .plan import Array, CallStep, Permuted, Ref, references
+from .sizes import static
 
 ON_DEVICE = "device"
 """The schema argument that says where an operator makes its result."""
 
-
-def run_call(
-    step: CallStep,
-    tensors: MutableMapping[Ref, Any],
-    device: str,
-    given: Sequence[Any] | None = None,
-) -> Sequence[Any]:
-    """Run one call on torch tensors; each result, or a copy of it, takes the place of its tensor.
-
-    Where there is none (None), its size is not known before.
-    `given` is what the call gave before, if it is not to run again. Gives what the call gave.
-    An operator that fails raises what it raises in eager. Raises DeploError for an operator that this
-    PyTorch does not have, or that gives other results than the plan says.
-    """
-    with _torch().no_grad():
-        made = _results(step, tensors, device) if given is None else given
-        _check(step, made, [tensors[ref] for ref in step.results])
-        for result, ref in zip(made, step.results, strict=True):
-            if given is None and _is_fresh(result, tensors.values()):
-                tensors[ref] = result
-            elif tensors[ref] is None:
-                tensors[ref] = result.clone(memory_format=_torch().contiguous_format)
-            else:
-                tensors[ref].copy_(result)
-    return made
-
-
 ALIGNMENT = 64
 """Bytes that buffers begin at multiples of."""
+
+Resolve = Callable[[Any], Any]
+"""Gives an argument, of all tensors of a plan."""
+
+
+class BoundCall:
+    """A step with everything settled but its tensors, which it finds in a container, each by its key."""
+
+    def __init__(
+        self,
+        step: CallStep,
+        device: str,
+        key: Callable[[Ref], Any] = lambda ref: ref,
+        array: Callable[[Ref], Array] | None = None,
+    ):
+        """`array` says what a result has to be, if anything does.
+
+        Raises DeploError for an operator that this PyTorch does not have.
+        """
+        self.step = step
+        self.operator = find_operator(step.operator)
+        self.no_grad = _torch().no_grad
+        self.positional: list[Resolve] = []
+        self.keywords: dict[str, Resolve] = {}
+        for argument in self.operator._schema.arguments:
+            resolve = _resolver(_given(step, argument, device), key)
+            if argument.kwarg_only:
+                self.keywords[argument.name] = resolve
+            else:
+                self.positional.append(resolve)
+        self.inputs = [key(ref) for ref in references([*step.arguments.values()])]
+        self.results = [key(ref) for ref in step.results]
+        self.expected = None if array is None else [_described(array(r)) for r in step.results]
+
+    def run(self, tensors: Any, given: Sequence[Any] | None = None) -> Sequence[Any]:
+        """Run the call; each result, or a copy of it, takes the place of its tensor.
+
+        `given` is what the call gave before, if it is not to run again. Gives what the call gave.
+        An operator that fails raises what it raises in eager. Raises DeploError for one that gives other
+        results than the plan says.
+        """
+        with self.no_grad():
+            made = self._call(tensors) if given is None else given
+            if self.expected is not None:
+                self._check(made, self.expected)
+            others = [tensors[key] for key in self.inputs]
+            for result, key in zip(made, self.results, strict=True):
+                if given is None and _is_fresh(result, others):
+                    tensors[key] = result
+                else:
+                    tensors[key] = result.clone(memory_format=_torch().contiguous_format)
+                others.append(result)
+        return made
+
+    def _call(self, tensors: Any) -> Sequence[Any]:
+        results = self.operator(
+            *[resolve(tensors) for resolve in self.positional],
+            **{name: resolve(tensors) for name, resolve in self.keywords.items()},
+        )
+        if isinstance(results, (list, tuple)):
+            return list(cast(Sequence[Any], results))
+        return [] if results is None else [results]
+
+    def _check(self, made: Sequence[Any], expected: Sequence[tuple[Any, tuple[int, ...]]]) -> None:
+        """Raise unless results are as the plan says."""
+        if len(made) == len(expected) and all(
+            value.dtype is dtype and value.shape == shape
+            for value, (dtype, shape) in zip(made, expected, strict=True)
+        ):
+            return
+        got = [(str(value.dtype), tuple(value.shape)) for value in made]
+        wanted = [(str(dtype), shape) for dtype, shape in expected]
+        raise DeploError(
+            f"{self.step.operator} gave {got} where the program was compiled for {wanted}"
+        )
 
 
 def _is_fresh(result: Any, others: Iterable[Any]) -> bool:
@@ -58,67 +107,49 @@ def _is_fresh(result: Any, others: Iterable[Any]) -> bool:
         and not (result.is_neg() or result.is_conj())
         and storage.nbytes() == result.numel() * result.element_size()
         and address % ALIGNMENT == 0
-        and all(t is None or t.untyped_storage().data_ptr() != address for t in others)
+        and all(other.untyped_storage().data_ptr() != address for other in others)
     )
 
 
-def _results(step: CallStep, tensors: Mapping[Ref, Any], device: str) -> Sequence[Any]:
-    operator = find_operator(step.operator)
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
-    for argument in operator._schema.arguments:
-        value = _value(step, argument, tensors, device)
-        if argument.kwarg_only:
-            keywords[argument.name] = value
-        else:
-            positional.append(value)
-    results = operator(*positional, **keywords)
-    if not isinstance(results, (list, tuple)):
-        results = () if results is None else (results,)
-    return list(cast(Sequence[Any], results))
-
-
-def _value(step: CallStep, argument: Any, tensors: Mapping[Ref, Any], device: str) -> Any:
+def _given(step: CallStep, argument: Any, device: str) -> Any:
     """What a schema argument is in this call: what the plan gives, where the program runs, the default."""
     if argument.name == ON_DEVICE:
         return device
-    key = argument.name
-    if key == "self" and "self" not in step.arguments:
-        key = "input"
-    if key not in step.arguments:
-        if argument.has_default_value():
-            return argument.default_value
-        raise DeploError(f"not a valid plan: {step.operator} needs an argument {key}")
-    return _resolve(step.arguments[key], tensors)
+    name = argument.name
+    if name == "self" and "self" not in step.arguments:
+        name = "input"
+    if name in step.arguments:
+        return step.arguments[name]
+    if argument.has_default_value():
+        return argument.default_value
+    raise DeploError(f"not a valid plan: {step.operator} needs an argument {name}")
 
 
-def _resolve(value: Any, tensors: Mapping[Ref, Any]) -> Any:
+def _resolver(value: Any, key: Callable[[Ref], Any]) -> Resolve:
+    """What gives an argument of a call, of which all is known but the tensors."""
     if isinstance(value, Ref):
-        return tensors[value]
+        place = key(value)
+        return lambda tensors: tensors[place]
     if isinstance(value, Permuted):
-        return tensors[value.of].permute(value.axes)
+        place, axes = key(value.of), value.axes
+        return lambda tensors: tensors[place].permute(axes)
     if isinstance(value, list):
-        return [_resolve(item, tensors) for item in cast(list[Any], value)]
-    if isinstance(value, dict):
-        (kind, text), *_ = cast(dict[str, str], value).items()
-        return float(text) if kind == "float" else getattr(_torch(), TORCH_DTYPES[text])
-    return value
+        items = [_resolver(item, key) for item in cast(list[Any], value)]
+        return lambda tensors: [resolve(tensors) for resolve in items]
+    known = _constant(value)
+    return lambda tensors: known
 
 
-def _check(step: CallStep, made: Sequence[Any], buffers: Sequence[Any]) -> None:
-    """Raise unless results are as the plan says; the shape of what None stands for is compared later."""
-    got = [_described(value) for value in made]
-    expected = [_described(buffer) for buffer in buffers]
-    if len(got) != len(expected) or any(
-        e is not None and g != e for g, e in zip(got, expected, strict=True)
-    ):
-        raise DeploError(
-            f"{step.operator} gave {got} where the program was compiled for {expected}"
-        )
+def _constant(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    (kind, text), *_ = cast(dict[str, str], value).items()
+    return float(text) if kind == "float" else getattr(_torch(), TORCH_DTYPES[text])
 
 
-def _described(tensor: Any) -> tuple[str, tuple[int, ...]] | None:
-    return None if tensor is None else (str(tensor.dtype), tuple(tensor.shape))
+def _described(array: Array) -> tuple[Any, tuple[int, ...]]:
+    """The dtype and the shape of a result."""
+    return getattr(_torch(), TORCH_DTYPES[array.dtype]), tuple(map(static, array.shape))
 
 
 @cache

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -24,9 +25,9 @@ from .arrays import (
     shapes_of,
     torch_library,
 )
-from .calls import run_call
+from .calls import BoundCall
 from .plan import MAX_KNOWN, Array, CallStep, Plan, Ref
-from .prepared import NativeLaunch, PreparedCall, prepare
+from .prepared import NativeLaunch, PreparedCall, nothing, prepare
 from .sizes import static
 from .stages import check_found, find_sizes, stages_of
 from .threads import Sharing, sharing
@@ -80,7 +81,7 @@ class _Ready:
     arena_bytes: int
     buffers: tuple[tuple[Array | None, int], ...]
     """Each buffer's array, or None and its place in the arena if it lies there."""
-    steps: tuple[_Launch | CallStep, ...]
+    steps: tuple[_Launch | BoundCall, ...]
     results: tuple[int, ...]
     calls: int = 0
     """How often it ran."""
@@ -121,7 +122,7 @@ class CpuProgram:
         `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
         a size is found to be 0.
         """
-        if (results := self.again(arguments)) is not None:
+        if not given and (results := self.again(arguments)) is not None:
             return results
         return self._run(arguments, given, sharing())
 
@@ -177,11 +178,9 @@ class CpuProgram:
                     step.kernel.run(step, [pointers[i] for i in step.positions], shared)
                 else:
                     again = given[len(calls)] if len(calls) < len(given) else None
-                    named = _by_reference(ready.plan, arrays)
-                    calls.append(run_call(step, named, "cpu", again))
-                    for ref in step.results:
-                        arrays[count + ref.index] = named[ref]
-                        pointers[count + ref.index] = library.pointer(named[ref])
+                    calls.append(step.run(arrays, again))
+                    for position in step.results:
+                        pointers[position] = library.pointer(arrays[position])
             if stage.finds:
                 made = dict(enumerate(arrays[count:]))
                 found |= find_sizes(self.plan, stage, made, calls)
@@ -195,18 +194,19 @@ class CpuProgram:
     def _prepare(
         self, ready: _Ready, arguments: Sequence[Any], library: Library, shared: Sharing
     ) -> None:
-        """Prepare calls with such arguments, if one native call can do all: no calls of PyTorch, no pool."""
-        launches = [step for step in ready.steps if isinstance(step, _Launch)]
-        if len(launches) < len(ready.steps):
+        """Prepare calls with such arguments, if native calls can do all launches: without a pool."""
+        if any(stage.finds for stage in self._stages):
             return
-        threads = [step.kernel.threads_for(step.blocks, shared) for step in launches]
-        together = [False] * len(launches)
+        threads = [
+            step.kernel.threads_for(step.blocks, shared) if isinstance(step, _Launch) else 1
+            for step in ready.steps
+        ]
+        together = [False] * len(threads)
         for group in (group for stage in self._stages for group in stage.groups):
             if len(group) > 1 and _worth_sharing(ready.launches(group), shared):
                 for i in group:
                     threads[i], together[i] = shared.threads, i != group[-1]
-        team = shared.team
-        if team is None and max(threads, default=1) > 1:
+        if shared.team is None and max(threads, default=1) > 1:
             return
         if (fits := library.guard(arguments)) is None:
             return
@@ -214,18 +214,32 @@ class CpuProgram:
         placed = [i for i, (kind, _) in enumerate(ready.buffers) if kind is None]
         count = len(arguments)
         places = {count + i: count + n for n, i in enumerate([*made, *placed])}
+        called = {ref.index for step in ready.plan.calls for ref in step.results}
+
+        def place(ref: Ref) -> int:
+            position = _position(ready.plan, ref)
+            return places.get(position, position)
+
+        def prepared_step(
+            step: _Launch | BoundCall, n: int, more: bool
+        ) -> NativeLaunch | BoundCall:
+            if isinstance(step, BoundCall):
+                return BoundCall(step.step, "cpu", place, ready.plan.array)
+            return step.native(n, places, more)
+
         prepared = prepare(
             shared,
             count,
             fits,
             library.pointer,
-            [library.maker(kind) for kind, _ in ready.buffers if kind is not None],
+            [
+                nothing if i in called else library.maker(kind)
+                for i, (kind, _) in enumerate(ready.buffers)
+                if kind is not None
+            ],
             ready.arena_bytes,
             [ready.buffers[i][1] for i in placed],
-            [
-                step.native(n, places, more)
-                for step, n, more in zip(launches, threads, together, strict=True)
-            ],
+            list(map(prepared_step, ready.steps, threads, together)),
             [places.get(i, i) for i in ready.results],
         )
         self._prepared = (*self._prepared[1 - MAX_PREPARED :], prepared)
@@ -250,13 +264,13 @@ class CpuProgram:
         return ready
 
     def _make_ready(self, plan: Plan) -> _Ready:
-        def position(ref: Ref) -> int:
-            return ref.index if ref.kind == "argument" else len(plan.arguments) + ref.index
-
-        steps: list[_Launch | CallStep] = []
-        for step in plan.steps:
+        position = partial(_position, plan)
+        compared_later = {stage.end - 1 for stage in self._stages if stage.finds}
+        steps: list[_Launch | BoundCall] = []
+        for number, step in enumerate(plan.steps):
             if isinstance(step, CallStep):
-                steps.append(step)
+                array = None if number in compared_later else plan.array
+                steps.append(BoundCall(step, "cpu", position, array))
                 continue
             positions = tuple(map(position, step.arguments))
             sizes = list(map(static, step.sizes))
@@ -278,11 +292,9 @@ class CpuProgram:
         return own.arena_address
 
 
-def _by_reference(plan: Plan, arrays: Sequence[Any]) -> dict[Ref, Any]:
-    """A call's arrays by what the plan calls them."""
-    count = len(plan.arguments)
-    named = {Ref("argument", i): value for i, value in enumerate(arrays[:count])}
-    return named | {Ref("buffer", i): value for i, value in enumerate(arrays[count:])}
+def _position(plan: Plan, ref: Ref) -> int:
+    """Where an array is among the arguments and, behind them, the buffers."""
+    return ref.index if ref.kind == "argument" else len(plan.arguments) + ref.index
 
 
 def _run_group(launches: Sequence[_Launch], pointers: Sequence[int], shared: Sharing) -> None:

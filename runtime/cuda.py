@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError, UsageError
 from .arrays import TorchLibrary, check_count, is_torch_tensor, shapes_of
-from .calls import run_call
+from .calls import BoundCall
 from .nvrtc import Cubin, Usage, compile_all, compute_capability
 from .plan import Array, CallStep, Plan, Ref, Step
 from .sizes import static
@@ -92,7 +92,10 @@ class CudaProgram:
                     step = plan.steps[group.start]
                     if isinstance(step, CallStep):
                         again = given[len(calls)] if len(calls) < len(given) else None
-                        calls.append(run_call(step, arrays, str(device), again))
+                        finds = stage.finds and group.start == stage.end - 1
+                        array = None if finds else plan.array
+                        bound = BoundCall(step, str(device), array=array)
+                        calls.append(bound.run(arrays, again))
                         pointers |= {ref: library.pointer(arrays[ref]) for ref in step.results}
                         continue
                     launches = [

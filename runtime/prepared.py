@@ -1,5 +1,8 @@
 """Calls that are like an earlier one: one check for all arguments, one native call for all launches.
 
+Where PyTorch runs an operator in between, there is a native call for the launches before it, and one for
+those behind.
+
 What a call has to find out, its arguments' dtypes, shapes and strides and which launches are worth other
 threads' help, an earlier call has found out. PyTorch's own guard, the one that Dynamo puts in front of
 compiled functions, says whether arguments are like those of that call; `deplo_run` goes through the launches.
@@ -10,13 +13,15 @@ from __future__ import annotations
 import array
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from operator import call
-from typing import Any
+from typing import Any, cast
 
 from . import jit
+from .calls import BoundCall
 from .threads import Sharing
 
 
@@ -41,7 +46,7 @@ class NativeLaunch:
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """Runs all launches of a plan on tensors like those that `fits` was made of."""
+    """Runs a plan on tensors like those that `fits` was made of."""
 
     shared: Sharing
     count: int
@@ -51,10 +56,12 @@ class PreparedCall:
     arena_bytes: int
     run: Callable[[Sequence[Any], int], tuple[Any, ...] | str]
     """The results for arguments and the address of the arena, or what a check says that failed."""
-    program: array.array[int]
-    """What `deplo_run` is told of the launches; it has only the address of it."""
-    messages: tuple[tuple[str, ...], ...]
-    """What each launch's checks say when they fail."""
+    parts: Sequence[BoundCall | NativePart]
+    """What it consists of; `run` has only the addresses of their programs."""
+
+
+def nothing() -> None:
+    """Makes what takes the place of a tensor that a call of PyTorch will make."""
 
 
 def prepare(
@@ -65,39 +72,28 @@ def prepare(
     makers: Sequence[Callable[[], Any]],
     arena_bytes: int,
     offsets: Sequence[int],
-    launches: Sequence[NativeLaunch],
+    steps: Sequence[NativeLaunch | BoundCall],
     results: Sequence[int],
 ) -> PreparedCall:
-    """A call of these launches with `count` arguments that fit. A launch of several threads needs a team.
+    """A call of these steps with `count` arguments that fit. A launch of several threads needs a team.
 
     Behind the arguments stand new tensors, one of each of `makers`, and behind these places in the arena, at
-    `offsets`; launches name their arrays by these positions, as do `results`, which are not in the arena.
+    `offsets`; launches name their arrays by these positions, as do calls of PyTorch, which know the tensors
+    only, and `results`, which are not in the arena.
     """
-    sizes: list[int] = []
-    words: list[int] = []
-    program: list[int] = []
+    launches = [step for step in steps if isinstance(step, NativeLaunch)]
     addresses = count + len(makers) + len(offsets)
-    for each in launches:
-        after = addresses + len(sizes)
-        positions = (*each.arrays, *range(after, after + len(each.sizes)))
-        sizes += each.sizes
-        numbered = 0 if each.threads == 1 or shared.team is None else shared.team.thread_number
-        task = (each.kernel, 0, each.blocks, each.chunk, each.threads, numbered)
-        program += (each.driver, int(each.more), *task, len(positions), *positions)
-        words.append(jit.TASK_WORDS + len(positions) + 8 + jit.COUNTER_WORDS * each.threads)
-    team = 0 if shared.team is None else shared.team.address
-    groups: list[list[int]] = []
-    for i, need in enumerate(words):
-        if not i or not launches[i - 1].more:
-            groups.append([])
-        groups[-1].append(need)
-    members = max(map(len, groups), default=0)
-    grouped = jit.group_driver().address if members > 1 else 0
-    head = (len(launches), max(map(sum, groups), default=0), members, team, grouped)
-    text = array.array("q", (*head, *program))
+    sizes = [size for each in launches for size in each.sizes]
     pack = struct.Struct(f"{addresses + len(sizes)}q").pack
-    native, address = _run(), text.buffer_info()[0]
-    messages = tuple(each.messages for each in launches)
+    native = _run()
+    parts: list[BoundCall | NativePart] = []
+    for kind, group in groupby(steps, type):
+        if kind is BoundCall:
+            parts += cast(Iterable[BoundCall], group)
+        else:
+            part = NativePart.of(shared, list(cast(Iterable[NativeLaunch], group)), addresses)
+            addresses += part.sizes
+            parts.append(part)
 
     # This is what every call costs: builtins and names of this function are what is fastest.
     def run(arguments: Sequence[Any], arena: int) -> tuple[Any, ...] | str:
@@ -107,7 +103,64 @@ def prepare(
             return messages[failed >> 32][(failed & 0xFFFFFFFF) - 1]
         return tuple([tensors[i] for i in results])
 
-    return PreparedCall(shared, count, fits, arena_bytes, run, text, messages)
+    def run_parts(arguments: Sequence[Any], arena: int) -> tuple[Any, ...] | str:
+        tensors = [*arguments, *map(call, makers)]
+        places = [arena + offset for offset in offsets]
+        for part in parts:
+            if isinstance(part, BoundCall):
+                part.run(tensors)
+                continue
+            pointers = [0 if each is None else pointer(each) for each in tensors]
+            if failed := native(part.address, pack(*pointers, *places, *sizes)):
+                return part.messages[failed >> 32][(failed & 0xFFFFFFFF) - 1]
+        return tuple([tensors[i] for i in results])
+
+    if len(parts) == 1 and isinstance(parts[0], NativePart):
+        address, messages = parts[0].address, parts[0].messages
+        return PreparedCall(shared, count, fits, arena_bytes, run, parts)
+    return PreparedCall(shared, count, fits, arena_bytes, run_parts, parts)
+
+
+@dataclass(frozen=True)
+class NativePart:
+    """What one native call runs."""
+
+    program: array.array[int]
+    """What `deplo_run` is told of the launches; it has only the address of it."""
+    sizes: int
+    """How many sizes the launches have."""
+    messages: tuple[tuple[str, ...], ...]
+    """What each launch's checks say when they fail."""
+
+    @property
+    def address(self) -> int:
+        """Where the program is."""
+        return self.program.buffer_info()[0]
+
+    @staticmethod
+    def of(shared: Sharing, launches: Sequence[NativeLaunch], first_size: int) -> NativePart:
+        """The part of these launches, whose sizes are among a call's values from `first_size` on."""
+        words: list[int] = []
+        program: list[int] = []
+        size = first_size
+        for each in launches:
+            positions = (*each.arrays, *range(size, size + len(each.sizes)))
+            size += len(each.sizes)
+            numbered = 0 if each.threads == 1 or shared.team is None else shared.team.thread_number
+            task = (each.kernel, 0, each.blocks, each.chunk, each.threads, numbered)
+            program += (each.driver, int(each.more), *task, len(positions), *positions)
+            words.append(jit.TASK_WORDS + len(positions) + 8 + jit.COUNTER_WORDS * each.threads)
+        team = 0 if shared.team is None else shared.team.address
+        groups: list[list[int]] = []
+        for i, need in enumerate(words):
+            if not i or not launches[i - 1].more:
+                groups.append([])
+            groups[-1].append(need)
+        members = max(map(len, groups), default=0)
+        grouped = jit.group_driver().address if members > 1 else 0
+        head = (len(launches), max(map(sum, groups), default=0), members, team, grouped)
+        text = array.array("q", (*head, *program))
+        return NativePart(text, size - first_size, tuple(each.messages for each in launches))
 
 
 @cache

@@ -33,7 +33,7 @@ from ..frontend.sources import Program as Source
 from ..interpreter.execute import main_function
 from ..passes.llvm.translate import llvm_sources
 from ..runtime.arrays import TORCH_DTYPES
-from ..runtime.calls import run_call
+from ..runtime.calls import BoundCall
 from ..runtime.cpu import CpuProgram
 from ..runtime.plan import Plan, Ref, read_call
 from ..runtime.sizes import EmptySize
@@ -144,9 +144,8 @@ def run_in_pytorch(op: TensorCallOp | CallOp, inputs: Sequence[Array]) -> list[A
         }
     )
     tensors: dict[Ref, Any] = {Ref("argument", i): tensor for i, tensor in enumerate(given)}
-    tensors |= dict.fromkeys(step.results)
     try:
-        made = run_call(step, tensors, "cpu")
+        made = BoundCall(step, "cpu").run(tensors)
     except (RuntimeError, IndexError) as error:
         raise interpreter.ProgramError(str(error).splitlines()[0]) from error
     for tensor, value in zip(made, results, strict=True):

@@ -14,6 +14,7 @@ import deplo
 from deplo.errors import UsageError
 from deplo.runtime import cpu, threads
 from deplo.runtime.cpu import MAX_PREPARED, TIMED_CALLS, CpuProgram
+from deplo.runtime.prepared import NativePart
 
 HERE = Path(__file__).parent
 
@@ -95,6 +96,47 @@ def test_results_are_memory_of_their_own_and_returned_arguments_are_themselves()
     assert made[-1][0].stride() == (1,)
 
 
+def between_calls(x: torch.Tensor, rows: torch.Tensor):
+    """Kernels before, between and behind two calls of PyTorch."""
+    y = torch.special.erfinv(x.tanh() * 0.5) + x
+    q, r = torch.linalg.qr(y @ y.mT + torch.eye(y.shape[0]))
+    return (q @ r)[rows].relu(), q, y.sum(-1).exp()
+
+
+def test_kernels_between_calls_of_pytorch_are_prepared() -> None:
+    x, rows = torch.randn(33, 20), torch.tensor([4, 0, 32])
+    with pytest.warns(deplo.FallbackWarning, match="2 operators run in PyTorch"):
+        program = deplo.compile(between_calls, (x, rows), target="cpu", fallback="eager")
+    for _ in range(TIMED_CALLS + 2):
+        x = torch.randn(33, 20)
+        results = program(x, rows)
+        kept = [value.clone() for value in results]
+        for mine, eager in zip(results, between_calls(x, rows), strict=True):
+            torch.testing.assert_close(mine, eager, rtol=1e-4, atol=1e-4)
+        program(torch.randn(33, 20), rows)
+        assert all(map(torch.equal, results, kept))  # no later call writes to them
+    assert len(program.executable._prepared) == 1
+    with pytest.raises(IndexError, match="index out of range"):
+        program(x, torch.tensor([4, 33, 0]))
+    with pytest.raises(UsageError, match="expected shape"):
+        program(x[:5], rows)
+    torch.testing.assert_close(program(x, rows)[2], between_calls(x, rows)[2])
+
+
+def test_a_call_of_pytorch_that_fails_leaves_the_prepared_one_intact() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.cholesky(x * 2) + 1
+
+    good = torch.eye(4) * 3
+    with pytest.warns(deplo.FallbackWarning):
+        compiled = deplo.compile(program, (good,), target="cpu", fallback="eager")
+    for _ in range(TIMED_CALLS + 2):
+        torch.testing.assert_close(compiled(good), program(good))
+        with pytest.raises(torch.linalg.LinAlgError):
+            compiled(-good)
+    assert len(compiled.executable._prepared) == 1
+
+
 @pytest.mark.parametrize("count", [2, 5])
 def test_launches_are_shared_with_the_team(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = threads.Sharing(count, 0.0, threads.sharing().team)
@@ -104,9 +146,10 @@ def test_launches_are_shared_with_the_team(count: int, monkeypatch: pytest.Monke
     for _ in range(30):
         assert torch.equal(program(x)[0], 4 * x)
     (prepared,) = program._prepared
-    heads = prepared.program[5:], len(prepared.messages)
-    assert heads[0][6] == count  # the threads of the first launch
-    assert heads[1] == 2
+    (part,) = prepared.parts
+    assert isinstance(part, NativePart)
+    assert part.program[5 + 6] == count  # the threads of the first launch
+    assert len(part.messages) == 2
 
 
 def test_pytorch_says_how_many_threads_there_are_now(
