@@ -75,6 +75,7 @@ PASSES = {
     "lower-tile-to-scf": ".llvm.lower_tile_to_scf:LowerTileToScfPass",
     "cut-loops": ".llvm.cut_loops:CutLoopsPass",
     "clip-loops": ".llvm.clip_loops:ClipLoopsPass",
+    "narrow-searches": ".llvm.narrow_searches:NarrowSearchesPass",
     "unswitch-loops": ".llvm.unswitch_loops:UnswitchLoopsPass",
     "interchange-columns": ".llvm.interchange_columns:InterchangeColumnsPass",
     "relax-maxima": ".llvm.relax_maxima:RelaxMaximaPass",

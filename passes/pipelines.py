@@ -107,6 +107,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "keep-in-output",
         "cut-loops",
         "clip-loops",
+        "narrow-searches",
         "invert-divisors",
         "prefetch-sweeps",
         "unroll-windows",

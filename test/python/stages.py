@@ -14,6 +14,7 @@ INSIDE_NATIVE = (
     "keep-in-output",
     "cut-loops",
     "clip-loops",
+    "narrow-searches",
     "invert-divisors",
     "prefetch-sweeps",
     "unroll-windows",

@@ -99,6 +99,29 @@ def test_columns_of_integers_bools_halves_and_positions():
         assert torch.equal(ours, eager)
 
 
+@pytest.mark.parametrize("width", [1024, 1025, 1300, 2560])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8], ids=str
+)
+def test_the_first_place_of_an_extremum_of_a_long_row(width, dtype):
+    """Alone, again and again, at the ends of blocks, among zeros of both signs, infinities, NaN."""
+    x = torch.randn(14, width).mul(9).to(dtype)
+    x[0], x[1] = 3, torch.arange(width) % 2
+    for row, place in enumerate((0, 511, 512, 1023, width - 513, width - 512, width - 1), 2):
+        x[row, place] = 100
+    x[9, -600:] = 100
+    if x.is_floating_point():
+        x[1] = torch.where(x[1] == 0, -0.0, 0.0)
+        x[10], x[11, 700:900], x[12, 512:] = -INF, INF, NAN
+        x[13] = -INF
+        x[13, [600, -1]] = NAN
+    program = deplo.compile(lambda x: (x.argmax(-1), x.argmin(-1)), (x,), target="cpu")
+    fired = [d.fired for d in program.compilation.decisions if d.pass_name == "narrow-searches"]
+    assert any(fired)
+    for ours, eager in zip(program(x), (x.argmax(-1), x.argmin(-1)), strict=True):
+        assert torch.equal(ours, eager)
+
+
 @pytest.mark.parametrize("shift", [-129, -65, -1, 0, 63, 129])
 def test_a_mask_along_rows_costs_what_is_left(shift):
     """Of 130 rows and columns; the loop over columns is cut where its condition changes."""
