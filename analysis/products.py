@@ -83,6 +83,25 @@ def find_product(launch: LaunchOp) -> Product | str:
     return found if isinstance(found, str) else _orient(launch, *found)
 
 
+ONE_ROW = -1
+"""Stands for M where no axis counts rows: there is one, for each point of the batch."""
+
+
+def find_row_product(launch: LaunchOp) -> Product | str:
+    """The product of a row and a matrix that a launch is, or why it is none."""
+    found = _find_factors(launch)
+    if isinstance(found, str):
+        return found
+    sweeps, pairs = found
+    known: dict[SSAValue, frozenset[int]] = {}
+    for pair in pairs if len(pairs) == 1 else []:
+        left, right = (axes_of(value, launch, known) for value in pair)
+        if left < right or right < left:
+            row, column = pair if left < right else pair[::-1]
+            return Product(sweeps, ONE_ROW, max(left ^ right), (row,), (column,))
+    return "no factor is the same for all columns"
+
+
 def axes_of_factors(launch: LaunchOp) -> list[frozenset[int]]:
     """The axes that each factor of a sum of products depends on, if a launch is one, contraction or not."""
     found = _find_factors(launch)

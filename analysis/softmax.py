@@ -23,7 +23,7 @@ from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent, static_extent
 from ..dialects.tile import LaunchOp
 from .cost import trips
-from .products import Product, find_product
+from .products import ONE_ROW, Product, find_product, find_row_product
 from .terms import BOUND, Opaque, Term, TermReader, stored_term
 
 
@@ -74,7 +74,7 @@ class Softmax:
     @property
     def rows(self) -> Extent:
         """Rows of the result."""
-        return self.extents[self.product.m]
+        return 1 if self.product.m == ONE_ROW else self.extents[self.product.m]
 
     @property
     def width(self) -> int:
@@ -97,7 +97,10 @@ def find_softmax(kernel: KernelOp, launch: LaunchOp) -> Softmax | str:
     """The contraction with softmax weights that a launch is, or why it is none."""
     product = find_product(launch)
     if isinstance(product, str):
-        return product
+        row = find_row_product(launch)
+        if isinstance(row, str):
+            return product
+        product = row
     if len(product.results) != 1 or len(product.sweeps) != 1:
         return "it is more than one sum over one counter"
     extents = tuple(axis.extent.data for axis in launch.axes)
@@ -226,7 +229,7 @@ class _Finder:
             loads = {
                 t
                 for t in exponent.walk()
-                if t.name == "load" and t.depends_on(self.sweep) and t.depends_on(self.product.m)
+                if t.name == "load" and t.depends_on(self.sweep) and self._depends_on_row(t)
             }
             opened = [(load, term) for load in loads if (term := self._contraction(load))]
             if len(opened) != 1:
@@ -238,6 +241,10 @@ class _Finder:
         if len(set(found)) != 1:
             raise Opaque("its exponents are of no scores, or of several")
         return exponent, found[0]
+
+    def _depends_on_row(self, term: Term) -> bool:
+        """Whether a term may differ from row to row: where there is one row, all are of that."""
+        return self.product.m == ONE_ROW or term.depends_on(self.product.m)
 
     def _contraction(self, load: Term) -> Term | None:
         """What a load reads, if that is computed from a fold."""
@@ -254,8 +261,8 @@ class _Finder:
             raise Opaque("its scores are no sums of products")
         m, n = self.product.m, self.product.n
         for left, right in (body.operands, body.operands[::-1]):
-            by_row = left.depends_on(m) and not left.depends_on(self.sweep)
-            by_column = right.depends_on(self.sweep) and not right.depends_on(m)
+            by_row = self._depends_on_row(left) and not left.depends_on(self.sweep)
+            by_column = right.depends_on(self.sweep) and (m == ONE_ROW or not right.depends_on(m))
             if by_row and by_column and not left.depends_on(n) and not right.depends_on(n):
                 return left, right
         raise Opaque("a factor of its scores depends on rows and columns")

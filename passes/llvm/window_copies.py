@@ -6,6 +6,9 @@
 
 What lies outside in each block alike is written once. With `phases 2` there are two rows for one: that of the
 elements at even columns and that of the others, both copied in one loop.
+
+A pack without a condition is computed as a whole. Where its elements are sums, such as scores of keys, four
+come side by side, so that a core has something to add while it waits for the end of one.
 """
 
 from __future__ import annotations
@@ -22,16 +25,20 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.conditions import Linear, linear
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.index import normalize_operands
-from ...dialects.loop import LoadOp, StoreOp, TestOp
+from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
+from ..loop.share_sweeps import share_in_block
 from ..lower_loops import IndexConstants
 from ..replacing import replace
 from .loop_code import LoopCode
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 ALIGNMENT = 64
+
+MAX_TILE = 4
+"""Sums that come side by side, at most."""
 
 Limit = int | SSAValue
 """An index; a number where it is the same in all blocks."""
@@ -49,7 +56,10 @@ def lower_windows(launch: LaunchOp, blocks: scf.ForOp, constants: IndexConstants
         entry = blocks.parent
         assert entry is not None and entry.last_op is not None
         entry.insert_op_before(memref.DeallocOp.get(alloc.memref), entry.last_op)
-        _Copy(pack, alloc.memref, constants).emit(blocks)
+        if isinstance(pack.element.owner, scf.IfOp):
+            _Copy(pack, alloc.memref, constants).emit(blocks)
+        else:
+            _compute(pack, alloc.memref, constants)
         for use in list(pack.packed.uses):
             load = use.operation
             assert isinstance(load, LoadOp)
@@ -58,6 +68,34 @@ def lower_windows(launch: LaunchOp, blocks: scf.ForOp, constants: IndexConstants
             replace(load, LoadOp(alloc.memref, place, list(load.indices)))
         pack.detach()
         pack.erase()
+
+
+def _compute(pack: PackOp, buffer: SSAValue, constants: IndexConstants) -> None:
+    """Store each element of a pack, which a body computes, in front of it; of sums some come side by side."""
+    code = LoopCode(Block(), constants)
+    code.builder = Builder(InsertPoint.before(pack))
+    rows, columns = pack.shape
+    sums = any(isinstance(op, ForOp) for op in pack.body.block.ops)
+    tile = next(n for n in range(MAX_TILE if sums else 1, 0, -1) if columns % n == 0)
+    *ops, last = pack.body.block.ops
+    (element,) = last.operands
+    with (
+        code.loop(constants.get(rows), "r") as row,
+        code.loop(constants.get(columns // tile), "c") as strip,
+    ):
+        places = [code.index(D0 * tile + n, [strip]) for n in range(tile)]
+        copies: list[dict[SSAValue, SSAValue]] = [
+            dict(zip(pack.body.block.args, (row, place), strict=True)) for place in places
+        ]
+        for op in ops:
+            for values in copies:
+                code.builder.insert(op.clone(value_mapper=values))
+        for place, values in zip(places, copies, strict=True):
+            exprs = [D0, *_phase_and_place(D1, pack.phase_count)]
+            code.builder.insert(StoreOp(values.get(element, element), buffer, exprs, [row, place]))
+        block = strip.owner
+        assert isinstance(block, Block)
+        share_in_block(block)
 
 
 def _phase_and_place(column: AffineExpr, phases: int) -> tuple[AffineExpr, AffineExpr]:

@@ -56,6 +56,30 @@ class _Line:
         return AffineExpr.dimension(0) * self.size + AffineExpr.dimension(1), [self.part, inside]
 
 
+def kernel_like(
+    found: Softmax,
+) -> tuple[KernelOp, dict[object, SSAValue], dict[SSAValue, SSAValue]]:
+    """An empty kernel in the place of the softmax's, the arrays that its terms load from, and the outputs
+    by those of the old one."""
+    old = found.kernel
+    terms = (found.exponent, found.value, *(store.value for store in found.stores))
+    loaded = [t.key for term in terms for t in term.walk() if t.name == "load"]
+    inputs = list(dict.fromkeys(key for key in loaded if isinstance(key, SSAValue)))
+    kernel = KernelOp(old.sym_name.data, inputs, old.outputs.types)
+    kernel.attributes |= old.attributes
+    kernel.location = old.location
+    arrays: dict[object, SSAValue] = dict(zip(inputs, kernel.input_args, strict=True))
+    outputs: dict[SSAValue, SSAValue] = dict(zip(old.output_args, kernel.output_args, strict=True))
+    for theirs, mine in (*zip(inputs, kernel.input_args, strict=True), *outputs.items()):
+        mine.name_hint = theirs.name_hint
+    assert old.parent is not None
+    old.parent.insert_op_before(kernel, old)
+    for theirs, mine in zip(old.outputs, kernel.outputs, strict=True):
+        mine.name_hint = theirs.name_hint
+        theirs.replace_all_uses_with(mine)
+    return kernel, arrays, outputs
+
+
 def build_kernel(found: Softmax, schedule: ScheduleAttr) -> None:
     """Put the kernel in front of the one that it replaces; `schedule` has sizes and vectors, and room
     for what m and n are."""
@@ -76,33 +100,8 @@ class _Builder:
 
     def build(self) -> None:
         """Build the kernel and put it in the old one's place."""
-        found = self.found
-        old = found.kernel
-        inputs = self._inputs()
-        kernel = KernelOp(old.sym_name.data, inputs, old.outputs.types)
-        kernel.attributes |= old.attributes
-        kernel.location = old.location
-        body = kernel.body.block
-        for value, argument in zip(inputs, body.args, strict=False):
-            self.arrays[value] = argument
-            argument.name_hint = value.name_hint
-        self.outputs: dict[SSAValue, SSAValue] = dict(
-            zip(old.output_args, kernel.output_args, strict=True)
-        )
-        for theirs, mine in self.outputs.items():
-            mine.name_hint = theirs.name_hint
-        body.add_op(self._launch())
-        assert old.parent is not None
-        old.parent.insert_op_before(kernel, old)
-        for theirs, mine in zip(old.outputs, kernel.outputs, strict=True):
-            mine.name_hint = theirs.name_hint
-            theirs.replace_all_uses_with(mine)
-
-    def _inputs(self) -> list[SSAValue]:
-        found = self.found
-        terms = (found.exponent, found.value, *(store.value for store in found.stores))
-        loaded = [t.key for term in terms for t in term.walk() if t.name == "load"]
-        return list(dict.fromkeys(key for key in loaded if isinstance(key, SSAValue)))
+        kernel, self.arrays, self.outputs = kernel_like(self.found)
+        kernel.body.block.add_op(self._launch())
 
     def _launch(self) -> LaunchOp:
         found, product = self.found, self.found.product

@@ -23,9 +23,11 @@ term over inputs through the kernels that compute it, is exp(x_j - max x) / sum 
 that the contraction sums over. Then its result is a mean of v_j with the weights exp(x_j): a reduction with
 an associative combiner. x is anything that is computed from one score: scaled, masked, biased.
 
-Very few rows or columns stay as they are, and so do GPUs. `analysis/cpu_softmax.py` has the model that
-decides how the rest is shared out. Where the kernels were tuned (`passes/tuned.py`), what was measured to be
-best stands in for it; choices may be asked for as options: `online-softmax{block_m=64}`.
+Where no two rows share a column, as in attention of one query, nothing is packed: a block computes all scores
+of a row, and what follows from them (`row_softmax.py`). Otherwise very few rows or columns stay as they are,
+and so do GPUs. `analysis/cpu_softmax.py` has the model that decides how the rest is shared out. Where the
+kernels were tuned (`passes/tuned.py`), what was measured to be best stands in for it; choices may be asked
+for as options: `online-softmax{block_m=64}`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
-from ...analysis.cpu_softmax import SoftmaxProblem, choose_softmax, misfit
+from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_softmax, misfit
 from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.targets import get_target
@@ -50,6 +52,7 @@ from ..decisions import record
 from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel
+from .row_softmax import build_rows
 
 MIN_ROWS = 4
 """Rows that must share a packed column, else packing costs more than it saves."""
@@ -63,7 +66,16 @@ MIN_COLUMNS = 16
 
 
 def find_problem(kernel: KernelOp, cpu: Cpu) -> str | tuple[Softmax, SoftmaxProblem]:
-    """Why nothing is merged into a kernel, or the softmax that is, and what the model needs to know of it."""
+    """Why a kernel is not shared out by the model, or the softmax that is, and what the model needs to know
+    of it."""
+    merged = _find(kernel)
+    if isinstance(merged, str) or merged[1].rows >= MIN_ROWS:
+        return merged
+    return f"{merged[1].rows} by {merged[1].columns} scores are too few to be shared out"
+
+
+def _find(kernel: KernelOp) -> str | tuple[Softmax, SoftmaxProblem]:
+    """Why nothing is merged into a kernel, or the softmax that may be."""
     launch = kernel.body.block.first_op
     if not isinstance(launch, LaunchOp) or launch.next_op is not None:
         return "it is not one launch"
@@ -71,11 +83,22 @@ def find_problem(kernel: KernelOp, cpu: Cpu) -> str | tuple[Softmax, SoftmaxProb
     if isinstance(found, str):
         return found
     problem = problem_of(found)
-    if problem.rows < MIN_ROWS or problem.columns < MIN_COLUMNS:
+    if problem.columns < MIN_COLUMNS:
         return f"{problem.rows} by {problem.columns} scores are too few to be shared out"
     if max(problem.depth, problem.width) > MAX_WIDTH:
         return f"rows of {problem.depth} and {problem.width} elements are too long for a block"
     return found, problem
+
+
+def _misfit_of_row(found: Softmax, problem: SoftmaxProblem, cpu: Cpu) -> str | None:
+    """Why a block does not compute a row from its scores on; None if it does."""
+    if not isinstance(found.columns, int):
+        return "scores of one row are dynamic in number"
+    if problem.batch < BLOCKS_PER_CORE * cpu.cores:
+        return f"{problem.batch} rows are too few for {cpu.cores} cores"
+    if problem.columns * problem.element_bytes > cpu.l2_bytes // 8:
+        return f"{problem.columns} scores of a row do not stay in the cache"
+    return None
 
 
 @dataclass(frozen=True)
@@ -107,6 +130,9 @@ class OnlineSoftmaxPass(ModulePass):
     def _apply(self, kernel: KernelOp) -> str | tuple[str, tuple[str, ...]]:
         """Merge what a kernel multiplies by into it; gives why not, or what was done with which kernels."""
         cpu = find_cpu(self.vectors)
+        merged = _find(kernel)
+        if isinstance(merged, tuple) and merged[1].rows == 1:
+            return self._one_row(*merged, cpu)
         merged = find_problem(kernel, cpu)
         if isinstance(merged, str):
             return merged
@@ -119,15 +145,28 @@ class OnlineSoftmaxPass(ModulePass):
             found,
             ScheduleAttr(m=0, n=0, **tiling.written, width=8 * cpu.vector_bytes, vectors=cpu.name),
         )
+        parts = -(-problem.columns // best.block_k)
+        return self._replace(
+            found,
+            f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row{why}",
+        )
+
+    def _one_row(
+        self, found: Softmax, problem: SoftmaxProblem, cpu: Cpu
+    ) -> str | tuple[str, tuple[str, ...]]:
+        """Merge where no two rows share a column."""
+        if (reason := _misfit_of_row(found, problem, cpu)) is not None:
+            return reason
+        build_rows(found)
+        return self._replace(found, f"a block computes {problem.columns} scores of a row at once")
+
+    def _replace(self, found: Softmax, said: str) -> tuple[str, tuple[str, ...]]:
+        """Erase the kernels that one stands for; gives what was done, with which others."""
         others = tuple(each.sym_name.data for each in found.producers)
-        for each in (kernel, *reversed(found.producers)):
+        for each in (found.kernel, *reversed(found.producers)):
             each.detach()
             each.erase()
-        parts = -(-problem.columns // best.block_k)
-        return (
-            f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row{why}",
-            others,
-        )
+        return said, others
 
 
 def problem_of(found: Softmax) -> SoftmaxProblem:

@@ -157,3 +157,36 @@ func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #s
 func.func @nothing(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %x : tensor<4xf32>
 }
+
+// -----
+
+// What a block computes first: sums come side by side, four of twelve.
+// CHECK-LABEL: func.func @k_scores
+// CHECK:         %scores = memref.alloc() {{.*}} : memref<1x1x12xf32>
+// CHECK:         scf.for %i = %block_begin to %block_end
+// CHECK:           scf.for %c = %c0 to %c3 step %c1 {
+// CHECK:             [[SUMS:%.*]], {{%.*}}, {{%.*}}, {{%.*}} = scf.for %k = %c0 to %c8
+// CHECK:             loop.store {{.*}}, %scores[{{%.*}}, 0, {{%.*}}]
+// CHECK:           scf.for
+// CHECK-NEXT:        loop.load %scores[0, 0, {{%.*}}]
+// CHECK:         memref.dealloc %scores
+func.func @main(%x: tensor<4x12x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k_scores(%x) : (tensor<4x12x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x12x8xf32>, %y: memref<4xf32>):
+    tile.launch (%i = 4 : block) {
+      %scores = tile.pack (%r = 1, %j = 12) : memref<1x12xf32, "shared"> {
+        %s = loop.for %k = 0 to 8 reduce(add) -> f32 {
+          %v = loop.load %x[%i, %j, %k] : memref<4x12x8xf32>
+          loop.yield %v : f32
+        }
+        tile.yield %s : f32
+      }
+      %m = loop.for %j = 0 to 12 reduce(max) -> f32 {
+        %v = loop.load %scores[0, %j] : memref<1x12xf32, "shared">
+        loop.yield %v : f32
+      }
+      loop.store %m, %y[%i] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}

@@ -132,7 +132,14 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
     tile.launch (%r = 4 : block) {
       %p = tile.pack (%i = 1, %k = 8) : memref<1x8xf32, "shared"> {
         %v = loop.load %x[%r, %k] : memref<4x8xf32>
-        tile.yield %v : f32
+        %n = arith.cmpf une, %v, %v : f32
+        %u = scf.if %n -> (f32) {
+          scf.yield %v : f32
+        } else {
+          %z = arith.constant 0.0 : f32
+          scf.yield %z : f32
+        }
+        tile.yield %u : f32
       }
       %w = loop.load %p[0, 3] : memref<1x8xf32, "shared">
       loop.store %w, %y[%r] : memref<4xf32>
