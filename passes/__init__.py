@@ -82,6 +82,7 @@ PASSES = {
     "keep-in-output": ".llvm.keep_in_output:KeepInOutputPass",
     "invert-divisors": ".llvm.invert_divisors:InvertDivisorsPass",
     "prefetch-sweeps": ".llvm.prefetch_sweeps:PrefetchSweepsPass",
+    "tile-windows": ".llvm.tile_windows:TileWindowsPass",
     "unroll-windows": ".llvm.unroll_windows:UnrollWindowsPass",
     "hide-strides": ".llvm.hide_strides:HideStridesPass",
     "jam-rows": ".llvm.jam_rows:JamRowsPass",

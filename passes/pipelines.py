@@ -110,6 +110,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "narrow-searches",
         "invert-divisors",
         "prefetch-sweeps",
+        "tile-windows",
         "unroll-windows",
         "unswitch-loops",
         "hide-strides",

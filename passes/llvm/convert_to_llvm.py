@@ -215,6 +215,8 @@ class _KernelConversion:
                 results = self._transpose(builder, op)
             case vector.LoadOp() if _is_of_array(op):
                 results = [self._load_vector(builder, op)]
+            case vector.StoreOp() if _is_of_array(op):
+                results = self._store_vector(builder, op)
             case _:
                 results = _lower_scalar(builder, op)
         self._replace_results(op, results)
@@ -232,14 +234,24 @@ class _KernelConversion:
         builder.insert(llvm.CallIntrinsicOp("llvm.prefetch.p0", arguments, []))
 
     def _load_vector(self, builder: Builder, op: vector.LoadOp) -> SSAValue:
-        """Read a vector; arguments may begin at any element, scratch buffers are aligned."""
+        """Read a vector, which may begin at any element."""
+        kind, alignment = vector_type(op.result.type), self._element_bytes(op.base)
+        address = self._vector_address(builder, op)
+        return builder.insert(llvm.LoadOp(address, kind, alignment)).dereferenced_value
+
+    def _store_vector(self, builder: Builder, op: vector.StoreOp) -> list[SSAValue]:
+        """Write a vector, which may begin at any element."""
+        address = self._vector_address(builder, op)
+        builder.insert(llvm.StoreOp(op.vector, address, self._element_bytes(op.base)))
+        return []
+
+    def _vector_address(self, builder: Builder, op: vector.LoadOp | vector.StoreOp) -> SSAValue:
         emitter, buffer = self._emitter(builder, tuple(op.indices)), self._buffer(op.base)
         dims = [AffineExpr.dimension(i) for i in range(len(op.indices))]
-        address = emitter.address(op.base, buffer, dims)
-        is_argument = isinstance(op.base, BlockArgument)
-        alignment = storage_bytes(buffer.element_type) if is_argument else None
-        kind = vector_type(op.result.type)
-        return builder.insert(llvm.LoadOp(address, kind, alignment)).dereferenced_value
+        return emitter.address(op.base, buffer, dims)
+
+    def _element_bytes(self, array: SSAValue) -> int:
+        return storage_bytes(self._buffer(array).element_type)
 
     def _transpose(self, builder: Builder, op: TransposeOp) -> list[SSAValue]:
         emitter = self._emitter(builder, op.origin)
@@ -324,8 +336,8 @@ class _KernelConversion:
         return function
 
 
-def _is_of_array(op: vector.LoadOp) -> bool:
-    """Whether a vector is read from an argument of the kernel, or from a buffer of several axes."""
+def _is_of_array(op: vector.LoadOp | vector.StoreOp) -> bool:
+    """Whether a vector is of an argument of the kernel, or of a buffer of several axes."""
     return len(op.indices) > 1 or isinstance(op.base, BlockArgument)
 
 
@@ -337,7 +349,7 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
             return tuple(op.operands_)
         case TransposeOp():
             return tuple(op.origin)
-        case vector.LoadOp() if _is_of_array(op):
+        case vector.LoadOp() | vector.StoreOp() if _is_of_array(op):
             return tuple(op.indices)
         case _:
             return ()

@@ -17,6 +17,7 @@ INSIDE_NATIVE = (
     "narrow-searches",
     "invert-divisors",
     "prefetch-sweeps",
+    "tile-windows",
     "unroll-windows",
     "unswitch-loops",
     "hide-strides",

@@ -373,17 +373,20 @@ def test_convolutions_of_bf16_come_in_pairs(name) -> None:
     torch.testing.assert_close(compiled(x, w), expected, equal_nan=True, rtol=0, atol=0)
 
 
-def test_a_small_depthwise_convolution_of_bf16_is_unrolled() -> None:
+@pytest.mark.parametrize(("size", "how"), [(3, "unroll-windows"), (7, "tile-windows")])
+def test_a_depthwise_convolution_of_bf16_is_one_of_f32(size: int, how: str) -> None:
     """A widened bias stands in no loop of its own, and what is widened is no work of a window."""
-    x, w, b = (torch.randint(-2, 3, s).bfloat16() for s in ((1, 8, 14, 14), (8, 1, 7, 7), (8,)))
+    shapes = (1, 8, 14, 14), (8, 1, size, size), (8,)
+    x, w, b = (torch.randint(-2, 3, shape).bfloat16() for shape in shapes)
 
     def program(x, w, b):
-        return nn.functional.conv2d(x, w, b, padding=3, groups=8)
+        return nn.functional.conv2d(x, w, b, padding=size // 2, groups=8)
 
     compiled = deplo.compile(program, (x, w, b), target="cpu")
     said = {d["pass"]: d for d in compiled.report()["decisions"] if d["fired"]}
-    assert {"unroll-windows", "stage-windows"} <= said.keys()
-    assert "memref<20x20xf32" in compiled.ir("tile")  # wide, though the image is not
+    assert {how, "stage-windows"} <= said.keys()
+    width = 14 + size - 1
+    assert f"memref<{width}x{width}xf32" in compiled.ir("tile")  # wide, though the image is not
     assert torch.equal(compiled(x, w, b), program(x.float(), w.float(), b.float()).bfloat16())
 
 
