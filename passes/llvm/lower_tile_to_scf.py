@@ -118,7 +118,7 @@ def _build(
         _replace_counters(launch, values)
         packed.lower(body)
     else:
-        lower_windows(launch, loop, constants)
+        lower_windows(launch, loop, constants, vectors=vectors)
         _move_body(launch, _thread_loops(launch, body, values, constants), values)
     launch.detach()
     launch.erase()

@@ -5,7 +5,15 @@
       for %r = 1 to 57, %c = 1 to 57 { %window[%r, 0, %c] = %x[..., %r - 1, %c - 1] }
 
 What lies outside in each block alike is written once. With `phases 2` there are two rows for one: that of the
-elements at even columns and that of the others, both copied in one loop.
+elements at even columns and that of the others. A row is computed to a line of its own, and vectors of it are
+shuffled apart; LLVM would gather or scatter elements:
+
+    for %c = 1 to 57 { %line[0, %c] = %x[..., %r - 1, %c - 1] }
+    for %part = 0 to 2 {                                                // %p is 0, then 13
+      %a = vector.load %line[0, %p * 2]    %b = vector.load %line[0, %p * 2 + 16]
+      vector.store (vector.shuffle %a, %b [0, 2, ..., 30]), %window[%r, 0, %p]
+      vector.store (vector.shuffle %a, %b [1, 3, ..., 31]), %window[%r, 1, %p]
+    }
 
 A pack without a condition is computed as a whole. Where its elements are sums, such as scores of keys, four
 come side by side, so that a core has something to add while it waits for the end of one.
@@ -16,23 +24,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import Linear, linear
 from ...analysis.index import operand_ranges, simplify
+from ...dialects.affine import ZERO
 from ...dialects.index import normalize_operands
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
+from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.share_sweeps import share_in_block
 from ..lower_loops import IndexConstants
 from ..replacing import replace
+from .host_cpu import host_cpu
 from .loop_code import LoopCode
+from .pack_strides import APART
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 ALIGNMENT = 64
@@ -44,28 +56,32 @@ Limit = int | SSAValue
 """An index; a number where it is the same in all blocks."""
 
 
-def lower_windows(launch: LaunchOp, blocks: scf.ForOp, constants: IndexConstants) -> None:
-    """Replace the packs of a launch that multiplies none; `blocks` is the loop over its blocks."""
+def lower_windows(
+    launch: LaunchOp, blocks: scf.ForOp, constants: IndexConstants, *, vectors: bool = True
+) -> None:
+    """Replace the packs of a launch that multiplies none; `blocks` is the loop over its blocks.
+
+    Without `vectors` nothing is shuffled.
+    """
+    bits = launch.schedule and launch.schedule.get("width")
+    bits = (bits or host_cpu().vector_bytes * 8) if vectors else 0
     for pack in [op for op in launch.walk() if isinstance(op, PackOp)]:
         rows, columns = pack.shape
         phases = pack.phase_count
         type = MemRefType(pack.element.type, [rows, phases, -(-columns // phases)])
-        alloc = memref.AllocOp([], [], type, IntegerAttr(ALIGNMENT, i64))
-        alloc.memref.name_hint = pack.packed.name_hint
-        constants.insert(alloc)
-        entry = blocks.parent
-        assert entry is not None and entry.last_op is not None
-        entry.insert_op_before(memref.DeallocOp.get(alloc.memref), entry.last_op)
+        buffer = _allocate(type, blocks, constants)
+        buffer.name_hint = pack.packed.name_hint
         if isinstance(pack.element.owner, scf.IfOp):
-            _Copy(pack, alloc.memref, constants).emit(blocks)
+            lanes = bits // 8 // storage_bytes(pack.element.type)
+            _Copy(pack, buffer, constants, lanes).emit(blocks)
         else:
-            _compute(pack, alloc.memref, constants)
+            _compute(pack, buffer, constants)
         for use in list(pack.packed.uses):
             load = use.operation
             assert isinstance(load, LoadOp)
             row, column = load.map.data.results
             place = (row, *_phase_and_place(column, phases))
-            replace(load, LoadOp(alloc.memref, place, list(load.indices)))
+            replace(load, LoadOp(buffer, place, list(load.indices)))
         pack.detach()
         pack.erase()
 
@@ -98,6 +114,16 @@ def _compute(pack: PackOp, buffer: SSAValue, constants: IndexConstants) -> None:
         share_in_block(block)
 
 
+def _allocate(type: MemRefType, blocks: scf.ForOp, constants: IndexConstants) -> SSAValue:
+    """A buffer that lives as long as the loop over blocks."""
+    alloc = memref.AllocOp([], [], type, IntegerAttr(ALIGNMENT, i64))
+    constants.insert(alloc)
+    entry = blocks.parent
+    assert entry is not None and entry.last_op is not None
+    entry.insert_op_before(memref.DeallocOp.get(alloc.memref), entry.last_op)
+    return alloc.memref
+
+
 def _phase_and_place(column: AffineExpr, phases: int) -> tuple[AffineExpr, AffineExpr]:
     """In which phase a column lies, and where in it."""
     parts = linear(column)
@@ -111,7 +137,7 @@ def _phase_and_place(column: AffineExpr, phases: int) -> tuple[AffineExpr, Affin
 class _Copy:
     """Emits the loops of a pack in front of it."""
 
-    def __init__(self, pack: PackOp, buffer: SSAValue, constants: IndexConstants):
+    def __init__(self, pack: PackOp, buffer: SSAValue, constants: IndexConstants, lanes: int):
         self.pack = pack
         self.buffer = buffer
         self.row, self.column = pack.body.block.args
@@ -126,6 +152,8 @@ class _Copy:
             )
         self.value, self.test = value, test
         self.code = LoopCode(Block(), constants)
+        self.lanes = min(lanes, 1 << (self.length.bit_length() - 1))
+        """Of the vectors that are shuffled apart: no row is shorter."""
 
     def emit(self, blocks: scf.ForOp) -> None:
         """Write what is outside, in front of all blocks if it is so in each, and copy what is inside."""
@@ -139,6 +167,16 @@ class _Copy:
         elif not (isinstance(first, int) and isinstance(last, int)):
             self._fill(0, first)
             self._fill(last, self.rows)
+        if (
+            self.phases == APART
+            and self.lanes > 1
+            and isinstance(start, int)
+            and isinstance(end, int)
+        ):
+            line = self._line(blocks)
+            with self.code.loop(self._value(last), "r", self._value(first)) as row:
+                self._copy_apart(line, row, start, end)
+            return
         starts, ends = (
             [self._divided(c, self.phases - 1 - phase) for phase in range(self.phases)]
             for c in (start, end)
@@ -164,6 +202,39 @@ class _Copy:
                 element = self._yielded(self.value.true_region.block, counters)
                 exprs = [D0, AffineExpr.constant(phase), D1]
                 code.builder.insert(StoreOp(element, self.buffer, exprs, [row, place]))
+
+    def _line(self, blocks: scf.ForOp) -> SSAValue:
+        """A buffer for a row, with what is outside."""
+        code, columns = self.code, self.phases * self.length
+        line = _allocate(MemRefType(self.pack.element.type, [1, columns]), blocks, code.constants)
+        line.name_hint = "line"
+        here, code.builder = code.builder, Builder(InsertPoint.before(blocks))
+        with code.loop(code.constants.get(columns), "c") as column:
+            element = self._yielded(self.value.false_region.block, {})
+            code.builder.insert(StoreOp(element, line, [ZERO, D0], [column]))
+        code.builder = here
+        return line
+
+    def _copy_apart(self, line: SSAValue, row: SSAValue, start: int, end: int) -> None:
+        """Compute a row, and copy every second element of it, and the others."""
+        code, lanes = self.code, self.lanes
+        with code.loop(code.constants.get(end), "c", code.constants.get(start)) as column:
+            counters: dict[SSAValue, SSAValue] = {self.row: row, self.column: column}
+            element = self._yielded(self.value.true_region.block, counters)
+            code.builder.insert(StoreOp(element, line, [ZERO, D0], [column]))
+        kind = VectorType(self.pack.element.type, [lanes])
+        with code.loop(code.constants.get(-(-self.length // lanes)), "part") as part:
+            # The last one ends where the row does.
+            last = code.constants.get(self.length - lanes)
+            place = code.smaller(code.index(D0 * lanes, [part]), last)
+            a, b = (
+                code.insert(vector.LoadOp(line, [code.constants.get(0), first], kind))
+                for first in (code.index(D0 * APART + each, [place]) for each in (0, lanes))
+            )
+            for phase in range(APART):
+                elements = code.shuffle(a, b, range(phase, APART * lanes, APART))
+                indices = [row, code.constants.get(phase), place]
+                code.builder.insert(vector.StoreOp(elements, self.buffer, indices))
 
     def _fill(self, first: Limit, last: Limit) -> None:
         """Have rows hold what is outside."""

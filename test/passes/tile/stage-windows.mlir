@@ -4,6 +4,7 @@
 // RUN: deplo-opt %s -p stage-windows{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: deplo-opt %s -p stage-windows --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s -p stage-windows,lower-tile-to-scf --split-input-file | FileCheck %s --check-prefix=SCF
+// RUN: deplo-opt %s -p stage-windows,lower-tile-to-scf{vectors=false} --split-input-file | FileCheck %s --check-prefix=PLAIN
 
 // A window of 3 by 3, three of whose rows a block has; what relu makes of an element is computed once, too.
 // CHECK-LABEL: loop.kernel @depthwise
@@ -74,19 +75,39 @@ func.func @main(%x: tensor<4x9x10xf32>, %w: tensor<4x3x3xf32>) -> tensor<4x9x10x
 // CHECK:         %window = tile.pack (%r = 2, %c = 12) phases 2 : memref<2x12xf32, "shared"> {
 // CHECK-NEXT:      loop.test[%c >= 1, %c < 11, %i_block * 2 + %r < 5]
 // CHECK:         loop.load %window[%i, %l * 2 + %m] : memref<2x12xf32, "shared">
-// Elements at even and at odd columns are copied in one loop where both are inside, and lie apart.
+// Elements at even and at odd columns lie apart: vectors of a line are shuffled, the last ends where the line does.
 // SCF-LABEL: func.func @strided
 // SCF:         %window = memref.alloc() {alignment = 64 : i64} : memref<2x2x6xf32>
-// SCF:         scf.for %[[c:.+]] = %c1 to %c5 step %c1 {
-// SCF-NEXT:      %[[even:.+]] = loop.index[%[[c]] * 2]
-// SCF-NEXT:      loop.load %x[%i_block * 2 + %r{{.*}}, %[[even]] - 1]
-// SCF-NEXT:      loop.store %{{.+}}, %window[%r{{.*}}, 0, %[[c]]]
-// SCF-NEXT:      %[[odd:.+]] = loop.index[%[[c]] * 2 + 1]
-// SCF-NEXT:      loop.load %x[%i_block * 2 + %r{{.*}}, %[[odd]] - 1]
-// SCF-NEXT:      loop.store %{{.+}}, %window[%r{{.*}}, 1, %[[c]]]
-// SCF:         scf.for %{{.+}} = %c5 to %c6 step %c1 {
-// SCF:         scf.for %{{.+}} = %c0 to %c1 step %c1 {
+// SCF:         %line = memref.alloc() {alignment = 64 : i64} : memref<1x12xf32>
+// SCF:         arith.constant 0xff800000
+// SCF:         loop.store %{{.+}}, %line[0, %{{.+}}]
+// SCF:         scf.for %i_block = %block_begin to %block_end step %c1 {
+// SCF:           scf.for %[[c:.+]] = %c1 to %c11 step %c1 {
+// SCF-NEXT:        loop.load %x[%i_block * 2 + %[[r:.+]], %[[c]] - 1]
+// SCF-NEXT:        loop.store %{{.+}}, %line[0, %[[c]]]
+// SCF:           scf.for %part = %c0 to %c2 step %c1 {
+// SCF-NEXT:        %[[next:.+]] = loop.index[%part * 4]
+// SCF-NEXT:        %[[p:.+]] = arith.minsi %[[next]], %c2
+// SCF-NEXT:        %[[first:.+]] = loop.index[%[[p]] * 2]
+// SCF-NEXT:        %[[a:.+]] = vector.load %line[%c0, %[[first]]] : memref<1x12xf32>, vector<4xf32>
+// SCF-NEXT:        %[[second:.+]] = loop.index[%[[p]] * 2 + 4]
+// SCF-NEXT:        %[[b:.+]] = vector.load %line[%c0, %[[second]]] : memref<1x12xf32>, vector<4xf32>
+// SCF-NEXT:        %[[even:.+]] = vector.shuffle %[[a]], %[[b]] [0, 2, 4, 6]
+// SCF-NEXT:        vector.store %[[even]], %window[%[[r]], %c0, %[[p]]]
+// SCF-NEXT:        %[[odd:.+]] = vector.shuffle %[[a]], %[[b]] [1, 3, 5, 7]
+// SCF-NEXT:        vector.store %[[odd]], %window[%[[r]], %c1, %[[p]]]
 // SCF:         loop.load %window[%i, %m mod 2, %m floordiv 2 + %l]
+// Where no vectors are named, they are copied in one loop where both are inside.
+// PLAIN-LABEL: func.func @strided
+// PLAIN:         scf.for %[[c:.+]] = %c1 to %c5 step %c1 {
+// PLAIN-NEXT:      %[[even:.+]] = loop.index[%[[c]] * 2]
+// PLAIN-NEXT:      loop.load %x[%i_block * 2 + %r{{.*}}, %[[even]] - 1]
+// PLAIN-NEXT:      loop.store %{{.+}}, %window[%r{{.*}}, 0, %[[c]]]
+// PLAIN-NEXT:      %[[odd:.+]] = loop.index[%[[c]] * 2 + 1]
+// PLAIN-NEXT:      loop.load %x[%i_block * 2 + %r{{.*}}, %[[odd]] - 1]
+// PLAIN-NEXT:      loop.store %{{.+}}, %window[%r{{.*}}, 1, %[[c]]]
+// PLAIN:         scf.for %{{.+}} = %c5 to %c6 step %c1 {
+// PLAIN:         scf.for %{{.+}} = %c0 to %c1 step %c1 {
 // REMARK: remark: stage-windows: strided: 1 operand of windows
 func.func @main(%x: tensor<5x10xf32>) -> tensor<5x4xf32> {
   %y = loop.kernel @strided(%x) : (tensor<5x10xf32>) -> tensor<5x4xf32> {
