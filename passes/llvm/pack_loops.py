@@ -188,7 +188,8 @@ class PackLoops:
         code = self.code
         strips = height % self.lanes == 0
         windows = self._windows() if strips else None
-        if strips and lies_along_rows(self.pack):
+        apart = windows is not None and windows.apart_elements(self.lanes) is not None
+        if strips and lies_along_rows(self.pack) and not apart:
             self._turn(height)
             return
         full = code.index(D0 // height, [self.rows])
@@ -214,7 +215,7 @@ class PackLoops:
         if not whole or self.pack.shape[1] % windows.period:
             windows = replace(windows, period=1)
         if windows.period == 1 and windows.joined is None:
-            return windows if windows.second_elements(self.lanes) else None
+            return windows if windows.apart_elements(self.lanes) else None
         return windows
 
     def _fill_rest(self, panel: SSAValue, height: int) -> None:

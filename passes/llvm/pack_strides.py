@@ -1,4 +1,4 @@
-"""Vectors of every second element of a line, as a convolution with a stride of 2 reads them.
+"""Vectors of elements a few apart on a line, as a convolution with a stride of 2 to 4 reads them.
 
     %in[%channel, %y, 2 * %r + 5]                // for 16 neighbouring %r
 is read by
@@ -6,8 +6,8 @@ is read by
     %b = vector.load %in[%channel, %y, 20]       // elements 20 to 35: no further than the last one
     vector.shuffle %a, %b [0, 2, ..., 14, 17, 19, ..., 31]
 
-where all of them are inside of the image. LLVM would have them gathered one by one. The last 12 of a line are
-the end of what is read so from 4 before them on.
+where all of them are inside of the image. LLVM would have them gathered one by one. With a stride of 4 there
+are four loads and three shuffles. The last 12 of a line are the end of what is read so from 4 before them on.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ..loop.scalar_code import emit_constant
 from ..tile.rewrite_indices import rewrite_index
 from .loop_code import LoopCode, element_of
 
-APART = 2
-"""Elements from one that is read to the next."""
+MOST_APART = 4
+"""Elements from one that is read to the next, at most: for more, a vector takes too many loads."""
 
 
 def gives_zero(block: Block) -> bool:
@@ -69,16 +69,18 @@ def stride(op: LoadOp, counter: SSAValue, step: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class SecondElements:
-    """What reads every second element along rows, or 0 where a condition does not hold."""
+class ApartElements:
+    """What reads elements a few apart along rows, or 0 where a condition does not hold."""
 
     load: LoadOp
     tests: tuple[TestOp, ...]
+    apart: int
+    """Elements from one to the next."""
 
     @staticmethod
     def of(
         ops: Sequence[Operation], element: SSAValue, row: SSAValue, lanes: int
-    ) -> SecondElements | None:
+    ) -> ApartElements | None:
         """The same of operations that compute `element`, if that is all they do."""
         tests: list[TestOp] = []
         while isinstance(branch := element.owner, scf.IfOp):
@@ -100,10 +102,11 @@ class SecondElements:
         *outer, last = load.map.data.results
         if any(growth(expr, load.indices, row, 1) != 0 for expr in outer):
             return None
-        if growth(last, load.indices, row, 1) != APART:
+        apart = growth(last, load.indices, row, 1)
+        if apart is None or not 1 < apart <= min(MOST_APART, lanes):
             return None
         bounds = [growth(expr, t.operands_, row, 1) for t in tests for expr in t.exprs]
-        return None if None in bounds else SecondElements(load, tuple(tests))
+        return None if None in bounds else ApartElements(load, tuple(tests), apart)
 
     def inside(
         self, code: LoopCode, ends: Sequence[dict[SSAValue, AffineExpr]], counters: list[SSAValue]
@@ -124,14 +127,21 @@ class SecondElements:
         assert isinstance(load, LoadOp)
         *outer, last = load.map.data.results
         operands = list(load.indices)
+        # None reads further than the last element.
+        starts = [lanes * part for part in range(self.apart - 1)]
+        starts.append((lanes - 1) * (self.apart - 1))
         parts: list[SSAValue] = []
-        for ahead in (0, lanes - 1):
+        for ahead in starts:
             place = [code.index(expr, operands) for expr in (*outer, last + ahead)]
             parts.append(code.insert(vector.LoadOp(load.memref, place, kind)))
-        half = lanes // 2
-        mask = [APART * i for i in range(half)]
-        mask += [lanes + APART * i + 1 for i in range(half)]
-        return code.shuffle(parts[0], parts[1], mask)
+        made = parts[0]
+        found = {lane: lane * self.apart for lane in range(-(-lanes // self.apart))}
+        for start, part in zip(starts[1:], parts[1:], strict=True):
+            left = {lane: lane * self.apart - start for lane in range(len(found), lanes)}
+            found |= {lane: lanes + place for lane, place in left.items() if place < lanes}
+            made = code.shuffle(made, part, [found.get(lane, 0) for lane in range(lanes)])
+            found = {lane: lane for lane in found}
+        return made
 
     def end(
         self,

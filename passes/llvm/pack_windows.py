@@ -9,8 +9,8 @@ Positions are channels times offsets in the window, pixels %p are lines times co
         for %r = 0 to 16 { %panel[%channel * 9 + %offset, %r] = ... }
 
 Which of them are inside of the image depends on the pixels and the offset alone, so that LLVM tests it in
-front of the channels; what is left is a load and a store of a vector. Pixels that a stride of 2 keeps apart
-are vectors, too (`pack_strides.py`), where all of them are inside.
+front of the channels; what is left is a load and a store of a vector. Pixels that a stride of 2 to 4 keeps
+apart are vectors, too (`pack_strides.py`), where all of them are inside.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ...dialects.tile_pack import PackOp
 from ..tile.rewrite_indices import index_of, rewrite_index
 from .joined_rows import JoinedRows
 from .loop_code import LoopCode
-from .pack_strides import SecondElements, stride
+from .pack_strides import ApartElements, stride
 from .panels import Panels
 
 D0, D1, D2, D3, D4 = (AffineExpr.dimension(i) for i in range(5))
@@ -108,11 +108,11 @@ class Windows:
         way = CACHE_BYTES // CACHE_WAYS
         return min([CACHE_BYTES // gcd(s, way) for s in strides], default=CACHE_BYTES // LINE_BYTES)
 
-    def second_elements(self, lanes: int) -> SecondElements | None:
-        """What reads every second element of a line, if that is what the pack does."""
+    def apart_elements(self, lanes: int) -> ApartElements | None:
+        """What reads elements a few apart on a line, if that is what the pack does."""
         if self.joined is not None:
             return None
-        return SecondElements.of(self.ops, self.element, self.pack.body.block.args[0], lanes)
+        return ApartElements.of(self.ops, self.element, self.pack.body.block.args[0], lanes)
 
 
 @dataclass(frozen=True)
@@ -147,36 +147,36 @@ class _Strip:
 
     def fill(self) -> None:
         """Emit what fills it: a vector if that can be, else a loop."""
-        second = self.windows.second_elements(self.lanes)
-        if second is None:
+        apart = self.windows.apart_elements(self.lanes)
+        if apart is None:
             self._one_by_one()
             return
         code, last = self.code, self._first + (self.lanes - 1)
-        inside = second.inside(code, (self._at(self._first), self._at(last)), self.counters)
+        inside = apart.inside(code, (self._at(self._first), self._at(last)), self.counters)
         if self.rows is not None:
             within = arith.CmpiOp(code.index(last, self.counters), self.rows, "slt")
             inside.append(code.insert(within))
 
         def whole() -> SSAValue:
-            return second.vector(code, self._at(self._first), self.counters, self.lanes)
+            return apart.vector(code, self._at(self._first), self.counters, self.lanes)
 
         end = (
-            partial(self._end, second) if self.rows is not None and self.count else self._one_by_one
+            partial(self._end, apart) if self.rows is not None and self.count else self._one_by_one
         )
         self._vector_or(inside, whole, end)
 
-    def _end(self, second: SecondElements) -> None:
+    def _end(self, apart: ApartElements) -> None:
         """What is in the last strip as a vector, if it does not begin the line, and all of it is inside."""
         code, count, rows = self.code, self.count, self.rows
         assert count is not None and rows is not None
         first, end = self._first + (count - self.lanes), self._first + count
-        inside = second.inside(code, (self._at(first), self._at(end - 1)), self.counters)
+        inside = apart.inside(code, (self._at(first), self._at(end - 1)), self.counters)
         inside.append(code.insert(arith.CmpiOp(code.index(end, self.counters), rows, "eq")))
         begin, zero = code.index(first, self.counters), code.constants.get(0)
         inside.append(code.insert(arith.CmpiOp(begin, zero, "sge")))
 
         def elements() -> SSAValue:
-            return second.end(code, self._at(first), self.counters, self.lanes, count)
+            return apart.end(code, self._at(first), self.counters, self.lanes, count)
 
         self._vector_or(inside, elements, self._one_by_one)
 

@@ -44,10 +44,11 @@ from ..lower_loops import IndexConstants
 from ..replacing import replace
 from .host_cpu import host_cpu
 from .loop_code import LoopCode
-from .pack_strides import APART
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 ALIGNMENT = 64
+APART = 2
+"""Phases that are shuffled apart."""
 
 MAX_TILE = 4
 """Sums that come side by side, at most."""
