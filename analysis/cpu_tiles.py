@@ -84,6 +84,9 @@ class CpuProblem:
     columns: int
     """Different factors that depend on the columns."""
     element_bytes: int
+    row_sets: int = 1
+    """Different sets of rows in the batch: images have the same weights."""
+    column_sets: int = 1
     period: int = 1
     """Positions that inner sweeps have, such as 9 of a 3 by 3 window; a chunk of K has whole ones."""
     along: bool = False
@@ -118,6 +121,8 @@ class CpuProblem:
             n=self.m,
             rows=self.columns,
             columns=self.rows,
+            row_sets=self.column_sets,
+            column_sets=self.row_sets,
             rows_along=self.columns_along,
             columns_along=self.rows_along,
             rows_stay=self.columns_stay,

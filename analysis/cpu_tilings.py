@@ -121,7 +121,7 @@ def _has_pairs(problem: CpuProblem, tiling: CpuTiling) -> bool:
 def _asking_ahead(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> CpuTiling:
     """The tiling that asks for rows in place early, if they are more than a core's own cache holds."""
     problem = problem.transposed if tiling.turned else problem
-    held = problem.batch * problem.rows * problem.m * problem.k * problem.element_bytes
+    held = problem.row_sets * problem.rows * problem.m * problem.k * problem.element_bytes
     far = tiling.in_place and held > cpu.l2_bytes
     return replace(tiling, ahead=min(AHEAD, tiling.block_k)) if far else tiling
 

@@ -19,14 +19,16 @@ from functools import reduce
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float32Type
+from xdsl.dialects.builtin import BFloat16Type, Float32Type, MemRefType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from ..dialects.index import linearize
 from ..dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ..dialects.scalars import Combiner
-from ..dialects.sizes import Extent
+from ..dialects.sizes import Extent, shape_of
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from ..dialects.tile_pack import PackOp
+from .conditions import slope_along
 from .vectors import is_aligned_along, is_unit_stride, walks_along
 
 
@@ -138,11 +140,11 @@ def _find_factors(launch: LaunchOp) -> tuple[tuple[ForOp, ...], Pairs] | str:
 
 def lies_along_k(product: Product, elements: int) -> bool:
     """Whether each factor is an element of an array, and vectors of so many along K are aligned."""
-    extent = product.sweeps[0].extent.data
-    if not isinstance(extent, int) or extent % elements:
+    outer, *others = product.sweeps
+    extent, along = outer.extent.data, outer.induction_var
+    if not isinstance(extent, int) or extent % elements or others:
         return False
     loads = _loads(product, (*product.rows, *product.columns))
-    along = product.sweeps[0].induction_var
     return loads is not None and all(is_aligned_along(each, along, elements) for each in loads)
 
 
@@ -157,12 +159,13 @@ def may_stay(product: Product, factors: Sequence[SSAValue], pairs: bool = False)
     Where they are read in pairs, these must not reach from one line of the array into the next.
     """
     loads = _loads(product, factors)
-    along = product.sweeps[0].induction_var
-    if loads is None or not all(is_unit_stride(each, along) for each in loads):
+    if loads is None or not all(_goes_straight(each, product.sweeps) for each in loads):
         return False
-    extent = product.extent
-    whole = isinstance(extent, int) and extent % 2 == 0
-    return not pairs or (whole and all(is_aligned_along(each, along, 2) for each in loads))
+    if not pairs:
+        return True
+    extent, along = product.extent, product.sweeps[-1].induction_var
+    whole = isinstance(extent, int) and extent % 2 == 0 and len(product.sweeps) == 1
+    return whole and all(is_aligned_along(each, along, 2) for each in loads)
 
 
 def walk_along_k(
@@ -177,11 +180,24 @@ def walk_along_k(
 
 
 def _loads(product: Product, factors: Sequence[SSAValue]) -> list[LoadOp] | None:
-    """The loads that some factors are, if they are loads at the counters of the launch and of one sweep."""
+    """The loads that some factors are, if they are loads at the counters of the launch and of the sweeps."""
     loads = [factor.owner for factor in factors if isinstance(factor.owner, LoadOp)]
     counters = all(isinstance(index, BlockArgument) for load in loads for index in load.indices)
-    plain = counters and len(loads) == len(factors) and len(product.sweeps) == 1
-    return loads if plain else None
+    return loads if counters and len(loads) == len(factors) else None
+
+
+def _goes_straight(load: LoadOp, sweeps: Sequence[ForOp]) -> bool:
+    """Whether what sweeps read of an array, one in the other, lies one after the other."""
+    if len(sweeps) == 1:
+        return is_unit_stride(load, sweeps[0].induction_var)
+    assert isinstance(load.memref.type, MemRefType)
+    offset = linearize(load.map.data.results, shape_of(load.memref.type))
+    distance: Extent = 1
+    for sweep in reversed(sweeps):
+        if slope_along(offset, load.indices, sweep.induction_var) != distance:
+            return False
+        distance *= sweep.extent.data
+    return True
 
 
 def _nest(loop: ForOp) -> tuple[ForOp, ...] | str:

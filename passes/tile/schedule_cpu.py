@@ -14,12 +14,14 @@ for the CPU that deplo runs on, or the one that `vectors` names. Where the kerne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
@@ -29,6 +31,7 @@ from ...analysis.cpu_tilings import choose_cpu_tiling
 from ...analysis.cpus import CPUS
 from ...analysis.products import (
     Product,
+    axes_of,
     comes_in_pairs,
     find_product,
     lies_along_k,
@@ -72,6 +75,8 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         rows=len(set(product.rows)),
         columns=len(set(product.columns)),
         element_bytes=element_bytes,
+        row_sets=_sets(product.rows, product.m, launch),
+        column_sets=_sets(product.columns, product.n, launch),
         period=prod(trips(sweep.extent.data) for sweep in product.sweeps[1:]),
         along=lies_along_k(product, MAX_VECTOR_BYTES // element_bytes),
         rows_along=walk_along_k(product, product.rows, product.m, launch),
@@ -80,6 +85,13 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         columns_stay=constant[1] and may_stay(plain, plain.columns, pairs),
         pairs=pairs,
     )
+
+
+def _sets(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> int:
+    """How many points the axes have, but for one, that factors depend on."""
+    known: dict[SSAValue, frozenset[int]] = {}
+    axes = frozenset[int]().union(*(axes_of(value, launch, known) for value in factors))
+    return prod(trips(launch.axes.data[each].extent.data) for each in axes - {axis})
 
 
 def find_problem(launch: LaunchOp) -> str | tuple[Product, CpuProblem]:

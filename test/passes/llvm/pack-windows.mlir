@@ -8,19 +8,22 @@
 // CHECK:           scf.for %offset = %c0 to %c9
 // CHECK:             scf.for %window
 // CHECK-NEXT:          scf.for %[[R:.*]] = %c0 to %c16
-// CHECK-NEXT:            %[[FIRST:.*]] = loop.index[%panel * 48 + %strip * 16]
-// CHECK-NEXT:            %[[HERE:.*]] = loop.index[%panel * 48 + %strip * 16 + %[[R]]]
+// CHECK-NEXT:            %[[FIRST:.*]] = loop.index[%z_block * 96 + %panel * 48 + %strip * 16]
+// CHECK-NEXT:            %[[HERE:.*]] = loop.index[%z_block * 96 + %panel * 48 + %strip * 16 + %[[R]]]
 // CHECK-NEXT:            %[[LINE:.*]] = loop.index[%[[FIRST]] floordiv 20]
 // CHECK-NEXT:            %[[END:.*]] = loop.index[%[[LINE]] * 20 + 20]
 // CHECK-NEXT:            %[[PAST:.*]] = arith.cmpi sge, %[[HERE]], %[[END]]
 // CHECK-NEXT:            %[[STEP:.*]] = arith.select %[[PAST]], %c1, %c0
 // CHECK-NEXT:            %[[Y:.*]] = loop.index[%[[LINE]] + %[[STEP]]]
 // CHECK-NEXT:            loop.test[%[[Y]] + %offset floordiv 3 >= 1,
-// CHECK:                 loop.load %x[%window, %[[Y]] + %offset floordiv 3 - 1, %panel * 48 + %strip * 16 + %[[R]] + %offset mod 3 - %[[Y]] * 20 - 1]
+// CHECK:                 loop.load %x[%window, %[[Y]] + %offset floordiv 3 - 1, %z_block * 96 + %panel * 48 + %strip * 16 + %[[R]] + %offset mod 3 - %[[Y]] * 20 - 1]
 // Pixels past the end are 0.
 // CHECK:         scf.for %panel_1
 // CHECK:           arith.cmpi slt, %{{.*}}, %{{.*}} : index
 // CHECK-NEXT:      scf.if
+// The weights of a pixel's window lie one after the other, and are read where they lie.
+// CHECK:         loop.load %w[%{{.+}}, %{{.+}} floordiv 9, %{{.+}} floordiv 3 mod 3, %{{.+}} mod 3]
+// CHECK:         vector.fma
 func.func @main(%x: tensor<8x7x20xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16x7x20xf32> {
   %y = loop.kernel @pixels(%x, %w) : (tensor<8x7x20xf32>, tensor<16x8x3x3xf32>) -> tensor<16x7x20xf32> {
   ^bb0(%x: memref<8x7x20xf32>, %w: memref<16x8x3x3xf32>, %out: memref<16x7x20xf32>):
@@ -94,6 +97,43 @@ func.func @main(%x: tensor<8x12x192xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16
     }
   }
   func.return %y : tensor<16x6x96xf32>
+}
+
+// -----
+
+// A stride of 4: four vectors, the last of which ends with the last pixel.
+
+// CHECK-LABEL: func.func @patches
+// CHECK:         %[[A:.*]] = vector.load %x[{{.*}}] : memref<8x24x256xf32>, vector<16xf32>
+// CHECK:         loop.index[%{{.*}} + 16]
+// CHECK:         %[[B:.*]] = vector.load %x
+// CHECK:         loop.index[%{{.*}} + 32]
+// CHECK:         %[[C:.*]] = vector.load %x
+// CHECK:         loop.index[%{{.*}} + 45]
+// CHECK:         %[[D:.*]] = vector.load %x
+// CHECK-NEXT:    %[[AB:.*]] = vector.shuffle %[[A]], %[[B]] [0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0]
+// CHECK-NEXT:    %[[ABC:.*]] = vector.shuffle %[[AB]], %[[C]] [0, 1, 2, 3, 4, 5, 6, 7, 16, 20, 24, 28, 0, 0, 0, 0]
+// CHECK-NEXT:    vector.shuffle %[[ABC]], %[[D]] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 19, 23, 27, 31]
+func.func @main(%x: tensor<8x24x256xf32>, %w: tensor<16x8x4x4xf32>) -> tensor<16x6x64xf32> {
+  %y = loop.kernel @patches(%x, %w) : (tensor<8x24x256xf32>, tensor<16x8x4x4xf32>) -> tensor<16x6x64xf32> {
+  ^bb0(%x: memref<8x24x256xf32>, %w: memref<16x8x4x4xf32>, %out: memref<16x6x64xf32>):
+    tile.launch (%c = 16 : thread, %y = 6 : thread, %z = 64 : thread) {
+      %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+        %t = loop.for %n = 0 to 4 reduce(add) -> f32 {
+          %u = loop.for %o = 0 to 4 reduce(add) -> f32 {
+            %p = loop.load %x[%m, %y * 4 + %n, %z * 4 + %o] : memref<8x24x256xf32>
+            %q = loop.load %w[%c, %m, %n, %o] : memref<16x8x4x4xf32>
+            %r = arith.mulf %p, %q : f32
+            loop.yield %r : f32
+          }
+          loop.yield %u : f32
+        }
+        loop.yield %t : f32
+      }
+      loop.store %s, %out[%c, %y, %z] : memref<16x6x64xf32>
+    }
+  }
+  func.return %y : tensor<16x6x64xf32>
 }
 
 // -----
