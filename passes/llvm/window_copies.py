@@ -93,26 +93,31 @@ def _compute(pack: PackOp, buffer: SSAValue, constants: IndexConstants) -> None:
     code.builder = Builder(InsertPoint.before(pack))
     rows, columns = pack.shape
     sums = any(isinstance(op, ForOp) for op in pack.body.block.ops)
-    tile = next(n for n in range(MAX_TILE if sums else 1, 0, -1) if columns % n == 0)
+    tile = min(MAX_TILE if sums else 1, columns)
+    with code.loop(constants.get(rows), "r") as row:
+        with code.loop(constants.get(columns // tile), "c") as strip:
+            places = [code.index(D0 * tile + n, [strip]) for n in range(tile)]
+            _compute_places(pack, buffer, code, row, places)
+        left = range(columns - columns % tile, columns)
+        _compute_places(pack, buffer, code, row, list(map(constants.get, left)))
+
+
+def _compute_places(
+    pack: PackOp, buffer: SSAValue, code: LoopCode, row: SSAValue, places: Sequence[SSAValue]
+) -> None:
+    """Store some elements of a row, at the end of a loop; their sums share loops."""
     *ops, last = pack.body.block.ops
     (element,) = last.operands
-    with (
-        code.loop(constants.get(rows), "r") as row,
-        code.loop(constants.get(columns // tile), "c") as strip,
-    ):
-        places = [code.index(D0 * tile + n, [strip]) for n in range(tile)]
-        copies: list[dict[SSAValue, SSAValue]] = [
-            dict(zip(pack.body.block.args, (row, place), strict=True)) for place in places
-        ]
-        for op in ops:
-            for values in copies:
-                code.builder.insert(op.clone(value_mapper=values))
-        for place, values in zip(places, copies, strict=True):
-            exprs = [D0, *_phase_and_place(D1, pack.phase_count)]
-            code.builder.insert(StoreOp(values.get(element, element), buffer, exprs, [row, place]))
-        block = strip.owner
-        assert isinstance(block, Block)
-        share_in_block(block)
+    copies: list[dict[SSAValue, SSAValue]] = [
+        dict(zip(pack.body.block.args, (row, place), strict=True)) for place in places
+    ]
+    for op in ops:
+        for values in copies:
+            code.builder.insert(op.clone(value_mapper=values))
+    for place, values in zip(places, copies, strict=True):
+        exprs = [D0, *_phase_and_place(D1, pack.phase_count)]
+        code.builder.insert(StoreOp(values.get(element, element), buffer, exprs, [row, place]))
+    share_in_block(code.builder.insertion_point.block)
 
 
 def _allocate(type: MemRefType, blocks: scf.ForOp, constants: IndexConstants) -> SSAValue:
