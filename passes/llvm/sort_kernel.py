@@ -25,8 +25,9 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects.affine import quotient
-from ...dialects.sizes import shape_of
+from ...dialects.sizes import MAX_SIZE, shape_of
 from ...dialects.tensor_ir import SortOp
+from ...errors import DeploError
 from ..host import Device
 from ..loop.scalar_code import emit_constant
 from .ordered_kernels import OrderedKernel, bits_type
@@ -59,6 +60,8 @@ class _Sort:
         self.shape = shape_of(bits_type(op.input.type))
         self.axis = op.axis.value.data
         self.extent = self.shape[self.axis]
+        if isinstance(self.extent, int) and self.extent > MAX_SIZE:
+            raise DeploError(f"a row of {self.extent} elements has more than a sort can count")
         self.count = shape_of(bits_type(op.values.type))[self.axis]
         self.descending = op.descending is not None
         self.halves = key_bits(bits_type(op.input.type).element_type) // KEY_BITS

@@ -147,3 +147,11 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<2147483648xi8>) -> tensor<2147483648xi8> {
+  // expected-error@+1 {{a row of 2147483648 elements has more than a sort can count}}
+  %y, %i = tensor_ir.sort %x along 0 : tensor<2147483648xi8> -> (tensor<2147483648xi8>, tensor<2147483648xi64>)
+  func.return %y : tensor<2147483648xi8>
+}
