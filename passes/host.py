@@ -135,7 +135,8 @@ class _Devices:
         types = [buffer_type(v.type) for v in (*op.operands, *op.results)]
         key = (type(op), tuple(op.properties.items()), tuple(types), in_place)
         if key not in self.built_whole:
-            name = self._fresh_name(f"k_{op.results[0].name_hint or op.name.rpartition('.')[2]}")
+            kind = op.name.rpartition(".")[2]
+            name = self._fresh_name(f"k_{op.results[0].name_hint or 'value'}_{kind}")
             device = self.wholes[type(op)].build(op, name, in_place)
             self.built_whole[key] = self._placed(device, op, host), name
         return self.built_whole[key]

@@ -30,12 +30,14 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...analysis.cost import trips
 from ...analysis.index import extent_range, simplify
 from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import delinearize
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import bits_of
 from ...dialects.sizes import Extent, memref_of, shape_of
+from ...errors import counted
 from ..decisions import record
 from ..host import Device
 from ..lower_loops import IndexConstants, lower_loops
@@ -108,7 +110,8 @@ class OrderedKernel:
         function = func.FuncOp(self.name, signature, Region(self._entry))
         function.attributes[KERNEL_ATTRIBUTE] = UnitAttr()
         function.attributes[ORDERED_ATTRIBUTE] = UnitAttr()
-        record("lower-tile-to-scf", self.name, True, f"{how}, in {self._blocks} blocks", op)
+        blocks = trips(self._blocks)
+        record("lower-tile-to-scf", self.name, True, f"{how}, in {counted(blocks, 'block')}", op)
         return Device(function, self._blocks, 1)
 
 

@@ -4,9 +4,9 @@
 
 // A block has 16 columns, copies what they begin as, and makes the updates one by one.
 // Passes that change loops do not look at these.
-// REMARK: remark: lower-tile-to-scf: k_y: makes its updates one by one, in 3 blocks
+// REMARK: remark: lower-tile-to-scf: k_y_scatter: makes its updates one by one, in 3 blocks
 // REMARK-NOT: {{-columns|-output|-sweeps|-tails}}: k_
-// CHECK-LABEL: func.func @k_y(%x: memref<5x40xf32>, %index: memref<400x1xi64>, %updates: memref<400x40xf32>, %y: memref<5x40xf32>
+// CHECK-LABEL: func.func @k_y_scatter(%x: memref<5x40xf32>, %index: memref<400x1xi64>, %updates: memref<400x40xf32>, %y: memref<5x40xf32>
 // CHECK-SAME: attributes {deplo.kernel, deplo.ordered}
 // CHECK: scf.for %block = %block_begin to %block_end
 // CHECK:   [[LEFT:%.*]] = loop.index[%block * -16 + %c40]
@@ -25,7 +25,7 @@
 // CHECK:       loop.store [[SUM]], %y[%row, %block * 16 + [[E]]]
 // CHECK-LABEL: func.func @main
 // CHECK: %y = kernel.alloc
-// CHECK: kernel.launch @k_y(%x, %i, %u, %y) blocks(3)
+// CHECK: kernel.launch @k_y_scatter(%x, %i, %u, %y) blocks(3)
 func.func @main(%x: tensor<5x40xf32>, %i: tensor<400x1xi64>, %u: tensor<400x40xf32>) -> tensor<5x40xf32> {
   %y = tensor_ir.scatter add %x[%i] along 0 from %u : (tensor<5x40xf32>, tensor<400x1xi64>, tensor<400x40xf32>) -> tensor<5x40xf32>
   func.return %y : tensor<5x40xf32>
@@ -35,15 +35,15 @@ func.func @main(%x: tensor<5x40xf32>, %i: tensor<400x1xi64>, %u: tensor<400x40xf
 
 // Two scatters that are alike are one function. The second one's input is the first one's result, which nothing
 // else reads: it is changed in place, by a function that does not get it twice.
-// CHECK-LABEL: func.func @k_a(%x: memref<900xi32>, %index
+// CHECK-LABEL: func.func @k_a_scatter(%x: memref<900xi32>, %index
 // CHECK: loop.load %updates
 // CHECK-NOT: arith.add
-// CHECK-LABEL: func.func @k_c(%index: memref<900xi64>, %updates: memref<900xi32>, %y: memref<900xi32>
+// CHECK-LABEL: func.func @k_c_scatter(%index: memref<900xi64>, %updates: memref<900xi32>, %y: memref<900xi32>
 // CHECK-NOT: scf.for %n
 // CHECK-LABEL: func.func @main
-// CHECK: kernel.launch @k_a(%x, %i, %u, %a) blocks(1)
-// CHECK: kernel.launch @k_a(%u, %i, %x, %b) blocks(1)
-// CHECK: kernel.launch @k_c(%i, %a, %b) blocks(1)
+// CHECK: kernel.launch @k_a_scatter(%x, %i, %u, %a) blocks(1)
+// CHECK: kernel.launch @k_a_scatter(%u, %i, %x, %b) blocks(1)
+// CHECK: kernel.launch @k_c_scatter(%i, %a, %b) blocks(1)
 // CHECK: func.return %b, %a
 func.func @main(%x: tensor<900xi32>, %i: tensor<900xi64>, %u: tensor<900xi32>) -> (tensor<900xi32>, tensor<900xi32>) {
   %a = tensor_ir.scatter replace %x[%i] along 0 from %u : (tensor<900xi32>, tensor<900xi64>, tensor<900xi32>) -> tensor<900xi32>
@@ -54,9 +54,9 @@ func.func @main(%x: tensor<900xi32>, %i: tensor<900xi64>, %u: tensor<900xi32>) -
 
 // -----
 
-// REMARK: remark: lower-tile-to-scf: k_v: puts rows in order, in 4 blocks
+// REMARK: remark: lower-tile-to-scf: k_v_sort: puts rows in order, in 4 blocks
 // All of a row is wanted: its words are shared out by one byte of their keys after the other.
-// CHECK-LABEL: func.func @k_v(%x: memref<4x600xf32>, %values: memref<4x600xf32>, %positions: memref<4x600xi64>
+// CHECK-LABEL: func.func @k_v_sort(%x: memref<4x600xf32>, %values: memref<4x600xf32>, %positions: memref<4x600xi64>
 // CHECK-DAG: %words = memref.alloc() {alignment = 64 : i64} : memref<1200xi64>
 // CHECK-DAG: %table = memref.alloc() {alignment = 64 : i64} : memref<1024xi32>
 // CHECK: scf.for %block
@@ -82,7 +82,7 @@ func.func @main(%x: tensor<4x600xf32>) -> (tensor<4x600xf32>, tensor<4x600xi64>)
 // -----
 
 // Few words count how many are smaller.
-// CHECK-LABEL: func.func @k_v(%x: memref<60x4000xi8>
+// CHECK-LABEL: func.func @k_v_sort(%x: memref<60x4000xi8>
 // CHECK-NOT: %table
 // CHECK:   scf.for %i = %c0 to %c60
 // CHECK:     scf.for %j_1 = %c0 to %c60 step %c1 iter_args
@@ -96,7 +96,7 @@ func.func @main(%x: tensor<60x4000xi8>) -> (tensor<60x4000xi8>, tensor<60x4000xi
 // -----
 
 // The first five: parts of 32, 32, 64, 128, ... elements; what is below the limit is appended, chunk by chunk.
-// CHECK-LABEL: func.func @k_v(%x: memref<1000xf32>
+// CHECK-LABEL: func.func @k_v_sort(%x: memref<1000xf32>
 // CHECK: scf.for %part = %c0 to %c6 step %c1 iter_args([[START:%.*]] = %c0, [[END:%.*]] = %c32,
 // CHECK:   scf.for %chunk
 // CHECK:     [[ANY:%.*]] = scf.for %e = %c0 to %c16 step %c1 iter_args
@@ -110,7 +110,7 @@ func.func @main(%x: tensor<1000xf32>) -> (tensor<5xf32>, tensor<5xi64>) {
 // -----
 
 // A key of 64 bits comes in two halves, and the positions in the order of the lower one.
-// CHECK-LABEL: func.func @k_v(%x: memref<?xf64, #sym.extents<s0>>
+// CHECK-LABEL: func.func @k_v_sort(%x: memref<?xf64, #sym.extents<s0>>
 // CHECK-DAG: %words = memref.alloc({{.*}}) {alignment = 64 : i64} : memref<?xi64, #sym.extents<s0 * 2>>
 // CHECK: %key = arith.xori
 // CHECK: scf.for %byte
