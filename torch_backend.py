@@ -78,6 +78,7 @@ def deplo_backend(
         bw_compiler=compiler,
         inference_compiler=forward,
         decompositions=decompositions() | training_decompositions(),
+        keep_inference_input_mutations=True,
     )
     return aot(graph, example_inputs)
 
@@ -141,14 +142,20 @@ def _compile(
     axes = defining_axes(graph.graph, positions)
     layouts = [
         _layout(node, axes) if output.source == "result" else None
-        for node, output in zip(returned, captured.outputs, strict=True)  # type: ignore[arg-type]
+        for node, output in zip(returned, captured.outputs, strict=False)  # type: ignore[arg-type]
     ]
+    count, updated = len(layouts), captured.updated
 
     def run(*inputs: Any) -> list[Any]:
-        return [
+        values = program.run_flat(inputs)
+        results = [
             value if layout is None else layout(value, inputs)
-            for value, layout in zip(program.run_flat(inputs), layouts, strict=True)
+            for value, layout in zip(values[:count], layouts, strict=True)
         ]
+        for place, value in zip(updated, values[count:], strict=True):
+            if value is not inputs[place]:
+                inputs[place].detach().copy_(value)
+        return results
 
     return make_boxed_func(run)
 

@@ -61,6 +61,7 @@ from ..errors import DeploError
 from .architecture import require_architecture
 from .launch_groups import GROUP, marked_writes
 from .sizes import positive_extents, sizes_of
+from .updates import becomes
 
 VERSION = 2
 """Version of the plan's format."""
@@ -115,7 +116,10 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
                 results = [refs[value] for value in op.arguments]
             case _:
                 raise DeploError(f"{op.name} in the host function is not part of a plan")
-    more = {"tensor_maps": maps} if maps else {}
+    more: dict[str, Any] = {"tensor_maps": maps} if maps else {}
+    updated = [i for i in range(len(entry.args)) if _is_updated(main, i, results)]
+    if updated:
+        more["updated"] = updated
     names = dict.fromkeys(str(step["kernel"]) for step in steps if "kernel" in step)
     return {
         "version": VERSION,
@@ -130,6 +134,12 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
         "kernels": [_kernel(module, name, sources) for name in names],
         **more,
     }
+
+
+def _is_updated(main: func.FuncOp, argument: int, results: Sequence[Ref]) -> bool:
+    """Whether an argument is the result that it becomes: a kernel writes to it."""
+    result = becomes(main, argument)
+    return result is not None and results[result] == {"argument": argument}
 
 
 def _array(type: Attribute) -> dict[str, Any]:

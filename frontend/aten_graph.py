@@ -16,6 +16,7 @@ from .capture import Argument, Captured
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .sizes import InputTensor, Limits, Refused, input_sizes
+from .updates import mark_updates, take_updates
 from .view_outputs import hidden_views, outputs_of, results_of
 
 
@@ -68,10 +69,12 @@ def capture_graph(
     """A graph as Torch IR; its placeholders become the arguments and what it returns the results.
 
     With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. If results are to
-    share the memory that they share in PyTorch, one that cannot be made as a view is not supported. Raises
-    UnsupportedOpError, which lists everything that is not supported. Leaves the graph module as it is.
+    share the memory that they share in PyTorch, one that cannot be made as a view is not supported. What the
+    graph copies to its inputs are results at the end (`Captured.updated`). Raises UnsupportedOpError, which
+    lists everything that is not supported. Leaves the graph module as it is.
     """
     graph = copy.deepcopy(module.graph)
+    updated = take_updates(graph)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     tensors = _tensors(placeholders)
     limits = _limits(graph)
@@ -103,6 +106,8 @@ def capture_graph(
             node, "it is returned as a view of memory, of sizes that no input has"
         )
     outputs = outputs_of(graph, positions)
+    arguments_of = {argument.flat_index: i for i, argument in enumerate(arguments)}
+    mark_updates(importer, [arguments_of[place] for place in updated], outputs)
     graph.eliminate_dead_code(has_effect)
     for node in graph.nodes:
         if node.op == "call_function":
@@ -118,4 +123,5 @@ def capture_graph(
         in_spec=pytree.tree_structure((tuple(range(inputs)), {})),
         out_spec=pytree.tree_structure(list(range(len(outputs)))),
         keyword_order=(),
+        updated=tuple(updated),
     )

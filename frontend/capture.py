@@ -63,6 +63,8 @@ class Captured:
     keyword_order: tuple[str, ...]
     reads_memory: bool = False
     """Whether the program reads tensors by strides, so that it holds for contiguous inputs only."""
+    updated: tuple[int, ...] = ()
+    """Inputs whose new values are the last outputs, by flat position; an output may be the input itself."""
 
     def flatten_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The inputs of a call in the order of `flat_index`.

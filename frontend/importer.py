@@ -20,6 +20,7 @@ import torch
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
+    IntegerAttr,
     ModuleOp,
     StringAttr,
     TensorType,
@@ -108,6 +109,11 @@ class Importer:
         self._attributes.append(
             DictionaryAttr({key: StringAttr(text) for key, text in attributes.items()})
         )
+
+    def add_attribute(self, argument: int, name: str, value: int) -> None:
+        """Give an argument of `@main` one more attribute."""
+        known = self._attributes[argument].data
+        self._attributes[argument] = DictionaryAttr({**known, name: IntegerAttr(value, i64)})
 
     def add_call(self, node: torch.fx.Node) -> None:
         """Import one call, or note why it cannot be."""

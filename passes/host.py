@@ -16,7 +16,8 @@ becomes
 
 Kernels that differ in name only become one function, launched several times. A `tensor_ir.call` becomes a
 buffer for each result, and a `kernel.call` that fills them. An operation on tensors that is a kernel as it is
-(`Whole`) becomes a launch of it.
+(`Whole`) becomes a launch of it; what begins as an argument that it takes the place of
+(`analysis/updates.py`), or as a buffer that nothing else reads, is made there.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ..analysis.equivalence import equivalent
+from ..analysis.updates import takes_place
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import AllocOp, CallOp, TensorMapOp, TensorMapType
 from ..dialects.kernel import LaunchOp as HostLaunchOp
@@ -236,8 +238,9 @@ def _launch_whole(op: Operation, devices: _Devices, host: func.FuncOp) -> None:
 
 def _may_replace(op: Operation, start: SSAValue) -> bool:
     """Whether what `op` makes may take the place of the operand that it begins as."""
-    launches = [u.operation for u in start.uses if not isinstance(u.operation, HostLaunchOp)]
-    return isinstance(start.owner, AllocOp) and launches == [op]
+    left = [use.operation for use in start.uses if not isinstance(use.operation, HostLaunchOp)]
+    is_own = isinstance(start.owner, AllocOp) or takes_place(op.results[0], start)
+    return is_own and left == [op]
 
 
 def _check_replaced(op: KernelOp, start: SSAValue) -> None:

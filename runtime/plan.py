@@ -181,6 +181,8 @@ class Plan:
     positive: tuple[Expression, ...] = ()
     """Extents inside the program that must be at least 1."""
     tensor_maps: tuple[TensorMap, ...] = ()
+    updated: tuple[int, ...] = ()
+    """The arguments that it writes to."""
     _known: dict[tuple[int | None, ...], Plan] = field(
         default_factory=dict[tuple[int | None, ...], "Plan"], compare=False, repr=False
     )
@@ -295,6 +297,7 @@ def _read(data: Mapping[str, Any]) -> Plan:
         sizes=sizes,
         positive=tuple(e for e in map(read_extent, data["positive"]) if isinstance(e, Expression)),
         tensor_maps=tuple(map(_tensor_map, data.get("tensor_maps", ()))),
+        updated=tuple(map(int, data.get("updated", ()))),
     )
 
 

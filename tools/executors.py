@@ -210,7 +210,7 @@ def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[A
     if plan.calls:
         return _run_native_on_tensors(plan, inputs)
     arguments = [
-        _bits_of_bfloat16(value) if argument.array.dtype == "bf16" else value
+        _bits_of_bfloat16(value) if argument.array.dtype == "bf16" else np.array(value)
         for value, argument in zip(inputs, plan.arguments, strict=True)
     ]
     try:

@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of
 from ...analysis.orders import runs_in_order, scatter_in_order_seconds, scatter_work
+from ...analysis.updates import takes_place
 from ...dialects.scalars import Combiner, Function, identity, is_float
 from ...dialects.tensor_ir import ScatterOp
 from ...dialects.torch_base import Shape
@@ -111,12 +112,24 @@ class _Expansion:
         return e.select(hit, picked, self.op.input)
 
 
+def _is_read_later(op: ScatterOp) -> bool:
+    """Whether something behind a scatter reads what it begins as."""
+    later = op.next_op
+    while later is not None:
+        if any(op.input in inner.operands for inner in later.walk()):
+            return True
+        later = later.next_op
+    return False
+
+
 def _stays(op: ScatterOp) -> bool:
     """Whether updates in order take less time than comparisons, or may do so."""
     shape, indices, axis = shape_of(op.input), shape_of(op.indices), op.axis.value.data
     count, replaces = shape_of(op.updates)[axis], op.update.data.combiner is None
     if not isinstance(count, int) or not isinstance(shape[axis], int):
         return True
+    if takes_place(op.result, op.input) and not _is_read_later(op):
+        return True  # in place
     work = scatter_work(shape, indices, count, axis, replaces=replaces)
     return work.seconds > scatter_in_order_seconds(shape, indices, count, axis)
 
