@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ..dialects.sizes import Extent, hinted
-from .targets import TARGETS
+from .targets import get_target
 
 TESTS_PER_SECOND = 2e9
 FOLDS_PER_SECOND = 1e11
@@ -43,8 +43,8 @@ class Work:
 
 
 def runs_in_order(target: str) -> bool:
-    """Whether what `target` runs may write where data says, in order."""
-    return not TARGETS[target].is_gpu
+    """Whether what `target` runs may write where data says, in order; raises UsageError if there is none."""
+    return not get_target(target).is_gpu
 
 
 def scatter_work(

@@ -92,7 +92,6 @@ def capture_graph(
                 node.name, "input", node.name, tensor.position, shape, value.dtype, value.device
             )
         )
-    inputs = len(arguments)
     constants = _constants(module, graph)
     for node, value in constants.items():
         importer.add_argument(node, value, node.name, {"deplo.constant": str(node.target)})
@@ -106,8 +105,7 @@ def capture_graph(
             node, "it is returned as a view of memory, of sizes that no input has"
         )
     outputs = outputs_of(graph, positions)
-    arguments_of = {argument.flat_index: i for i, argument in enumerate(arguments)}
-    mark_updates(importer, [arguments_of[place] for place in updated], outputs)
+    mark_updates(importer, updated, outputs)
     graph.eliminate_dead_code(has_effect)
     for node in graph.nodes:
         if node.op == "call_function":
@@ -120,8 +118,8 @@ def capture_graph(
         tensors={node.name: value for node, value in constants.items()},
         constants={},
         outputs=outputs,
-        in_spec=pytree.tree_structure((tuple(range(inputs)), {})),
+        in_spec=pytree.tree_structure((tuple(range(len(tensors))), {})),
         out_spec=pytree.tree_structure(list(range(len(outputs)))),
         keyword_order=(),
-        updated=tuple(updated),
+        updated=tuple(map(placeholders.index, updated)),
     )

@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.calls import FALLBACK, OPAQUE, REASON
@@ -110,10 +110,14 @@ class Importer:
             DictionaryAttr({key: StringAttr(text) for key, text in attributes.items()})
         )
 
-    def add_attribute(self, argument: int, name: str, value: int) -> None:
-        """Give an argument of `@main` one more attribute."""
-        known = self._attributes[argument].data
-        self._attributes[argument] = DictionaryAttr({**known, name: IntegerAttr(value, i64)})
+    def add_attribute(self, node: torch.fx.Node, name: str, value: int) -> None:
+        """Give the argument that `node` is one more attribute, if it could be made one."""
+        for argument in self._values.get(node, ()):
+            assert isinstance(argument, BlockArgument)
+            known = self._attributes[argument.index].data
+            self._attributes[argument.index] = DictionaryAttr(
+                {**known, name: IntegerAttr(value, i64)}
+            )
 
     def add_call(self, node: torch.fx.Node) -> None:
         """Import one call, or note why it cannot be."""

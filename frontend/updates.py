@@ -19,23 +19,25 @@ from .view_outputs import Output
 COPY = torch.ops.aten.copy_.default
 
 
-def take_updates(graph: torch.fx.Graph) -> list[int]:
-    """Return what is copied to placeholders; gives, of each value at the end of what is returned, which."""
-    places = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
+def take_updates(graph: torch.fx.Graph) -> list[torch.fx.Node]:
+    """Let a graph return what it copies to placeholders; gives these, in the order of the new values."""
     values: dict[torch.fx.Node, torch.fx.Node] = {}
     for node in graph.find_nodes(op="call_function", target=COPY):
         target, value = node.args[:2]
-        if target in places and isinstance(value, torch.fx.Node):
+        if isinstance(target, torch.fx.Node) and target.op == "placeholder":
+            assert isinstance(value, torch.fx.Node)
             values[target] = value
             node.replace_all_uses_with(value)
             graph.erase_node(node)
     (returned,) = graph.output_node().args
     graph.output_node().args = ((*returned, *values.values()),)  # type: ignore[misc]
-    return [places[node] for node in values]
+    return list(values)
 
 
-def mark_updates(importer: Importer, updated: Sequence[int], outputs: Sequence[Output]) -> None:
-    """Say which results of `@main` may take the places of arguments, those with these positions.
+def mark_updates(
+    importer: Importer, updated: Sequence[torch.fx.Node], outputs: Sequence[Output]
+) -> None:
+    """Say which of the last outputs, the new values of placeholders, may take their places.
 
     None may where sizes are dynamic: a program that finds one to be 0 begins anew, with its arguments as they
     were.
@@ -43,7 +45,7 @@ def mark_updates(importer: Importer, updated: Sequence[int], outputs: Sequence[O
     if importer.sizes.attributes:
         return
     owned = [output.index for output in outputs if output.source == "result"]
-    for argument, output in zip(updated, outputs[len(outputs) - len(updated) :], strict=True):
+    for node, output in zip(updated, outputs[len(outputs) - len(updated) :], strict=True):
         whole = output.source == "result" and output.view is None and output.axes is None
         if whole and owned.count(output.index) == 1 and output.index is not None:
-            importer.add_attribute(argument, BECOMES, output.index)
+            importer.add_attribute(node, BECOMES, output.index)

@@ -388,6 +388,7 @@ def _check_refs(plan: Plan) -> list[Ref]:
     called = [ref for step in plan.calls for ref in step.results]
     called += [ref for step in plan.calls for ref in references([*step.arguments.values()])]
     arrays = [*plan.results, *called, *(each.of for each in plan.tensor_maps)]
+    arrays += [Ref("argument", index) for index in plan.updated]
     passed = [ref for step in plan.launches for ref in step.arguments]
     for refs, kinds in ((arrays, counts), (passed, counts | {"tensor_map": len(plan.tensor_maps)})):
         for ref in refs:

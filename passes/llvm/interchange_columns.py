@@ -45,11 +45,11 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.columns import walks_columns
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from .kernel_loops import NOT_CONCERNED, change_loops
+from .loop_code import ALIGNMENT
 from .unroll_windows import is_window
 
 ROWS = 8
 """Rows that one iteration folds: the sums so far are loaded and stored once for so many."""
-ALIGNMENT = 64
 DIMENSION = AffineExpr.dimension(0)
 _ARITHMETIC = ("arith", "math")
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, llvm, scf, vector
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, MemRefType, VectorType, i64
+from xdsl.dialects import arith, llvm, memref, scf, vector
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.rewriter import InsertPoint
@@ -19,6 +26,9 @@ from ..lower_loops import IndexConstants
 from .host_cpu import host_cpu
 
 INDEX = IndexType()
+
+ALIGNMENT = 64
+"""Bytes that every scratch buffer begins at a multiple of: a line of the cache."""
 
 Place = tuple[AffineExpr, Sequence[SSAValue]]
 """A position in a flat buffer: an expression over values."""
@@ -128,6 +138,19 @@ class LoopCode:
             self.builder.insert(op)
         return value
 
+    def choose(
+        self, condition: SSAValue, then: Callable[[], SSAValue], other: Callable[[], SSAValue]
+    ) -> SSAValue:
+        """What one of two pieces of code gives."""
+        blocks: list[Block] = []
+        for each in (then, other):
+            blocks.append(Block())
+            with self.into(blocks[-1]):
+                value = each()
+                self.builder.insert(scf.YieldOp(value))
+        first, second = map(Region, blocks)
+        return self.insert(scf.IfOp(condition, [value.type], first, second))
+
     def or_zero(self, condition: SSAValue, then: Block) -> SSAValue:
         """What a block yields if a condition holds, else 0."""
         end = then.last_op
@@ -180,6 +203,23 @@ class LoopCode:
         for op in ops:
             self.builder.insert(op.clone(value_mapper=mapped))
         return mapped
+
+
+def allocate(
+    type: MemRefType, constants: IndexConstants, sizes: Sequence[SSAValue] = ()
+) -> memref.AllocOp:
+    """A scratch buffer, made when a function starts; `sizes` has the extents that the type does not say."""
+    alloc = memref.AllocOp(sizes, [], type, IntegerAttr(ALIGNMENT, i64))
+    constants.insert(alloc)
+    return alloc
+
+
+def scratch(type: MemRefType, entry: Block, constants: IndexConstants) -> SSAValue:
+    """A scratch buffer for the time that a function runs, whose block `entry` is written to its end."""
+    alloc = allocate(type, constants)
+    assert entry.last_op is not None
+    entry.insert_op_before(memref.DeallocOp.get(alloc.memref), entry.last_op)
+    return alloc.memref
 
 
 def opaque(builder: Builder, value: SSAValue) -> SSAValue:

@@ -21,7 +21,6 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
-    IntegerAttr,
     MemRefType,
     TensorType,
     UnitAttr,
@@ -42,8 +41,7 @@ from ..decisions import record
 from ..host import Device
 from ..lower_loops import IndexConstants, lower_loops
 from .kernel_loops import ORDERED_ATTRIBUTE
-from .loop_code import LoopCode
-from .packed_blocks import ALIGNMENT
+from .loop_code import LoopCode, allocate
 
 INDEX = IndexType()
 
@@ -66,10 +64,8 @@ class OrderedKernel:
 
     def scratch(self, element: Attribute, count: Extent, name: str) -> SSAValue:
         """A flat buffer of the function's own."""
-        type = memref_of(element, (count,))
         sizes = [] if isinstance(count, int) else [self.constants.get(count)]
-        alloc = memref.AllocOp(sizes, [], type, IntegerAttr(ALIGNMENT, i64))
-        self.constants.insert(alloc)
+        alloc = allocate(memref_of(element, (count,)), self.constants, sizes)
         alloc.memref.name_hint = name
         self._scratch.append(alloc.memref)
         return alloc.memref

@@ -32,8 +32,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -45,14 +45,11 @@ from ...dialects.tile_pack import PackOp, PackYieldOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
-from .loop_code import LoopCode
+from .loop_code import LoopCode, scratch
 from .pack_loops import Bound, PackBody, PackLoops, turned
 from .pair_loops import PairLoops
 from .pair_tiles import PairTile
 from .register_tiles import InPlace, Packed, RegisterTile, Term
-
-ALIGNMENT = 64
-"""Bytes that every scratch buffer begins at a multiple of: a line of the cache."""
 
 D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
 
@@ -324,11 +321,7 @@ class PackedBlock:
     def _scratch(self, element: object, count: int) -> SSAValue:
         """A buffer for the time that the function runs."""
         type = MemRefType(element, [count])  # pyright: ignore[reportArgumentType]
-        alloc = memref.AllocOp([], [], type, IntegerAttr(ALIGNMENT, i64))
-        self.constants.insert(alloc)
-        assert self.entry.last_op is not None
-        self.entry.insert_op_before(memref.DeallocOp.get(alloc.memref), self.entry.last_op)
-        return alloc.memref
+        return scratch(type, self.entry, self.constants)
 
     def _after(self) -> tuple[list[Operation], list[TestOp]]:
         """What is done for each point once its sums are complete, and the conditions around it."""

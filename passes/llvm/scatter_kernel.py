@@ -18,8 +18,6 @@ No two blocks write the same element, so the result is that of the updates in th
 
 from __future__ import annotations
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -52,6 +50,7 @@ class _Scatter:
         *source, self.index, self.updates, self.output = kernel.buffers
         self.source = source[0] if source else None
         self.shape = shape_of(bits_type(op.result.type))
+        self.index_shape = shape_of(bits_type(op.indices.type))
         self.axis = op.axis.value.data
         self.last = len(self.shape) - 1
         self.part = self._part()
@@ -83,8 +82,8 @@ class _Scatter:
                     kernel.store(
                         kernel.load(self.source, *self._at(n, e)), self.output, *self._at(n, e)
                     )
-            count = shape_of(self._type(self.updates))[self.axis]
-            per_element = self.last != self.axis and self._index_shape()[self.last] != 1
+            count = shape_of(bits_type(self.op.updates.type))[self.axis]
+            per_element = self.last != self.axis and self.index_shape[self.last] != 1
             with code.loop(kernel.constants.get(count), "k") as k:
                 row = None if per_element else self._row(k, kernel.constants.get(0))
                 with code.loop(width, "e") as e:
@@ -102,22 +101,23 @@ class _Scatter:
     def _row(self, k: SSAValue, e: SSAValue) -> SSAValue:
         """Where update `k` goes."""
         exprs, operands = self._at(k, e)
-        shape = self._index_shape()
-        place = [ZERO if n == 1 else expr for n, expr in zip(shape, exprs, strict=True)]
+        place = [ZERO if n == 1 else e for n, e in zip(self.index_shape, exprs, strict=True)]
         value = self.kernel.load(self.index, place, operands)
         return self.kernel.code.insert(CheckedIndexOp(value, self.shape[self.axis]), "row")
 
     def _width(self) -> SSAValue:
         """How many elements of the last axis this block has."""
-        constants, width = self.kernel.constants, self.shape[self.last]
+        constants, extent = self.kernel.constants, self.shape[self.last]
         whole = constants.get(self.part)
-        if self.axis == self.last or (isinstance(width, int) and width % self.part == 0):
+        if self.axis == self.last or (isinstance(extent, int) and extent % self.part == 0):
             return whole
         end = self.kernel.code.index(
             AffineExpr.dimension(0) * -self.part + AffineExpr.dimension(1),
-            [self.counters[self.last], constants.get(width)],
+            [self.counters[self.last], constants.get(extent)],
         )
-        return self.kernel.code.insert(arith.MinSIOp(whole, end), "width")
+        width = self.kernel.code.smaller(whole, end)
+        width.name_hint = "width"
+        return width
 
     def _at(self, position: SSAValue, e: SSAValue) -> tuple[list[AffineExpr], list[SSAValue]]:
         """The place at `position` of the axis scattered along, element `e` of this block."""
@@ -129,11 +129,3 @@ class _Scatter:
             operands[self.axis] = position
             exprs[self.last] = exprs[self.last] * self.part + AffineExpr.dimension(self.last + 1)
         return exprs, operands
-
-    def _index_shape(self) -> tuple[Extent, ...]:
-        return shape_of(self._type(self.index))
-
-    @staticmethod
-    def _type(buffer: SSAValue) -> MemRefType:
-        assert isinstance(buffer.type, MemRefType)
-        return buffer.type

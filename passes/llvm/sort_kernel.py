@@ -161,7 +161,7 @@ class _Sort:
             chunk, count = body.args
             first = code.index(D0 + D1 * CHUNK, [start, chunk])
             last = code.index(D0 + CHUNK, [first])
-            added = self.sorter.choose(
+            added = code.choose(
                 self._any_up_to(most, first),
                 lambda: self._append_each(first, last, Words(kept.base, count), limit),
                 lambda: count,

@@ -6,12 +6,11 @@ half of a buffer, from `base` on, and move to the other half and back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects.sizes import Extent
@@ -61,30 +60,18 @@ class WordSorter:
 
     def load(self, base: SSAValue, position: SSAValue) -> SSAValue:
         """The word at a position from `base` on."""
-        word = self.kernel.load(self.buffer, [D0 + D1], [base, position])
+        word = self.code.load(self.buffer, (D0 + D1, [base, position]))
         word.name_hint = "word"
         return word
 
     def store(self, word: SSAValue, base: SSAValue, position: SSAValue) -> None:
         """Write the word at a position from `base` on."""
-        self.kernel.store(word, self.buffer, [D0 + D1], [base, position])
+        self.code.store(word, self.buffer, (D0 + D1, [base, position]))
 
     def position_in(self, word: SSAValue) -> SSAValue:
         """The position that a word came from."""
         low = self.code.insert(arith.AndIOp(word, self.number(POSITION_MASK)))
         return self.code.insert(arith.IndexCastOp(low, INDEX))
-
-    def choose(
-        self, condition: SSAValue, then: Callable[[], SSAValue], other: Callable[[], SSAValue]
-    ) -> SSAValue:
-        """The index that one of two pieces of code gives."""
-        blocks: list[Block] = []
-        for each in (then, other):
-            blocks.append(Block())
-            with self.code.into(blocks[-1]):
-                blocks[-1].add_op(scf.YieldOp(each()))
-        first, second = map(Region, blocks)
-        return self.code.insert(scf.IfOp(condition, [INDEX], first, second))
 
     def sort(self, words: Words, *, may_be_few: bool) -> SSAValue:
         """Sort words, no two of which are equal; gives where they begin afterwards.
@@ -97,7 +84,9 @@ class WordSorter:
             return self.by_bytes(words)
         limit = self.kernel.constants.get(FEW_WORDS)
         are_few = self.code.insert(arith.CmpiOp(words.count, limit, "ule"))
-        return self.choose(are_few, lambda: self._by_counting(words), lambda: self.by_bytes(words))
+        return self.code.choose(
+            are_few, lambda: self._by_counting(words), lambda: self.by_bytes(words)
+        )
 
     def _other(self, base: SSAValue) -> SSAValue:
         """Where the other half of the buffer begins."""
@@ -136,7 +125,7 @@ class WordSorter:
             first = self._value(self.load(base, constants.get(0)), byte)
             number = code.insert(arith.IndexCastOp(self._entry(byte, first), INDEX))
             shared = code.insert(arith.CmpiOp(number, words.count, "eq"))
-            moved = self.choose(
+            moved = self.code.choose(
                 shared, lambda: base, lambda: self._move(Words(base, words.count), byte)
             )
             body.add_op(scf.YieldOp(moved))
@@ -151,10 +140,10 @@ class WordSorter:
         return code.insert(arith.IndexCastOp(value, INDEX), "value")
 
     def _entry(self, byte: SSAValue, value: SSAValue) -> SSAValue:
-        return self.kernel.load(self.table, [D0 * VALUES + D1], [byte, value])
+        return self.code.load(self.table, (D0 * VALUES + D1, [byte, value]))
 
     def _set(self, byte: SSAValue, value: SSAValue, entry: SSAValue) -> None:
-        self.kernel.store(entry, self.table, [D0 * VALUES + D1], [byte, value])
+        self.code.store(entry, self.table, (D0 * VALUES + D1, [byte, value]))
 
     def _step(self, byte: SSAValue, value: SSAValue) -> SSAValue:
         """The entry for a value, which goes up by one."""

@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType, i64
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
@@ -43,10 +43,9 @@ from ..loop.share_sweeps import share_in_block
 from ..lower_loops import IndexConstants
 from ..replacing import replace
 from .host_cpu import host_cpu
-from .loop_code import LoopCode
+from .loop_code import LoopCode, scratch
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
-ALIGNMENT = 64
 APART = 2
 """Phases that are shuffled apart."""
 
@@ -122,12 +121,8 @@ def _compute_places(
 
 def _allocate(type: MemRefType, blocks: scf.ForOp, constants: IndexConstants) -> SSAValue:
     """A buffer that lives as long as the loop over blocks."""
-    alloc = memref.AllocOp([], [], type, IntegerAttr(ALIGNMENT, i64))
-    constants.insert(alloc)
-    entry = blocks.parent
-    assert entry is not None and entry.last_op is not None
-    entry.insert_op_before(memref.DeallocOp.get(alloc.memref), entry.last_op)
-    return alloc.memref
+    assert blocks.parent is not None
+    return scratch(type, blocks.parent, constants)
 
 
 def _phase_and_place(column: AffineExpr, phases: int) -> tuple[AffineExpr, AffineExpr]:

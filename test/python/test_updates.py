@@ -7,7 +7,8 @@ from torch import nn
 from torch._dynamo.backends.common import aot_autograd
 
 import deplo
-from deplo.errors import FallbackWarning
+from deplo.analysis.orders import runs_in_order
+from deplo.errors import FallbackWarning, UsageError
 from deplo.frontend.aten_graph import capture_graph
 from deplo.frontend.decompositions import decompositions
 from deplo.program import Program, choose_target
@@ -211,3 +212,16 @@ def test_a_call_of_pytorch_beside_it_and_sizes_that_change():
         deplo.compile(lambda c, p: c.index_fill(0, p, 1.0), (torch.randn(5), PLACE), target="cpu")(
             torch.randn(5), PLACE + 9
         )
+
+
+def test_a_cache_that_deplo_does_not_compute_with():
+    with pytest.warns(FallbackWarning):
+        both(
+            lambda c, k: c.index_copy_(2, PLACE, k).real.sum(),
+            caches(2, 3, 9, 4, dtype=torch.complex64),
+        )
+
+
+def test_an_unknown_target_is_a_usage_error():
+    with pytest.raises(UsageError, match="unknown target 'foo'"):
+        runs_in_order("foo")
