@@ -17,8 +17,10 @@ from torch._decomp import (
     _core_aten_decompositions_post_autograd,  # pyright: ignore[reportPrivateUsage]
     get_decompositions,
 )
+from torch._prims_common import compute_elementwise_output_logical_to_physical_perm
 
 from ..dialects.torch import OPS_BY_ATEN
+from .encoder_layers import ENCODER_LAYERS
 from .margins import multilabel_margin_loss
 from .resampling import RESAMPLING
 
@@ -30,7 +32,6 @@ KEPT_BY_EXPORT = (
     aten.grid_sampler_2d.default,
     aten.narrow_copy.default,
     aten.permute_copy.default,
-    aten.slice_scatter.default,
     aten.unbind_copy.int,
     aten.upsample_bilinear2d.vec,
     aten.upsample_nearest2d.vec,
@@ -127,7 +128,8 @@ def _put(
     """Writes at row-major positions."""
     flat = value.reshape(-1)
     indices = [index.reshape(-1)]
-    return aten.index_put(flat, indices, source.reshape(-1), accumulate).reshape(value.shape)
+    changed = aten.index_put(flat, indices, source.reshape(-1), accumulate)
+    return _in_order_of(value, changed.reshape(value.shape))
 
 
 def _soft_margin_loss(
@@ -200,6 +202,23 @@ def _index_put(
     return moved.permute([order.index(i) for i in range(value.ndim)])
 
 
+_SCATTER_SLICE: Any = get_decompositions([aten.slice_scatter.default])[aten.slice_scatter.default]
+
+
+def _slice_scatter(value: torch.Tensor, source: torch.Tensor, *where: int | None) -> torch.Tensor:
+    return _in_order_of(value, _SCATTER_SLICE(value, source, *where))
+
+
+def _in_order_of(value: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    """`changed` with its axes in memory as those of `value` are: as eager has them after a change in place.
+
+    What is written into a view can be seen as the tensor that it is a view of in this order only.
+    """
+    order, _ = compute_elementwise_output_logical_to_physical_perm(value)
+    moved = changed.permute(order).contiguous()
+    return moved.permute([order.index(axis) for axis in range(value.ndim)])
+
+
 def _roll(value: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:
     """The end of an axis before its beginning, two copies; of an axis of any size, what an index selects."""
     if not dims:
@@ -234,7 +253,9 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.rrelu_with_noise.default: _rrelu_with_noise,
     aten.scatter.reduce: _scatter_reduce,
     aten.scatter.value_reduce: _scatter_number_reduce,
+    aten.slice_scatter.default: _slice_scatter,
     aten.soft_margin_loss.default: _soft_margin_loss,
+    **ENCODER_LAYERS,
     **RESAMPLING,
 }
 """Operators that PyTorch has no decomposition of, or not this one. A rule may leave a call as it is."""

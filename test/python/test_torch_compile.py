@@ -201,6 +201,61 @@ def test_a_change_of_an_input_is_seen_by_the_caller() -> None:
     torch.testing.assert_close(x, other)
 
 
+CHANGES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "slices": lambda view: view[:, 1:5, :, :3].fill_(2),
+    "steps": lambda view: view[..., ::2].mul_(2),
+    "positions": lambda view: view.put_(torch.tensor([1, 5]), torch.tensor([7.0, 8.0])),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_a_transposed_view_is_seen_in_the_whole(name: str) -> None:
+    def change(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        whole = x * 1
+        view = whole.view(2, 3, 8, 5).transpose(1, 2)
+        CHANGES[name](view)
+        return whole, view + 1
+
+    x = torch.randn(6, 8, 5)
+    torch.testing.assert_close(torch.compile(change, backend="deplo")(x), change(x))
+
+
+LAYERS: dict[str, dict[str, Any]] = {
+    "ReLU, norms after": {},
+    "GELU, norms first": {"activation": "gelu", "norm_first": True},
+}
+SEEN = torch.rand(7, 7, generator=torch.Generator().manual_seed(0)) < 0.6
+MASKS: dict[str, dict[str, torch.Tensor]] = {
+    "none": {},
+    "padding": {"src_key_padding_mask": torch.tensor([[5], [7], [0]]) <= torch.arange(7)},
+    "floats": {"src_mask": nn.Transformer.generate_square_subsequent_mask(7)},
+    "both": {"src_mask": ~SEEN, "src_key_padding_mask": torch.arange(21).view(3, 7) % 5 == 0},
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_an_encoder_layer_without_gradients(layer: str, mask: str) -> None:
+    """Eager has one operator for the whole layer. A row of the batch that is all padding is NaN."""
+    model = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True, **LAYERS[layer]).eval()
+    compiled = torch.compile(model, backend="deplo", options={"fallback": "error"}, fullgraph=True)
+    x = torch.randn(3, 7, 16)
+    with torch.no_grad():
+        mine, other = (f(x, **MASKS[mask]) for f in (compiled, model))
+    torch.testing.assert_close(mine, other, equal_nan=True)
+    assert mine.isnan().any() == (mask == "padding")
+
+
+@pytest.mark.parametrize("options", [{}, {"average_attn_weights": False}, {"need_weights": False}])
+def test_attention_and_its_weights_without_gradients(options: dict[str, bool]) -> None:
+    model = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    compiled = torch.compile(model, backend="deplo", options={"fallback": "error"}, fullgraph=True)
+    x = torch.randn(3, 7, 16)
+    with torch.no_grad():
+        mine, other = (f(x, x, x, **options) for f in (compiled, model))
+    torch.testing.assert_close(mine, other)
+
+
 def test_modes_and_options() -> None:
     x = torch.randn(3)
     compiled = torch.compile(torch.sin, backend="deplo", mode="max-autotune")
