@@ -102,11 +102,11 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "kernel-to-cuda": ("lower-to-cuda",),
     "tile-to-llvm": (
         "lower-tile-to-scf",
+        "clip-loops",
         "interchange-columns",
         "relax-maxima",
         "keep-in-output",
         "cut-loops",
-        "clip-loops",
         "narrow-searches",
         "invert-divisors",
         "prefetch-sweeps",
@@ -126,6 +126,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     ),
     "tile-to-mlir": (
         "lower-tile-to-scf{vectors=false}",
+        "clip-loops",
         "interchange-columns",
         "keep-in-output",
         "cut-loops",

@@ -62,9 +62,21 @@ def constant_of(value: SSAValue) -> int | None:
     return None
 
 
+def most_of(value: SSAValue) -> int | None:
+    """The largest number that an index can be, if it is known: that of a loop's end which may be clipped."""
+    match value.owner:
+        case arith.MinSIOp(lhs=lhs, rhs=rhs):
+            return min((n for n in map(most_of, (lhs, rhs)) if n is not None), default=None)
+        case arith.MaxSIOp(lhs=lhs, rhs=rhs):
+            most = [most_of(lhs), most_of(rhs)]
+            return None if None in most else max(n for n in most if n is not None)
+        case _:
+            return constant_of(value)
+
+
 def _reason(loop: scf.ForOp) -> str | None:
     """Why a loop over columns stays as it is."""
-    columns = constant_of(loop.ub)
+    columns = most_of(loop.ub)
     if columns is None or (constant_of(loop.lb), constant_of(loop.step)) != (0, 1) or loop.res:
         return "the number of columns is not known"
     block = loop.body.block
@@ -174,7 +186,7 @@ class _Interchange:
 
     def _allocate(self, value: SSAValue) -> SSAValue:
         """A buffer with room for a value of each column, for the time that the function runs."""
-        columns = constant_of(self.loop.ub)
+        columns = most_of(self.loop.ub)
         assert columns is not None
         alloc = memref.AllocOp(
             [], [], MemRefType(value.type, [columns]), IntegerAttr(ALIGNMENT, i64)

@@ -460,7 +460,7 @@ class BlockifyLaunchPass(ModulePass):
         elif (strips := find_strips(launch)) is not None:
             strip = decided.get("strip") or strips.size
             splits = [Split(extent, blocks=extent) for extent in extents]
-            splits[-1] = Split(extents[-1], blocks=extents[-1] // strip, serial=strip)
+            splits[-1] = Split(extents[-1], blocks=parts_of(extents[-1], strip), serial=strip)
         else:
             work = work_per_point(launch)
             grain, rows = decided.get("grain") or target.serial, decided.get("rows") or 1
@@ -471,7 +471,9 @@ class BlockifyLaunchPass(ModulePass):
         if target.is_gpu:
             schedule = ScheduleAttr(threads=block)
         else:
-            left = decided.without("grain").without("strip")
+            left = decided.without("grain")
+            if not splits or not splits[-1].ragged:
+                left = left.without("strip")
             schedule = left.with_choices(serial=max(serial, 1))
         if (vector := max((s.vector for s in splits), default=1)) > 1:
             schedule = schedule.with_choices(vector=vector)

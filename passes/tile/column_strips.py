@@ -14,6 +14,7 @@ from ...analysis.columns import walks_columns
 from ...analysis.cost import executions, trips
 from ...analysis.windows import MOST_STEPS, window_elements
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp
+from ...dialects.sizes import Extent
 from ...dialects.tile import CombineOp, LaunchOp, StageOp
 
 SHORTEST, LONGEST = 16, 1024
@@ -34,25 +35,33 @@ BLOCKS, FEW_BLOCKS = 4, 2
 class Strips:
     """How columns may be shared out: `extent` of them, `outer` times, with `work` loads each."""
 
-    extent: int
+    extent: Extent
     outer: int
     work: int
 
     @property
     def sizes(self) -> list[int]:
-        """The lengths that a strip may have: all strips are of one length, and as even as can be."""
-        shortest = FEWEST if self.extent < SHORTEST else SHORTEST
-        sizes = [n for n in range(shortest, LONGEST + 1) if self.extent % n == 0]
-        grain = next((g for g in (16, 8, 4, 2, 1) if any(n % g == 0 for n in sizes)), 1)
-        return [n for n in sizes if n % grain == 0]
+        """The lengths that a strip may have: all strips are of one length, and as even as can be.
+
+        If no length divides the columns, or nobody knows how many they are, the last strip is shorter.
+        """
+        if isinstance(self.extent, int):
+            shortest = FEWEST if self.extent < SHORTEST else SHORTEST
+            sizes = [n for n in range(shortest, LONGEST + 1) if self.extent % n == 0]
+            if sizes or self.extent < FEWEST:
+                grain = next((g for g in (16, 8, 4, 2, 1) if any(n % g == 0 for n in sizes)), 1)
+                return [n for n in sizes if n % grain == 0]
+        powers = [1 << n for n in range(SHORTEST.bit_length() - 1, LONGEST.bit_length())]
+        return [n for n in powers if n < 2 * trips(self.extent)] or powers[:1]
 
     @property
     def size(self) -> int:
         """The length that the model takes."""
-        worth = self.outer * self.extent * self.work // ENOUGH
+        columns = trips(self.extent)
+        worth = self.outer * columns * self.work // ENOUGH
         for blocks, shortest in ((BLOCKS, SHORT), (FEW_BLOCKS, 1)):
             wanted = min(blocks, worth)
-            many = [n for n in self.sizes if self.outer * (self.extent // n) >= wanted]
+            many = [n for n in self.sizes if self.outer * -(-columns // n) >= wanted]
             if long := [n for n in many if n >= shortest]:
                 return next((n for n in long if n >= LONG and n * self.work >= ENOUGH), long[-1])
         return self.sizes[0]
@@ -73,7 +82,7 @@ def find_strips(launch: LaunchOp, together: int | None = None) -> Strips | None:
     extents, column = [axis.extent.data for axis in launch.axes], block.args[-1]
     extent = extents[-1]
     loads = [op for sweep in sweeps for op in sweep.walk() if isinstance(op, LoadOp)]
-    if not isinstance(extent, int) or not any(column in load.indices for load in loads):
+    if not any(column in load.indices for load in loads):
         return None
     if not all(walks_columns(load, column) for load in loads):
         return None
@@ -84,6 +93,6 @@ def find_strips(launch: LaunchOp, together: int | None = None) -> Strips | None:
     if window_elements(launch) is not None:
         return None
     outer = max(prod(map(trips, extents[:-1])), 1)
-    work = sum(map(executions, loads)) // max(outer * extent, 1)
+    work = sum(map(executions, loads)) // max(outer * trips(extent), 1)
     strips = Strips(extent, outer, work)
     return strips if work > MOST_STEPS and strips.sizes else None

@@ -14,7 +14,7 @@ A condition that blocks decide, such as `256 * %j_block + %j < 512`, is left to 
 straddle its limit.
 
 Declined are GPU targets, reducing loops, loops whose number of iterations is not known, what would become too
-many loops or too much code, and rows that come side by side: `clip-loops` sees to these.
+many loops or too much code, and rows side by side and strips of columns: `clip-loops` sees to these.
 """
 
 from __future__ import annotations
@@ -56,9 +56,11 @@ def _conditions(loop: ForOp) -> list[tuple[TestOp, list[Condition | None]]]:
 
 
 def _is_of_rows(loop: ForOp) -> bool:
-    """Whether rows come side by side in a loop, all of them under one condition."""
+    """Whether rows come side by side in a loop, or columns in strips, all of them under one condition."""
     launch = loop.parent_op()
-    if not isinstance(launch, LaunchOp) or not launch.schedule or not launch.schedule.get("rows"):
+    if not isinstance(launch, LaunchOp) or not launch.schedule:
+        return False
+    if not any(launch.schedule.get(choice) for choice in ("rows", "strip")):
         return False
     test, branch, *others = loop.body.block.ops
     return isinstance(test, TestOp) and isinstance(branch, scf.IfOp) and len(others) == 1
@@ -67,7 +69,7 @@ def _is_of_rows(loop: ForOp) -> bool:
 def _places(loop: ForOp) -> list[int] | str:
     """Where to cut a loop, or why not."""
     if _is_of_rows(loop):
-        return "rows that come side by side end where the condition does"
+        return "rows that come side by side and strips of columns end where the condition does"
     extent = loop.extent.data
     if loop.res or not isinstance(extent, int):
         return "it reduces" if loop.res else "its length is not known"

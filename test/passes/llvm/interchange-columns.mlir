@@ -43,6 +43,38 @@ func.func @k_sum(%x: memref<19x128xf32>, %y: memref<128xf32>, %begin: index, %en
 
 // -----
 
+// A strip of columns may be shorter than what waits for the longest one: its end is clipped.
+// REMARK: remark: interchange-columns: k_strip: 1 loop
+// CHECK-LABEL: @k_strip
+// CHECK:       memref.alloc() {alignment = 64 : i64} : memref<64xf32>
+// CHECK:       %place = arith.maxsi
+// CHECK:       scf.for %j = %c0 to %place
+// CHECK:       scf.for %i
+// CHECK:         scf.for %j_1 = %c0 to %place
+func.func @k_strip(%x: memref<24x?xf32, #sym.extents<s0>>, %y: memref<?xf32, #sym.extents<s0>>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c24 = arith.constant 24 : index
+  scf.for %block = %begin to %end step %c1 {
+    %left = loop.index[s0 - %block * 64]
+    %least = arith.minsi %left, %c64 : index
+    %place = arith.maxsi %least, %c0 : index
+    scf.for %j = %c0 to %place step %c1 {
+      %zero = arith.constant 0.0 : f32
+      %s = scf.for %i = %c0 to %c24 step %c1 iter_args(%so_far = %zero) -> (f32) {
+        %v = loop.load %x[%i, %block * 64 + %j] : memref<24x?xf32, #sym.extents<s0>>
+        %next = arith.addf %so_far, %v : f32
+        scf.yield %next : f32
+      }
+      loop.store %s, %y[%block * 64 + %j] : memref<?xf32, #sym.extents<s0>>
+    }
+  }
+  func.return
+}
+
+// -----
+
 // A maximum folds row by row. What stands between two sweeps waits, and sweeps may stand in sweeps.
 // REMARK: remark: interchange-columns: k_max: 1 loop
 // CHECK-LABEL: @k_max

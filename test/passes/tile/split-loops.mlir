@@ -239,7 +239,7 @@ func.func @main(%x: tensor<8xi64>) -> tensor<8xi64> {
 // -----
 
 // Rows that come side by side, in blocks of 4 as `blockify-launch` makes them; the last one has 2.
-// REMARK: remark: split-loops: rows: declined: i_serial: rows that come side by side end where the condition does
+// REMARK: remark: split-loops: rows: declined: i_serial: rows that come side by side and strips of columns end where the condition does
 // CHECK-LABEL: @rows
 // CHECK:         loop.for %i_serial = 0 to 4 {
 // CHECK-NEXT:      [[IN:%.*]] = loop.test[%i_block * 4 + %i_serial < 10]
