@@ -49,7 +49,7 @@ from xdsl.ir.affine import AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
-from ...analysis.cost import hints_of
+from ...analysis.cost import hints_of, trips
 from ...analysis.products import axes_of_factors, find_product
 from ...analysis.targets import get_target
 from ...analysis.transposes import find_tile
@@ -84,8 +84,8 @@ def quotients(
                     AffineConstantExpr(value=part),
                 ) if node.kind == kind:
                     axis = launch.axis_of(value := operands[position])
-                    extent = None if axis is None else axis.extent.data
-                    if isinstance(extent, int) and part < extent and extent % part == 0:
+                    extent = 0 if axis is None else axis.extent.data
+                    if extent % part == 0 and part < trips(extent):
                         assert isinstance(value, BlockArgument)
                         yield value.index, part
                 case _:
@@ -96,13 +96,12 @@ def split(launch: LaunchOp, axis: int, part: int, *, places_first: bool = False)
     """Make two axes of one: its parts, and the places in a part, which may become the outermost axis."""
     body, axes = launch.body.block, list(launch.axes)
     whole, extent = body.args[axis], axes[axis].extent.data
-    assert isinstance(extent, int)
     parts, place = (body.insert_arg(IndexType(), axis + n) for n in range(2))
     if places_first:
         body.erase_arg(place)
         place = body.insert_arg(IndexType(), 0)
     parts.name_hint, place.name_hint = f"{whole.name_hint or 'i'}_part", whole.name_hint
-    many, few = (AxisAttr(n, Level.THREAD) for n in (-(-extent // part), part))
+    many, few = (AxisAttr(n, Level.THREAD) for n in ((extent + (part - 1)) // part, part))
     before = [few, *axes[:axis], many] if places_first else [*axes[:axis], many, few]
     launch.axes = ArrayAttr([*before, *axes[axis:]])
     old: dict[SSAValue, AffineExpr] = {

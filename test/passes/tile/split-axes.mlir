@@ -245,3 +245,28 @@ func.func @main(%x: tensor<160x200xf32>, %z: tensor<2x160x100xf32>, %s: tensor<1
   }
   func.return %a, %b, %c, %d : tensor<32000xf32>, tensor<32000xf32>, tensor<320xf32>, tensor<32000xf32>
 }
+
+// -----
+
+// A size that is a multiple has phases as well, however large it is.
+// CHECK-LABEL: loop.kernel @phases_of_sizes
+// CHECK:         tile.launch (%l = 2 : thread, %j = 6 : thread, %l_part = s0 : thread) {
+// CHECK:           loop.load %x[%m, %l_part]
+// CHECK:           loop.load %w[%m, %j, %l]
+// CHECK:           loop.store %{{.*}}, %out[%j, %l_part * 2 + %l]
+// REMARK: split-axes: phases_of_sizes: l is split in phases
+func.func @main(%x: tensor<4x?xf32, #sym.extents<s0>>, %w: tensor<4x6x2xf32>) -> tensor<6x?xf32, #sym.extents<s0 * 2>> {
+  %y = loop.kernel @phases_of_sizes(%x, %w) : (tensor<4x?xf32, #sym.extents<s0>>, tensor<4x6x2xf32>) -> tensor<6x?xf32, #sym.extents<s0 * 2>> {
+  ^bb0(%x: memref<4x?xf32, #sym.extents<s0>>, %w: memref<4x6x2xf32>, %out: memref<6x?xf32, #sym.extents<s0 * 2>>):
+    tile.launch (%j = 6 : thread, %l = s0 * 2 : thread) {
+      %s = loop.for %m = 0 to 4 reduce(add) -> f32 {
+        %p = loop.load %x[%m, %l floordiv 2] : memref<4x?xf32, #sym.extents<s0>>
+        %q = loop.load %w[%m, %j, %l mod 2] : memref<4x6x2xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%j, %l] : memref<6x?xf32, #sym.extents<s0 * 2>>
+    }
+  }
+  func.return %y : tensor<6x?xf32, #sym.extents<s0 * 2>>
+}
