@@ -71,13 +71,15 @@ def deplo_backend(
         )
         return graph.forward
     replace_margin_losses(graph)
-    compiler = functools.partial(_compile, given.get("fallback", OPTIONS["fallback"][0]))
+    fallback = given.get("fallback", OPTIONS["fallback"][0])
+    compiler = functools.partial(_compile, fallback)
+    training = training_decompositions(calls_pytorch=fallback == "eager")
     forward = functools.partial(compiler, shares_memory=True)
     aot = aot_autograd(
         fw_compiler=forward,
         bw_compiler=compiler,
         inference_compiler=forward,
-        decompositions=decompositions() | training_decompositions(),
+        decompositions=decompositions() | training,
         keep_inference_input_mutations=True,
     )
     return aot(graph, example_inputs)

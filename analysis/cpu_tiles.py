@@ -89,12 +89,18 @@ class CpuProblem:
     column_sets: int = 1
     period: int = 1
     """Positions that inner sweeps have, such as 9 of a 3 by 3 window; a chunk of K has whole ones."""
+    lines: int = 0
+    """Positions of a chunk that is whole lines of an image, where a factor lies along these; else 0."""
     along: bool = False
     """Whether all factors are elements of arrays that lie along K."""
     rows_along: bool = False
     """Whether what rows are computed from are neighbours along K."""
     columns_along: bool = False
     """Whether what columns are computed from are, and not from one column to the next."""
+    rows_plain: bool = True
+    """Whether rows are elements of arrays: squares of them can be turned in registers."""
+    columns_plain: bool = True
+    """Whether columns are."""
     rows_stay: bool = False
     """Whether rows may be read where they lie."""
     columns_stay: bool = False
@@ -125,6 +131,8 @@ class CpuProblem:
             column_sets=self.row_sets,
             rows_along=self.columns_along,
             columns_along=self.rows_along,
+            rows_plain=self.columns_plain,
+            columns_plain=self.rows_plain,
             rows_stay=self.columns_stay,
             columns_stay=self.rows_stay,
         )

@@ -20,6 +20,7 @@ tiling of the fewest cycles is taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from math import lcm
@@ -42,6 +43,12 @@ from .cpus import MIB, Cpu
 STREAM_BYTES = 2048
 """Of a row that is read in place, at once: shorter ones end before the CPU has guessed what comes next."""
 
+LINE_POSITIONS = 128
+"""Of a chunk of K that is lines of images, at most, if a line is no longer."""
+
+SIMD = 16
+"""Elements of the longest vectors of f32."""
+
 TILE_CYCLES = 40
 """To begin and to end a register tile: its sums are loaded and stored, its loop is entered and left."""
 
@@ -62,6 +69,9 @@ PACK_CYCLES = 4
 
 CLASH_CYCLES = 16
 """The same where lines of the operand that are packed at once fall on the same places of the cache."""
+
+TURN_ONE_BY_ONE_CYCLES = 24
+"""The same of windows that lie along K: squares of them are written to a buffer, to be turned there."""
 
 CLASH_BYTES = 4096
 """Lines so many bytes apart do."""
@@ -216,13 +226,16 @@ def _blocked(
     block_k = _chunk(problem, block_n, cpu, kind)
     whole = even(problem.k, problem.k, unit)
     operands = problem.rows * block_m + problem.columns * block_n
-    if operands * whole * problem.element_bytes <= cpu.l2_bytes // 2:
+    fits = operands * whole * problem.element_bytes <= cpu.l2_bytes // 2
+    if fits and not problem.lines:
         block_k = whole
     return cycles, CpuTiling(block_m, block_n, block_k, thread_m, thread_n, **kind)
 
 
 def _chunk(problem: CpuProblem, columns: int, cpu: Cpu, kind: dict[str, int]) -> int:
     """Positions of a chunk of K, for blocks of so many columns."""
+    if problem.lines:
+        return problem.lines
     size = CHUNK_BYTES
     if kind["in_place"]:
         size = min(cpu.l2_bytes // 4 // (problem.columns * columns), 2 * STREAM_BYTES)
@@ -231,11 +244,26 @@ def _chunk(problem: CpuProblem, columns: int, cpu: Cpu, kind: dict[str, int]) ->
 
 def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
     """What a chunk of K is a multiple of: whole inner sweeps, and whole vectors if these are short."""
+    if problem.lines:
+        return problem.lines
     lanes = cpu.lanes(problem.element_bytes)
     both = lcm(problem.period, lanes)
     return (
         both if both <= min(problem.k, 2 * CHUNK_BYTES // problem.element_bytes) else problem.period
     )
+
+
+def whole_lines(sweeps: Sequence[int]) -> int:
+    """Positions of a chunk along the lines that sweeps go through, which no chunk leaves for another image.
+
+    Several lines of an image, or a part of one, vectors if that can be.
+    """
+    *outer, line = sweeps
+    lines = outer[-1] if outer else 1
+    found = [n for n in range(1, line + 1) if line % n == 0]
+    found += [line * n for n in range(2, lines + 1) if lines % n == 0]
+    fit = [n for n in found if n <= LINE_POSITIONS and (n >= line or n % SIMD == 0)]
+    return max(fit or [line], key=lambda n: (n % SIMD == 0, n))
 
 
 def _fetch_cycles(problem: CpuProblem, in_place: int) -> int:
@@ -247,6 +275,8 @@ def _fetch_cycles(problem: CpuProblem, in_place: int) -> int:
 
 def _pack_cycles(problem: CpuProblem) -> int:
     """Cycles to pack a vector of columns."""
+    if problem.lines and not problem.columns_plain:
+        return TURN_ONE_BY_ONE_CYCLES
     return _copy_cycles(problem, problem.k if problem.columns_along else problem.n)
 
 

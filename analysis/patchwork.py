@@ -2,7 +2,8 @@
 
 Each element of an image with a mirrored border, or of an enlarged one, is looked for: a condition for each
 piece, a quotient for each repeated element. Read through by the windows of a convolution it would be looked
-for in every one of them; a copy of the image is looked for once.
+for in every one of them; a copy of the image is looked for once. Pieces that take turns along a line, as the
+phases of a transposed convolution do, are copied in front of a reduction, too.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from xdsl.dialects import scf
 from xdsl.ir.affine import AffineExpr
 
 from ..dialects.affine import divisions
-from ..dialects.loop import KernelOp, LoadOp
+from ..dialects.loop import KernelOp, LoadOp, TestOp
 from .conditions import linear
 from .cost import elements
 from .index import Range, operand_ranges
 
 REASON = "windows overlap in what is put together from pieces"
 """Why nothing is merged."""
+
+ALTERNATE = "pieces that take turns would be looked for in each step of a reduction"
+"""The same of a reduction: no vector of it would come from one piece."""
 
 
 def overlaps(expr: AffineExpr, ranges: Sequence[Range]) -> bool:
@@ -45,6 +49,14 @@ def is_patchwork(kernel: KernelOp) -> bool:
     divided = any(True for load in loads for e in load.map.data.results for _ in divisions(e))
     made = sum(elements(argument.type) for argument in kernel.output_args)
     return divided and made > sum(elements(argument.type) for argument in kernel.input_args)
+
+
+def alternates(kernel: KernelOp) -> bool:
+    """Whether neighbours in the results of a kernel come from different places, in turn."""
+    tests = [op for op in kernel.walk() if isinstance(op, TestOp)]
+    return any(True for test in tests for expr in test.exprs for _ in divisions(expr)) and (
+        is_patchwork(kernel)
+    )
 
 
 def reads_windows(load: LoadOp) -> bool:

@@ -28,8 +28,15 @@ from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent, shape_of
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from ..dialects.tile_pack import PackOp
-from .conditions import slope_along
+from .conditions import linear, slope_along
 from .vectors import is_aligned_along, is_unit_stride, walks_along
+
+LONG = 12
+"""Positions of a sweep along a line that are worth vectors: more than windows have."""
+
+
+MOST_APART = 4
+"""Elements from one position's to the next, at most, that are read as vectors."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,7 @@ def may_stay(product: Product, factors: Sequence[SSAValue], pairs: bool = False)
     Where they are read in pairs, these must not reach from one line of the array into the next.
     """
     loads = _loads(product, factors)
-    if loads is None or not all(_goes_straight(each, product.sweeps) for each in loads):
+    if loads is None or not all(goes_straight(each, product.sweeps) for each in loads):
         return False
     if not pairs:
         return True
@@ -171,12 +178,37 @@ def may_stay(product: Product, factors: Sequence[SSAValue], pairs: bool = False)
 def walk_along_k(
     product: Product, factors: Sequence[SSAValue], axis: int, launch: LaunchOp
 ) -> bool:
-    """Whether what some factors are computed from are neighbours along K, and not along an axis."""
-    loads = [o for each in factors for o in slice_of(each, launch) if isinstance(o, LoadOp)]
+    """Whether what some factors are computed from are neighbours along K, and not along an axis.
+
+    Where the innermost sweep is long, what is read under conditions counts, too, as what has a border is, and
+    short runs along the axis do not, as those in a window.
+    """
+    length = product.sweeps[-1].extent.data
+    deep = isinstance(length, int) and length >= LONG
+    ops = [op for each in factors for op in slice_of(each, launch)]
+    read = (inner for op in ops for inner in (op.walk() if deep else [op]))
+    loads = [op for op in read if isinstance(op, LoadOp)]
     along, across = product.sweeps[-1].induction_var, launch.body.block.args[axis]
-    if any(walks_along(each, across) for each in loads):
+    if any(walks_along(each, across, LONG if deep else 2) for each in loads):
         return False
-    return any(walks_along(each, along) for each in loads)
+    return any(walks_along(each, along) or (deep and _steps_along(each, along)) for each in loads)
+
+
+def are_plain(factors: Sequence[SSAValue]) -> bool:
+    """Whether some factors are elements of arrays whose indices have no quotients, under no conditions."""
+    return all(
+        isinstance(load := each.owner, LoadOp)
+        and all(linear(expr) is not None for expr in load.map.data.results)
+        for each in factors
+    )
+
+
+def _steps_along(load: LoadOp, counter: SSAValue) -> bool:
+    """Whether neighbouring points of a counter read elements a few apart."""
+    assert isinstance(load.memref.type, MemRefType)
+    offset = linearize(load.map.data.results, shape_of(load.memref.type))
+    slope = slope_along(offset, load.indices, counter)
+    return isinstance(slope, int) and 1 < slope <= MOST_APART
 
 
 def _loads(product: Product, factors: Sequence[SSAValue]) -> list[LoadOp] | None:
@@ -186,7 +218,7 @@ def _loads(product: Product, factors: Sequence[SSAValue]) -> list[LoadOp] | None
     return loads if counters and len(loads) == len(factors) else None
 
 
-def _goes_straight(load: LoadOp, sweeps: Sequence[ForOp]) -> bool:
+def goes_straight(load: LoadOp, sweeps: Sequence[ForOp]) -> bool:
     """Whether what sweeps read of an array, one in the other, lies one after the other."""
     if len(sweeps) == 1:
         return is_unit_stride(load, sweeps[0].induction_var)

@@ -54,12 +54,12 @@ def _is_unit_stride(exprs: Sequence[AffineExpr], op: Access, counter: SSAValue, 
     return all(a == b for a, b in outer) and simplify(inner[0] + step, ranges) == inner[1]
 
 
-def walks_along(op: Access, counter: SSAValue) -> bool:
-    """Whether neighbouring points of a counter access neighbouring elements, be it in different rows."""
+def walks_along(op: Access, counter: SSAValue, width: int = 2) -> bool:
+    """Whether `width` points of a counter access neighbouring elements, be it in different rows."""
     memref = op.memref.type
     assert isinstance(memref, MemRefType)
     offset = linearize(op.map.data.results, shape_of(memref))
-    return _is_unit_stride([offset], op, counter, 2)
+    return _is_unit_stride([offset], op, counter, width)
 
 
 def dimension_along(load: LoadOp, last: SSAValue, other: SSAValue) -> int | None:

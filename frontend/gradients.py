@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch._decomp import get_decompositions
 
+from .convolution_gradients import convolution_backward, convolution_backward_or_call
+
 aten = torch.ops.aten
 Tensor = torch.Tensor
 
@@ -132,97 +134,20 @@ def _attention_backward(
     )
 
 
-def _convolution_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    bias_sizes: Sequence[int] | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-    output_mask: Sequence[bool],
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """The gradients of the input, the weight and the bias, each a convolution or a sum.
-
-    The weight's is the convolution of the input, batch as channels, with the output's gradient, stride
-    and dilation exchanged; where the convolution is transposed, input and output change places.
-    """
-    rank = input.dim() - 2
-    if rank < 1:
-        return NotImplemented
-    spatial = range(rank)
-    stride, padding, dilation = (
-        list(v) * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation)
-    )
-    for_input = for_weight = for_bias = None
-    if output_mask[0] and transposed:
-        no_padding = [0] * rank
-        for_input = aten.convolution(
-            grad_output, weight, None, stride, padding, dilation, False, no_padding, groups
-        )
-        # An output_padding as large as the stride is one more place to start at.
-        for axis in range(2, 2 + rank):
-            for_input = for_input.narrow(axis, 0, input.shape[axis])
-    elif output_mask[0]:
-        reached = [
-            (grad_output.shape[2 + d] - 1) * stride[d]
-            - 2 * padding[d]
-            + dilation[d] * (weight.shape[2 + d] - 1)
-            + 1
-            for d in spatial
-        ]
-        left = [input.shape[2 + d] - reached[d] for d in spatial]
-        for_input = aten.convolution(
-            grad_output, weight, None, stride, padding, dilation, True, left, groups
-        )
-    if output_mask[1]:
-        small, large = (input, grad_output) if transposed else (grad_output, input)
-        for_weight = _weight_gradient(small, large, weight, stride, padding, dilation, groups)
-    if output_mask[2]:
-        for_bias = grad_output.sum([0, *range(2, 2 + rank)])
-    return for_input, for_weight, for_bias
-
-
-def _weight_gradient(
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> Tensor:
-    parts = [
-        aten.convolution(
-            x.transpose(0, 1),
-            g.transpose(0, 1),
-            None,
-            dilation,
-            padding,
-            stride,
-            False,
-            [0] * len(stride),
-            1,
-        ).transpose(0, 1)
-        for x, g in zip(input.chunk(groups, 1), grad_output.chunk(groups, 1), strict=True)
-    ]
-    whole = torch.cat(parts) if groups > 1 else parts[0]
-    for axis in range(2, weight.dim()):  # rows that a stride skipped at the end belong to no weight
-        whole = whole.narrow(axis, 0, weight.shape[axis])
-    return whole
-
-
 OWN: dict[Any, Callable[..., Any]] = {
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _attention_backward,
-    aten.convolution_backward.default: _convolution_backward,
+    aten.convolution_backward.default: convolution_backward,
     aten.max_pool2d_with_indices_backward.default: _max_pool_backward,
 }
 
 
-def training_decompositions() -> dict[Any, Callable[..., Any]]:
-    """Operator -> what replaces it in forward and backward graphs, beside `decompositions()`."""
-    return {**get_decompositions(list(_BY_PYTORCH)), **OWN}
+def training_decompositions(*, calls_pytorch: bool = False) -> dict[Any, Callable[..., Any]]:
+    """Operator -> what replaces it in forward and backward graphs, beside `decompositions()`.
+
+    With `calls_pytorch` what PyTorch computes faster stays a call of it.
+    """
+    rules = {**get_decompositions(list(_BY_PYTORCH)), **OWN}
+    if calls_pytorch:
+        rules[aten.convolution_backward.default] = convolution_backward_or_call
+    return rules

@@ -81,6 +81,12 @@ def has_effect(node: torch.fx.Node) -> bool:
     return node.target in CHECKS or node.is_impure()
 
 
+def _place(producer: torch.fx.Node, index: int) -> int:
+    """Where a result is among those of an operation: of some that were not asked for, there are None."""
+    values: Sequence[Any] = producer.meta["val"]
+    return sum(value is not None for value in values[:index])
+
+
 class Importer:
     """Builds `@main` from a graph whose placeholders are its arguments."""
 
@@ -135,7 +141,7 @@ class Importer:
             if not isinstance(producer, torch.fx.Node) or not isinstance(index, int):
                 return  # an item of nothing that was imported; the cause is noted
             if producer in self._values:
-                self._values[node] = [self._values[producer][index]]
+                self._values[node] = [self._values[producer][_place(producer, index)]]
                 self._values[node][0].name_hint = node.name
             return
         known = all(n in self._values for n in tensor_inputs(node))
@@ -229,7 +235,8 @@ class Importer:
         value: Any = node.meta.get("val")
         if not isinstance(value, (list, tuple)):
             value = () if value is None else (value,)
-        return [self._type(result) for result in cast(Sequence[Any], value)]
+        given = [result for result in cast(Sequence[Any], value) if result is not None]
+        return [self._type(result) for result in given]
 
     def _tensor(self, node: torch.fx.Node, tensor: Any) -> TensorArgument:
         match tensor:

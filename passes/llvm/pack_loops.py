@@ -32,6 +32,7 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.tile_pack import PackOp, PackYieldOp
 from ..loop.scalar_code import emit_constant
 from .loop_code import LoopCode
+from .pack_lines import PackLines, line_length
 from .pack_strides import gives_zero
 from .pack_windows import Windows
 from .panels import Panels
@@ -174,9 +175,14 @@ class PackLoops:
 
     def _fill_rows(self) -> None:
         code, stride = self.code, self.pack.row_stride
-        with code.loop(self.rows, "r") as row, code.loop(self.length, "k") as position:
-            element = self._element(row, position)
-            code.store(element, self.buffer, (D0 * stride + D1, [row, position]))
+        line = line_length(self.pack, self.body.ops)
+        if line is not None and all(bound.is_multiple_of(line) for bound in self.body.positions):
+            fixed = self.code, self.pack, self.body.ops, self.body.element, self.buffer
+            PackLines(*fixed, self.lanes, line).fill(self.rows, self.length)
+        else:
+            with code.loop(self.rows, "r") as row, code.loop(self.length, "k") as position:
+                element = self._element(row, position)
+                code.store(element, self.buffer, (D0 * stride + D1, [row, position]))
         if self.rows is self.total:
             return
         with code.loop(self.total, "r", self.rows) as row:

@@ -66,7 +66,7 @@ class Windows:
         found = [1]
         for op in inner:
             exprs, operands = index_of(op) or ((), [])
-            found += [n for e in exprs for n in _divisors(e, operands, position)]
+            found += [n for e in exprs for n in divisors(e, operands, position)]
         return Windows(pack, ops, element, max(found), JoinedRows.of(inner, row))
 
     def fill(
@@ -237,7 +237,7 @@ class _Strip:
         return code.inline(body)
 
 
-def _divisors(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue) -> Iterator[int]:
+def divisors(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue) -> Iterator[int]:
     """What a counter alone is divided by in an expression."""
     if not isinstance(expr, AffineBinaryOpExpr):
         return
@@ -246,5 +246,5 @@ def _divisors(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue)
             if operands[at] is counter:
                 yield n
         case _, left, right:
-            yield from _divisors(left, operands, counter)
-            yield from _divisors(right, operands, counter)
+            yield from divisors(left, operands, counter)
+            yield from divisors(right, operands, counter)

@@ -16,10 +16,10 @@ producers of one output whose loops form one chain. A producer that checks indic
 each of its elements is read, so that no check is lost; reductions that all rows share, and many rows
 with reductions that one thread would have to fold, stay in a kernel of their own. So does a contraction
 that the consumer would fold: inside of a reduction, no block of its results shares what it reads. So does
-what is put together from pieces, where windows overlap in it (`analysis/patchwork.py`), a reduction that
-would stand beside a contraction with other sweeps, and a contraction beside several others, which would have
-few registers each. What selects the one term of a reduction that counts is merged at any cost: the others
-are then not computed (`collapse-reduce`).
+what is put together from pieces, where windows overlap in it or pieces take turns in a reduction
+(`analysis/patchwork.py`), a reduction that would stand beside a contraction with other sweeps, and a
+contraction beside several others, which would have few registers each. What selects the one term of a
+reduction that counts is merged at any cost: the others are then not computed (`collapse-reduce`).
 A sum that several places read is computed once, in its own kernel unless one scope serves them all: each
 place would round it in its own order, and a softmax that subtracts one from the other shows that.
 """
@@ -61,6 +61,7 @@ from .folded_contractions import (
     loses_blocks,
     meets_checks,
     meets_other_sweeps,
+    reductions_around,
 )
 from .merging import Chain, checks, merge, shallowest
 from .nests import perfect_nest, permute
@@ -125,8 +126,8 @@ def _decline_reason(
         serial = work(producer)
         if not parallel and chain.counters and serial > MAX_SERIAL_WORK:
             return f"one thread would do what {_si(serial)}FLOP of independent rows do at once"
-    if any(map(patchwork.reads_windows, loads)) and patchwork.is_patchwork(producer):
-        return patchwork.REASON
+    if (reason := _puts_together(producer, loads)) is not None:
+        return reason
     count = elements(producer.output_args[0].type)
     per_element = work(producer) / max(count, 1)
     places = _places(loads)
@@ -158,6 +159,15 @@ def _decline_reason(
     copies = len(places) + others
     if copies > 1 and any(_rounds(o) for o in chain.statements):
         return f"{copies} places would compute its sum, each rounding it in an order of its own"
+    return None
+
+
+def _puts_together(producer: KernelOp, loads: list[LoadOp]) -> str | None:
+    """Why what is put together from pieces is to lie there as a whole."""
+    if any(map(patchwork.reads_windows, loads)) and patchwork.is_patchwork(producer):
+        return patchwork.REASON
+    if any(map(reductions_around, loads)) and patchwork.alternates(producer):
+        return patchwork.ALTERNATE
     return None
 
 

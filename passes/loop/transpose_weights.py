@@ -10,11 +10,16 @@ becomes
     }
 
 So neighbouring channels are vectors (`strip-channels`). What is only made wider is copied as it is then.
+
+The weights of a contraction over windows are copied, too, where they do not lie as they are summed over,
+such as those that the gradient of a convolution's input is computed with, `%w[%n, %c, 2 - %k]`. Each block
+then reads its rows where they lie (`schedule-cpu`), and does not turn them again.
 Declined are GPUs, whose threads read what lies apart from their caches.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -28,6 +33,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.cost import trips
+from ...analysis.products import goes_straight
 from ...analysis.targets import get_target
 from ...analysis.windows import MOST_STEPS, stride_along
 from ...dialects.affine import replace_dims
@@ -42,6 +48,9 @@ from .nests import perfect_nest
 LEAST = 8
 """Channels, at least, for them to be vectors."""
 
+MANY = 256
+"""Results that read each weight of a contraction, at least."""
+
 REUSE = 16
 """Results that read each weight, at least, for a copy to be worth it."""
 
@@ -52,8 +61,8 @@ def _find(kernel: KernelOp) -> list[LoadOp] | str:
     windows = [op for op in kernel.walk() if isinstance(op, ForOp) and op not in loops]
     if not windows or not all(op.res and trips(op.extent.data) <= MOST_STEPS for op in windows):
         return "it has no windows"
-    if not loops or is_contraction(kernel):
-        return "it is a contraction"
+    if not loops:
+        return "it has no windows"
     *outer, last = loops
     channel, channels = last.induction_var, last.extent.data
     if not isinstance(channels, int) or channels < LEAST:
@@ -72,6 +81,42 @@ def _find(kernel: KernelOp) -> list[LoadOp] | str:
     return weights or "channels come last in all that it reads"
 
 
+def _find_rows(kernel: KernelOp) -> tuple[LoadOp, list[SSAValue]] | str:
+    """The load of a contraction's weights and the order they are to lie in, or why they stay as they are.
+
+    Its counters are that of a row, and then those that are summed over.
+    """
+    loops = perfect_nest(kernel)
+    sweeps = [op for op in kernel.walk() if isinstance(op, ForOp) and op not in loops]
+    if len(sweeps) < 2 or trips(sweeps[-1].extent.data) > MOST_STEPS:
+        return "it is a contraction"
+    inner = [op.induction_var for op in sweeps]
+    for load in [op for op in kernel.walk() if isinstance(op, LoadOp)]:
+        row = [loop for loop in loops if loop.induction_var in load.indices]
+        alone = load.memref.has_one_use() and load.parent_op() is sweeps[-1]
+        if len(row) != 1 or not alone or not {*inner}.issubset(load.indices):
+            continue
+        if not _stands_alone(load, row[0].induction_var):
+            continue
+        if trips(row[0].extent.data) < LEAST:
+            return "its rows are few"
+        counters: list[SSAValue] = [row[0].induction_var, *inner]
+        if goes_straight(load, sweeps):
+            return "its weights lie as they are summed over"
+        if not all(isinstance(op.extent.data, int) for op in (*row, *sweeps)):
+            return "the number of its weights is dynamic"
+        if prod(trips(loop.extent.data) for loop in loops if loop not in row) < MANY:
+            return "each weight is read a few times"
+        return load, counters
+    return "it is a contraction"
+
+
+def _stands_alone(load: LoadOp, counter: SSAValue) -> bool:
+    """Whether a counter is in no index with another one, as those of an image's windows are."""
+    used = [{load.indices[d] for d in expr.used_dims()} for expr in load.map.data.results]
+    return all(each == {counter} for each in used if counter in each)
+
+
 def _widening(load: LoadOp) -> arith.ExtFOp | None:
     """What makes a weight wider, if that is all that is done with it."""
     match [use.operation for use in load.result.uses]:
@@ -81,21 +126,25 @@ def _widening(load: LoadOp) -> arith.ExtFOp | None:
             return None
 
 
-def _transpose(kernel: KernelOp, load: LoadOp, channel: SSAValue) -> None:
-    """Copy what a load reads in front of a kernel, with the channels last, and load that."""
+def _turn(
+    kernel: KernelOp,
+    load: LoadOp,
+    counters: Sequence[SSAValue],
+    order: str,
+    widening: arith.ExtFOp | None = None,
+) -> None:
+    """Copy what a load reads in front of a kernel, in the order of some counters, and load that."""
     source = load.memref
     assert isinstance(source, BlockArgument)
     position = source.index
-    counters = [*dict.fromkeys(v for v in load.indices if v is not channel), channel]
     extents = [_loop_of(counter).extent.data for counter in counters]
-    widening = _widening(load)
     read = load if widening is None else widening
     name = source.name_hint or "weights"
     type = tensor_of(read.results[0].type, extents)
     copy = KernelOp(f"k_{name}", [kernel.inputs[position]], [type])
     copy.location = load.location
     argument, result = copy.body.block.args
-    argument.name_hint, result.name_hint = name, f"{name}_by_channel"
+    argument.name_hint, result.name_hint = name, f"{name}_by_{order}"
     copy.outputs[0].name_hint = result.name_hint
     nest = Nest(Builder(InsertPoint.at_end(copy.body.block)), [], {})
     index = [nest.open_free(n, c.name_hint or "i") for n, c in zip(extents, counters, strict=True)]
@@ -111,9 +160,27 @@ def _transpose(kernel: KernelOp, load: LoadOp, channel: SSAValue) -> None:
     kernel.operands[position] = copy.outputs[0]
     to = Rewriter.replace_value_with_new_type(source, KernelOp.buffer_type(type))
     dims = [AffineExpr.dimension(d) for d in range(len(counters))]
-    replace(read, LoadOp(to, dims, counters))
+    replace(read, LoadOp(to, dims, list(counters)))
     if widening is not None:
         Rewriter.erase_op(load)
+
+
+def _apply(kernel: KernelOp) -> tuple[str] | str:
+    """Turn the weights of a kernel; gives what they lie as then, or why they stay as they are."""
+    if perfect_nest(kernel) and is_contraction(kernel):
+        rows = _find_rows(kernel)
+        if isinstance(rows, str):
+            return rows
+        _turn(kernel, *rows, "row")
+        return ("sums",)
+    found = _find(kernel)
+    if isinstance(found, str):
+        return found
+    channel = perfect_nest(kernel)[-1].induction_var
+    for load in found:
+        counters = [*dict.fromkeys(v for v in load.indices if v is not channel), channel]
+        _turn(kernel, load, counters, "channel", _widening(load))
+    return ("channels",)
 
 
 def _loop_of(counter: SSAValue) -> ForOp:
@@ -134,13 +201,14 @@ class TransposeWeightsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            found = "on a GPU each thread has a window" if gpu else _find(kernel)
+            found = "on a GPU each thread has a window" if gpu else _apply(kernel)
             if isinstance(found, str):
                 record(self.name, kernel.sym_name.data, False, found, kernel)
                 continue
-            channel = perfect_nest(kernel)[-1].induction_var
-            for load in found:
-                _transpose(kernel, load, channel)
             record(
-                self.name, kernel.sym_name.data, True, "its weights lie as its channels do", kernel
+                self.name,
+                kernel.sym_name.data,
+                True,
+                f"its weights lie as its {found[0]} do",
+                kernel,
             )

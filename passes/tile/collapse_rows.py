@@ -28,7 +28,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
-from ...analysis.products import Product, axes_of, find_product
+from ...analysis.products import LONG, Product, axes_of, find_product, walk_along_k
 from ...analysis.targets import get_target
 from ...dialects.affine import divisions, quotient, remainder, replace_dims
 from ...dialects.index import dims_in_order, linearize
@@ -58,7 +58,7 @@ def find_axis(launch: LaunchOp) -> int | str:
         outer = axis - 1
         if outer < 0 or any(outer in axes_of(value, launch, known) for value in others):
             continue
-        if axis == product.m:
+        if axis == product.m or _lies_along_k(launch, product):
             return axis
         if not isinstance(launch.axes.data[axis].extent.data, int):
             reason = "the extent of the columns is dynamic"
@@ -67,6 +67,15 @@ def find_axis(launch: LaunchOp) -> int | str:
         else:
             return axis
     return reason
+
+
+def _lies_along_k(launch: LaunchOp, product: Product) -> bool:
+    """Whether columns are few, and of vectors along the sweep: rows, then, of a block that is turned."""
+    extent, length = launch.axes.data[product.n].extent.data, product.sweeps[-1].extent.data
+    if not isinstance(extent, int) or not isinstance(length, int):
+        return False
+    few = extent < VECTOR * FEW_VECTORS and length >= LONG
+    return few and walk_along_k(product, product.columns, product.n, launch)
 
 
 def _is_short(launch: LaunchOp, axis: int) -> bool:

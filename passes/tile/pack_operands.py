@@ -46,7 +46,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.products import Product, find_product, may_stay, slice_of
+from ...analysis.products import Product, find_product, may_stay, slice_of, walk_along_k
 from ...analysis.vectors import lies_along
 from ...dialects.affine import quotient, remainder
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
@@ -117,6 +117,7 @@ class _Packing:
         narrow = self.product.narrow if self.schedule.get("pairs") == 1 else None
         self.source = narrow or self.product
         self.in_place = self._rows_stay(extents[m])
+        self.rows_along = walk_along_k(self.source, self.source.rows, m, launch)
         whole: dict[SSAValue, AffineExpr] = {}
         for axis, argument in enumerate(old):
             whole[argument] = dims[axis]
@@ -255,10 +256,10 @@ class _Packing:
             made.panels = IntegerAttr(self.size("thread_n"), i64)
         elif self.in_place:
             made.in_place = UnitAttr()
-        elif self.schedule.get("pairs") != 1 and not lies_along(body, position):
-            made.panels = IntegerAttr(self.size("thread_m"), i64)
-        else:
+        elif self.schedule.get("pairs") == 1 or self.rows_along or lies_along(body, position):
             made.pad = IntegerAttr(PAD, i64)
+        else:
+            made.panels = IntegerAttr(self.size("thread_m"), i64)
         made.location = self.product.sweeps[0].location
         made.packed.name_hint = f"{factor.name_hint or 'factor'}_packed"
         return made

@@ -27,10 +27,12 @@ from xdsl.passes import ModulePass
 from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_neighbours import misfit, neighbours
 from ...analysis.cpu_tiles import CpuProblem
-from ...analysis.cpu_tilings import choose_cpu_tiling
+from ...analysis.cpu_tilings import choose_cpu_tiling, whole_lines
 from ...analysis.cpus import CPUS
 from ...analysis.products import (
+    LONG,
     Product,
+    are_plain,
     axes_of,
     comes_in_pairs,
     find_product,
@@ -56,6 +58,9 @@ MAX_VECTOR_BYTES = max(cpu.vector_bytes for cpu in CPUS.values())
 MIN_ROWS = 4
 """Rows that must share a packed element, else packing costs more than it saves."""
 
+MIN_WINDOW_ROWS = 2
+"""The same of elements of windows: without packing each is looked for in the image, for each row."""
+
 
 def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
     """What the model needs to know of a contraction."""
@@ -66,6 +71,9 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
     plain = product.narrow if pairs and product.narrow else product
     constant = [isinstance(launch.axes.data[a].extent.data, int) for a in (product.m, product.n)]
     element_bytes = max(storage_bytes(result.type) for result in product.results)
+    rows_along = walk_along_k(product, product.rows, product.m, launch)
+    columns_along = walk_along_k(product, product.columns, product.n, launch)
+    inner = [trips(sweep.extent.data) for sweep in product.sweeps[1:]]
     return CpuProblem(
         batch=prod(others),
         m=m,
@@ -77,10 +85,13 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         element_bytes=element_bytes,
         row_sets=_sets(product.rows, product.m, launch),
         column_sets=_sets(product.columns, product.n, launch),
-        period=prod(trips(sweep.extent.data) for sweep in product.sweeps[1:]),
+        period=prod(inner),
+        lines=whole_lines(inner) if rows_along and columns_along and inner[-1:] >= [LONG] else 0,
         along=lies_along_k(product, MAX_VECTOR_BYTES // element_bytes),
-        rows_along=walk_along_k(product, product.rows, product.m, launch),
-        columns_along=walk_along_k(product, product.columns, product.n, launch),
+        rows_along=rows_along,
+        columns_along=columns_along,
+        rows_plain=are_plain(product.rows),
+        columns_plain=are_plain(product.columns),
         rows_stay=constant[0] and may_stay(plain, plain.rows, pairs),
         columns_stay=constant[1] and may_stay(plain, plain.columns, pairs),
         pairs=pairs,
@@ -106,7 +117,8 @@ def find_problem(launch: LaunchOp) -> str | tuple[Product, CpuProblem]:
     problem = problem_of(found, launch)
     if (work := problem.batch * problem.m * problem.n * problem.k) < MIN_PRODUCT:
         return f"{work} multiply-adds are too few to pack operands for"
-    if problem.m < MIN_ROWS:
+    windows = len(found.sweeps) > 1 and 1 < trips(found.sweeps[-1].extent.data) < LONG
+    if problem.m < (MIN_WINDOW_ROWS if windows else MIN_ROWS):
         return f"{problem.m} rows are too few to pack columns for"
     return found, problem
 

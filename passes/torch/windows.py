@@ -54,6 +54,8 @@ def _spread_taps(
     kernel, stride = slide.kernel, slide.stride
     if stride > 1 and slide.dilation == 1 and isinstance(kernel, int) and count % stride == 0:
         return _phase_taps(kernel, slide, out, k, extent)
+    if stride == 1 and isinstance(kernel, int):
+        k = k * -1 + (kernel - 1)  # positions ascend, as those of other windows
     scaled = out + k * -slide.dilation + slide.padding
     inside = (scaled, scaled * -1 + extent_expr((extent - 1) * stride))
     if stride == 1:
@@ -84,9 +86,9 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     within, *kernel = dims(rank + 1 + len(kernel_shape))[rank:]
     per_group_in, in_channel, out_channel = source[1], within, channel
     if groups > 1:
-        per_group_in = static_extent(source[1]) // groups
+        per_group_in = source[1] // groups
         per_group_out = static_extent(e.shape[1]) // groups
-        in_channel = channel // per_group_out * per_group_in + within
+        in_channel = product(channel // per_group_out, extent_expr(per_group_in)) + within
         out_channel = channel % per_group_out
     find = _spread_taps if transposed else _taps
     axes = zip(slides, places, kernel, source[2:], e.shape[2:], strict=True)

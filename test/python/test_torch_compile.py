@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import deplo
 from deplo.errors import UsageError
@@ -103,6 +104,34 @@ def test_gradients_of_convolutions(name: str, batch: str) -> None:
         strict=True,
     ):
         torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+
+
+CALLED: dict[str, tuple[nn.Module, tuple[int, ...], list[bool]]] = {
+    "short lines": (nn.Conv2d(32, 64, 3, padding=1), (4, 32, 7, 7), [True, True, False]),
+    "few taps": (nn.Conv2d(64, 64, 3, groups=64), (4, 64, 20, 20), [False, True, False]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::deplo.FallbackWarning")
+@pytest.mark.parametrize("name", CALLED)
+def test_gradients_that_pytorch_computes_faster(name: str) -> None:
+    module, shape, mask = CALLED[name]
+    x = torch.randn(shape, requires_grad=True)
+    calls: list[list[bool]] = []
+
+    class Calls(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if func is torch.ops.aten.convolution_backward.default:
+                calls.append(args[-1])
+            return func(*args, **(kwargs or {}))
+
+    ours, theirs = torch.compile(module, backend="deplo")(x), module(x)
+    inputs, upstream = [x, *module.parameters()], torch.randn_like(theirs)
+    with Calls():
+        mine = torch.autograd.grad(ours, inputs, upstream)
+    assert calls == [mask]
+    for own, other in zip(mine, torch.autograd.grad(theirs, inputs, upstream), strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("mask", ["none", "causal", "bool", "additive", "a row is masked"])

@@ -455,6 +455,20 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> (tensor<7x1xf32>, tenso
 
 // -----
 
+// Pieces that take turns are copied in front of a reduction; what computes an element of each reads them in place.
+// CHECK-LABEL: func.func @turns
+// CHECK-COUNT-3: loop.kernel
+// CHECK-NOT:     loop.kernel
+// REMARK: remark: fuse-loops: k_turn: declined: not merged into k_s: pieces that take turns would be looked for in each step of a reduction
+func.func @turns(%x: tensor<64xf32>, %y: tensor<64xf32>) -> (tensor<1xf32>, tensor<128xf32>) {
+  %turn = tensor_ir.index_map (i) -> %x[i floordiv 2] if i mod 2 < 1 else %y[i floordiv 2] : (tensor<64xf32>, tensor<64xf32>) -> tensor<128xf32>
+  %s = tensor_ir.reduce add(%turn) over [0] : tensor<128xf32> -> tensor<1xf32>
+  %e = tensor_ir.elementwise exp(%turn) : (tensor<128xf32>) -> tensor<128xf32>
+  func.return %s, %e : tensor<1xf32>, tensor<128xf32>
+}
+
+// -----
+
 // The fifth product of a sum stays a kernel: each sum needs registers of its own.
 // CHECK-LABEL: func.func @main
 // CHECK:         loop.kernel @k_y

@@ -131,3 +131,128 @@ func.func @main(%x: tensor<32x8xf32>, %w: tensor<8x8xf32>, %i: tensor<36x3xf32>,
   }
   func.return %0, %1, %2 : tensor<32xf32>, tensor<32x8xf32>, tensor<32x3xf32>
 }
+
+// -----
+
+// The weights of a contraction over windows lie as they are summed over, a row after the other.
+// REMARK: remark: transpose-weights: gradient: its weights lie as its sums do
+// CHECK:       %w_by_row = loop.kernel @k_w(%w) : (tensor<16x8x3xf32>) -> tensor<8x16x3xf32> {
+// CHECK:         loop.load %w[%m, %j, 2 - %n] : memref<16x8x3xf32>
+// CHECK:       loop.kernel @gradient(%w_by_row, %x)
+// CHECK:         loop.load %w[%j, %m, %n] : memref<8x16x3xf32>
+func.func @main(%w: tensor<16x8x3xf32>, %x: tensor<16x302xf32>) -> tensor<8x300xf32> {
+  %gradient_0 = loop.kernel @gradient(%w, %x) : (tensor<16x8x3xf32>, tensor<16x302xf32>) -> tensor<8x300xf32> {
+  ^bb0(%w: memref<16x8x3xf32>, %x: memref<16x302xf32>, %out: memref<8x300xf32>):
+    loop.for %j = 0 to 8 {
+      loop.for %p = 0 to 300 {
+        %s = loop.for %m = 0 to 16 reduce(add) -> f32 {
+          %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+            %a = loop.load %x[%m, %p + %n] : memref<16x302xf32>
+            %b = loop.load %w[%m, %j, 2 - %n] : memref<16x8x3xf32>
+            %c = arith.mulf %a, %b : f32
+            loop.yield %c : f32
+          }
+          loop.yield %t : f32
+        }
+        loop.store %s, %out[%j, %p] : memref<8x300xf32>
+      }
+    }
+  }
+  func.return %gradient_0 : tensor<8x300xf32>
+}
+
+// -----
+
+// REMARK: remark: transpose-weights: straight: declined: its weights lie as they are summed over
+func.func @main(%w: tensor<8x16x3xf32>, %x: tensor<16x302xf32>) -> tensor<8x300xf32> {
+  %straight_0 = loop.kernel @straight(%w, %x) : (tensor<8x16x3xf32>, tensor<16x302xf32>) -> tensor<8x300xf32> {
+  ^bb0(%w: memref<8x16x3xf32>, %x: memref<16x302xf32>, %out: memref<8x300xf32>):
+    loop.for %j = 0 to 8 {
+      loop.for %p = 0 to 300 {
+        %s = loop.for %m = 0 to 16 reduce(add) -> f32 {
+          %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+            %a = loop.load %x[%m, %p + %n] : memref<16x302xf32>
+            %b = loop.load %w[%j, %m, %n] : memref<8x16x3xf32>
+            %c = arith.mulf %a, %b : f32
+            loop.yield %c : f32
+          }
+          loop.yield %t : f32
+        }
+        loop.store %s, %out[%j, %p] : memref<8x300xf32>
+      }
+    }
+  }
+  func.return %straight_0 : tensor<8x300xf32>
+}
+
+// -----
+
+// REMARK: remark: transpose-weights: short: declined: each weight is read a few times
+func.func @main(%w: tensor<16x8x3xf32>, %x: tensor<16x20xf32>) -> tensor<8x18xf32> {
+  %short_0 = loop.kernel @short(%w, %x) : (tensor<16x8x3xf32>, tensor<16x20xf32>) -> tensor<8x18xf32> {
+  ^bb0(%w: memref<16x8x3xf32>, %x: memref<16x20xf32>, %out: memref<8x18xf32>):
+    loop.for %j = 0 to 8 {
+      loop.for %p = 0 to 18 {
+        %s = loop.for %m = 0 to 16 reduce(add) -> f32 {
+          %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+            %a = loop.load %x[%m, %p + %n] : memref<16x20xf32>
+            %b = loop.load %w[%m, %j, 2 - %n] : memref<16x8x3xf32>
+            %c = arith.mulf %a, %b : f32
+            loop.yield %c : f32
+          }
+          loop.yield %t : f32
+        }
+        loop.store %s, %out[%j, %p] : memref<8x18xf32>
+      }
+    }
+  }
+  func.return %short_0 : tensor<8x18xf32>
+}
+
+// -----
+
+// REMARK: remark: transpose-weights: narrow: declined: its rows are few
+func.func @main(%w: tensor<16x3x3xf32>, %x: tensor<16x302xf32>) -> tensor<3x300xf32> {
+  %narrow_0 = loop.kernel @narrow(%w, %x) : (tensor<16x3x3xf32>, tensor<16x302xf32>) -> tensor<3x300xf32> {
+  ^bb0(%w: memref<16x3x3xf32>, %x: memref<16x302xf32>, %out: memref<3x300xf32>):
+    loop.for %j = 0 to 3 {
+      loop.for %p = 0 to 300 {
+        %s = loop.for %m = 0 to 16 reduce(add) -> f32 {
+          %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+            %a = loop.load %x[%m, %p + %n] : memref<16x302xf32>
+            %b = loop.load %w[%m, %j, 2 - %n] : memref<16x3x3xf32>
+            %c = arith.mulf %a, %b : f32
+            loop.yield %c : f32
+          }
+          loop.yield %t : f32
+        }
+        loop.store %s, %out[%j, %p] : memref<3x300xf32>
+      }
+    }
+  }
+  func.return %narrow_0 : tensor<3x300xf32>
+}
+
+// -----
+
+// REMARK: remark: transpose-weights: sizes: declined: the number of its weights is dynamic
+func.func @main(%w: tensor<?x8x3xf32, #sym.extents<s0>>, %x: tensor<?x302xf32, #sym.extents<s0>>) -> tensor<8x300xf32> attributes {sym.sizes = [#sym.size<"channels", 2, none>]} {
+  %sizes_0 = loop.kernel @sizes(%w, %x) : (tensor<?x8x3xf32, #sym.extents<s0>>, tensor<?x302xf32, #sym.extents<s0>>) -> tensor<8x300xf32> {
+  ^bb0(%w: memref<?x8x3xf32, #sym.extents<s0>>, %x: memref<?x302xf32, #sym.extents<s0>>, %out: memref<8x300xf32>):
+    loop.for %j = 0 to 8 {
+      loop.for %p = 0 to 300 {
+        %s = loop.for %m = 0 to s0 reduce(add) -> f32 {
+          %t = loop.for %n = 0 to 3 reduce(add) -> f32 {
+            %a = loop.load %x[%m, %p + %n] : memref<?x302xf32, #sym.extents<s0>>
+            %b = loop.load %w[%m, %j, 2 - %n] : memref<?x8x3xf32, #sym.extents<s0>>
+            %c = arith.mulf %a, %b : f32
+            loop.yield %c : f32
+          }
+          loop.yield %t : f32
+        }
+        loop.store %s, %out[%j, %p] : memref<8x300xf32>
+      }
+    }
+  }
+  func.return %sizes_0 : tensor<8x300xf32>
+}
