@@ -21,6 +21,7 @@ from torch._prims_common import compute_elementwise_output_logical_to_physical_p
 
 from ..dialects.torch import OPS_BY_ATEN
 from .encoder_layers import ENCODER_LAYERS
+from .gradients import OF_WINDOWS
 from .margins import multilabel_margin_loss
 from .resampling import RESAMPLING
 
@@ -256,6 +257,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.slice_scatter.default: _slice_scatter,
     aten.soft_margin_loss.default: _soft_margin_loss,
     **ENCODER_LAYERS,
+    **OF_WINDOWS,
     **RESAMPLING,
 }
 """Operators that PyTorch has no decomposition of, or not this one. A rule may leave a call as it is."""

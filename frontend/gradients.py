@@ -134,11 +134,16 @@ def _attention_backward(
     )
 
 
+OF_WINDOWS: dict[Any, Callable[..., Any]] = {
+    aten.convolution_backward.default: convolution_backward,
+    aten.max_pool2d_with_indices_backward.default: _max_pool_backward,
+}
+"""Gradients that programs may ask for themselves, too."""
+
 OWN: dict[Any, Callable[..., Any]] = {
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _attention_backward,
-    aten.convolution_backward.default: convolution_backward,
-    aten.max_pool2d_with_indices_backward.default: _max_pool_backward,
+    **OF_WINDOWS,
 }
 
 

@@ -200,3 +200,24 @@ def test_what_reads_such_memory_by_strides_is_refused():
         deplo.compile(
             lambda x: x.contiguous(**LAST).as_strided((2, 3), (1, 2)), (torch.randn(2, 4, 6, 5),)
         )
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_gradients_that_a_program_asks_for(stride: int) -> None:
+    def gradients(upstream, x, w, pooled, indices):
+        slides = [stride] * 2, [1, 1], [1, 1]
+        of_conv = torch.ops.aten.convolution_backward(
+            upstream, x, w, [8], *slides, False, [0, 0], 1, [True, True, True]
+        )
+        of_pool = torch.ops.aten.max_pool2d_with_indices_backward(
+            pooled, x, [3, 3], *slides, False, indices
+        )
+        return *of_conv, of_pool
+
+    x, w = torch.randn(2, 4, 14, 15), torch.randn(8, 4, 3, 3)
+    upstream = torch.randn_like(torch.conv2d(x, w, None, stride, 1))
+    indices = F.max_pool2d(x, 3, stride, 1, return_indices=True)[1]
+    pooled = torch.randn(indices.shape)
+    inputs = upstream, x, w, pooled, indices
+    program = deplo.compile(gradients, inputs, target="cpu")
+    torch.testing.assert_close(program(*inputs), gradients(*inputs), rtol=1e-4, atol=1e-4)
