@@ -27,7 +27,7 @@ from .index import AffineIndex, normalize_operands, verify_access
 from .sizes import static_shape
 
 SQUARE = 16
-"""Rows and columns: what one vector of 4-byte elements holds of a cache line."""
+"""Rows and columns: what one vector of 4-byte elements holds, a line of the cache."""
 
 
 @irdl_op_definition

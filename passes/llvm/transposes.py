@@ -1,4 +1,4 @@
-"""A square of 16 by 16 elements of 4 bytes, transposed in vector registers.
+"""A square of 16 by 16 elements of up to 4 bytes, transposed in vector registers: as bits, whatever they are.
 
 Sixteen rows are loaded, each a vector, and go through four stages of sixteen shuffles: single elements, then
 pairs, change places within quarters of a vector, then quarters do. The columns are stored to an array on the
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, VectorType, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, VectorType, i32, i64
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.loop_transpose import SQUARE
+from ...dialects.scalars import storage_bytes
 from .accesses import POINTER, constant
 
 QUARTER = 4
@@ -37,6 +38,8 @@ def transpose_squares(
     Gives the address of the array of `shape` that holds the result, made where the function begins. Squares
     side by side in the source follow each other, as neighbouring lines come from memory together.
     """
+    bytes = storage_bytes(element)
+    element = IntegerType(8 * bytes)
     start = Builder(InsertPoint.at_start(entry))
     count = constant(start, shape[0] * shape[1])
     array = start.insert(llvm.AllocaOp(count, element, VECTOR_BYTES)).res
@@ -50,12 +53,12 @@ def transpose_squares(
                 scaled = builder.insert(llvm.MulOp(pitch, constant(builder, row))).res
                 place = builder.insert(llvm.AddOp(scaled, constant(builder, beside))).res
                 load = llvm.LoadOp(_element(builder, first, place, element), vector)
-                load.properties["alignment"] = IntegerAttr(4, i64)
+                load.properties["alignment"] = IntegerAttr(bytes, i64)
                 rows.append(builder.insert(load).dereferenced_value)
             for column, value in enumerate(_transposed(builder, rows)):
                 offset = constant(builder, (beside + column) * shape[1] + below)
                 store = llvm.StoreOp(value, _element(builder, array, offset, element))
-                store.properties["alignment"] = IntegerAttr(VECTOR_BYTES, i64)
+                store.properties["alignment"] = IntegerAttr(SQUARE * bytes, i64)
                 builder.insert(store)
     return array
 

@@ -17,7 +17,7 @@ A line of the cache holds 16 elements of a row of `%x`; it is read once, as a ve
 have beyond whole squares stays as it was, in loops of its own, and so do squares of which a condition, such
 as the end of a dynamic axis, leaves elements out.
 
-Declined are GPU targets, elements that are not of 4 bytes, and blocks with no square.
+Declined are GPU targets, elements of more than 4 bytes, and blocks with no square.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ from ..decisions import record
 from ..replacing import replace
 from .rewrite_indices import rewrite_index
 
-ELEMENT_BYTES = 4
+MOST_BYTES = 4
+"""Sixteen elements are one vector then, and a square is sixteen registers."""
 
 MOST_ROWS = 32
 MOST_COLUMNS = 128
@@ -112,9 +113,8 @@ def _transposed(nest: _Nest) -> dict[LoadOp, int]:
 
 def _reason(nest: _Nest) -> str | None:
     """Why a nest with transposed loads stays."""
-    loads = _transposed(nest)
-    if any(storage_bytes(load.result.type) != ELEMENT_BYTES for load in loads):
-        return f"elements are not of {ELEMENT_BYTES} bytes"
+    if any(storage_bytes(load.result.type) > MOST_BYTES for load in _transposed(nest)):
+        return f"elements have more than {MOST_BYTES} bytes"
     rows, columns = nest.extents
     if min(rows, columns) < SQUARE:
         return f"a block of {rows} by {columns} has no square of {SQUARE}"

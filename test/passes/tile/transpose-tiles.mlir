@@ -61,8 +61,43 @@ func.func @main(%x: tensor<160x16xf32>) -> tensor<16x160xf32> {
 
 // -----
 
+// Elements may be smaller than 4 bytes.
+// REMARK: remark: transpose-tiles: halves: 1 loads read squares of 16 by 16 elements
+// REMARK: remark: transpose-tiles: flags: 1 loads read squares of 16 by 16 elements
+// CHECK-LABEL: loop.kernel @halves
+// CHECK:           loop.transpose %in[0, 0] along 0 : memref<64x16xbf16> -> memref<16x64xbf16>
+// CHECK-LABEL: loop.kernel @flags
+// CHECK:           loop.transpose %in[0, 0] along 0 : memref<64x16xi1> -> memref<16x64xi1>
+func.func @main(%x: tensor<64x16xbf16>, %y: tensor<64x16xi1>) -> (tensor<16x64xbf16>, tensor<16x64xi1>) {
+  %a = loop.kernel @halves(%x) : (tensor<64x16xbf16>) -> tensor<16x64xbf16> {
+  ^bb0(%in: memref<64x16xbf16>, %out: memref<16x64xbf16>):
+    tile.launch () schedule(#tile.schedule<serial = 1024>) {
+      loop.for %i = 0 to 16 {
+        loop.for %j = 0 to 64 {
+          %v = loop.load %in[%j, %i] : memref<64x16xbf16>
+          loop.store %v, %out[%i, %j] : memref<16x64xbf16>
+        }
+      }
+    }
+  }
+  %b = loop.kernel @flags(%y) : (tensor<64x16xi1>) -> tensor<16x64xi1> {
+  ^bb0(%in: memref<64x16xi1>, %out: memref<16x64xi1>):
+    tile.launch () schedule(#tile.schedule<serial = 1024>) {
+      loop.for %i = 0 to 16 {
+        loop.for %j = 0 to 64 {
+          %v = loop.load %in[%j, %i] : memref<64x16xi1>
+          loop.store %v, %out[%i, %j] : memref<16x64xi1>
+        }
+      }
+    }
+  }
+  func.return %a, %b : tensor<16x64xbf16>, tensor<16x64xi1>
+}
+
+// -----
+
 // REMARK: remark: transpose-tiles: rows: declined: no two loops read an array down its columns
-// REMARK: remark: transpose-tiles: wide: declined: elements are not of 4 bytes
+// REMARK: remark: transpose-tiles: wide: declined: elements have more than 4 bytes
 // REMARK: remark: transpose-tiles: small: declined: a block of 64 by 8 has no square of 16
 func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf64>, %s: tensor<8x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf64>, tensor<64x8xf32>) {
   %a = loop.kernel @rows(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
