@@ -43,10 +43,11 @@ def overlaps(expr: AffineExpr, ranges: Sequence[Range]) -> bool:
 
 def is_patchwork(kernel: KernelOp) -> bool:
     """Whether the results of a kernel come from several places each, or are there more than once."""
-    loads = [op for op in kernel.walk() if isinstance(op, LoadOp)]
-    if sum(isinstance(load.parent_op(), scf.IfOp) for load in loads) > 1:
+    if _is_from_pieces(kernel):
         return True
-    divided = any(True for load in loads for e in load.map.data.results for _ in divisions(e))
+    divided = any(
+        True for load in _loads(kernel) for e in load.map.data.results for _ in divisions(e)
+    )
     made = sum(elements(argument.type) for argument in kernel.output_args)
     return divided and made > sum(elements(argument.type) for argument in kernel.input_args)
 
@@ -54,9 +55,16 @@ def is_patchwork(kernel: KernelOp) -> bool:
 def alternates(kernel: KernelOp) -> bool:
     """Whether neighbours in the results of a kernel come from different places, in turn."""
     tests = [op for op in kernel.walk() if isinstance(op, TestOp)]
-    return any(True for test in tests for expr in test.exprs for _ in divisions(expr)) and (
-        is_patchwork(kernel)
-    )
+    divided = any(True for test in tests for expr in test.exprs for _ in divisions(expr))
+    return divided and _is_from_pieces(kernel)
+
+
+def _is_from_pieces(kernel: KernelOp) -> bool:
+    return sum(isinstance(load.parent_op(), scf.IfOp) for load in _loads(kernel)) > 1
+
+
+def _loads(kernel: KernelOp) -> list[LoadOp]:
+    return [op for op in kernel.walk() if isinstance(op, LoadOp)]
 
 
 def reads_windows(load: LoadOp) -> bool:
