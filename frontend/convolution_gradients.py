@@ -1,7 +1,6 @@
 """The gradients of a convolution, each a convolution or a sum.
 
-    input     the transposed convolution of the output's gradient; where a stride keeps windows apart, one of
-              its phases after the other, each of which reads every `stride`-th weight
+    input     the transposed convolution of the output's gradient (see `transposed_convolutions`)
     weight    the convolution of the input, batch as channels, with the output's gradient, stride and
               dilation exchanged
     bias      the sum of the output's gradient
@@ -11,19 +10,16 @@ Where the convolution is transposed, input and output change places.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+
+from .transposed_convolutions import MOST_PHASES
 
 aten = torch.ops.aten
 Tensor = torch.Tensor
-
-MOST_PHASES = 4
-"""Of a transposed convolution that is computed phase by phase."""
 
 LEAST_WORK = 1 << 19
 """Multiply-adds from which on a call of PyTorch costs less than it may save."""
@@ -62,9 +58,7 @@ def convolution_backward(
         for axis in range(2, 2 + rank):
             for_input = for_input.narrow(axis, 0, input.shape[axis])
     elif output_mask[0]:
-        slides = stride, padding, dilation
-        whole = _by_phase if _has_phases(input, *slides) else _spread
-        for_input = whole(grad_output, input, weight, *slides, groups)
+        for_input = _spread(grad_output, input, weight, stride, padding, dilation, groups)
     if output_mask[1]:
         small, large = (input, grad_output) if transposed else (grad_output, input)
         for_weight = _weight_gradient(small, large, weight, stride, padding, dilation, groups)
@@ -159,73 +153,6 @@ def _spread(
         left.append(input.shape[axis] - reached)
     slides = stride, padding, dilation
     return _convolved(grad_output, weight, *slides, groups, transposed=True, more=left)
-
-
-def _has_phases(
-    input: Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
-) -> bool:
-    """Whether the input's gradient is computed phase by phase: what is done once for each costs little."""
-    known = not any(isinstance(size, torch.SymInt) for size in input.shape[2:])
-    few = 1 < prod(stride) <= MOST_PHASES and max(dilation) == 1
-    return input.device.type == "cpu" and known and few
-
-
-def _by_phase(
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> Tensor:
-    """A transposed convolution for each remainder that positions leave when divided by the stride.
-
-    To position i of an axis belong the windows o with a tap i + padding - o * stride: the first of these
-    taps is the remainder of i + padding, the others are `stride` further each.
-    """
-    extents = input.shape[2:]
-    counts = [-(-n // step) for n, step in zip(extents, stride, strict=True)]
-    phases = [range(step) for step in stride]
-    parts: dict[tuple[int, ...], Tensor] = {}
-    for phase in itertools.product(*phases):
-        places = [
-            divmod(r + border, step) for r, border, step in zip(phase, padding, stride, strict=True)
-        ]
-        taps = weight
-        for axis, ((_, tap), step) in enumerate(zip(places, stride, strict=True), 2):
-            taps = taps[(slice(None),) * axis + (slice(tap, None, step),)]
-        first = [place for place, _ in places]
-        parts[phase] = _of_phase(grad_output, taps, first, counts, groups)
-    for axis in reversed(range(len(stride))):
-        outer = itertools.product(*phases[:axis])
-        parts = {
-            phase: torch.stack([parts[*phase, r] for r in phases[axis]], axis + 3)
-            .flatten(axis + 2, axis + 3)
-            .narrow(axis + 2, 0, extents[axis])
-            for phase in outer
-        }
-    return parts[()]
-
-
-def _of_phase(
-    grad_output: Tensor, taps: Tensor, first: Sequence[int], counts: Sequence[int], groups: int
-) -> Tensor:
-    """So many positions of a phase, from the first ones on; 0 where no window reaches."""
-    if 0 in taps.shape:
-        channels = taps.shape[1] * groups
-        return grad_output.new_zeros([grad_output.shape[0], channels, *counts])
-    ones = [1] * len(counts)
-    borders: list[int] = []
-    more: list[int] = []
-    for axis, (start, count) in enumerate(zip(first, counts, strict=True), 2):
-        left = count + 2 * start - (grad_output.shape[axis] + taps.shape[axis] - 1)
-        if left < 0:  # what begins further out ends where it should
-            around = [0, 0] * (grad_output.dim() - 1 - axis)
-            grad_output = F.pad(grad_output, [*around, -left, 0])
-        borders.append(start + max(-left, 0))
-        more.append(max(left, 0))
-    return _convolved(grad_output, taps, ones, borders, ones, groups, transposed=True, more=more)
 
 
 # --------------------------------------------------------------------------- the weight

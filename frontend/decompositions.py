@@ -24,6 +24,7 @@ from .encoder_layers import ENCODER_LAYERS
 from .gradients import OF_WINDOWS
 from .margins import multilabel_margin_loss
 from .resampling import RESAMPLING
+from .transposed_convolutions import transposed_convolution
 
 aten = torch.ops.aten
 
@@ -242,6 +243,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.__lshift__.Scalar: _shift_by_number(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Scalar: _shift_by_number(aten.bitwise_right_shift.Tensor),
     aten.addbmm.default: _addbmm,
+    aten.convolution.default: transposed_convolution,
     aten.eye.default: _eye,
     aten.eye.m: _eye,
     aten.index.Tensor: _index,
