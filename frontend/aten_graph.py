@@ -26,6 +26,9 @@ def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
     for position, node in enumerate(placeholders):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
+            sizes = [n for n in value.shape if isinstance(n, torch.SymInt)]
+            if not all(n.node.has_hint() for n in sizes):
+                raise UnsupportedOpError(f"input {node.name} has a size that depends on values")
             example = tuple(n.node.hint if isinstance(n, torch.SymInt) else n for n in value.shape)
             tensors.append(InputTensor(position, node.name, value, example))
         elif not isinstance(value, torch.SymInt):

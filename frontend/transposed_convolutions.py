@@ -114,14 +114,13 @@ def _of_phase(
         shape = [value.shape[0], taps.shape[1] * groups, *counts]
         nothing = value.new_zeros(shape)
         return nothing if bias is None else nothing + bias.view(-1, *[1] * len(counts))
-    ones = [1] * len(counts)
     borders: list[int] = []
-    more: list[int] = []
+    around: list[int] = []
     for axis, (start, count) in enumerate(zip(first, counts, strict=True), 2):
+        # What begins further out begins at zeros, and what ends there ends at some.
         left = count + 2 * start - (value.shape[axis] + taps.shape[axis] - 1)
-        if left < 0:  # what begins further out ends where it should
-            around = [0, 0] * (value.dim() - 1 - axis)
-            value = F.pad(value, [*around, -left, 0])
         borders.append(start + max(-left, 0))
-        more.append(max(left, 0))
-    return aten.convolution(value, taps, bias, ones, borders, ones, True, more, groups)
+        around = [max(-left, 0), max(left, 0), *around]
+    ones, nothing = [1] * len(counts), [0] * len(counts)
+    value = F.pad(value, around)
+    return aten.convolution(value, taps, bias, ones, borders, ones, True, nothing, groups)

@@ -352,6 +352,23 @@ def test_gradients_of_a_graph_that_runs_in_pytorch() -> None:
     torch.testing.assert_close(ours, torch.autograd.grad(program(x, w), [w])[0])
 
 
+@pytest.mark.filterwarnings("ignore::deplo.errors.FallbackWarning")
+def test_gradients_of_as_many_rows_as_values_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dynamo compiles once for all of them, none included."""
+    monkeypatch.setattr(torch._dynamo.config, "capture_dynamic_output_shape_ops", True)
+    convolution = nn.Conv1d(3, 4, 3, 2, 1)
+
+    def chosen(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+        return convolution(x[keep.nonzero().squeeze(-1)]).square().sum()
+
+    x = torch.randn(4, 3, 70, requires_grad=True)
+    compiled = torch.compile(chosen, backend="deplo")
+    for keep in ([1, 0, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0]):
+        rows = torch.tensor(keep)
+        mine, theirs = (torch.autograd.grad(f(x, rows), x)[0] for f in (compiled, chosen))
+        torch.testing.assert_close(mine, theirs)
+
+
 def test_training_of_batch_norm_for_all_batches() -> None:
     """The factor of the running variance, n / (n - 1), is no whole number of any size."""
     ours, eager = nn.BatchNorm2d(4), nn.BatchNorm2d(4)
