@@ -58,6 +58,7 @@ from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
 from .near_one import is_added_to_one, near_one
 from .relax_maxima import AT_MOST_ZERO
+from .short_nans import has_short_nans
 
 _POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
     math.AcosOp: arcs.acos,
@@ -155,8 +156,10 @@ class ExpandMathPass(ModulePass):
 
 def _expand_function(module: ModuleOp, function: func.FuncOp, scales: bool) -> Counter[str]:
     expanded: Counter[str] = Counter()
-    for op in list(function.body.walk()):
-        replacement = _expand(module, op, scales)
+    ops = list(function.body.walk())
+    short = {op for op in ops if _rounds_to_bfloat(op) and has_short_nans(op.operands[0])}
+    for op in ops:
+        replacement = _expand(module, op, scales, op in short)
         if replacement is None:
             continue
         expanded[op.name] += 1
@@ -169,7 +172,11 @@ def _expand_function(module: ModuleOp, function: func.FuncOp, scales: bool) -> C
     return expanded
 
 
-def _expand(module: ModuleOp, op: Operation, scales: bool) -> SSAValue | None:
+def _rounds_to_bfloat(op: Operation) -> bool:
+    return isinstance(op, arith.TruncFOp) and isinstance(op.result.type, BFloat16Type)
+
+
+def _expand(module: ModuleOp, op: Operation, scales: bool, short_nans: bool) -> SSAValue | None:
     """Insert what stands for `op` before it, or None if it stays."""
     kind = type(op)
     if kind is math.RsqrtOp:
@@ -190,7 +197,7 @@ def _expand(module: ModuleOp, op: Operation, scales: bool) -> SSAValue | None:
         return _divide(op)
     if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, BFloat16Type):
         return _bfloat_constant(op)
-    return _expand_conversion(op)
+    return _expand_conversion(op, short_nans)
 
 
 def _rsqrt(op: Operation) -> SSAValue:
@@ -247,7 +254,7 @@ def _bfloat_constant(op: arith.ConstantOp) -> SSAValue:
     return narrow(m, wide, op.result.type)
 
 
-def _expand_conversion(op: Operation) -> SSAValue | None:
+def _expand_conversion(op: Operation, short_nans: bool) -> SSAValue | None:
     if len(op.operands) != 1 or len(op.results) != 1:
         return None
     value, target = op.operands[0], op.results[0].type
@@ -259,9 +266,9 @@ def _expand_conversion(op: Operation) -> SSAValue | None:
             return m.insert(arith.ExtFOp(widen(m, value), target))  # pyright: ignore[reportArgumentType]
         case arith.TruncFOp() if isinstance(target, NARROW):
             direct = not isinstance(target, BFloat16Type) and isinstance(value.type, Float32Type)
-            return None if direct else narrow(m, value, target)
+            return None if direct else narrow(m, value, target, short_nans=short_nans)
         case arith.SIToFPOp() | arith.UIToFPOp() if isinstance(target, NARROW):
-            return narrow(m, m.insert(type(op)(value, f32)), target)
+            return narrow(m, m.insert(type(op)(value, f32)), target, short_nans=True)
         case arith.FPToSIOp():
             return _to_integer(m, op)
         case _:

@@ -27,20 +27,28 @@ def widen(m: MathBuilder, value: SSAValue) -> SSAValue:
     return m.from_bits(m.insert(arith.ShLIOp(bits, m.int(_HALF))))
 
 
-def narrow(m: MathBuilder, value: SSAValue, target: Attribute) -> SSAValue:
-    """An f32 or f64 value as `target` (f16 or bf16), to nearest, ties to even."""
+def narrow(
+    m: MathBuilder, value: SSAValue, target: Attribute, *, short_nans: bool = False
+) -> SSAValue:
+    """An f32 or f64 value as `target` (f16 or bf16), to nearest, ties to even.
+
+    With `short_nans`, a NaN of `value` has zeros in its lower half: its upper half is the result.
+    """
     if isinstance(value.type, Float64Type):
         value = _round_to_odd(m, value)
     if not isinstance(target, BFloat16Type):
         assert isinstance(target, Float16Type)
         return m.insert(arith.TruncFOp(value, target))
     bits = m.bits(value)
-    upper = m.insert(arith.ShRUIOp(bits, m.int(_HALF)))
-    last = m.insert(arith.AndIOp(upper, m.int(1)))
-    up = m.insert(arith.AddiOp(m.insert(arith.AddiOp(bits, m.int(0x7FFF))), last))
+    last = m.insert(
+        arith.AndIOp(bits, m.int(1 << _HALF))
+    )  # a mask: no shift, and one addition less
+    is_odd = m.test_int(last, "ne", m.int(0))
+    up = m.insert(arith.AddiOp(bits, m.select(is_odd, m.int(0x8000), m.int(0x7FFF))))
     rounded = m.insert(arith.ShRUIOp(up, m.int(_HALF)))
-    kept = m.select(m.test(value, "uno", value), m.int(_QUIET_NAN), rounded)
-    return m.insert(arith.BitcastOp(m.insert(arith.TruncIOp(kept, i16)), target))
+    if not short_nans:
+        rounded = m.select(m.test(value, "uno", value), m.int(_QUIET_NAN), rounded)
+    return m.insert(arith.BitcastOp(m.insert(arith.TruncIOp(rounded, i16)), target))
 
 
 def _round_to_odd(m: MathBuilder, value: SSAValue) -> SSAValue:

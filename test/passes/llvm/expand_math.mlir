@@ -110,18 +110,61 @@ func.func @cube(%x: f32) -> f32 {
 
 // -----
 
-// bf16 is the upper half of an f32.
+// bf16 is the upper half of an f32; a NaN that was one has nothing below it.
 // CHECK-LABEL: func.func @bfloat
 // CHECK-NEXT:    %[[BITS:.*]] = arith.bitcast %x : bf16 to i16
 // CHECK-NEXT:    %[[LOW:.*]] = arith.extui %[[BITS]] : i16 to i32
 // CHECK:         %[[HIGH:.*]] = arith.shli %[[LOW]], %{{.*}} : i32
 // CHECK-NEXT:    %wide = arith.bitcast %[[HIGH]] : i32 to f32
-// CHECK:         %[[NAN:.*]] = arith.cmpf uno, %wide, %wide : f32
+// CHECK-NOT:     arith.cmpf
 // CHECK:         arith.trunci %{{.*}} : i32 to i16
 // CHECK-NEXT:    %y = arith.bitcast %{{.*}} : i16 to bf16
 func.func @bfloat(%x: bf16) -> bf16 {
   %wide = arith.extf %x : bf16 to f32
   %y = arith.truncf %wide : f32 to bf16
+  func.return %y : bf16
+}
+
+// -----
+
+// That of an f32 from elsewhere may have: it would carry into the sign.
+// CHECK-LABEL: func.func @other_nans
+// CHECK:         arith.addi
+// CHECK:         arith.cmpf uno, %x, %x : f32
+// CHECK:         arith.select
+func.func @other_nans(%x: f32) -> bf16 {
+  %y = arith.truncf %x : f32 to bf16
+  func.return %y : bf16
+}
+
+// -----
+
+// What a loop carries has the NaNs of what it starts with and of what it yields.
+// CHECK-LABEL: func.func @carried
+// CHECK-NOT:     arith.cmpf
+// CHECK-LABEL: func.func @carried_other
+// CHECK:         arith.cmpf uno
+func.func @carried(%x: bf16, %n: index) -> bf16 {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %start = arith.constant 0.0 : f32
+  %sum = scf.for %i = %zero to %n step %one iter_args(%so_far = %start) -> (f32) {
+    %wide = arith.extf %x : bf16 to f32
+    %next = arith.addf %so_far, %wide : f32
+    scf.yield %next : f32
+  }
+  %y = arith.truncf %sum : f32 to bf16
+  func.return %y : bf16
+}
+func.func @carried_other(%x: f32, %n: index) -> bf16 {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %start = arith.constant 0.0 : f32
+  %sum = scf.for %i = %zero to %n step %one iter_args(%so_far = %start) -> (f32) {
+    %next = arith.addf %so_far, %x : f32
+    scf.yield %next : f32
+  }
+  %y = arith.truncf %sum : f32 to bf16
   func.return %y : bf16
 }
 
