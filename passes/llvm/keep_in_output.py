@@ -17,24 +17,40 @@ becomes
 The output is to be written in any case, each of its elements by one iteration alone, so until then it is a
 place of the right size. A function such as exp costs as much as several loads and stores in the cache, and so
 does an element of a column, if the output is written along a row. The first sweep that computes the value
-leaves it; those after it find it, too. Values of another type than the output's elements are computed again.
+leaves it; those after it find it, too. If there are only values of another type than the output's elements,
+such as the exponentials of a softmax of bf16, one waits in a scratch row, which has to stay in the cache; not
+so if rows are to be computed side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import (
+    Float32Type,
+    Float64Type,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    i64,
+)
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...dialects.loop import LoadOp, StoreOp
+from ...dialects.scalars import storage_bytes
 from ..decisions import record
-from .kernel_loops import kernels_of
+from .interchange_columns import constant_of, most_of
+from .kernel_loops import kernels_of, schedule_of
+from .loop_code import ALIGNMENT, element_of
 from .loop_names import Names, goes_down, is_in
+
+ROOM = 1 << 18
+"""Bytes of a scratch row at most, which is to stay in the second level of the cache."""
 
 
 def _sweeps_before(loop: scf.ForOp) -> Iterator[scf.ForOp]:
@@ -56,56 +72,96 @@ def _is_known_at(value: SSAValue, loop: scf.ForOp) -> bool:
     return True
 
 
-def _keep(store: StoreOp, loop: scf.ForOp) -> str | None:
-    """Leave what `loop` computes again where `store` will write; gives None, or why not."""
-    assert isinstance(store.memref.type, MemRefType)
-    element = store.memref.type.element_type
+@dataclass(frozen=True)
+class _Place:
+    """Where a value of each iteration waits."""
+
+    buffer: SSAValue
+    exprs: Sequence[AffineExpr]
+    indices: Sequence[SSAValue]
+    counter: SSAValue
+    """That one of `indices` which becomes the counter of each sweep."""
+
+    def leave(self, value: SSAValue, sweep: scf.ForOp) -> None:
+        """Store `value`, which `sweep` computes."""
+        owner = value.owner
+        assert isinstance(owner, Operation)
+        left = StoreOp(value, self.buffer, self.exprs, self._indices(sweep))
+        left.location = owner.location
+        sweep.body.block.insert_op_after(left, owner)
+
+    def find(self, value: SSAValue, sweep: scf.ForOp) -> None:
+        """Load what `sweep` computes as `value`."""
+        owner = value.owner
+        assert isinstance(owner, Operation)
+        found = LoadOp(self.buffer, self.exprs, self._indices(sweep))
+        found.location = owner.location
+        found.result.name_hint = value.name_hint
+        sweep.body.block.insert_op_after(found, owner)
+        value.replace_all_uses_with(found.result)
+
+    def _indices(self, sweep: scf.ForOp) -> list[SSAValue]:
+        return [sweep.body.block.args[0] if v is self.counter else v for v in self.indices]
+
+
+def _keep(store: StoreOp, loop: scf.ForOp, function: func.FuncOp) -> str | None:
+    """Leave what `loop` computes again where `store` will write, or in a scratch row; or say why not."""
+    element = element_of(store.memref)
     counter = loop.body.block.args[0]
     reason = "no sweep computes again what one before it did"
     mine = Names(loop, columns=not goes_down(store, counter))
     sweeps = [(sweep, Names(sweep, mine.columns)) for sweep in _sweeps_before(loop)]
-    for value in reversed(mine.costly):
+    for value in sorted(reversed(mine.costly), key=lambda value: value.type != element):
         same = [(sweep, v) for sweep, theirs in sweeps if (v := theirs.find(mine.of[value]))]
         if not same:
             continue
-        if value.type != element:
-            reason = f"the output's elements are {element} and not {value.type}"
-            continue
         *later, (first, left) = same
-        others = [v for v in store.indices if v is not counter]
-        if any(is_in(v, loop.body.block) or not _is_known_at(v, first) for v in others):
-            return "the output's index is computed in between"
-        _leave(store, left, counter, first)
+        if value.type == element:
+            others = [v for v in store.indices if v is not counter]
+            if any(is_in(v, loop.body.block) or not _is_known_at(v, first) for v in others):
+                return "the output's index is computed in between"
+            place = _Place(store.memref, store.map.data.results, store.indices, counter)
+        elif (why := _no_room(value, loop, function)) is not None:
+            reason = f"the output's elements are {element} and not {value.type}, and {why}"
+            continue
+        else:
+            row = _scratch_row(value, loop, function)
+            place = _Place(row, [AffineExpr.dimension(0)], [counter], counter)
+        place.leave(left, first)
         for sweep, again in [(loop, value), *later]:
-            _find(store, again, counter, sweep)
+            place.find(again, sweep)
         for names in (mine, *(theirs for sweep, theirs in sweeps if sweep is not first)):
             names.erase_unused()
         return None
     return reason
 
 
-def _leave(store: StoreOp, value: SSAValue, counter: SSAValue, sweep: scf.ForOp) -> None:
-    """Store `value`, which `sweep` computes, where `store` will write in an iteration of its loop."""
-    owner = value.owner
-    assert isinstance(owner, Operation)
-    left = StoreOp(value, store.memref, store.map.data.results, _there(store, counter, sweep))
-    left.location = owner.location
-    sweep.body.block.insert_op_after(left, owner)
+def _no_room(value: SSAValue, loop: scf.ForOp, function: func.FuncOp) -> str | None:
+    """Why the values of a loop's iterations do not wait in a scratch row."""
+    if schedule_of(function).get("rows") is not None:
+        return "rows are to come side by side"
+    if not isinstance(value.type, Float32Type | Float64Type):
+        return "these are no floats"
+    if constant_of(loop.lb) != 0 or constant_of(loop.step) != 1:
+        return "the loop does not count from 0"
+    length = most_of(loop.ub)
+    if length is None or length * storage_bytes(value.type) > ROOM:
+        return f"a row may be longer than {ROOM} bytes"
+    return None
 
 
-def _find(store: StoreOp, value: SSAValue, counter: SSAValue, sweep: scf.ForOp) -> None:
-    """Load what `sweep` computes as `value` from there."""
-    owner = value.owner
-    assert isinstance(owner, Operation)
-    found = LoadOp(store.memref, store.map.data.results, _there(store, counter, sweep))
-    found.location = owner.location
-    found.result.name_hint = value.name_hint
-    sweep.body.block.insert_op_after(found, owner)
-    value.replace_all_uses_with(found.result)
-
-
-def _there(store: StoreOp, counter: SSAValue, sweep: scf.ForOp) -> list[SSAValue]:
-    return [sweep.body.block.args[0] if v is counter else v for v in store.indices]
+def _scratch_row(value: SSAValue, loop: scf.ForOp, function: func.FuncOp) -> SSAValue:
+    """A buffer with room for a value of each iteration, for the time that the function runs."""
+    length = most_of(loop.ub)
+    assert length is not None
+    entry = function.body.block
+    alloc = memref.AllocOp([], [], MemRefType(value.type, [length]), IntegerAttr(ALIGNMENT, i64))
+    first, last = entry.first_op, entry.last_op
+    assert first is not None and last is not None
+    entry.insert_op_before(alloc, first)
+    entry.insert_op_before(memref.DeallocOp.get(alloc.memref), last)
+    alloc.memref.name_hint = f"{value.name_hint or 'value'}_row"
+    return alloc.memref
 
 
 @dataclass(frozen=True)
@@ -123,10 +179,10 @@ class KeepInOutputPass(ModulePass):
                 loop = store.parent_op()
                 if not isinstance(loop, scf.ForOp) or loop.res:
                     continue
-                reason = _keep(store, loop)
+                reason = _keep(store, loop, function)
                 kept += reason is None
                 if reason is not None:
                     reasons[reason] = None
             reason = "; ".join(reasons) or "no loop stores elements"
-            said = f"{kept} values wait in the output" if kept else reason
+            said = f"{kept} values wait for a later sweep" if kept else reason
             record(self.name, function.sym_name.data, kept > 0, said, function)
