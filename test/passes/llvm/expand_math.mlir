@@ -170,6 +170,22 @@ func.func @carried_other(%x: f32, %n: index) -> bf16 {
 
 // -----
 
+// What is loaded from a scratch buffer was stored there.
+// CHECK-LABEL: func.func @waiting
+// CHECK-NOT:     arith.cmpf
+// CHECK:         func.return
+func.func @waiting(%x: bf16) -> bf16 {
+  %row = memref.alloc() : memref<8xf32>
+  %wide = arith.extf %x : bf16 to f32
+  loop.store %wide, %row[0] : memref<8xf32>
+  %again = loop.load %row[0] : memref<8xf32>
+  memref.dealloc %row : memref<8xf32>
+  %y = arith.truncf %again : f32 to bf16
+  func.return %y : bf16
+}
+
+// -----
+
 // Fewer than 32 bits are cut off from 32, and what does not fit is the smallest integer.
 // CHECK-LABEL: func.func @to_i8
 // CHECK:         %[[LOW:.*]] = arith.constant -2.14748365e+09 : f32
