@@ -3,17 +3,18 @@
 Each element of an image with a mirrored border, or of an enlarged one, is looked for: a condition for each
 piece, a quotient for each repeated element. Read through by the windows of a convolution it would be looked
 for in every one of them; a copy of the image is looked for once. Pieces that take turns along a line, as the
-phases of a transposed convolution do, are copied in front of a reduction, too.
+phases of a transposed convolution do, are copied in front of a reduction along it, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import scf
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
-from ..dialects.affine import divisions
+from ..dialects.affine import divisions, leaves
 from ..dialects.loop import KernelOp, LoadOp, TestOp
 from .conditions import linear
 from .cost import elements
@@ -52,11 +53,23 @@ def is_patchwork(kernel: KernelOp) -> bool:
     return divided and made > sum(elements(argument.type) for argument in kernel.input_args)
 
 
-def alternates(kernel: KernelOp) -> bool:
-    """Whether neighbours in the results of a kernel come from different places, in turn."""
+def alternating_axes(kernel: KernelOp, axis_of: Mapping[SSAValue, int]) -> set[int]:
+    """The axes of the results of a kernel along which neighbours come from different places, in turn.
+
+    `axis_of` says which axis each of its counters counts.
+    """
+    if not _is_from_pieces(kernel):
+        return set()
     tests = [op for op in kernel.walk() if isinstance(op, TestOp)]
-    divided = any(True for test in tests for expr in test.exprs for _ in divisions(expr))
-    return divided and _is_from_pieces(kernel)
+    dims = [
+        test.operands_[leaf.position]
+        for test in tests
+        for expr in test.exprs
+        for division in divisions(expr)
+        for leaf in leaves(division)
+        if isinstance(leaf, AffineDimExpr)
+    ]
+    return {axis_of[dim] for dim in dims if dim in axis_of}
 
 
 def _is_from_pieces(kernel: KernelOp) -> bool:

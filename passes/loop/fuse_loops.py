@@ -16,7 +16,7 @@ producers of one output whose loops form one chain. A producer that checks indic
 each of its elements is read, so that no check is lost; reductions that all rows share, and many rows
 with reductions that one thread would have to fold, stay in a kernel of their own. So does a contraction
 that the consumer would fold: inside of a reduction, no block of its results shares what it reads. So does
-what is put together from pieces, where windows overlap in it or pieces take turns in a reduction
+what is put together from pieces, where windows overlap in it or pieces take turns along a reduction
 (`analysis/patchwork.py`), a reduction that would stand beside a contraction with other sweeps, and a
 contraction beside several others, which would have few registers each. What selects the one term of a
 reduction that counts is merged at any cost: the others are then not computed (`collapse-reduce`).
@@ -126,7 +126,7 @@ def _decline_reason(
         serial = work(producer)
         if not parallel and chain.counters and serial > MAX_SERIAL_WORK:
             return f"one thread would do what {_si(serial)}FLOP of independent rows do at once"
-    if (reason := _puts_together(producer, loads)) is not None:
+    if (reason := _puts_together(producer, chain, loads)) is not None:
         return reason
     count = elements(producer.output_args[0].type)
     per_element = work(producer) / max(count, 1)
@@ -162,13 +162,22 @@ def _decline_reason(
     return None
 
 
-def _puts_together(producer: KernelOp, loads: list[LoadOp]) -> str | None:
+def _puts_together(producer: KernelOp, chain: Chain, loads: list[LoadOp]) -> str | None:
     """Why what is put together from pieces is to lie there as a whole."""
     if any(map(patchwork.reads_windows, loads)) and patchwork.is_patchwork(producer):
         return patchwork.REASON
-    if any(map(reductions_around, loads)) and patchwork.alternates(producer):
+    turns = patchwork.alternating_axes(producer, chain.axis_of)
+    if turns and any(turns & _reduced_axes(load) for load in loads):
         return patchwork.ALTERNATE
     return None
+
+
+def _reduced_axes(load: LoadOp) -> set[int]:
+    """The axes along which a reduction around a load walks."""
+    counters = {loop.induction_var for loop in reductions_around(load)}
+    indices, exprs = load.indices, load.map.data.results
+    reduced = [any(indices[d] in counters for d in e.used_dims()) for e in exprs]
+    return {axis for axis, walks in enumerate(reduced) if walks}
 
 
 def _saved(producer: KernelOp, consumer: KernelOp, *, stays: bool) -> int:

@@ -469,6 +469,18 @@ func.func @turns(%x: tensor<64xf32>, %y: tensor<64xf32>) -> (tensor<1xf32>, tens
 
 // -----
 
+// A reduction beside the axis along which pieces take turns reads one piece: that of the place it is for.
+// CHECK-LABEL: func.func @beside
+// CHECK:         loop.kernel @k_s(%x)
+// CHECK-NOT:     loop.kernel
+func.func @beside(%x: tensor<64xf32>) -> tensor<64x1xf32> {
+  %until = tensor_ir.index_map (i, k) -> %x[i floordiv 16 * 16 + k] if i mod 16 >= k else 0.0 : (tensor<64xf32>) -> tensor<64x16xf32>
+  %s = tensor_ir.reduce add(%until) over [1] : tensor<64x16xf32> -> tensor<64x1xf32>
+  func.return %s : tensor<64x1xf32>
+}
+
+// -----
+
 // The fifth product of a sum stays a kernel: each sum needs registers of its own.
 // CHECK-LABEL: func.func @main
 // CHECK:         loop.kernel @k_y
