@@ -25,7 +25,8 @@ So a part of a running sum costs a few additions for each place, not one for eac
 is loaded twice. A place of the right half of a part adds what the left half comes to to its sum in the right
 half, and so on in each half (J. Sklansky, Conditional-sum addition logic, 1960): of 16 places none waits for
 more than four additions, nor is rounded more often. What is the same in a part is computed once; places that
-the last part does not have are under a condition.
+the last part does not have are under a condition. Where a call says how many places there are, the last part
+has a loop over those that it has, each of which folds alone.
 
 Declined are GPU targets, which have a thread for each place, reductions in which a term depends on the place
 or is not the identity past it, and what would be too much code.
@@ -38,7 +39,7 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -48,6 +49,7 @@ from ...analysis.conditions import Linear, linear
 from ...analysis.targets import get_target
 from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.scalars import Combiner, identity, is_weighted
+from ...dialects.sizes import Extent, extent_expr
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile import LaunchOp
 from ..decisions import record
@@ -71,8 +73,7 @@ def _runs(launch: LaunchOp) -> list[tuple[int, int]]:
             axes = [v for v in test.operands_ if launch.axis_of(v) is not None]
             if loop.induction_var in test.operands_ and len(axes) == 1 and loop.extent.data > 0:
                 assert isinstance(axes[0], BlockArgument)
-                if isinstance(launch.axes.data[axes[0].index].extent.data, int):
-                    found[axes[0].index, loop.extent.data] = None
+                found[axes[0].index, loop.extent.data] = None
     return list(found)
 
 
@@ -126,7 +127,6 @@ def _is_until(test: TestOp, place: SSAValue, counter: SSAValue) -> bool:
 def _share(launch: LaunchOp, axis: int, part: int) -> str | None:
     """Make an axis one of parts, and copies of the body of their places; gives None, or why not."""
     extent = launch.axes.data[axis].extent.data
-    assert isinstance(extent, int)
     split(launch, axis, part)
     body = launch.body.block
     place = body.args[axis + 1]
@@ -141,7 +141,11 @@ def _share(launch: LaunchOp, axis: int, part: int) -> str | None:
     operations = part * sum(1 for op in varying for _ in op.walk())
     if operations > MOST_OPERATIONS:
         return f"its places would become {operations} operations"
-    _Places(launch, axis, varying).emit(min(part, extent), extent % part, extent // part)
+    places = _Places(launch, axis, varying)
+    if isinstance(extent, int):
+        places.emit(min(part, extent), extent % part, extent // part)
+    else:
+        places.emit_whole(part, extent)
     return None
 
 
@@ -162,12 +166,36 @@ class _Places:
         end = Builder(InsertPoint.at_end(self.body))
         for number in range(places):
             if 0 < number == always:
-                within = AffineExpr.dimension(0) * -1 + (whole - 1)
-                inside = end.insert(TestOp([within], [self.body.args[self.axis]])).result
                 rest = Block([scf.YieldOp()])
-                end.insert(scf.IfOp(inside, [], Region(rest)))
+                end.insert(scf.IfOp(self._is_before(end, whole), [], Region(rest)))
                 end = Builder(InsertPoint.at_start(rest))
             self._copy(end, number)
+        self._finish()
+
+    def emit_whole(self, part: int, extent: Extent) -> None:
+        """Copy the body for each place of a whole part; the last part has a loop over those that it has."""
+        end = Builder(InsertPoint.at_end(self.body))
+        whole, rest = Block([scf.YieldOp()]), Block([scf.YieldOp()])
+        end.insert(scf.IfOp(self._is_before(end, extent // part), [], Region(whole), Region(rest)))
+        copies = Builder(InsertPoint.at_start(whole))
+        for number in range(part):
+            self._copy(copies, number)
+        loop = ForOp(extent % part, Region(Block(arg_types=[IndexType()])))
+        loop.induction_var.name_hint = self.place.name_hint
+        Builder(InsertPoint.at_start(rest)).insert(loop)
+        values: dict[SSAValue, SSAValue] = {self.place: loop.induction_var}
+        inside = Builder(InsertPoint.at_start(loop.body.block))
+        for op in self.ops:
+            inside.insert(op.clone(values))
+        self._finish()
+
+    def _is_before(self, end: Builder, parts: Extent) -> SSAValue:
+        """Whether a part is one of the first ones."""
+        within = AffineExpr.dimension(0) * -1 + extent_expr(parts - 1)
+        return end.insert(TestOp([within], [self.body.args[self.axis]])).result
+
+    def _finish(self) -> None:
+        """Put the copies in the place of the body, and parts in that of the axis."""
         for op in reversed(self.ops):
             op.detach()
             op.erase()

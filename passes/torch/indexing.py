@@ -18,26 +18,17 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, identity, is_bool
-from ...dialects.sizes import Extent, hinted
+from ...dialects.sizes import Extent, extent_expr, hinted
 from ...dialects.torch import IndexOp
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
 
-LONGEST_RUN = 4096
-"""What an axis may have that is known at the call only: without parts the work grows with its square."""
-
 SHORT_RUN, PART = 64, 16
-"""A longer axis comes in parts: a running sum is one of its part, and that of the parts before, in turn."""
+"""A longer axis comes in parts: a running sum is one of its part, and that of the parts before, in turn.
 
-
-KINDS = {
-    Combiner.ADD: "sum",
-    Combiner.MUL: "product",
-    Combiner.MAX: "maximum",
-    Combiner.MIN: "minimum",
-}
-"""What a running fold is called."""
+So does one that is expected to be longer than a part, where a call says how long it is.
+"""
 
 
 def _inside(e: Lowering, index: SSAValue, extent: Extent) -> SSAValue:
@@ -133,12 +124,8 @@ def _running(combiner: Combiner) -> Rule:
 def fold_until(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> SSAValue:
     """At each position of `axis` the fold of what is at or before it."""
     extent = shape_of(value)[axis]
-    if not isinstance(extent, int) and hinted(extent) > LONGEST_RUN:
-        raise Refusal(
-            f"a running {KINDS[combiner]} of {hinted(extent)} elements, more than {LONGEST_RUN}, "
-            "whose number is known at the call only"
-        )
-    if not isinstance(extent, int) or extent <= SHORT_RUN:
+    short = SHORT_RUN if isinstance(extent, int) else PART
+    if hinted(extent) <= short:
         return _fold_run(e, value, axis, combiner, extent)
     until = fold_until(e, _fold_parts(e, value, axis, combiner), axis, combiner)
     index = dims(len(shape_of(value)))
@@ -181,14 +168,13 @@ def _fold_parts(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> 
     """The fold of each part of `axis`; the last one may be shorter."""
     shape = shape_of(value)
     rank, extent = len(shape), shape[axis]
-    assert isinstance(extent, int)
     index = dims(rank)
     index[axis] = index[axis] * PART + AffineExpr.dimension(rank)
     spread = e.index_map(
         [value],
         [index],
-        (*shape[:axis], -(-extent // PART), *shape[axis + 1 :], PART),
-        conditions=[[index[axis] * -1 + (extent - 1)]],
+        (*shape[:axis], (extent + (PART - 1)) // PART, *shape[axis + 1 :], PART),
+        conditions=[[index[axis] * -1 + extent_expr(extent - 1)]],
         fill=identity(combiner, element_of(value)),
         suffix="parts",
     )

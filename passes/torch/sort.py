@@ -19,11 +19,14 @@ from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
 from ...dialects.sizes import Extent, extent_expr, hinted
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import normalize_axis
-from .indexing import LONGEST_RUN, fold_until
+from .indexing import fold_until
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
 from .squares import check_comparisons
 
 LONGEST_SORT = 1 << 15
+
+LONGEST_RUN = 4096
+"""Elements of a running sum of powers: its work grows with their square."""
 
 PYTORCH_SORTS_PER_SECOND = 5e7
 PYTORCH_PICKS_PER_SECOND = 1e9

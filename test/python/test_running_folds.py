@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.export import Dim
 
 import deplo
 
@@ -29,6 +30,27 @@ def test_sums_of_every_length(length, axis):
     exact, scale = x.double().cumsum(axis), x.double().abs().cumsum(axis)
     near(compiled(lambda x: x.cumsum(axis), x), exact, scale)
     assert torch.equal(compiled(lambda n: n.cumsum(axis), n), n.cumsum(axis))
+
+
+@pytest.mark.parametrize("expected", [10, 40, 300])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lengths_that_a_call_says(expected, axis):
+    def program(x, n):
+        return x.cumsum(axis), n.cumsum(axis), x.cummax(axis).indices
+
+    def inputs(length):
+        torch.manual_seed(length)
+        shape = (length, 3) if axis == 0 else (3, length)
+        return torch.randn(shape), torch.randint(-(2**62), 2**62, shape)
+
+    sizes = {axis: Dim("length", min=1)}
+    compiled = deplo.compile(program, inputs(expected), dynamic_shapes=(sizes, sizes), target="cpu")
+    for length in [*LENGTHS[1:-1], 15, 31, 33, 256]:
+        x, n = inputs(length)
+        total, count, place = compiled(x, n)
+        near(total, x.double().cumsum(axis), x.double().abs().cumsum(axis))
+        assert torch.equal(count, n.cumsum(axis))
+        assert torch.equal(place, x.cummax(axis).indices)
 
 
 @pytest.mark.parametrize("length", [17, 64, 100, 1000])

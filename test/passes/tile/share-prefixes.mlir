@@ -52,6 +52,42 @@ func.func @main(%x: tensor<10x5xf32>, %b: tensor<3x5xf32>) -> tensor<10x5xf32> {
 
 // -----
 
+// Where a call says how many places there are, the last part has a loop over those that it has.
+// CHECK-LABEL: loop.kernel @sizes
+// CHECK:         tile.launch (%j_part = (s0 - 1) floordiv 4 + 1 : thread) {
+// CHECK:           %[[WHOLE:.*]] = loop.test[%j_part < s0 floordiv 4]
+// CHECK:           scf.if %[[WHOLE]] {
+// CHECK-NOT:         loop.for
+// CHECK-COUNT-4:     loop.store %{{.*}}, %out[%j_part * 4{{.*}}]
+// CHECK:           } else {
+// CHECK:             loop.for %[[PLACE:.*]] = 0 to s0 mod 4 {
+// CHECK:               loop.for %[[TERM:.*]] = 0 to 4 reduce(add) -> f32 {
+// CHECK:                 loop.test[%[[PLACE]] - %[[TERM]] >= 0]
+// CHECK:               loop.store %{{.*}}, %out[%j_part * 4 + %[[PLACE]]]
+// REMARK: share-prefixes: sizes: j shares its sums in parts of 4
+func.func @main(%x: tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0>> attributes {sym.sizes = [#sym.size<"n", 1, none>]} {
+  %y = loop.kernel @sizes(%x) : (tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0>> {
+  ^bb0(%x: memref<?xf32, #sym.extents<s0>>, %out: memref<?xf32, #sym.extents<s0>>):
+    tile.launch (%j = s0 : thread) {
+      %s = loop.for %k = 0 to 4 reduce(add) -> f32 {
+        %until = loop.test[%j mod 4 - %k >= 0]
+        %p = scf.if %until -> (f32) {
+          %v = loop.load %x[%j floordiv 4 * 4 + %k] : memref<?xf32, #sym.extents<s0>>
+          scf.yield %v : f32
+        } else {
+          %zero = arith.constant 0.0 : f32
+          scf.yield %zero : f32
+        }
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%j] : memref<?xf32, #sym.extents<s0>>
+    }
+  }
+  func.return %y : tensor<?xf32, #sym.extents<s0>>
+}
+
+// -----
+
 // A whole axis is one part; two folds are shared side by side.
 // CHECK-LABEL: loop.kernel @both
 // CHECK:         tile.launch (%i = 2 : thread, %j_part = 1 : thread) {
