@@ -9,11 +9,11 @@ from deplo.tools.run_command import check_each_pass
 
 INSIDE_NATIVE = (
     "lower-tile-to-scf",
+    "clip-loops",
     "interchange-columns",
     "relax-maxima",
     "keep-in-output",
     "cut-loops",
-    "clip-loops",
     "narrow-searches",
     "invert-divisors",
     "prefetch-sweeps",
