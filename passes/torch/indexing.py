@@ -27,7 +27,8 @@ from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of
 SHORT_RUN, PART = 64, 16
 """A longer axis comes in parts: a running sum is one of its part, and that of the parts before, in turn.
 
-So does one that is expected to be longer than a part, where a call says how long it is.
+So do the last axis, and the parts, where a call says how many there are and more than `PART` are expected:
+the sums of columns stand side by side in a vector, others do not.
 """
 
 
@@ -123,11 +124,22 @@ def _running(combiner: Combiner) -> Rule:
 
 def fold_until(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> SSAValue:
     """At each position of `axis` the fold of what is at or before it."""
+    shape = shape_of(value)
+    columns = axis < len(shape) - 1
+    whole = SHORT_RUN if columns or isinstance(shape[axis], int) else PART
+    return _fold_in_parts(e, value, axis, combiner, whole)
+
+
+def _fold_in_parts(
+    e: Lowering, value: SSAValue, axis: int, combiner: Combiner, whole: int
+) -> SSAValue:
+    """The same; an axis of up to `whole` elements is one part."""
     extent = shape_of(value)[axis]
-    short = SHORT_RUN if isinstance(extent, int) else PART
-    if hinted(extent) <= short:
+    if hinted(extent) <= whole:
         return _fold_run(e, value, axis, combiner, extent)
-    until = fold_until(e, _fold_parts(e, value, axis, combiner), axis, combiner)
+    parts = _fold_parts(e, value, axis, combiner)
+    whole = SHORT_RUN if isinstance(extent, int) else PART
+    until = _fold_in_parts(e, parts, axis, combiner, whole)
     index = dims(len(shape_of(value)))
     index[axis] = before = index[axis] // PART + -1
     until_part = e.index_map(
