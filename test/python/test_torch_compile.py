@@ -353,9 +353,9 @@ def test_gradients_of_a_graph_that_runs_in_pytorch() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::deplo.errors.FallbackWarning")
-def test_gradients_of_as_many_rows_as_values_say(monkeypatch: pytest.MonkeyPatch) -> None:
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_gradients_of_as_many_rows_as_values_say() -> None:
     """Dynamo compiles once for all of them, none included."""
-    monkeypatch.setattr(torch._dynamo.config, "capture_dynamic_output_shape_ops", True)
     convolution = nn.Conv1d(3, 4, 3, 2, 1)
 
     def chosen(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
