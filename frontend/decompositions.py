@@ -207,8 +207,10 @@ def _index_put(
 _SCATTER_SLICE: Any = get_decompositions([aten.slice_scatter.default])[aten.slice_scatter.default]
 
 
-def _slice_scatter(value: torch.Tensor, source: torch.Tensor, *where: int | None) -> torch.Tensor:
-    return _in_order_of(value, _SCATTER_SLICE(value, source, *where))
+def _slice_scatter(
+    value: torch.Tensor, source: torch.Tensor, *where: int | None, **named: int | None
+) -> torch.Tensor:
+    return _in_order_of(value, _SCATTER_SLICE(value, source, *where, **named))
 
 
 def _in_order_of(value: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:

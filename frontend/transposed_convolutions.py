@@ -28,6 +28,11 @@ SHORT_LINE = 16
 measured on two cores of an AMD Zen 5. Longer lines are dealt to the phases in one kernel."""
 
 
+def per_axis(rank: int, *options: Sequence[int]) -> list[list[int]]:
+    """Options of a convolution with a number for each of its axes: one number is that of all of them."""
+    return [list(option) * (rank if len(option) == 1 else 1) for option in options]
+
+
 def transposed_convolution(
     value: Tensor,
     weight: Tensor,
@@ -43,9 +48,7 @@ def transposed_convolution(
     rank = value.dim() - 2
     if not transposed or rank < 1:
         return NotImplemented
-    stride, padding, dilation, more = (
-        list(v) * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation, output_padding)
-    )
+    stride, padding, dilation, more = per_axis(rank, stride, padding, dilation, output_padding)
     extents, kernel = value.shape[2:], weight.shape[2:]
     known = not any(isinstance(size, torch.SymInt) for size in (*extents, *kernel))
     few = 1 < prod(stride) <= MOST_PHASES and max(dilation) == 1

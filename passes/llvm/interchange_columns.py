@@ -74,6 +74,19 @@ def most_of(value: SSAValue) -> int | None:
             return constant_of(value)
 
 
+def row_of(value: SSAValue, loop: scf.ForOp, entry: Block, name: str) -> SSAValue:
+    """A buffer with room for a value of each iteration, for the time that the function of `entry` runs."""
+    length = most_of(loop.ub)
+    assert length is not None
+    alloc = memref.AllocOp([], [], MemRefType(value.type, [length]), IntegerAttr(ALIGNMENT, i64))
+    first, last = entry.first_op, entry.last_op
+    assert first is not None and last is not None
+    entry.insert_op_before(alloc, first)
+    entry.insert_op_before(memref.DeallocOp.get(alloc.memref), last)
+    alloc.memref.name_hint = f"{value.name_hint or 'value'}_{name}"
+    return alloc.memref
+
+
 def _reason(loop: scf.ForOp) -> str | None:
     """Why a loop over columns stays as it is."""
     columns = most_of(loop.ub)
@@ -138,7 +151,11 @@ class _Interchange:
             if isinstance(value.type, IndexType):
                 return "an index would have to wait"
         for value, place in waiting.items():
-            self.buffers[value] = self._allocate(value) if place is value else self.buffers[place]
+            self.buffers[value] = (
+                row_of(value, self.loop, self.entry, "columns")
+                if place is value
+                else self.buffers[place]
+            )
         self._block(Builder(InsertPoint.before(self.loop)), self.loop.body.block, [])
         self.loop.detach()
         self.loop.erase()
@@ -183,20 +200,6 @@ class _Interchange:
 
         visit(self.loop.body.block)
         return numbers
-
-    def _allocate(self, value: SSAValue) -> SSAValue:
-        """A buffer with room for a value of each column, for the time that the function runs."""
-        columns = most_of(self.loop.ub)
-        assert columns is not None
-        alloc = memref.AllocOp(
-            [], [], MemRefType(value.type, [columns]), IntegerAttr(ALIGNMENT, i64)
-        )
-        first, last = self.entry.first_op, self.entry.last_op
-        assert first is not None and last is not None
-        self.entry.insert_op_before(alloc, first)
-        self.entry.insert_op_before(memref.DeallocOp.get(alloc.memref), last)
-        alloc.memref.name_hint = f"{value.name_hint or 'value'}_columns"
-        return alloc.memref
 
     def _block(self, builder: Builder, block: Block, carried: Sequence[SSAValue]) -> None:
         """Distribute a block; what it yields goes to the buffers of the values in `carried`."""

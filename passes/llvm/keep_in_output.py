@@ -28,15 +28,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import (
-    Float32Type,
-    Float64Type,
-    IntegerAttr,
-    MemRefType,
-    ModuleOp,
-    i64,
-)
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import Float32Type, Float64Type, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -44,9 +37,9 @@ from xdsl.passes import ModulePass
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ..decisions import record
-from .interchange_columns import constant_of, most_of
+from .interchange_columns import constant_of, most_of, row_of
 from .kernel_loops import kernels_of, schedule_of
-from .loop_code import ALIGNMENT, element_of
+from .loop_code import element_of
 from .loop_names import Names, goes_down, is_in
 
 ROOM = 1 << 18
@@ -125,7 +118,7 @@ def _keep(store: StoreOp, loop: scf.ForOp, function: func.FuncOp) -> str | None:
             reason = f"the output's elements are {element} and not {value.type}, and {why}"
             continue
         else:
-            row = _scratch_row(value, loop, function)
+            row = row_of(value, loop, function.body.block, "row")
             place = _Place(row, [AffineExpr.dimension(0)], [counter], counter)
         place.leave(left, first)
         for sweep, again in [(loop, value), *later]:
@@ -148,20 +141,6 @@ def _no_room(value: SSAValue, loop: scf.ForOp, function: func.FuncOp) -> str | N
     if length is None or length * storage_bytes(value.type) > ROOM:
         return f"a row may be longer than {ROOM} bytes"
     return None
-
-
-def _scratch_row(value: SSAValue, loop: scf.ForOp, function: func.FuncOp) -> SSAValue:
-    """A buffer with room for a value of each iteration, for the time that the function runs."""
-    length = most_of(loop.ub)
-    assert length is not None
-    entry = function.body.block
-    alloc = memref.AllocOp([], [], MemRefType(value.type, [length]), IntegerAttr(ALIGNMENT, i64))
-    first, last = entry.first_op, entry.last_op
-    assert first is not None and last is not None
-    entry.insert_op_before(alloc, first)
-    entry.insert_op_before(memref.DeallocOp.get(alloc.memref), last)
-    alloc.memref.name_hint = f"{value.name_hint or 'value'}_row"
-    return alloc.memref
 
 
 @dataclass(frozen=True)

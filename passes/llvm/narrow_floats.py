@@ -40,9 +40,7 @@ def narrow(
         assert isinstance(target, Float16Type)
         return m.insert(arith.TruncFOp(value, target))
     bits = m.bits(value)
-    last = m.insert(
-        arith.AndIOp(bits, m.int(1 << _HALF))
-    )  # a mask: no shift, and one addition less
+    last = m.insert(arith.AndIOp(bits, m.int(1 << _HALF)))
     is_odd = m.test_int(last, "ne", m.int(0))
     up = m.insert(arith.AddiOp(bits, m.select(is_odd, m.int(0x8000), m.int(0x7FFF))))
     rounded = m.insert(arith.ShRUIOp(up, m.int(_HALF)))

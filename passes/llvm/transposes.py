@@ -38,8 +38,8 @@ def transpose_squares(
     Gives the address of the array of `shape` that holds the result, made where the function begins. Squares
     side by side in the source follow each other, as neighbouring lines come from memory together.
     """
-    bytes = storage_bytes(element)
-    element = IntegerType(8 * bytes)
+    size = storage_bytes(element)
+    element = IntegerType(8 * size)
     start = Builder(InsertPoint.at_start(entry))
     count = constant(start, shape[0] * shape[1])
     array = start.insert(llvm.AllocaOp(count, element, VECTOR_BYTES)).res
@@ -53,12 +53,12 @@ def transpose_squares(
                 scaled = builder.insert(llvm.MulOp(pitch, constant(builder, row))).res
                 place = builder.insert(llvm.AddOp(scaled, constant(builder, beside))).res
                 load = llvm.LoadOp(_element(builder, first, place, element), vector)
-                load.properties["alignment"] = IntegerAttr(bytes, i64)
+                load.properties["alignment"] = IntegerAttr(size, i64)
                 rows.append(builder.insert(load).dereferenced_value)
             for column, value in enumerate(_transposed(builder, rows)):
                 offset = constant(builder, (beside + column) * shape[1] + below)
                 store = llvm.StoreOp(value, _element(builder, array, offset, element))
-                store.properties["alignment"] = IntegerAttr(SQUARE * bytes, i64)
+                store.properties["alignment"] = IntegerAttr(SQUARE * size, i64)
                 builder.insert(store)
     return array
 

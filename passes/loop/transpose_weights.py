@@ -165,22 +165,22 @@ def _turn(
         Rewriter.erase_op(load)
 
 
-def _apply(kernel: KernelOp) -> tuple[str] | str:
-    """Turn the weights of a kernel; gives what they lie as then, or why they stay as they are."""
+def _apply(kernel: KernelOp) -> tuple[bool, str]:
+    """Turn the weights of a kernel: whether they are turned, and what they lie as then or why they stay."""
     if perfect_nest(kernel) and is_contraction(kernel):
         rows = _find_rows(kernel)
         if isinstance(rows, str):
-            return rows
+            return False, rows
         _turn(kernel, *rows, "row")
-        return ("sums",)
+        return True, "its weights lie as its sums do"
     found = _find(kernel)
     if isinstance(found, str):
-        return found
+        return False, found
     channel = perfect_nest(kernel)[-1].induction_var
     for load in found:
         counters = [*dict.fromkeys(v for v in load.indices if v is not channel), channel]
         _turn(kernel, load, counters, "channel", _widening(load))
-    return ("channels",)
+    return True, "its weights lie as its channels do"
 
 
 def _loop_of(counter: SSAValue) -> ForOp:
@@ -201,14 +201,5 @@ class TransposeWeightsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
         for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            found = "on a GPU each thread has a window" if gpu else _apply(kernel)
-            if isinstance(found, str):
-                record(self.name, kernel.sym_name.data, False, found, kernel)
-                continue
-            record(
-                self.name,
-                kernel.sym_name.data,
-                True,
-                f"its weights lie as its {found[0]} do",
-                kernel,
-            )
+            done, said = (False, "on a GPU each thread has a window") if gpu else _apply(kernel)
+            record(self.name, kernel.sym_name.data, done, said, kernel)
