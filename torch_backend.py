@@ -34,7 +34,7 @@ from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
 from .frontend.margins import replace_margin_losses
-from .frontend.view_outputs import ReturnedSize, at_call, defining_axes, is_row_major
+from .frontend.view_outputs import Axes, ReturnedSize, at_call, defining_axes, is_row_major
 from .program import Program, choose_target
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -171,7 +171,7 @@ def _warn(told: str) -> None:
 _Layout: TypeAlias = Callable[[torch.Tensor, Sequence[Any]], torch.Tensor]
 
 
-def _layout(node: object, axes: Mapping[Any, tuple[int, int]]) -> _Layout | None:
+def _layout(node: object, axes: Axes) -> _Layout | None:
     """What gives a result, in a call with some inputs, the strides that it has in PyTorch.
 
     None where they are row-major. Results have them already unless PyTorch leaves gaps between elements, or

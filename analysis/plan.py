@@ -12,8 +12,9 @@
 It is read off the host function: `kernel.alloc`s are its buffers (those with an offset lie in the
 arena, the others are allocated for each call), `kernel.launch`es and `kernel.call`s its steps. An extent
 is a number, or the text of an expression over the sizes, which axes of the arguments define, or axes of what
-calls give (`"buffer": 3, "axis": 0`); those listed as `positive` must be at least 1. Where sizes decide how
-large the arena is, `arena_bytes` is null. A call is
+calls give (`"buffer": 3, "axis": 0`); an axis that is twice a size has `"scale": 2, "offset": 0`. Those
+listed as `positive` must be at least 1. Where sizes decide how large the arena is, `arena_bytes` is null. A
+call is
 
     {"call": "aten.cat.default", "arguments": {"tensors": [{"buffer": 1}, {"buffer": 2}], "dim": 1},
      "results": [{"buffer": 3}]}
@@ -55,7 +56,7 @@ from ..dialects import cuda
 from ..dialects.calls import OperandAttr
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp, TensorMapType
 from ..dialects.scalars import storage_bytes
-from ..dialects.sizes import Extent, Size, shape_of, static_extent
+from ..dialects.sizes import Extent, Line, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
 from ..errors import DeploError
 from .architecture import require_architecture
@@ -160,24 +161,28 @@ def _extent(extent: Extent) -> int | str:
 
 def _sizes(main: func.FuncOp) -> list[dict[str, Any]]:
     """The program's sizes, and the axes that define them: of arguments, else of what calls give."""
-    axes: dict[Extent, dict[str, int]] = {}
+    axes: dict[int, list[tuple[Line, dict[str, int]]]] = {}
     buffers = [op.result for op in main.body.block.ops if isinstance(op, AllocOp)]
     given = [(i, b) for i, b in enumerate(buffers) if b in called_buffers(main)]
     for kind, arrays in (("argument", enumerate(main.body.block.args)), ("buffer", given)):
         for position, value in arrays:
             if isinstance(value.type, MemRefType):
                 for axis, extent in enumerate(shape_of(cast(MemRefType, value.type))):
-                    axes.setdefault(extent, {kind: position, "axis": axis})
+                    if isinstance(extent, Size) and (line := extent.line) is not None:
+                        place = {kind: position, "axis": axis}
+                        axes.setdefault(line.symbol, []).append((line, place))
     sizes: list[dict[str, Any]] = []
     for number, size in enumerate(sizes_of(main)):
-        place = axes.get(Size.symbol(number))
-        if place is None:
+        if number not in axes:
             raise DeploError(
                 f"the size {size.label} is the extent of no axis of an argument, or of what a call gives"
             )
+        line, place = min(axes[number], key=lambda at: ("buffer" in at[1], at[0] != Line(number)))
         if "argument" in place and size.minimum.data == 0:
             raise DeploError(f"the size {size.label} of an argument must be at least 1, not 0")
         limits = {"minimum": size.minimum.data, "maximum": size.largest}
+        if line != Line(number):
+            place |= {"scale": line.scale, "offset": line.offset}
         sizes.append({"name": size.label.data, **limits, **place})
     return sizes
 

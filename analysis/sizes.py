@@ -32,6 +32,7 @@ from ..dialects.sizes import (
     Extent,
     ExtentAttr,
     ExtentsAttr,
+    Line,
     Size,
     SizeAttr,
     evaluate,
@@ -102,18 +103,24 @@ def _shapes(types: Iterable[Attribute]) -> list[tuple[Extent, ...]]:
 def solve_sizes(types: Sequence[Attribute], shapes: Sequence[Sequence[int]]) -> list[int]:
     """The value of each symbol where arguments of `types` have `shapes`.
 
-    An extent that is a symbol defines it; the others must then agree. Raises SizeError if they do not, or
-    if nothing defines a symbol.
+    An extent that is a symbol, or a multiple of one and a number, defines it; the others must then agree.
+    Raises SizeError if they do not, or if nothing defines a symbol.
     """
     known: dict[int, int] = {}
+    lines: list[tuple[Line, str, int]] = []
     pairs = [
         (argument, axis, said, actual)
         for argument, (extents, shape) in enumerate(zip(_shapes(types), shapes, strict=True))
         for axis, (said, actual) in enumerate(zip(extents, shape, strict=True))
     ]
-    for _, _, said, actual in pairs:
-        if isinstance(said, Size) and isinstance(said.expr, AffineSymExpr):
-            known.setdefault(said.expr.position, actual)
+    for argument, axis, said, actual in pairs:
+        if isinstance(said, Size) and (line := said.line) is not None:
+            lines.append((line, f"argument {argument}, axis {axis}", actual))
+    for line, place, actual in sorted(lines, key=lambda each: each[0] != Line(each[0].symbol)):
+        if line.symbol not in known:
+            if (symbol := line.symbol_at(actual)) is None:
+                raise SizeError(f"{place}: expected {line.extent}, got {actual}")
+            known[line.symbol] = symbol
     symbols = [known.get(i, 0) for i in range(max(known, default=-1) + 1)]
     for argument, axis, said, actual in pairs:
         if isinstance(said, Size) and (missing := said.symbols - set(known)):

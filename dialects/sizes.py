@@ -104,6 +104,16 @@ class Size:
         """The size where symbol `i` is `symbols[i]`."""
         return self.expr.eval((), symbols)
 
+    @property
+    def line(self) -> Line | None:
+        """What it is if it is a multiple of one symbol and a number: an axis of it says the symbol."""
+        if len(self.symbols) != 1:
+            return None
+        (symbol,) = self.symbols
+        one, two = (self.evaluate([value] * (symbol + 1)) for value in (1, 2))
+        line = Line(symbol, two - one, 2 * one - two)
+        return line if line.scale > 0 and line.extent == self else None
+
     # ---- arithmetic
 
     def __add__(self, other: Extent) -> Extent:
@@ -162,6 +172,25 @@ class Size:
 
 Extent: TypeAlias = int | Size
 """How many positions an axis has."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The extent `scale * symbol + offset`; the scale is positive."""
+
+    symbol: int
+    scale: int = 1
+    offset: int = 0
+
+    @property
+    def extent(self) -> Extent:
+        """The extent."""
+        return Size.symbol(self.symbol) * self.scale + self.offset
+
+    def symbol_at(self, extent: int) -> int | None:
+        """The symbol where the extent is this; None if it never is."""
+        value, rest = divmod(extent - self.offset, self.scale)
+        return None if rest else value
 
 
 def extent_of(expr: AffineExpr) -> Extent:

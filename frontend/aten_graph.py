@@ -7,7 +7,6 @@ import operator
 from collections.abc import Sequence
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 from ..dialects.sizes import Extent
@@ -15,6 +14,7 @@ from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
+from .size_guards import as_multiples, guards_of, shape_environment
 from .sizes import InputTensor, Limits, Refused, input_sizes
 from .updates import mark_updates, take_updates
 from .view_outputs import hidden_views, outputs_of, results_of
@@ -50,11 +50,8 @@ def _constants(
 
 def _limits(graph: torch.fx.Graph) -> Limits:
     """The range of each symbol; Dynamo checks it before each call."""
-    for node in graph.nodes:
-        if isinstance(value := node.meta.get("val"), FakeTensor):
-            environment = value.fake_mode.shape_env
-            return {} if environment is None else environment.var_to_range
-    return {}
+    environment = shape_environment(graph)
+    return {} if environment is None else environment.var_to_range
 
 
 def _shape(value: torch.Tensor, importer: Importer) -> tuple[Extent, ...]:
@@ -83,7 +80,8 @@ def capture_graph(
     limits = _limits(graph)
     if fallback == "eager":
         items_as_sizes(graph, limits)
-    sizes = input_sizes(tensors, (), limits).and_found(graph, limits)
+    sizes = as_multiples(input_sizes(tensors, (), limits), guards_of(graph))
+    sizes = sizes.and_found(graph, limits)
     importer = Importer(fallback, sizes)
     arguments: list[Argument] = []
     for tensor in tensors:

@@ -25,8 +25,9 @@ from .export import SizesDoNotFit, export
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .python_values import Inputs, close_over, with_closed_over
+from .size_guards import as_multiples, check_guards, guards_of
 from .size_one import dynamic_sizes
-from .sizes import Sizes, check_guards
+from .sizes import Sizes
 from .view_outputs import Output, ReturnedSize, outputs_of, results_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
@@ -267,7 +268,8 @@ def _import(
     _refuse_mutation(exported)
     if fallback == "eager":
         items_as_sizes(exported.graph, exported.range_constraints)
-    sizes = sizes.and_found(exported.graph, exported.range_constraints)
+    guards = guards_of(exported.graph)
+    sizes = as_multiples(sizes, guards).and_found(exported.graph, exported.range_constraints)
     importer = Importer(fallback, sizes)
     arguments, constants = _add_arguments(exported, importer)
     positions = {argument.name: i for i, argument in enumerate(arguments)}
@@ -278,7 +280,7 @@ def _import(
             importer.add_call(node)
         elif node.op == "get_attr":
             importer.unsupported.add(node, "a sub-graph")
-    check_guards(exported, sizes)
+    check_guards(guards, sizes)
     spec = exported.call_spec
     assert spec.in_spec is not None and spec.out_spec is not None
     return Captured(

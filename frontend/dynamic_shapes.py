@@ -34,13 +34,14 @@ class AskedAxis:
 
     @property
     def name(self) -> str | None:
-        """The name of the size, if it is a plain named one."""
-        return self.dim.__name__ if type(self.dim) is Dim else None
+        """The name of the size that the axis says, if it has one: `n` for `Dim("n")` and `2 * Dim("n")`."""
+        root = getattr(self.dim, "root", self.dim)
+        return root.__name__ if type(root) is Dim else None
 
     @property
     def must_change(self) -> bool:
         """Whether an extent that the program fixes is an error: for all but `Dim.AUTO`."""
-        return type(self.dim) is Dim or _kind(self.dim) == "DYNAMIC"
+        return isinstance(self.dim, Dim) or _kind(self.dim) == "DYNAMIC"
 
     @property
     def minimum(self) -> int | None:
@@ -68,7 +69,7 @@ def asked_axes(
         AskedAxis(position, axis, dim)
         for position, said in _leaves(tree, dynamic_shapes, "dynamic_shapes")
         for axis, dim in _axes(said)
-        if type(dim) is Dim or _kind(dim) in ("AUTO", "DYNAMIC")
+        if isinstance(dim, Dim) or _kind(dim) in ("AUTO", "DYNAMIC")
     ]
     flat = pytree.tree_leaves((inputs.args, inputs.kwargs))
     for each in asked:

@@ -21,7 +21,7 @@ from .dynamic_shapes import AskedAxis, by_position, shapes_at, traceable, with_e
 from .export import export
 from .importer import Fallback
 from .python_values import Inputs
-from .sizes import InputTensor, Sizes, input_sizes, input_tensors, is_symbolic
+from .sizes import InputTensor, Sizes, input_sizes, input_tensors, is_symbolic, multiple_of
 from .unsupported import OpOverload, operator_name, source_line
 
 aten = torch.ops.aten
@@ -99,10 +99,11 @@ def _wants_one(asked: AskedAxis, tensors: Sequence[InputTensor]) -> bool:
 def _examples(exported: torch.export.ExportedProgram, inputs: Inputs) -> dict[sympy.Symbol, int]:
     """The symbols' values where `exported` was made."""
     return {
-        expr: tensor.example[axis]
+        symbol: multiple.size(tensor.example[axis])
         for tensor in input_tensors(exported, inputs)
         for axis, expr in tensor.dynamic_extents()
-        if isinstance(expr, sympy.Symbol)
+        if (said := multiple_of(expr)) is not None
+        for symbol, multiple in [said]
     }
 
 

@@ -5,8 +5,7 @@
 
 The symbols are numbered in the order in which they appear in the inputs; behind them are those of sizes that
 an operator finds in its data, such as the number of rows that `nonzero` gives. Export has proven the program
-for the sizes within each symbol's range; whatever else it took for granted must follow from these ranges, or
-the program is refused.
+for the sizes within each symbol's range; what else it took for granted is in `size_guards.py`.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from typing import Any, TypeAlias, TypeGuard
 
 import sympy
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions
 from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
+from xdsl.dialects.builtin import IntAttr
 
 from ..dialects.affine import quotient, remainder
 from ..dialects.sizes import (
@@ -62,25 +60,79 @@ class Ratio:
     divisor: Extent
 
 
+@dataclass(frozen=True)
+class Multiple:
+    """What an extent is, by a size: `scale * size + offset`."""
+
+    scale: int = 1
+    offset: int = 0
+
+    def extent(self, size: Extent) -> Extent:
+        """The extent."""
+        return size * self.scale + self.offset
+
+    def size(self, extent: int) -> int:
+        """The size where the extent is this, or the next one above that there is."""
+        return -((self.offset - extent) // self.scale)
+
+    def label(self, extent: str) -> str:
+        """What the size is called, from what the extent is."""
+        if self.offset:
+            extent = f"({extent} {'+' if self.offset < 0 else '-'} {abs(self.offset)})"
+        return extent if self.scale == 1 else f"{extent} / {self.scale}"
+
+    def attribute(self, extent: SizeAttr) -> SizeAttr:
+        """What the IR says of the size, from what it would say of the extent."""
+        most = None
+        if isinstance(extent.maximum, IntAttr):
+            most = (extent.largest - self.offset) // self.scale
+        least, hint = self.size(extent.minimum.data), self.size(extent.hint.data)
+        return SizeAttr(self.label(extent.label.data), least, most, hint)
+
+
+def multiple_of(expr: Any) -> tuple[sympy.Symbol, Multiple] | None:
+    """The symbol that an extent is a multiple of, if there is one: then the extent says the symbol."""
+    if len(expr.free_symbols) != 1:
+        return None
+    (symbol,) = expr.free_symbols
+    one, two = (expr.xreplace({symbol: sympy.Integer(value)}) for value in (1, 2))
+    scale, offset = two - one, 2 * one - two
+    if not scale > 0 or sympy.expand(expr - scale * symbol - offset) != 0:
+        return None
+    return symbol, Multiple(int(scale), int(offset))
+
+
 class Sizes:
     """The dynamic sizes of one program, by export's symbols; without any, all sizes are numbers."""
 
-    def __init__(self, symbols: Mapping[sympy.Symbol, SizeAttr] | None = None):
-        known = {} if symbols is None else symbols
-        self._known = known
-        self._positions = {symbol: i for i, symbol in enumerate(known)}
-        self.attributes = tuple(known.values())
+    def __init__(
+        self,
+        symbols: Mapping[sympy.Symbol, SizeAttr] | None = None,
+        multiples: Mapping[sympy.Symbol, Multiple] | None = None,
+    ):
+        """What export's symbols are; of those that are multiples of something, that is the size."""
+        self.known = {} if symbols is None else symbols
+        self.multiples = {} if multiples is None else multiples
+        self.attributes = tuple(
+            self.multiples[symbol].attribute(size) if symbol in self.multiples else size
+            for symbol, size in self.known.items()
+        )
+        self._extents = {
+            symbol: self.multiples.get(symbol, Multiple()).extent(Size.symbol(i))
+            for i, symbol in enumerate(self.known)
+        }
         self._ranges = {
-            symbol: ValueRanges(size.minimum.data, size.largest) for symbol, size in known.items()
+            symbol: ValueRanges(size.minimum.data, size.largest)
+            for symbol, size in self.known.items()
         }
         self._labels = {
             symbol: sympy.Symbol(size.label.data, integer=True, positive=True)
-            for symbol, size in known.items()
+            for symbol, size in self.known.items()
         }
 
     def and_found(self, graph: torch.fx.Graph, limits: Limits) -> Sizes:
         """These sizes and those that operators of `graph` find in their data, as `limits` allows them."""
-        return Sizes({**self._known, **_found_sizes(graph, limits)})
+        return Sizes({**self.known, **_found_sizes(graph, limits)}, self.multiples)
 
     def extent(self, value: int | torch.SymInt) -> Extent:
         """An extent that export gives. Raises Refused if the IR has no expression for it."""
@@ -163,9 +215,9 @@ class Sizes:
             case sympy.Integer():
                 return int(expr)
             case sympy.Symbol():
-                if expr not in self._positions:
+                if expr not in self._extents:
                     raise Refused("a size that depends on the values in tensors")
-                return Size.symbol(self._positions[expr])
+                return self._extents[expr]
             case sympy.Add():
                 return sum((self._extent(e) for e in expr.args), 0)
             case sympy.Mul():
@@ -290,25 +342,29 @@ def input_sizes(
     """The sizes of the inputs, in the order in which they appear.
 
     `limits` is export's range of each symbol; those in `may_be_one` are proven for 1 besides. Raises
-    UnsupportedOpError for a size that is the whole extent of no axis.
+    UnsupportedOpError for a size that no axis says.
     """
     names = {(each.position, each.axis): each.name for each in asked}
     seen: dict[sympy.Symbol, str] = {}
     known: dict[sympy.Symbol, SizeAttr] = {}
-    for tensor in tensors:
-        for axis, expr in tensor.dynamic_extents():
-            place = f"axis {axis} of {tensor.name}"
-            for symbol in sorted(expr.free_symbols, key=str):
-                seen.setdefault(symbol, place)
-            if isinstance(expr, sympy.Symbol) and expr not in known:
-                label = names.get((tensor.position, axis)) or f"{tensor.name}:{axis}"
-                smallest = 1 if expr in may_be_one else TRACED_EXTENT
-                known[expr] = _size(label, limits[expr], smallest, tensor.example[axis])
+    extents = [(tensor, *each) for tensor in tensors for each in tensor.dynamic_extents()]
+    # a whole extent first: its name is the size's
+    for tensor, axis, expr in sorted(extents, key=lambda each: not each[2].is_Symbol):
+        if (said := multiple_of(expr)) is not None and said[0] not in known:
+            symbol, multiple = said
+            place = multiple.label(f"{tensor.name}:{axis}")
+            label = names.get((tensor.position, axis)) or place
+            smallest = 1 if symbol in may_be_one else TRACED_EXTENT
+            hint = multiple.size(tensor.example[axis])
+            known[symbol] = _size(label, limits[symbol], smallest, hint)
+    for tensor, axis, expr in extents:
+        for symbol in sorted(expr.free_symbols, key=str):
+            seen.setdefault(symbol, f"axis {axis} of {tensor.name}")
     for symbol, place in seen.items():
         if symbol not in known:
             raise UnsupportedOpError(
-                f"dynamic_shapes: the extent of {place} is computed from a size that is the whole extent of "
-                "no axis of an input; give that size an axis, or fix this one"
+                f"dynamic_shapes: the extent of {place} is computed from a size that no axis of an input "
+                "says; give that size an axis, or fix this one"
             )
     return Sizes({symbol: known[symbol] for symbol in seen})
 
@@ -340,29 +396,3 @@ def _size(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> Siz
     most = int(upper) if upper.is_Integer and int(upper) <= MAX_SIZE else None
     least = max(smallest, int(lower))
     return SizeAttr(label, least, most, max(hint, least))
-
-
-def check_guards(exported: torch.export.ExportedProgram, sizes: Sizes) -> None:
-    """Raise UnsupportedOpError unless what export took for granted follows from the ranges of the sizes."""
-    environment = _shape_environment(exported)
-    if environment is None:
-        return
-    guards = [environment.replace(guard.expr) for guard in environment.guards]
-    # those of other symbols are of strides, on which no value depends
-    of_sizes = [guard for guard in guards if isinstance(guard, bool) or sizes.knows(guard)]
-    open_guards = [sizes.text(guard) for guard in of_sizes if not sizes.holds(guard)]
-    if not open_guards:
-        return
-    listed = "\n".join(f"  {text}" for text in dict.fromkeys(open_guards))
-    raise UnsupportedOpError(
-        f"this program was captured for sizes with these properties only:\n{listed}\n"
-        "Give the sizes a smallest and a largest value for which they hold, or fix them."
-    )
-
-
-def _shape_environment(exported: torch.export.ExportedProgram) -> ShapeEnv | None:
-    """Where export keeps what it took for granted of the sizes; None where it has none."""
-    for node in exported.graph.nodes:
-        if isinstance(value := node.meta.get("val"), FakeTensor):
-            return value.fake_mode.shape_env
-    return None

@@ -24,12 +24,26 @@ from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import Max
 
-from .sizes import is_symbolic
+from .sizes import Multiple, is_symbolic, multiple_of
 
 aten = torch.ops.aten
 
-_Axes: TypeAlias = Mapping[sympy.Symbol, tuple[int, int]]
-"""For each symbol, an argument and its axis."""
+
+@dataclass(frozen=True)
+class DefiningAxis:
+    """The axis of an argument that says a size."""
+
+    argument: int
+    axis: int
+    multiple: Multiple
+    """What its extent is."""
+
+    def size(self, arguments: Sequence[Any]) -> int:
+        """The size in a call with these arguments."""
+        return self.multiple.size(arguments[self.argument].shape[self.axis])
+
+
+Axes: TypeAlias = Mapping[sympy.Symbol, DefiningAxis]
 
 BY_STRIDES = (aten.as_strided.default,)
 """Views of memory: what they give depends on how the input lies there, which only a call says."""
@@ -94,11 +108,11 @@ class ReturnedSize:
     """A number that a program returns, or makes a view with, computed from sizes of its arguments."""
 
     expr: Any
-    axes: _Axes
+    axes: Axes
 
     def of(self, arguments: Sequence[Any]) -> int:
         """The number for these arguments."""
-        known = {symbol: arguments[i].shape[axis] for symbol, (i, axis) in self.axes.items()}
+        known = {symbol: axis.size(arguments) for symbol, axis in self.axes.items()}
         return int(self.expr.xreplace(known))
 
 
@@ -160,17 +174,17 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
     return tuple(outputs)
 
 
-def defining_axes(
-    graph: torch.fx.Graph, arguments: Mapping[str, int]
-) -> dict[sympy.Symbol, tuple[int, int]]:
-    """For each symbol, an argument and its axis whose whole extent it is."""
-    found: dict[sympy.Symbol, tuple[int, int]] = {}
+def defining_axes(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> Axes:
+    """For each symbol, the axis of an argument that says it."""
+    found: dict[sympy.Symbol, DefiningAxis] = {}
     for node in graph.nodes:
         value = node.meta.get("val")
         if node.op == "placeholder" and isinstance(value, torch.Tensor) and node.name in arguments:
             for axis, extent in enumerate(value.shape):
-                if isinstance(extent, torch.SymInt):
-                    found.setdefault(extent.node.expr, (arguments[node.name], axis))
+                said = multiple_of(extent.node.expr) if isinstance(extent, torch.SymInt) else None
+                if said is not None:
+                    place = DefiningAxis(arguments[node.name], axis, said[1])
+                    found.setdefault(said[0], place)
     return found
 
 
@@ -244,7 +258,7 @@ def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: list[int]) -> t
     return moved
 
 
-def _viewed(returned: Sequence[Any], axes: _Axes) -> list[tuple[torch.fx.Node, View | None] | None]:
+def _viewed(returned: Sequence[Any], axes: Axes) -> list[tuple[torch.fx.Node, View | None] | None]:
     """For each output, the node of which it is a view, or itself; None for what is no node."""
     chains = [
         _chain(value, axes) if isinstance(value, torch.fx.Node) else None for value in returned
@@ -271,7 +285,7 @@ def _has_every_element(node: torch.fx.Node) -> bool:
     return node.target in LAYOUTS and (node.target is aten.expand.default or not _is_dynamic(node))
 
 
-def _chain(value: torch.fx.Node, axes: _Axes) -> tuple[torch.fx.Node, list[torch.fx.Node]]:
+def _chain(value: torch.fx.Node, axes: Axes) -> tuple[torch.fx.Node, list[torch.fx.Node]]:
     """The tensor that `value` views, and the views from there to `value`."""
     nodes: list[torch.fx.Node] = []
     while (viewed := _viewed_by(value)) is not None and _is_known_at_call(value, axes):
@@ -316,7 +330,7 @@ def _is_dynamic(node: torch.fx.Node) -> bool:
     return any(_symbol_of(value) is not None for value in _leaves(node))
 
 
-def _is_known_at_call(node: torch.fx.Node, axes: _Axes) -> bool:
+def _is_known_at_call(node: torch.fx.Node, axes: Axes) -> bool:
     """Whether the arguments of a view follow from the extents of the program's arguments."""
     if node.target is operator.getitem:
         (views,) = node.all_input_nodes
@@ -330,7 +344,7 @@ def _is_known_at_call(node: torch.fx.Node, axes: _Axes) -> bool:
     return True
 
 
-def at_call(value: Any, axes: _Axes) -> Any:
+def at_call(value: Any, axes: Axes) -> Any:
     """A value; of a number that depends on sizes what computes it, or None if some size is not known."""
     expr = _symbol_of(value)
     if expr is None:
@@ -338,7 +352,7 @@ def at_call(value: Any, axes: _Axes) -> Any:
     return ReturnedSize(expr, axes) if expr.free_symbols <= axes.keys() else None
 
 
-def _step(node: torch.fx.Node, axes: _Axes) -> Step:
+def _step(node: torch.fx.Node, axes: Axes) -> Step:
     arguments, keywords = pytree.tree_map(
         lambda value: at_call(value, axes), (tuple(node.args[1:]), dict(node.kwargs))
     )

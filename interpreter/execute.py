@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
-from ..analysis.sizes import instantiate, sizes_of, solve_sizes, types_at
+from ..analysis.sizes import SizeError, instantiate, sizes_of, solve_sizes, types_at
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.loop import KernelOp
@@ -125,9 +125,12 @@ class _Sizes:
         news = False
         for extents, value in zip(self._axes[number], self._given[number], strict=True):
             for extent, length in zip(extents, value.shape, strict=True):
-                for symbol, size in enumerate(self._sizes):
-                    if size is None and extent == Size.symbol(symbol):
-                        self._sizes[symbol], news = length, True
+                line = extent.line if isinstance(extent, Size) else None
+                if line is None or self._sizes[line.symbol] is not None:
+                    continue
+                if (symbol := line.symbol_at(length)) is None:
+                    raise SizeError(f"{op.name} gives an axis of {length}, which is no {extent}")
+                self._sizes[line.symbol], news = symbol, True
         if news:
             raise _Found
         return self._given[number]

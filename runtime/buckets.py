@@ -42,10 +42,10 @@ class Buckets:
                 found.append(hint)
                 continue
             try:
-                said = arguments[size.argument].shape[size.axis]
+                said = size.at(arguments[size.argument].shape[size.axis])
             except (AttributeError, IndexError):
                 return None
-            if not size.minimum <= said <= size.maximum:
+            if said is None:
                 return None
             number = bisect_left(BOUNDS, said)
             largest = max(LARGE, hint) if number == len(BOUNDS) else BOUNDS[number]

@@ -113,7 +113,10 @@ class EmptySize(Exception):
 
 @dataclass(frozen=True)
 class Size:
-    """A size of the program: the extent of an axis of an argument, or of what a call gives; its limits."""
+    """A size of the program: the axis of an argument, or of what a call gives, that says it; its limits.
+
+    The extent of the axis is `scale * size + offset`.
+    """
 
     name: str
     minimum: int
@@ -122,6 +125,8 @@ class Size:
     argument: int | None = None
     buffer: int | None = None
     """The buffer that the call gives, if no argument says the size."""
+    scale: int = 1
+    offset: int = 0
 
     def of(self, shapes: Sequence[Sequence[int]], arguments: Sequence[str]) -> int:
         """Its value where arguments have `shapes`. Raises UsageError if it is not allowed."""
@@ -132,20 +137,23 @@ class Size:
                 f"argument '{argument}': expected an axis {self.axis}, whose extent is '{self.name}', got "
                 f"shape {list(shape)}"
             )
-        value = shape[self.axis]
-        if not self.minimum <= value <= self.maximum:
+        if (value := self.at(shape[self.axis])) is None:
             raise UsageError(
-                f"argument '{argument}', axis {self.axis}: '{self.name}' must be {self._limits}, got "
-                f"{value}; compile the program for other sizes"
+                f"argument '{argument}', axis {self.axis}: {self._wanted}, got {shape[self.axis]}; "
+                "compile the program for other sizes"
             )
         return value
 
     def found(self, shape: Sequence[int]) -> int:
         """Its value where the call gave an array of `shape`. Raises UsageError if it is not allowed."""
-        value = shape[self.axis]
-        if not self.minimum <= value <= self.maximum:
-            raise UsageError(f"'{self.name}' must be {self._limits}, PyTorch found {value}")
+        if (value := self.at(shape[self.axis])) is None:
+            raise UsageError(f"{self._wanted}, PyTorch found {shape[self.axis]}")
         return value
+
+    def at(self, extent: int) -> int | None:
+        """Its value where its axis has `extent`; None if that is not allowed."""
+        value, rest = divmod(extent - self.offset, self.scale)
+        return value if rest == 0 and self.minimum <= value <= self.maximum else None
 
     def check(self, value: int) -> None:
         """Raise UsageError for a value that is not allowed."""
@@ -155,6 +163,14 @@ class Size:
             raise UsageError(
                 f"'{self.name}' must be {self._limits}, got {value}; compile the program for other sizes"
             )
+
+    @property
+    def _wanted(self) -> str:
+        """What its axis must be."""
+        if (self.scale, self.offset) == (1, 0):
+            return f"'{self.name}' must be {self._limits}"
+        plus = f" {'-' if self.offset < 0 else '+'} {abs(self.offset)}" if self.offset else ""
+        return f"must be {self.scale} * n{plus}, where n, '{self.name}', is {self._limits}"
 
     @property
     def _limits(self) -> str:

@@ -505,6 +505,32 @@ def test_tensors_that_a_function_makes_of_numbers() -> None:
     torch.testing.assert_close(ours.grad, eager.grad)
 
 
+@pytest.mark.filterwarnings("error::deplo.FallbackWarning")
+def test_halves_that_are_doubled_have_the_size_that_dynamo_knows() -> None:
+    """`cat` and `add` take (h - 1) // 2 * 2 + 2 and h for the same where h is even: no call of PyTorch."""
+
+    class Network(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down = nn.Conv2d(2, 4, 3, stride=2, padding=1)
+            self.up = nn.ConvTranspose2d(4, 3, 2, stride=2)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            up = self.up(self.down(x).relu())
+            return torch.cat([up, x], 1), up[:, :2] + x
+
+    model = Network()
+    compiled = torch.compile(model, backend="deplo", dynamic=True)
+    for shape in ((1, 2, 8, 12), (3, 2, 14, 6), (2, 2, 30, 10)):
+        x = torch.randn(shape)
+        mine, eager = (x.clone().requires_grad_() for _ in range(2))
+        for f, own in ((compiled, mine), (model, eager)):
+            joined, added = f(own)
+            (joined.square().sum() + added.sum()).backward()
+        torch.testing.assert_close(compiled(x), model(x))
+        torch.testing.assert_close(mine.grad, eager.grad)
+
+
 def test_a_size_among_the_results() -> None:
     compiled = torch.compile(lambda x: (x + 1, x.shape[0] * 2), backend="deplo", dynamic=True)
     for rows in (3, 8):
