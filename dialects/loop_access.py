@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     StringAttr,
+    UnitAttr,
     i1,
     i64,
 )
@@ -35,6 +36,7 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -293,18 +295,22 @@ class TestOp(IRDLOperation):
 class CheckedIndexOp(IRDLOperation):
     """An integer from data as an index: `%r = loop.checked_index %id below 100 : i64`.
 
-    A value outside [0, extent) stops the program with an index error.
+    A value outside [0, extent) stops the program with an index error. One that is `proven` to be inside is
+    not looked at: `loop.checked_index %id below 100 proven : i64`.
     """
 
     name = "loop.checked_index"
 
     value = operand_def(IntegerType)
     extent = prop_def(ExtentAttr)
+    proven = opt_prop_def(UnitAttr)
     result = result_def(IndexType())
 
     # Not Pure: the check must stay even if the index is not used.
     custom_directives = (ExtentText,)
-    assembly_format = "$value `below` custom<ExtentText>($extent) attr-dict `:` type($value)"
+    assembly_format = (
+        "$value `below` custom<ExtentText>($extent) (`proven` $proven^)? attr-dict `:` type($value)"
+    )
 
     def __init__(self, value: SSAValue, extent: Extent):
         super().__init__(

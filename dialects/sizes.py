@@ -416,6 +416,17 @@ def hinted(extent: Extent) -> int:
     return extent.evaluate(hints)
 
 
+def largest(extent: Extent) -> int:
+    """A number that the extent is at most, for all sizes that are allowed."""
+    if not isinstance(extent, Size):
+        return extent
+    count, allowed = count_symbols([extent.expr]), _ALLOWED.get()
+    ranges = [(size.least, size.largest) for size in allowed[:count]]
+    ranges += [(1, MAX_SIZE)] * (count - len(ranges))
+    dims = [AffineExpr.dimension(i) for i in range(count)]
+    return int(bounds(replace_symbols(extent.expr, dims), ranges)[1])
+
+
 # --------------------------------------------------------------------------- types
 
 

@@ -26,6 +26,7 @@ PASSES = {
     "share-sweeps": ".loop.share_sweeps:ShareSweepsPass",
     "hoist-invariants": ".loop.hoist_invariants:HoistInvariantsPass",
     "dedup-loads": ".loop.dedup_loads:DedupLoadsPass",
+    "prove-indices": ".loop.prove_indices:ProveIndicesPass",
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "transpose-weights": ".loop.transpose_weights:TransposeWeightsPass",
     "tileify": ".tile.tileify:TileifyPass",

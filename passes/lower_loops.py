@@ -263,6 +263,9 @@ def _lower_checked_index(op: CheckedIndexOp, constants: IndexConstants) -> None:
     builder = Builder(InsertPoint.before(op))
     extent = op.extent.data
     wide = _as_i64(builder, op.value)
+    if op.proven is not None:
+        replace(op, arith.IndexCastOp(wide, INDEX))
+        return
     if isinstance(extent, Size):
         limit = builder.insert(arith.IndexCastOp(constants.get(extent), i64)).result
     else:

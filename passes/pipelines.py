@@ -48,6 +48,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "hoist-invariants",
         "share-sweeps",
         "dedup-loads",
+        "prove-indices",
         "name-kernels",
     ),
     "loop-to-tile": (

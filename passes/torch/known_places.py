@@ -24,6 +24,9 @@ from ...dialects.tensor_ir import CastOp, ConstantOp, ElementwiseOp, IotaOp
 WIDE = 32
 """Bits of integers that hold any index."""
 
+DEEPEST = 8
+"""Operations between what is known and a place; each may double what there is to look at."""
+
 
 def known_place(indices: SSAValue, extent: Extent) -> AffineExpr | None:
     """What each index of a tensor is, over its axes, if that is known and inside of an axis."""
@@ -36,7 +39,7 @@ def known_place(indices: SSAValue, extent: Extent) -> AffineExpr | None:
     return expr if inside else None
 
 
-def _value(value: SSAValue) -> AffineExpr | None:
+def _value(value: SSAValue, depth: int = 0) -> AffineExpr | None:
     """What a tensor of integers holds at a position."""
     element = tensor_type(value).element_type
     if not is_integer(element) or (isinstance(element, IntegerType) and element.width.data < WIDE):
@@ -47,27 +50,27 @@ def _value(value: SSAValue) -> AffineExpr | None:
         case ConstantOp(value=IntegerAttr() as number):
             return AffineExpr.constant(number.value.data)
         case CastOp() as op:
-            return _narrow(op.operands[0])
+            return _narrow(op.operands[0], depth)
         case IndexMapOp() as op if len(op.sources) == 1 and op.fill is None:
-            inner = _value(op.sources[0])
+            inner = _value(op.sources[0], depth)
             return None if inner is None else replace_dims(inner, op.maps.data[0].data.results)
-        case ElementwiseOp() as op:
-            return _combined(op)
+        case ElementwiseOp() as op if depth < DEEPEST:
+            return _combined(op, depth + 1)
         case _:
             return None
 
 
-def _narrow(value: SSAValue) -> AffineExpr | None:
+def _narrow(value: SSAValue, depth: int) -> AffineExpr | None:
     """The same where it has not wrapped around, so that an integer of another width holds it too."""
-    expr = _value(value)
+    expr = _value(value, depth)
     if expr is None:
         return None
     low, high = bounds(expr, [extent_range(each) for each in shape_of(tensor_type(value))])
     return expr if -(2 ** (WIDE - 1)) <= low and high < 2 ** (WIDE - 1) else None
 
 
-def _combined(op: ElementwiseOp) -> AffineExpr | None:
-    values = [_value(operand) for operand in op.operands]
+def _combined(op: ElementwiseOp, depth: int) -> AffineExpr | None:
+    values = [_value(operand, depth) for operand in op.operands]
     match op.function.data, values:
         case Function.ADD, [AffineExpr() as left, AffineExpr() as right]:
             return left + right

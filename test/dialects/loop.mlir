@@ -21,6 +21,7 @@ builtin.module {
         loop.assert %t, "a message"
         %id = arith.constant 3 : i64
         %r = loop.checked_index %id below 100 : i64
+        %inside = loop.checked_index %id below 100 proven : i64
         %kept = loop.registers : memref<8xf32, "registers">
         loop.store %e, %kept[%i] : memref<8xf32, "registers">
         loop.store %e, %y[%i, 0] : memref<4x1xf32>

@@ -49,14 +49,12 @@ builtin.module attributes {deplo.fallback = "eager"} {
 // CHECK: tensor_ir.call "aten.topk.default"{{.*}}deplo.reason = "an order that takes 6.7e+07 comparisons, about 52 times PyTorch's time"
 // CHECK: tensor_ir.call "aten.index_put.default"{{.*}}deplo.reason = "a scatter that takes 2.0e+08 comparisons, about 88 times PyTorch's time"
 // CHECK: tensor_ir.scatter add
-// CHECK: tensor_ir.call "aten.searchsorted.Tensor"{{.*}}deplo.reason = "a search that takes 1.0e+09 comparisons, about 10 times PyTorch's time"
-func.func @squares(%x: tensor<64x1024xf32>, %s: tensor<8x16xf32>, %w: tensor<32000x64xf32>, %i: tensor<100xi64>, %u: tensor<100x64xf32>, %v: tensor<60x64xf32>, %j: tensor<100xi64>, %b: tensor<10000xf32>, %z: tensor<100000xf32>) {
+func.func @squares(%x: tensor<64x1024xf32>, %s: tensor<8x16xf32>, %w: tensor<32000x64xf32>, %i: tensor<100xi64>, %u: tensor<100x64xf32>, %v: tensor<60x64xf32>, %j: tensor<100xi64>) {
   %0, %1 = torch.sort %x : (tensor<64x1024xf32>) -> (tensor<64x1024xf32>, tensor<64x1024xi64>)
   %2, %3 = torch.sort %s : (tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xi64>)
   %4, %5 = torch.topk %x {k = 2} : (tensor<64x1024xf32>) -> (tensor<64x2xf32>, tensor<64x2xi64>)
   %6 = torch.index_put %w, [%i], %u {dim = 0, accumulate = true} : (tensor<32000x64xf32>, tensor<100xi64>, tensor<100x64xf32>) -> tensor<32000x64xf32>
   %7 = torch.index_put %v, [%j], %u {dim = 0, accumulate = true} : (tensor<60x64xf32>, tensor<100xi64>, tensor<100x64xf32>) -> tensor<60x64xf32>
-  %8 = torch.searchsorted %b, %z, none : (tensor<10000xf32>, tensor<100000xf32>) -> tensor<100000xi64>
   func.return
 }
 }

@@ -72,6 +72,55 @@ func.func @positions(%t: tensor<10x4xf32>) -> tensor<1x7x4xf32> {
   func.return %embedding : tensor<1x7x4xf32>
 }
 
+// An index that is doubled again and again has an expression that doubles, too: nobody writes it down.
+// CHECK-LABEL: func.func @doubled_positions
+// CHECK: tensor_ir.gather
+func.func @doubled_positions(%t: tensor<10x4xf32>) -> tensor<11x4xf32> {
+  %d0 = torch.arange {start = 0, end = 11, step = 1} : () -> tensor<11xi64>
+  %d1 = torch.add %d0, %d0 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d2 = torch.add %d1, %d1 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d3 = torch.add %d2, %d2 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d4 = torch.add %d3, %d3 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d5 = torch.add %d4, %d4 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d6 = torch.add %d5, %d5 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d7 = torch.add %d6, %d6 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d8 = torch.add %d7, %d7 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d9 = torch.add %d8, %d8 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d10 = torch.add %d9, %d9 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d11 = torch.add %d10, %d10 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d12 = torch.add %d11, %d11 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d13 = torch.add %d12, %d12 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d14 = torch.add %d13, %d13 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d15 = torch.add %d14, %d14 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d16 = torch.add %d15, %d15 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d17 = torch.add %d16, %d16 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d18 = torch.add %d17, %d17 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d19 = torch.add %d18, %d18 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d20 = torch.add %d19, %d19 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d21 = torch.add %d20, %d20 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d22 = torch.add %d21, %d21 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d23 = torch.add %d22, %d22 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d24 = torch.add %d23, %d23 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d25 = torch.add %d24, %d24 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d26 = torch.add %d25, %d25 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d27 = torch.add %d26, %d26 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d28 = torch.add %d27, %d27 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d29 = torch.add %d28, %d28 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d30 = torch.add %d29, %d29 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d31 = torch.add %d30, %d30 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d32 = torch.add %d31, %d31 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d33 = torch.add %d32, %d32 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d34 = torch.add %d33, %d33 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d35 = torch.add %d34, %d34 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d36 = torch.add %d35, %d35 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d37 = torch.add %d36, %d36 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d38 = torch.add %d37, %d37 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d39 = torch.add %d38, %d38 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %d40 = torch.add %d39, %d39 : (tensor<11xi64>, tensor<11xi64>) -> tensor<11xi64>
+  %embedding = torch.embedding %t, %d40 : (tensor<10x4xf32>, tensor<11xi64>) -> tensor<11x4xf32>
+  func.return %embedding : tensor<11x4xf32>
+}
+
 // CHECK-LABEL: func.func @too_many_positions
 // CHECK: tensor_ir.gather
 func.func @too_many_positions(%t: tensor<10x4xf32>) -> tensor<11x4xf32> {

@@ -55,13 +55,22 @@ func.func @cummax(%a: tensor<7xf32>) -> (tensor<7xf32>, tensor<7xi64>) {
   func.return %0, %1 : tensor<7xf32>, tensor<7xi64>
 }
 
-// A value is after each bound that is not at or above it.
+// A value is after each bound that is not at or above it; of 7 bounds three are looked at.
 // CHECK-LABEL: func.func @bucketize
-// CHECK: [[BOUND:%.*]] = tensor_ir.index_map (i, j, k) -> %b[k]
-// CHECK: [[HERE:%.*]] = tensor_ir.index_map (i, j, k) -> %a[i, j]
-// CHECK: [[BEYOND:%.*]] = tensor_ir.elementwise ge([[BOUND]], [[HERE]])
-// CHECK: tensor_ir.elementwise not([[BEYOND]])
-// CHECK: tensor_ir.reduce add
+// CHECK: [[START:%.*]] = tensor_ir.constant 0 : tensor<3x4xi64>
+// CHECK: [[END:%.*]] = tensor_ir.constant 7 : tensor<3x4xi64>
+// CHECK: [[BOTH:%.*]] = tensor_ir.elementwise add([[START]], [[END]])
+// CHECK: [[MIDDLE:%.*]] = tensor_ir.elementwise shr([[BOTH]], {{.*}})
+// CHECK: [[SEARCHING:%.*]] = tensor_ir.elementwise lt([[START]], [[END]])
+// CHECK: [[PLACE:%.*]] = tensor_ir.elementwise min([[MIDDLE]], {{.*}})
+// CHECK: [[BOUND:%.*]] = tensor_ir.gather %{{.*}}[{{.*}}] along 0
+// CHECK: [[BEYOND:%.*]] = tensor_ir.elementwise ge([[BOUND]], %a)
+// CHECK: [[NOT:%.*]] = tensor_ir.elementwise not([[BEYOND]])
+// CHECK: [[BEFORE:%.*]] = tensor_ir.elementwise and([[SEARCHING]], [[NOT]])
+// CHECK: tensor_ir.elementwise select([[BEFORE]], {{.*}}, [[START]])
+// CHECK: tensor_ir.elementwise select([[BEFORE]], [[END]], [[MIDDLE]])
+// CHECK-COUNT-2: tensor_ir.elementwise ge
+// CHECK-NOT: tensor_ir.elementwise ge
 func.func @bucketize(%a: tensor<3x4xf32>, %b: tensor<7xf32>) -> tensor<3x4xi64> {
   %0 = torch.bucketize %a, %b : (tensor<3x4xf32>, tensor<7xf32>) -> tensor<3x4xi64>
   func.return %0 : tensor<3x4xi64>
@@ -70,8 +79,8 @@ func.func @bucketize(%a: tensor<3x4xf32>, %b: tensor<7xf32>) -> tensor<3x4xi64> 
 // Sequences in rows have values in rows; a sorter is checked.
 // CHECK-LABEL: func.func @searchsorted
 // CHECK: tensor_ir.gather %{{.*}}[%c] along 0
-// CHECK: [[BOUND:%.*]] = tensor_ir.index_map (i, j, k) -> {{.*}}[i, k]
-// CHECK: tensor_ir.elementwise gt([[BOUND]]
+// CHECK: [[SORTED:%.*]] = tensor_ir.gather
+// CHECK-COUNT-3: tensor_ir.elementwise gt(
 func.func @searchsorted(%a: tensor<3x4xf32>, %b: tensor<3x2xf32>, %c: tensor<3x4xi64>) -> tensor<3x2xi32> {
   %0 = torch.searchsorted %a, %b, %c {out_int32 = true, right = true} : (tensor<3x4xf32>, tensor<3x2xf32>, tensor<3x4xi64>) -> tensor<3x2xi32>
   func.return %0 : tensor<3x2xi32>

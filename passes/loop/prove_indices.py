@@ -1,0 +1,151 @@
+"""`prove-indices`: an index from data that cannot be outside its axis is not checked when the program runs.
+
+    %a = arith.maxsi %id, %zero : i64
+    %b = arith.minsi %a, %last : i64                    // 99
+    %r = loop.checked_index %b below 100 : i64
+becomes
+    %r = loop.checked_index %b below 100 proven : i64
+
+What an integer can be follows from the constants, counters and sizes that it is computed from; what it may be
+at most may be a size. Loops without checks become vectors. Works on loop IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, Signedness, UnitAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...analysis.index import known_extent, value_range
+from ...dialects.index_ranges import numbers
+from ...dialects.loop import CheckedIndexOp, KernelOp
+from ...dialects.sizes import Extent, Size, allowed_at, allowing, is_at_most
+from ..decisions import record
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What an integer can be: from `low` to `high`, and at most each of the sizes."""
+
+    low: int
+    high: int
+    sizes: frozenset[Size] = frozenset()
+
+    def is_below(self, extent: Extent) -> bool:
+        """Whether it is an index of an axis of `extent`."""
+        return self.low >= 0 and any(
+            is_at_most(most + 1, extent) for most in (self.high, *self.sizes)
+        )
+
+
+def _either(condition: _Limits, left: _Limits, right: _Limits) -> _Limits:
+    low, high = min(left.low, right.low), max(left.high, right.high)
+    return _Limits(low, high, left.sizes & right.sizes)
+
+
+def _smaller(left: _Limits, right: _Limits) -> _Limits:
+    low, high = min(left.low, right.low), min(left.high, right.high)
+    return _Limits(low, high, left.sizes | right.sizes)
+
+
+def _larger(left: _Limits, right: _Limits) -> _Limits:
+    low, high = max(left.low, right.low), max(left.high, right.high)
+    return _Limits(low, high, left.sizes & right.sizes)
+
+
+def _product(left: _Limits, right: _Limits) -> _Limits:
+    ends = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+    return _Limits(min(ends), max(ends))
+
+
+def _shifted(left: _Limits, right: _Limits) -> _Limits:
+    places = [max(0, min(each, 64)) for each in (right.low, right.high)]
+    ends = [a >> b for a in (left.low, left.high) for b in places]
+    return _Limits(min(ends), max(ends))
+
+
+RULES: Mapping[type[Operation], Callable[..., _Limits]] = {
+    arith.AddiOp: lambda a, b: _Limits(a.low + b.low, a.high + b.high),
+    arith.SubiOp: lambda a, b: _Limits(a.low - b.high, a.high - b.low),
+    arith.MuliOp: _product,
+    arith.MinSIOp: _smaller,
+    arith.MaxSIOp: _larger,
+    arith.ShRSIOp: _shifted,
+    arith.SelectOp: _either,
+    arith.TruncIOp: lambda a: a,
+}
+"""What the results of operations can be, from what their operands can be."""
+
+
+def _of_type(type: IntegerType) -> _Limits:
+    """Any number of a type, read as signed unless it says otherwise."""
+    width, signed = type.width.data, type.signedness.data is not Signedness.UNSIGNED
+    return (
+        _Limits(-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else _Limits(0, 2**width - 1)
+    )
+
+
+def _limits(value: SSAValue, known: Mapping[SSAValue, _Limits]) -> _Limits | None:
+    """What an integer can be; `known` has what it is computed from."""
+    if not isinstance(value.type, IntegerType):
+        return None
+    any_, op = _of_type(value.type), value.owner
+    match op:
+        case arith.ConstantOp(value=IntegerAttr() as number):
+            found = _Limits(number.value.data, number.value.data)
+        case arith.ExtSIOp(input=narrow):
+            found = known.get(narrow, any_)
+        case arith.ExtUIOp(input=narrow):
+            assert isinstance(narrow.type, IntegerType)
+            found = known.get(narrow, any_)
+            if found.low < 0:
+                found = _Limits(0, 2**narrow.type.width.data - 1)
+        case arith.IndexCastOp(input=index):
+            low, high = numbers(value_range(index))
+            size = known_extent(index)
+            found = _Limits(low, high, frozenset([size] if isinstance(size, Size) else []))
+        case Operation() if type(op) in RULES:
+            parts = [known.get(operand) for operand in op.operands]
+            if None in parts:
+                return any_
+            found = RULES[type(op)](*parts)
+        case _:
+            return any_
+    # what does not fit wraps around
+    return found if any_.low <= found.low and found.high <= any_.high else any_
+
+
+def prove_kernel(kernel: KernelOp) -> tuple[int, int]:
+    """Mark the indices of a kernel that are surely inside; gives how many, and how many there are."""
+    known: dict[SSAValue, _Limits] = {}
+    proven = count = 0
+    for op in kernel.walk():
+        for result in op.results:
+            if (found := _limits(result, known)) is not None:
+                known[result] = found
+        if isinstance(op, CheckedIndexOp):
+            count += 1
+            if op.value in known and known[op.value].is_below(op.extent.data):
+                op.proven = UnitAttr()
+                proven += 1
+    return proven, count
+
+
+@dataclass(frozen=True)
+class ProveIndicesPass(ModulePass):
+    """Mark the indices from data that need no check."""
+
+    name = "prove-indices"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        with allowing(allowed_at(op)):
+            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+                proven, count = prove_kernel(kernel)
+                if count:
+                    reason = f"{proven} of {count} indices from data are surely inside"
+                    record(self.name, kernel.sym_name.data, proven > 0, reason, kernel)
