@@ -39,6 +39,11 @@ class AskedAxis:
         return root.__name__ if type(root) is Dim else None
 
     @property
+    def is_size(self) -> bool:
+        """Whether the axis is to be a size, not a multiple of one."""
+        return not hasattr(self.dim, "root")
+
+    @property
     def must_change(self) -> bool:
         """Whether an extent that the program fixes is an error: for all but `Dim.AUTO`."""
         return isinstance(self.dim, Dim) or _kind(self.dim) == "DYNAMIC"

@@ -44,6 +44,9 @@ SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 """What export computes from sizes."""
 
 
+LARGEST_PART = 1 << 20
+"""Numerator and denominator of the floats that sizes are reckoned with: products with sizes stay exact."""
+
 Limits: TypeAlias = Mapping[Any, ValueRanges[Any]]
 """The range of each symbol, as PyTorch has it."""
 
@@ -183,6 +186,9 @@ class Sizes:
                 return all(map(self.holds, condition.args))
             case sympy.Or():
                 return any(map(self.holds, condition.args))
+            case sympy.core.relational.Relational() if condition.lhs.has(sympy.Float):
+                whole = _without_fractions(condition)
+                return whole is not None and self.holds(whole)
             case sympy.core.relational.Relational():
                 return self._compares(condition)
             case _:
@@ -272,7 +278,8 @@ def _as_fraction(expr: Any) -> Any:
     """An expression of floats as one of sympy's own, with exact numbers; None if it is another."""
     match expr:
         case sympy.Float():
-            return sympy.Integer(int(expr)) if float(expr).is_integer() else None
+            ratio = float(expr).as_integer_ratio()
+            return sympy.Rational(*ratio) if max(map(abs, ratio)) <= LARGEST_PART else None
         case functions.ToFloat(args=(inner,)):
             return inner
         case functions.IntTrueDiv() | functions.FloatTrueDiv() | sympy.Add() | sympy.Mul():
@@ -284,6 +291,15 @@ def _as_fraction(expr: Any) -> Any:
             return parts[0] / parts[1]
         case _:
             return expr if expr.is_integer else None
+
+
+def _without_fractions(condition: Any) -> Any:
+    """A comparison of floats as one of whole numbers, which are exact in both; None if it is another."""
+    sides = [_as_fraction(side) for side in condition.args]
+    if None in sides:
+        return None
+    dividend, divisor = sympy.fraction(sympy.cancel(sides[0] - sides[1]))
+    return condition.func(dividend, 0) if divisor.is_Integer and divisor > 0 else None
 
 
 def expression_of(value: torch.SymInt) -> Any:
@@ -344,7 +360,7 @@ def input_sizes(
     `limits` is export's range of each symbol; those in `may_be_one` are proven for 1 besides. Raises
     UnsupportedOpError for a size that no axis says.
     """
-    names = {(each.position, each.axis): each.name for each in asked}
+    names = {(each.position, each.axis, each.is_size): each.name for each in asked}
     seen: dict[sympy.Symbol, str] = {}
     known: dict[sympy.Symbol, SizeAttr] = {}
     extents = [(tensor, *each) for tensor in tensors for each in tensor.dynamic_extents()]
@@ -352,8 +368,9 @@ def input_sizes(
     for tensor, axis, expr in sorted(extents, key=lambda each: not each[2].is_Symbol):
         if (said := multiple_of(expr)) is not None and said[0] not in known:
             symbol, multiple = said
-            place = multiple.label(f"{tensor.name}:{axis}")
-            label = names.get((tensor.position, axis)) or place
+            # PyTorch takes the extent for the size where that is `n - 1`
+            name = names.get((tensor.position, axis, multiple == Multiple()))
+            label = name or multiple.label(f"{tensor.name}:{axis}")
             smallest = 1 if symbol in may_be_one else TRACED_EXTENT
             hint = multiple.size(tensor.example[axis])
             known[symbol] = _size(label, limits[symbol], smallest, hint)

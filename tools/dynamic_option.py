@@ -2,7 +2,8 @@
 
     --dynamic x:0=batch,x:1=seq:2:4096
 
-Axis 0 of input x is called batch; axis 1 is seq, from 2 to 4096. One name is one size.
+Axis 0 of input x is called batch; axis 1 is seq, from 2 to 4096. One name is one size. An axis may be a
+multiple of it: x:0=2*half, x:0=2*half-1:2:100, where the range is that of half.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ DYNAMIC_OPTION: dict[str, Any] = {
 """The option's declaration."""
 
 _ENTRY = re.compile(
-    r"(?P<name>[A-Za-z_]\w*):(?P<axis>\d+)=(?P<size>[A-Za-z_]\w*)(:(?P<min>\d*))?(:(?P<max>\d*))?"
+    r"(?P<name>[A-Za-z_]\w*):(?P<axis>\d+)="
+    r"((?P<scale>\d+)\*)?(?P<size>[A-Za-z_]\w*)(?P<offset>[+-]\d+)?(:(?P<min>\d*))?(:(?P<max>\d*))?"
 )
 
 
@@ -47,7 +49,8 @@ def dynamic_shapes(text: str, source: Program) -> Any:
         if entry["name"] not in positions:
             listed = ", ".join(positions) or "none"
             raise UsageError(f"--dynamic: no input {entry['name']!r}; the inputs are {listed}")
-        axes.setdefault(positions[entry["name"]], {})[int(entry["axis"])] = dims[entry["size"]]
+        dim = _multiple(dims[entry["size"]], entry["scale"], entry["offset"])
+        axes.setdefault(positions[entry["name"]], {})[int(entry["axis"])] = dim
     return shapes_at(source.program, source.args, source.kwargs, axes)
 
 
@@ -56,6 +59,19 @@ def _entry(item: str) -> dict[str, str]:
     if match is None:
         raise UsageError(f"--dynamic takes NAME:AXIS=SIZE or NAME:AXIS=SIZE:MIN:MAX; got {item!r}")
     return match.groupdict(default="")
+
+
+def _multiple(dim: Any, scale: str, offset: str) -> Any:
+    """`scale * dim + offset`, as far as they are given. Raises UsageError where that may be less than 1."""
+    times, plus = int(scale or 1), int(offset or 0)
+    if times < 1:
+        raise UsageError(f"--dynamic: {scale}*{dim.__name__} is no extent, give a positive factor")
+    if plus < 0 and times * dim.min + plus < 1:
+        raise UsageError(
+            f"--dynamic: {times}*{dim.__name__}{offset} may be less than 1; say the smallest {dim.__name__}, "
+            f"as in {times}*{dim.__name__}{offset}:{(times - plus) // times}"
+        )
+    return dim if (times, plus) == (1, 0) else dim * times + plus if plus else dim * times
 
 
 def _number(digits: str) -> int | None:

@@ -423,8 +423,32 @@ def test_dynamic_names_the_sizes_of_axes(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("dynamic", "extents", "sizes"),
+    [
+        ("x:0=2*half,y:0=half", ("s0 * 2", "s0"), '"half", 2, none, hint = 4'),
+        ("x:0=2*half-1:2:9,y:0=half+3", ("s0 * 2 - 1", "s0 + 3"), '"half", 2, 9, hint = 4'),
+        ("x:0=3*n-2:2", ("s0 * 3 - 2",), '"n", 2, none, hint = 3'),
+        ("x:0=n-1:3", ("s0",), '"x:0", 2, none, hint = 7'),
+    ],
+)
+def test_an_axis_may_be_a_multiple_of_a_size(
+    dynamic: str, extents: tuple[str, ...], sizes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, others = 8 if dynamic.startswith("x:0=2*half,") else 7, 7 if "+3" in dynamic else 4
+    code = f"x, y = torch.randn({rows}, 6), torch.randn({others}, 6); x.cos().sum(0) + y.sum(0)"
+    assert deplo.run(["compile", "-c", code, "--dynamic", dynamic, "--ir", "tensor"]) == 0
+    text = capsys.readouterr().out
+    for name, extent in zip("xy", extents, strict=False):
+        assert f"%{name}: tensor<?x6xf32, #sym.extents<{extent}>>" in text
+    assert f"sym.sizes = [#sym.size<{sizes}>]" in text
+
+
+@pytest.mark.parametrize(
     ("dynamic", "message"),
     [
+        ("x:0=0*n", "--dynamic: 0*n is no extent, give a positive factor"),
+        ("x:0=2*n-1", "2*n-1 may be less than 1; say the smallest n, as in 2*n-1:1"),
+        ("x:0=2*n-4", "2*n-4 may be less than 1; say the smallest n, as in 2*n-4:3"),
         ("x", "--dynamic takes NAME:AXIS=SIZE or NAME:AXIS=SIZE:MIN:MAX; got 'x'"),
         ("z:0=n", "--dynamic: no input 'z'; the inputs are x, y"),
         ("x:5=n", "input 0 has 2 axes, no axis 5"),
