@@ -152,7 +152,7 @@ class Sizes:
         """A float that export computes from sizes. Raises Refused if it is no quotient of two of them."""
         expr: Any = value.node.expr
         if (quotient := _as_fraction(expr)) is not None:
-            dividend, divisor = sympy.fraction(sympy.cancel(quotient))
+            dividend, divisor = sympy.fraction(sympy.together(sympy.cancel(quotient)))
             if self.holds(divisor >= 1):
                 with allowing(self.attributes):
                     return Ratio(self._extent(dividend), self._extent(divisor))
@@ -298,7 +298,7 @@ def _without_fractions(condition: Any) -> Any:
     sides = [_as_fraction(side) for side in condition.args]
     if None in sides:
         return None
-    dividend, divisor = sympy.fraction(sympy.cancel(sides[0] - sides[1]))
+    dividend, divisor = sympy.fraction(sympy.together(sympy.cancel(sides[0] - sides[1])))
     return condition.func(dividend, 0) if divisor.is_Integer and divisor > 0 else None
 
 
