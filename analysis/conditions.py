@@ -11,7 +11,7 @@ Between two such places it says the same in all iterations, or needs no counter 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -70,6 +70,49 @@ def linear(expr: AffineExpr) -> Linear | None:
             return None if right.coefficients else Linear({}, 0).plus(left, right.constant)
         case _:
             return None
+
+
+Term = SSAValue | AffineExpr
+"""What a sum adds up: a value, or a size as an expression over symbols."""
+
+
+def terms(expr: AffineExpr, operands: Sequence[SSAValue]) -> tuple[dict[Term, int], int] | None:
+    """How often a sum adds up each value and each size, and its constant; None if it is no sum.
+
+    A size may be any expression without dims, such as a quotient.
+    """
+    found: dict[Term, int] = {}
+    constant = 0
+    for part, factor in _addends(expr, 1):
+        if isinstance(part, AffineConstantExpr):
+            constant += factor * part.value
+        elif isinstance(part, AffineDimExpr):
+            value = operands[part.position]
+            found[value] = found.get(value, 0) + factor
+        elif not part.used_dims():
+            found[part] = found.get(part, 0) + factor
+        else:
+            return None
+    return {term: factor for term, factor in found.items() if factor}, constant
+
+
+def _addends(expr: AffineExpr, factor: int) -> Iterator[tuple[AffineExpr, int]]:
+    """What a multiple of an expression adds up, and how often."""
+    match expr:
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
+            yield from _addends(lhs, factor)
+            yield from _addends(rhs, factor)
+        case (
+            AffineBinaryOpExpr(
+                kind=AffineBinaryOpKind.Mul, lhs=lhs, rhs=AffineConstantExpr(value=value)
+            )
+            | AffineBinaryOpExpr(
+                kind=AffineBinaryOpKind.Mul, lhs=AffineConstantExpr(value=value), rhs=lhs
+            )
+        ):
+            yield from _addends(lhs, factor * value)
+        case _:
+            yield expr, factor
 
 
 def slope_along(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue) -> int | None:

@@ -27,12 +27,12 @@ from xdsl.builder import Builder
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.conditions import Linear, linear
+from ...analysis.conditions import Linear, linear, slope_along
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import ZERO
+from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
@@ -187,7 +187,7 @@ class _Copy:
         end = self._larger(ends[-1], start)
         with self.code.loop(self._value(last), "r", self._value(first)) as row:
             self._copy(row, range(self.phases), start, end)
-            for phase in range(self.phases):
+            for phase in range(self.phases if self.phases > 1 else 0):
                 self._copy(row, [phase], starts[phase], start)
                 self._copy(row, [phase], end, ends[phase])
 
@@ -260,24 +260,26 @@ class _Copy:
         """Where a counter is inside, as the conditions on it say: from the first to the second."""
         start, end = 0, extent
         for expr in self.test.exprs:
-            condition = linear(expr)
-            assert condition is not None  # `stage-windows` saw to that
-            here = [d for d, v in enumerate(self.test.operands_) if v is counter]
-            slope = sum(condition.coefficients.get(d, 0) for d in here)
-            others = {d: c for d, c in condition.coefficients.items() if d not in here}
-            rest = Linear(others, condition.constant)
+            slope = slope_along(expr, self.test.operands_, counter)
+            assert slope is not None  # `stage-windows` saw to that
+            dims = [
+                ZERO if v is counter else AffineExpr.dimension(d)
+                for d, v in enumerate(self.test.operands_)
+            ]
+            rest = replace_dims(expr, dims)
             if slope > 0:  # slope * counter + rest >= 0
-                start = self._larger(start, self._index((rest.expr * -1 + (slope - 1)) // slope))
+                start = self._larger(start, self._index((rest * -1 + (slope - 1)) // slope))
             elif slope < 0:
-                end = self._smaller(end, self._index(rest.expr // -slope + 1))
+                end = self._smaller(end, self._index(rest // -slope + 1))
         start = self._smaller(start, extent)
         return start, self._larger(end, start)
 
     def _index(self, expr: AffineExpr) -> Limit:
-        exprs, used = normalize_operands([expr], self.test.operands_)
-        if not used:
-            return exprs[0].eval([], [])
-        return self.code.index(simplify(exprs[0], operand_ranges(used)), used)
+        simple = simplify(expr, operand_ranges(self.test.operands_))
+        if isinstance(simple, AffineConstantExpr):
+            return simple.value
+        exprs, used = normalize_operands([simple], self.test.operands_)
+        return self.code.index(exprs[0], used)
 
     def _divided(self, limit: Limit, more: int) -> Limit:
         if isinstance(limit, int):

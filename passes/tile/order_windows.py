@@ -22,10 +22,9 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ...analysis.conditions import linear
+from ...analysis.conditions import Term, terms
 from ...analysis.cost import trips
 from ...analysis.targets import get_target
 from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
@@ -43,23 +42,23 @@ def sliding_axes(launch: LaunchOp) -> list[int]:
     """
     found: set[int] = set()
     windows = {op.induction_var for op in launch.walk() if isinstance(op, ForOp) and op.res}
-    for terms in index_sums(launch):
-        steps = [abs(c) for value, c in (terms or {}).items() if value in windows]
+    for each in index_sums(launch):
+        steps = [abs(c) for value, c in (each or {}).items() if value in windows]
         for axis, argument in enumerate(launch.body.block.args):
-            if any(0 < abs((terms or {}).get(argument, 0)) <= MOST_STRIDE * n for n in steps):
+            if any(0 < abs((each or {}).get(argument, 0)) <= MOST_STRIDE * n for n in steps):
                 found.add(axis)
     return sorted(found)
 
 
-def index_sums(launch: LaunchOp) -> Iterator[dict[SSAValue, int] | None]:
+def index_sums(launch: LaunchOp) -> Iterator[dict[Term, int] | None]:
     """What is added up, and how often, in each index of a launch's reductions; None where it is no sum."""
     for op in [
         op for each in launch.body.block.ops if isinstance(each, ForOp) for op in each.walk()
     ]:
         exprs, operands = index_of(op) or ((), [])
         for expr in exprs:
-            parts = linear(expr)
-            yield parts and {operands[d]: c for d, c in parts.coefficients.items() if c}
+            found = terms(expr, operands)
+            yield found and found[0]
 
 
 def move_last(launch: LaunchOp, axes: Sequence[int]) -> None:
@@ -103,7 +102,7 @@ def _arrange(launch: LaunchOp) -> str | None:
 def _are_in_order(launch: LaunchOp) -> bool:
     """Whether windows are of neighbours, at sums of counters: nothing is divided."""
     return window_elements(launch) is not None and all(
-        terms is not None for terms in index_sums(launch)
+        each is not None for each in index_sums(launch)
     )
 
 

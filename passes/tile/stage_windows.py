@@ -36,7 +36,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ...analysis.conditions import Linear, linear
+from ...analysis.conditions import terms
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.targets import get_target
 from ...dialects.affine import ZERO, replace_dims
@@ -168,17 +168,10 @@ def _sums(ops: Iterable[Operation], loops: list[ForOp]) -> list[Sum | None]:
 
 
 def _sum(expr: AffineExpr, operands: list[SSAValue], counters: set[SSAValue]) -> Sum | None:
-    parts = linear(expr)
-    if parts is None:
+    found = terms(expr, operands)
+    if found is None:
         return None
-    return {v: c for v, c in _by_value(parts, operands).items() if v in counters}
-
-
-def _by_value(parts: Linear, operands: list[SSAValue]) -> Sum:
-    found: Sum = {}
-    for dim, coefficient in parts.coefficients.items():
-        found[operands[dim]] = found.get(operands[dim], 0) + coefficient
-    return {value: coefficient for value, coefficient in found.items() if coefficient}
+    return {v: c for v, c in found[0].items() if isinstance(v, SSAValue) and v in counters}
 
 
 def _inside(
@@ -236,17 +229,16 @@ def _tests_around(load: LoadOp, value: scf.IfOp) -> list[TestOp]:
 
 def _follows(bound: AffineExpr, held: Iterable[AffineExpr], operands: list[SSAValue]) -> bool:
     """Whether a sum is at least zero where others are: it is made of multiples of these, and more."""
-    parts = linear(bound)
-    if parts is None:
+    found = terms(bound, operands)
+    if found is None:
         return False
-    left, constant = _by_value(parts, operands), parts.constant
-    known = [each for expr in held if (each := linear(expr)) is not None]
-    for each in sorted(known, key=lambda each: each.constant):
-        terms = _by_value(each, operands)
-        factors = {left.get(value, 0) / c for value, c in terms.items()}
+    left, constant = found
+    known = [each for expr in held if (each := terms(expr, operands)) is not None]
+    for parts, least in sorted(known, key=lambda each: each[1]):
+        factors = {left.get(term, 0) / c for term, c in parts.items()}
         if len(factors) == 1 and (factor := factors.pop()) > 0:
-            left = {value: c for value, c in left.items() if value not in terms}
-            constant -= factor * each.constant
+            left = {term: c for term, c in left.items() if term not in parts}
+            constant -= factor * least
     return not left and constant >= 0
 
 

@@ -106,3 +106,28 @@ func.func @main(%x: tensor<32x3x8xf32>) -> tensor<8x32xf32> {
   }
   func.return %0 : tensor<8x32xf32>
 }
+
+// -----
+
+// Windows of neighbours in an array of some size: a condition may ask for it.
+// REMARK: remark: order-windows: sizes: declined: its windows are of neighbours
+func.func @main(%x: tensor<4x?xf32, #sym.extents<s0>>) -> tensor<4x?xf32, #sym.extents<s0>> attributes {sym.sizes = [#sym.size<"columns", 1, none, hint = 30>]} {
+  %0 = loop.kernel @sizes(%x) : (tensor<4x?xf32, #sym.extents<s0>>) -> tensor<4x?xf32, #sym.extents<s0>> {
+  ^bb0(%x: memref<4x?xf32, #sym.extents<s0>>, %out: memref<4x?xf32, #sym.extents<s0>>):
+    tile.launch (%c = 4 : thread, %p = s0 : thread) {
+      %s = loop.for %n = 0 to 3 reduce(add) -> f32 {
+        %in = loop.test[%p + %n >= 1, %p + %n < s0 + 1]
+        %a = scf.if %in -> (f32) {
+          %v = loop.load %x[%c, %p + %n - 1] : memref<4x?xf32, #sym.extents<s0>>
+          scf.yield %v : f32
+        } else {
+          %zero = arith.constant 0.0 : f32
+          scf.yield %zero : f32
+        }
+        loop.yield %a : f32
+      }
+      loop.store %s, %out[%c, %p] : memref<4x?xf32, #sym.extents<s0>>
+    }
+  }
+  func.return %0 : tensor<4x?xf32, #sym.extents<s0>>
+}

@@ -408,3 +408,49 @@ func.func @main(%x: tensor<40000xbf16>) -> tensor<40000xf32> {
   }
   func.return %0 : tensor<40000xf32>
 }
+
+// -----
+
+// An image of some size, of which a block has a part: what a copy reads is tested against the size.
+// CHECK-LABEL: loop.kernel @sizes
+// CHECK:         %window = tile.pack (%r = 5, %c = 10) : memref<5x10xf32, "shared"> {
+// CHECK-NEXT:      loop.test[%k_block * 3 + %r >= 1, %k_block * 3 + %r < s0 + 1, %l_block * 8 + %c >= 1, %l_block * 8 + %c < s1 + 1]
+// CHECK:         loop.for %k = 0 to 3 {
+// CHECK-NEXT:      loop.for %l = 0 to 8 {
+// CHECK-NEXT:        loop.test[%k_block * 3 + %k < s0, %l_block * 8 + %l < s1]
+// CHECK:             loop.load %window[%k + %n, %l + %m] : memref<5x10xf32, "shared">
+// SCF-LABEL: func.func @sizes
+// SCF:         loop.index[s0 - %k_block * 3 + 1]
+// SCF:         loop.index[s1 - %l_block * 8 + 1]
+// SCF:         loop.load %window[%k + %n, 0, %l + %m] : memref<5x1x10xf32>
+// REMARK: remark: stage-windows: sizes: 1 operand of windows
+func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x?xf32, #sym.extents<s0, s1>> attributes {sym.sizes = [#sym.size<"rows", 1, none, hint = 7>, #sym.size<"columns", 1, none, hint = 9>]} {
+  %y = loop.kernel @sizes(%x) : (tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x?xf32, #sym.extents<s0, s1>> {
+  ^bb0(%x: memref<?x?xf32, #sym.extents<s0, s1>>, %y: memref<?x?xf32, #sym.extents<s0, s1>>):
+    tile.launch (%k_block = (s0 - 1) floordiv 3 + 1 : block, %l_block = (s1 - 1) floordiv 8 + 1 : block) {
+      loop.for %k = 0 to 3 {
+        loop.for %l = 0 to 8 {
+          %inside = loop.test[%k_block * 3 + %k < s0, %l_block * 8 + %l < s1]
+          scf.if %inside {
+            %s = loop.for %n = 0 to 3 reduce(add) -> f32 {
+              %t = loop.for %m = 0 to 3 reduce(add) -> f32 {
+                %in = loop.test[%k_block * 3 + %k + %n >= 1, %k_block * 3 + %k + %n < s0 + 1, %l_block * 8 + %l + %m >= 1, %l_block * 8 + %l + %m < s1 + 1]
+                %window = scf.if %in -> (f32) {
+                  %p = loop.load %x[%k_block * 3 + %k + %n - 1, %l_block * 8 + %l + %m - 1] : memref<?x?xf32, #sym.extents<s0, s1>>
+                  scf.yield %p : f32
+                } else {
+                  %zero = arith.constant 0.0 : f32
+                  scf.yield %zero : f32
+                }
+                loop.yield %window : f32
+              }
+              loop.yield %t : f32
+            }
+            loop.store %s, %y[%k_block * 3 + %k, %l_block * 8 + %l] : memref<?x?xf32, #sym.extents<s0, s1>>
+          }
+        }
+      }
+    }
+  }
+  func.return %y : tensor<?x?xf32, #sym.extents<s0, s1>>
+}
