@@ -74,7 +74,10 @@ def _cut(loop: scf.ForOp) -> Cut | str:
     chosen = [test for test in tests if _chooses(test)]
     if not chosen:
         return "a condition chooses no value"
-    found = [place_of(test, loop) for test in chosen]
+    found = [
+        place_of(test, loop) if len(test.exprs) == 1 else "there are several conditions"
+        for test in chosen
+    ]
     known = [each for each in found if isinstance(each, Cut)]
     return known[0] if known else str(found[0])
 
@@ -85,10 +88,13 @@ def _chooses(test: TestOp) -> bool:
     return any(isinstance(branch, scf.IfOp) and branch.output for branch in branches)
 
 
-def place_of(test: TestOp, loop: scf.ForOp) -> Cut | str:
-    """Where a condition of a loop's counter changes, or why that is not known."""
+def place_of(test: TestOp, loop: scf.ForOp, number: int = 0) -> Cut | str:
+    """Where a condition of a loop's counter changes, or why that is not known.
+
+    It is the one of that number that a test asks.
+    """
     operands, counter = tuple(test.operands_), loop.body.block.args[0]
-    slope = slope_along(test.exprs[0], operands, counter) if len(test.exprs) == 1 else None
+    slope = slope_along(test.exprs[number], operands, counter)
     if slope is None:
         return "a condition is not linear"
     if slope not in (1, -1):
@@ -97,7 +103,7 @@ def place_of(test: TestOp, loop: scf.ForOp) -> Cut | str:
     if any(value is not counter and value.owner in inside for value in operands):
         return "a condition is computed in the loop"
     dims = [ZERO if v is counter else AffineExpr.dimension(i) for i, v in enumerate(operands)]
-    rest = simplify(replace_dims(test.exprs[0], dims), operand_ranges(operands))
+    rest = simplify(replace_dims(test.exprs[number], dims), operand_ranges(operands))
     place = rest + 1 if slope < 0 else rest * -1
     exprs, used = normalize_operands([place], operands)
     return Cut(test, exprs[0], tuple(used), first=slope < 0)

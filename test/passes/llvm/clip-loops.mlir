@@ -131,3 +131,86 @@ func.func @k_size(%y: memref<?xf32, #sym.extents<s0 floordiv 3>>, %begin: index,
   }
   func.return
 }
+
+// -----
+
+// Each loop ends where its own condition does; ends are computed in front of all loops that they do not depend on.
+// REMARK: remark: clip-loops: k_rectangle: 2 loops
+// CHECK-LABEL: @k_rectangle
+// CHECK:         loop.index[s0 - %begin * 4]
+// CHECK:         scf.for %b = %begin to %end step %c1 {
+// CHECK-NEXT:      loop.index[s1 - %b * 8]
+// CHECK:           scf.for %i = %c0 to %{{place.*}} step %c1 {
+// CHECK-NEXT:        scf.for %j = %c0 to %{{place.*}} step %c1 {
+// CHECK-NEXT:          loop.store
+// CHECK-NOT:       scf.if
+func.func @k_rectangle(%y: memref<?x?xf32, #sym.extents<s0, s1>>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %b = %begin to %end step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      scf.for %j = %c0 to %c8 step %c1 {
+        %in = loop.test[%begin * 4 + %i < s0, %b * 8 + %j < s1]
+        scf.if %in {
+          loop.store %zero, %y[%begin * 4 + %i, %b * 8 + %j] : memref<?x?xf32, #sym.extents<s0, s1>>
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// A condition of the rows alone is asked in front of a loop over columns, and so is the end of the rows.
+// REMARK: remark: clip-loops: k_whole: 2 loops
+// CHECK-LABEL: @k_whole
+// CHECK:         scf.for %i = %c0 to %place step %c1 {
+// CHECK-NEXT:      scf.for %j = %c0 to %c8 step %c1 {
+// CHECK-NEXT:        loop.store
+// CHECK-NOT:       scf.if
+func.func @k_whole(%y: memref<10x8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %b = %begin to %end step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      scf.for %j = %c0 to %c8 step %c1 {
+        %in = loop.test[%b * 4 + %i < 10]
+        scf.if %in {
+          loop.store %zero, %y[%b * 4 + %i, %j] : memref<10x8xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// Where the other condition is none of a loop's counter, it is left around the loop.
+// REMARK: remark: clip-loops: k_under: 1 loop
+// CHECK-LABEL: @k_under
+// CHECK:         %place = arith.maxsi
+// CHECK-NEXT:    %[[in:.+]] = loop.test[%begin >= 3]
+// CHECK-NEXT:    scf.if %[[in]] {
+// CHECK-NEXT:      scf.for %i = %c0 to %place step %c1 {
+// CHECK-NEXT:        loop.store
+func.func @k_under(%y: memref<10xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %c4 step %c1 {
+    %in = loop.test[%begin >= 3, %begin + %i < 10]
+    scf.if %in {
+      loop.store %zero, %y[%begin + %i] : memref<10xf32>
+    }
+  }
+  func.return
+}

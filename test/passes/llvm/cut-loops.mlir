@@ -74,7 +74,7 @@ func.func @k_above(%x: memref<200x200xf32>, %y: memref<200x200xf32>, %begin: ind
 
 // -----
 
-// REMARK: remark: cut-loops: k_declined: declined: no condition is one of its counter; it has less than 128 iterations; a condition chooses no value; a condition is not linear; the counter has a factor; a condition is computed in the loop; its length is not known
+// REMARK: remark: cut-loops: k_declined: declined: no condition is one of its counter; it has less than 128 iterations; a condition chooses no value; a condition is not linear; there are several conditions; the counter has a factor; a condition is computed in the loop; its length is not known
 // CHECK-LABEL: @k_declined
 // CHECK-NOT:     %place
 func.func @k_declined(%x: memref<200xi64>, %y: memref<200xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
@@ -102,6 +102,11 @@ func.func @k_declined(%x: memref<200xi64>, %y: memref<200xf32>, %begin: index, %
   }
   scf.for %j = %c0 to %c200 step %c1 {
     %in = loop.test[%begin - %j floordiv 2 >= 0]
+    %v = scf.if %in -> (f32) { scf.yield %a : f32 } else { scf.yield %b : f32 }
+    loop.store %v, %y[%j] : memref<200xf32>
+  }
+  scf.for %j = %c0 to %c200 step %c1 {
+    %in = loop.test[%begin - %j >= 0, %end - %j >= 0]
     %v = scf.if %in -> (f32) { scf.yield %a : f32 } else { scf.yield %b : f32 }
     loop.store %v, %y[%j] : memref<200xf32>
   }
