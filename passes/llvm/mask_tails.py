@@ -10,7 +10,8 @@ functions to compute. What it is told of a loop that begins at another constant 
 that its vectors come under a mask.
 
 Declined are contractions, loops with another one inside, those whose length is not known or less than a
-vector, those that leave little, and reductions of which LLVM decides how many vectors it folds at once.
+vector, those that leave little, those that read every second element or fewer, of which each would be loaded
+alone under a mask, and reductions of which LLVM decides how many vectors it folds at once.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.windows import stride_along
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...errors import counted
@@ -60,6 +62,8 @@ def _place(loop: scf.ForOp, bits: int, count: int) -> int | str:
         return "its length is not known"
     if loop.res and not count:
         return "LLVM decides how many vectors it folds at once"
+    if any(_skips(op, loop) for op in loop.body.walk()):
+        return "it leaves out elements of what it reads"
     lanes = _lanes(loop, bits)
     if length < lanes:
         return f"its {length} elements are less than a vector of {lanes}"
@@ -67,6 +71,11 @@ def _place(loop: scf.ForOp, bits: int, count: int) -> int | str:
         return f"{length % lanes} elements are left beyond vectors of {lanes}"
     at_once = lanes * max(count, 1)
     return length // at_once * at_once or length // lanes * lanes
+
+
+def _skips(op: Operation, loop: scf.ForOp) -> bool:
+    """Whether an operation reads every second element, or fewer: a mask would have each loaded alone."""
+    return isinstance(op, LoadOp) and stride_along(op, loop.body.block.args[0]) > 1
 
 
 def _cut(loop: scf.ForOp, place: int, constants: IndexConstants) -> None:

@@ -108,6 +108,22 @@ func.func @k_small(%x: memref<10xf32>, %begin: index, %end: index, %status: memr
 
 // -----
 
+// Under a mask, each of the elements that are read would be loaded alone.
+// REMARK: remark: mask-tails: k_skips: declined: it leaves out elements of what it reads
+// CHECK-LABEL: @k_skips
+func.func @k_skips(%x: memref<56xf32>, %y: memref<28xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c28 = arith.constant 28 : index
+  scf.for %j = %c0 to %c28 step %c1 {
+    %v = loop.load %x[%j * 2 + 1] : memref<56xf32>
+    loop.store %v, %y[%j] : memref<28xf32>
+  }
+  func.return
+}
+
+// -----
+
 // REMARK: remark: mask-tails: k_tiles: declined: LLVM is not told how wide vectors are
 // REMARK: remark: mask-tails: k_none: declined: there is no loop
 func.func @k_tiles(%x: memref<10xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
