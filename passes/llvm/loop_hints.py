@@ -2,8 +2,8 @@
 
 Of a loop that folds nothing it computes one vector after the other, as if the core found the next one itself;
 of a long chain of operations, such as a polynomial, that is half of what it can do. A loop that begins at
-another constant than 0 is what another one left beyond whole vectors (`mask-tails`): its last vector is
-computed under a mask, not element by element.
+another constant than 0, or at a length of which an `and` left whole vectors, is what another one left beyond
+these (`mask-tails`): its last vector is computed under a mask, not element by element.
 """
 
 from __future__ import annotations
@@ -58,11 +58,14 @@ def innermost_loops(function: Any) -> list[tuple[Any, Any]]:
 
 
 def is_tail(header: Any) -> bool:
-    """Whether a loop's counter, the first of what its first block carries, begins at a constant but 0."""
+    """Whether a loop's counter, the first of what its first block carries, begins behind whole vectors."""
     from llvmlite import ir
 
     counter = header.instructions[0]
     if counter.opname != "phi":
         return False  # it carries nothing
-    starts = [value for value, _ in counter.incomings if isinstance(value, ir.Constant)]
-    return any(start.constant for start in starts if isinstance(start.type, ir.IntType))
+    starts = [value for value, _ in counter.incomings]
+    known = [start for start in starts if isinstance(start, ir.Constant)]
+    return any(start.constant for start in known if isinstance(start.type, ir.IntType)) or any(
+        isinstance(start, ir.Instruction) and start.opname == "and" for start in starts
+    )

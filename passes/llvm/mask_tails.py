@@ -7,11 +7,16 @@ becomes, with vectors of 16 elements,
 
 LLVM would compute what is left one by one, which takes longer than all the rest where a row is short, or has
 functions to compute. What it is told of a loop that begins at another constant than 0 (`loop_hints.py`) is
-that its vectors come under a mask.
+that its vectors come under a mask. A loop with functions that folds nothing is cut whatever its length is, at
+the end of as many whole vectors as there are:
 
-Declined are contractions, loops with another one inside, those whose length is not known or less than a
-vector, those that leave little, those that read every second element or fewer, of which each would be loaded
-alone under a mask, and reductions of which LLVM decides how many vectors it folds at once.
+    %whole = arith.andi %length, %cm16
+    scf.for %j = %c0 to %whole step %c1 { ... math.exp ... }
+    scf.for %j = %whole to %length step %c1 { ... math.exp ... }
+
+Declined are contractions, loops with another one inside, other ones whose length is not known, those of less
+than a vector or that leave little, those that read every second element or fewer, of which each would be
+loaded alone under a mask, and reductions of which LLVM decides how many vectors it folds at once.
 """
 
 from __future__ import annotations
@@ -21,12 +26,13 @@ from functools import partial
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.cost import FUNCTION_WORK, scalar_work
 from ...analysis.windows import stride_along
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
@@ -53,18 +59,32 @@ def _lanes(loop: scf.ForOp, bits: int) -> int:
     return bits // (8 * max(map(storage_bytes, types), default=1))
 
 
-def _place(loop: scf.ForOp, bits: int, count: int) -> int | str:
+@dataclass(frozen=True)
+class Whole:
+    """As many iterations of a loop as are a multiple of some, a power of two, whatever its length is."""
+
+    multiple: int
+
+
+def _place(loop: scf.ForOp, bits: int, count: int) -> int | Whole | str:
     """Where a loop is to be cut that computes `count` vectors of so many bits at once, or why nowhere."""
     if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
         return NOT_CONCERNED
     length = constant_of(loop.ub)
-    if length is None or (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
+    if (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
         return "its length is not known"
     if loop.res and not count:
         return "LLVM decides how many vectors it folds at once"
+    lanes = _lanes(loop, bits)
     if any(_skips(op, loop) for op in loop.body.walk()):
         return "it leaves out elements of what it reads"
-    lanes = _lanes(loop, bits)
+    if length is None:
+        functions = [op for op in loop.body.walk() if scalar_work(op) >= FUNCTION_WORK]
+        if loop.res or not functions:
+            return "its length is not known"
+        # A bf16 is computed in f32: LLVM may take vectors of these.
+        widest = max(storage_bytes(op.results[0].type) for op in functions)
+        return Whole(min(lanes, bits // (8 * widest)) * max(count, 1))
     if length < lanes:
         return f"its {length} elements are less than a vector of {lanes}"
     if length % lanes < (LEAST_FOLDED if loop.res else LEAST):
@@ -78,11 +98,17 @@ def _skips(op: Operation, loop: scf.ForOp) -> bool:
     return isinstance(op, LoadOp) and stride_along(op, loop.body.block.args[0]) > 1
 
 
-def _cut(loop: scf.ForOp, place: int, constants: IndexConstants) -> None:
+def _cut(loop: scf.ForOp, place: int | Whole, constants: IndexConstants) -> None:
     """Replace a loop by one up to a place and one from there on."""
     before = Builder(InsertPoint.before(loop))
     values: list[SSAValue] = list(loop.iter_args)
-    between = constants.get(place)
+    if isinstance(place, Whole):
+        length = before.insert(arith.MaxSIOp(loop.ub, constants.get(0))).result
+        mask = constants.get(-place.multiple)
+        between: SSAValue = before.insert(arith.AndIOp(length, mask)).result
+        between.name_hint = "whole"
+    else:
+        between = constants.get(place)
     for start, end in ((loop.lb, between), (between, loop.ub)):
         piece = piece_of(loop, start, end, values, {})
         before.insert(piece)
@@ -109,7 +135,7 @@ class MaskTailsPass(ModulePass):
             place = partial(_place, bits=bits, count=schedule.get("interleave") or 0)
             loops = {o: place(o) for o in function.walk() if isinstance(o, scf.ForOp)}
             constants = IndexConstants(function.body.block)
-            found = [(loop, at) for loop, at in loops.items() if isinstance(at, int)]
+            found = [(loop, at) for loop, at in loops.items() if isinstance(at, int | Whole)]
             for loop, at in found:
                 _cut(loop, at, constants)
             reasons = dict.fromkeys(r for r in loops.values() if isinstance(r, str) and r)

@@ -108,6 +108,35 @@ func.func @k_small(%x: memref<10xf32>, %begin: index, %end: index, %status: memr
 
 // -----
 
+// A loop with functions is cut whatever its length is, one that only copies is not.
+// REMARK: remark: mask-tails: k_sizes: 1 loop
+// CHECK-LABEL: @k_sizes
+// CHECK:         [[LENGTH:%.*]] = arith.maxsi %n, %c0{{.*}} : index
+// CHECK-NEXT:    %whole = arith.andi [[LENGTH]], %cm32 : index
+// CHECK-NEXT:    scf.for %j = %c0{{.*}} to %whole step %c1 {
+// CHECK:           math.exp
+// CHECK:         scf.for %j_1 = %whole to %n step %c1 {
+// CHECK:           math.exp
+// CHECK:         scf.for %k = %c0{{.*}} to %n step %c1 {
+// CHECK-NOT:     scf.for
+func.func @k_sizes(%x: memref<?xf32, #sym.extents<s0>>, %y: memref<?xf32, #sym.extents<s0>>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512, interleave = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = loop.index[s0]
+  scf.for %j = %c0 to %n step %c1 {
+    %v = loop.load %x[%j] : memref<?xf32, #sym.extents<s0>>
+    %e = math.exp %v : f32
+    loop.store %e, %y[%j] : memref<?xf32, #sym.extents<s0>>
+  }
+  scf.for %k = %c0 to %n step %c1 {
+    %v = loop.load %x[%k] : memref<?xf32, #sym.extents<s0>>
+    loop.store %v, %y[%k] : memref<?xf32, #sym.extents<s0>>
+  }
+  func.return
+}
+
+// -----
+
 // Under a mask, each of the elements that are read would be loaded alone.
 // REMARK: remark: mask-tails: k_skips: declined: it leaves out elements of what it reads
 // CHECK-LABEL: @k_skips
