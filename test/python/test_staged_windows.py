@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.export import Dim
 
 import deplo
 
@@ -83,6 +84,40 @@ def test_the_last_block_of_an_image_has_fewer_rows() -> None:
     program = deplo.compile(convolution, (x, w), target="cpu")
     assert "tile.pack" in program.ir("tile")
     torch.testing.assert_close(program(x, w), convolution(x, w), rtol=1e-5, atol=1e-5)
+
+
+DYNAMIC: dict[str, Callable[[torch.Tensor, torch.Tensor, int, int], torch.Tensor]] = {
+    "depthwise": lambda x, w, stride, padding: F.conv2d(x, w, None, stride, padding, groups=3),
+    "max": lambda x, w, stride, padding: F.max_pool2d(x, w.shape[2:], stride, min(padding, 1)),
+    "average": lambda x, w, stride, padding: F.avg_pool2d(x, w.shape[2:], stride, min(padding, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding"), [(3, 1, 1), (3, 2, 1), (2, 2, 0), (5, 1, 4)]
+)
+@pytest.mark.parametrize("kind", DYNAMIC)
+def test_windows_over_images_of_dynamic_sizes(
+    kind: str, kernel: int, stride: int, padding: int, dtype: torch.dtype
+) -> None:
+    def windows(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return DYNAMIC[kind](x, w, stride, padding)
+
+    torch.manual_seed(0)
+    least = max(kernel + stride - 2 * min(padding, 1), 2)
+    w = torch.randn(3, 1, kernel, kernel, dtype=dtype)
+    axes = {0: Dim("batch", min=1), 2: Dim("rows", min=least), 3: Dim("columns", min=least)}
+    inputs = torch.randn(2, 3, 56, 56, dtype=dtype), w
+    program = deplo.compile(windows, inputs, target="cpu", dynamic_shapes=(axes, {}))
+    if stride < kernel:
+        assert "tile.pack" in program.ir("tile")
+    sizes = (least, least + 1, 13, 31, 33, 65, 131)
+    for number, rows in enumerate(sizes):
+        batch, columns = 1 + number % 3, sizes[number - 2]
+        x = torch.randn(batch, 3, rows, columns, dtype=dtype)
+        tolerance = 1e-5 if dtype == torch.float32 else 1e-12
+        torch.testing.assert_close(program(x, w), windows(x, w), rtol=tolerance, atol=tolerance)
 
 
 _WEIGHT, _OTHERS = torch.randn(3, 1, 3, 3), torch.randn(4, 3, 3, 3)
