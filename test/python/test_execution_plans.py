@@ -143,6 +143,19 @@ def test_several_variables_and_expressions_over_them():
         np.testing.assert_array_equal(got[3], np.ones((i, j)))
 
 
+def test_an_axis_may_be_a_multiple_of_a_variable():
+    n, m = Variable("n", 1, 5), Variable("m", 1, 3)
+    data = np.arange(40.0).reshape(10, 4)
+    pairs = Tensor(data)[: 2 * n].reshape(n, 2, 4)
+    plan = deplo.prepare(pairs.sum(axis=1), Tensor(data)[: 3 * m + 1, 0])
+    for i, j in ((1, 1), (5, 3), (3, 2)):
+        summed, first = (t.numpy() for t in plan.execute_with(n=i, m=j))
+        np.testing.assert_array_equal(summed, data[: 2 * i].reshape(i, 2, 4).sum(1))
+        np.testing.assert_array_equal(first, data[: 3 * j + 1, 0])
+    with pytest.raises(UsageError, match="'n' must be from 1 to 5, got 6"):
+        plan.execute_with(n=6, m=1)
+
+
 def test_what_a_variable_cannot_do_is_refused():
     n = Variable("n", 1, 8)
     x = Tensor(np.ones((8, 3)))
