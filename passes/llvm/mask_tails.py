@@ -21,6 +21,7 @@ loaded alone under a mask, and reductions of which LLVM decides how many vectors
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,7 +29,7 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -76,10 +77,10 @@ def _place(loop: scf.ForOp, bits: int, count: int) -> int | Whole | str:
     if loop.res and not count:
         return "LLVM decides how many vectors it folds at once"
     lanes = _lanes(loop, bits)
-    if any(_skips(op, loop) for op in loop.body.walk()):
+    functions = [op for op in loop.body.walk() if scalar_work(op) >= FUNCTION_WORK]
+    if _skips(loop, computes=bool(functions)):
         return "it leaves out elements of what it reads"
     if length is None:
-        functions = [op for op in loop.body.walk() if scalar_work(op) >= FUNCTION_WORK]
         if loop.res or not functions:
             return "its length is not known"
         # A bf16 is computed in f32: LLVM may take vectors of these.
@@ -93,9 +94,15 @@ def _place(loop: scf.ForOp, bits: int, count: int) -> int | Whole | str:
     return length // at_once * at_once or length // lanes * lanes
 
 
-def _skips(op: Operation, loop: scf.ForOp) -> bool:
-    """Whether an operation reads every second element, or fewer: a mask would have each loaded alone."""
-    return isinstance(op, LoadOp) and stride_along(op, loop.body.block.args[0]) > 1
+def _skips(loop: scf.ForOp, *, computes: bool) -> bool:
+    """Whether loads leave out elements: a mask would have each element loaded alone.
+
+    Where other loads read these, vectors are shuffled, which is worth it in a loop that `computes` functions.
+    """
+    loads = [op for op in loop.body.walk() if isinstance(op, LoadOp)]
+    strides = [(op.memref, stride_along(op, loop.body.block.args[0])) for op in loads]
+    found = Counter((memref, stride) for memref, stride in strides if stride > 1)
+    return any(not computes or count < stride for (_, stride), count in found.items())
 
 
 def _cut(loop: scf.ForOp, place: int | Whole, constants: IndexConstants) -> None:

@@ -137,6 +137,26 @@ func.func @k_sizes(%x: memref<?xf32, #sym.extents<s0>>, %y: memref<?xf32, #sym.e
 
 // -----
 
+// Where the other elements are read, too, and there are functions to compute, vectors of them are shuffled.
+// REMARK: remark: mask-tails: k_pairs: 1 loop
+// CHECK-LABEL: @k_pairs
+// CHECK:         scf.for %j_1 = %c16 to %c28 step %c1
+func.func @k_pairs(%x: memref<56xf32>, %y: memref<28xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c28 = arith.constant 28 : index
+  scf.for %j = %c0 to %c28 step %c1 {
+    %a = loop.load %x[%j * 2] : memref<56xf32>
+    %b = loop.load %x[%j * 2 + 1] : memref<56xf32>
+    %e = math.exp %a : f32
+    %v = arith.addf %e, %b : f32
+    loop.store %v, %y[%j] : memref<28xf32>
+  }
+  func.return
+}
+
+// -----
+
 // Under a mask, each of the elements that are read would be loaded alone.
 // REMARK: remark: mask-tails: k_skips: declined: it leaves out elements of what it reads
 // CHECK-LABEL: @k_skips
