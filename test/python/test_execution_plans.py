@@ -146,7 +146,7 @@ def test_several_variables_and_expressions_over_them():
 def test_an_axis_may_be_a_multiple_of_a_variable():
     n, m = Variable("n", 1, 5), Variable("m", 1, 3)
     data = np.arange(40.0).reshape(10, 4)
-    pairs = Tensor(data)[: 2 * n].reshape(n, 2, 4)
+    pairs = Tensor(data)[: 2 * n].reshape((n, 2, 4))
     plan = deplo.prepare(pairs.sum(axis=1), Tensor(data)[: 3 * m + 1, 0])
     for i, j in ((1, 1), (5, 3), (3, 2)):
         summed, first = (t.numpy() for t in plan.execute_with(n=i, m=j))
