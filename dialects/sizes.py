@@ -33,7 +33,13 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Data, Dialect, Operation, ParametrizedAttribute
-from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineSymExpr
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineExpr,
+    AffineSymExpr,
+)
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -107,12 +113,7 @@ class Size:
     @property
     def line(self) -> Line | None:
         """What it is if it is a multiple of one symbol and a number: an axis of it says the symbol."""
-        if len(self.symbols) != 1:
-            return None
-        (symbol,) = self.symbols
-        one, two = (self.evaluate([value] * (symbol + 1)) for value in (1, 2))
-        line = Line(symbol, two - one, 2 * one - two)
-        return line if line.scale > 0 and line.extent == self else None
+        return _line(self.expr, 0)
 
     # ---- arithmetic
 
@@ -191,6 +192,25 @@ class Line:
         """The symbol where the extent is this; None if it never is."""
         value, rest = divmod(extent - self.offset, self.scale)
         return None if rest else value
+
+
+def _line(expr: AffineExpr, offset: int) -> Line | None:
+    """What the sum of an expression in canonical form and a number is, if it is a multiple of one symbol."""
+    match expr:
+        case AffineSymExpr(position=symbol):
+            return Line(symbol, 1, offset)
+        case AffineBinaryOpExpr(
+            kind=AffineBinaryOpKind.Mul,
+            lhs=AffineSymExpr(position=symbol),
+            rhs=AffineConstantExpr(value=scale),
+        ) if scale > 0:
+            return Line(symbol, scale, offset)
+        case AffineBinaryOpExpr(
+            kind=AffineBinaryOpKind.Add, lhs=rest, rhs=AffineConstantExpr(value=number)
+        ):
+            return _line(rest, offset + number)
+        case _:
+            return None
 
 
 def extent_of(expr: AffineExpr) -> Extent:

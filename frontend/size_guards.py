@@ -20,7 +20,8 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy import functions
 
 from ..errors import UnsupportedOpError
-from .sizes import Multiple, Sizes
+from .multiples import Multiple
+from .sizes import Sizes
 
 LARGEST_DIVISOR = 64
 """Remainders of larger divisors are not looked at."""

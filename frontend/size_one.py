@@ -20,8 +20,9 @@ from ..errors import DeploError, UnsupportedOpError
 from .dynamic_shapes import AskedAxis, by_position, shapes_at, traceable, with_extents
 from .export import export
 from .importer import Fallback
+from .multiples import multiple_of
 from .python_values import Inputs
-from .sizes import InputTensor, Sizes, input_sizes, input_tensors, is_symbolic, multiple_of
+from .sizes import InputTensor, Sizes, input_sizes, input_tensors, is_symbolic
 from .unsupported import OpOverload, operator_name, source_line
 
 aten = torch.ops.aten

@@ -21,7 +21,6 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions
 from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
-from xdsl.dialects.builtin import IntAttr
 
 from ..dialects.affine import quotient, remainder
 from ..dialects.sizes import (
@@ -38,6 +37,7 @@ from ..dialects.sizes import (
 )
 from ..errors import UnsupportedOpError
 from .dynamic_shapes import TRACED_EXTENT, AskedAxis
+from .multiples import Multiple, multiple_of
 from .python_values import Inputs
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -61,48 +61,6 @@ class Ratio:
 
     dividend: Extent
     divisor: Extent
-
-
-@dataclass(frozen=True)
-class Multiple:
-    """What an extent is, by a size: `scale * size + offset`."""
-
-    scale: int = 1
-    offset: int = 0
-
-    def extent(self, size: Extent) -> Extent:
-        """The extent."""
-        return size * self.scale + self.offset
-
-    def size(self, extent: int) -> int:
-        """The size where the extent is this, or the next one above that there is."""
-        return -((self.offset - extent) // self.scale)
-
-    def label(self, extent: str) -> str:
-        """What the size is called, from what the extent is."""
-        if self.offset:
-            extent = f"({extent} {'+' if self.offset < 0 else '-'} {abs(self.offset)})"
-        return extent if self.scale == 1 else f"{extent} / {self.scale}"
-
-    def attribute(self, extent: SizeAttr) -> SizeAttr:
-        """What the IR says of the size, from what it would say of the extent."""
-        most = None
-        if isinstance(extent.maximum, IntAttr):
-            most = (extent.largest - self.offset) // self.scale
-        least, hint = self.size(extent.minimum.data), self.size(extent.hint.data)
-        return SizeAttr(self.label(extent.label.data), least, most, hint)
-
-
-def multiple_of(expr: Any) -> tuple[sympy.Symbol, Multiple] | None:
-    """The symbol that an extent is a multiple of, if there is one: then the extent says the symbol."""
-    if len(expr.free_symbols) != 1:
-        return None
-    (symbol,) = expr.free_symbols
-    one, two = (expr.xreplace({symbol: sympy.Integer(value)}) for value in (1, 2))
-    scale, offset = two - one, 2 * one - two
-    if not scale > 0 or sympy.expand(expr - scale * symbol - offset) != 0:
-        return None
-    return symbol, Multiple(int(scale), int(offset))
 
 
 class Sizes:

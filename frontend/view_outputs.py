@@ -24,7 +24,8 @@ from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import Max
 
-from .sizes import Multiple, is_symbolic, multiple_of
+from .multiples import Multiple, multiple_of
+from .sizes import is_symbolic
 
 aten = torch.ops.aten
 
