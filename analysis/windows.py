@@ -75,6 +75,8 @@ def _coefficient(load: LoadOp | StoreOp, expr: AffineExpr, counter: SSAValue) ->
 def stride_along(op: LoadOp | StoreOp, column: SSAValue) -> int:
     """How far apart in memory neighbouring columns are accessed, if it does not leave the row; else 0."""
     columns = {d for d, value in enumerate(op.indices) if value is column}
+    if not columns:
+        return 0  # such as a number, which has no axes
     *outer, last = op.map.data.results
     if any(columns & expr.used_dims() for expr in outer):
         return 0

@@ -137,6 +137,25 @@ func.func @k_sizes(%x: memref<?xf32, #sym.extents<s0>>, %y: memref<?xf32, #sym.e
 
 // -----
 
+// A number is read where it is, whatever place of the row is computed.
+// REMARK: remark: mask-tails: k_number: 1 loop
+// CHECK-LABEL: @k_number
+// CHECK:         scf.for %j_1 = %c16 to %c28 step %c1
+func.func @k_number(%x: memref<28xf32>, %n: memref<f32>, %y: memref<28xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c28 = arith.constant 28 : index
+  scf.for %j = %c0 to %c28 step %c1 {
+    %a = loop.load %x[%j] : memref<28xf32>
+    %b = loop.load %n[] : memref<f32>
+    %v = arith.addf %a, %b : f32
+    loop.store %v, %y[%j] : memref<28xf32>
+  }
+  func.return
+}
+
+// -----
+
 // Where the other elements are read, too, and there are functions to compute, vectors of them are shuffled.
 // REMARK: remark: mask-tails: k_pairs: 1 loop
 // CHECK-LABEL: @k_pairs
