@@ -209,12 +209,10 @@ def _is_zero_past_the_end(value: SSAValue, staged: Sequence[LoadOp], staging: _S
         if staging.inner.induction_var not in [op.indices[d] for d in expr.used_dims()]:
             continue
         # The mask says `end - k >= 0`: that must be what the buffer's extent says of this index.
-        places = [list(op.indices).index(v) if v in op.indices else None for v in operands]
-        if None in places:
-            return False
-        dims = [AffineExpr.dimension(p) for p in places if p is not None]
+        space = [*op.indices, *(value for value in operands if value not in op.indices)]
+        ranges = operand_ranges(space)
+        dims = [AffineExpr.dimension(space.index(value)) for value in operands]
         inside = extent_expr(extent) + expr * -1 + -1
-        ranges = operand_ranges(op.indices)
         return simplify(inside, ranges) == simplify(replace_dims(condition, dims), ranges)
     return False
 
