@@ -51,6 +51,8 @@ class Target:
     """What memory delivers at best."""
     clock: float = 1.0
     """Cycles of a multiprocessor in a second, boosted."""
+    mma_per_cycle: int = 0
+    """Multiply-adds of halves to f32 that a multiprocessor does in one cycle by `mma.sync`."""
 
 
 def _gpu(name: str, **limits: float) -> Target:
@@ -72,6 +74,7 @@ TARGETS = {
             l2_bytes=40 * MIB,
             dram_bytes_per_second=2.04e12,
             clock=1.41e9,
+            mma_per_cycle=1024,
         ),
         _gpu(  # H200 SXM
             "sm_90a",
@@ -84,6 +87,7 @@ TARGETS = {
             l2_bytes=50 * MIB,
             dram_bytes_per_second=4.8e12,
             clock=1.98e9,
+            mma_per_cycle=1024,
         ),
         _gpu(  # B200
             "sm_100a",
@@ -96,6 +100,7 @@ TARGETS = {
             l2_bytes=126 * MIB,
             dram_bytes_per_second=8.0e12,
             clock=1.97e9,
+            mma_per_cycle=1024,
         ),
         _gpu(  # GeForce RTX 5090
             "sm_120",
@@ -108,6 +113,7 @@ TARGETS = {
             l2_bytes=96 * MIB,
             dram_bytes_per_second=1.79e12,
             clock=2.41e9,
+            mma_per_cycle=256,
         ),
     )
 }

@@ -19,10 +19,12 @@ from math import prod
 
 from ..dialects.kernel import WARP
 from ..dialects.loop import KernelOp, LoadOp
+from ..dialects.mma import COLUMNS, DEPTH, LANES, ROWS
 from ..dialects.scalars import storage_bytes
 from ..dialects.tile import MAX_THREADS, LaunchOp
 from .contraction import Contraction, axes_of
 from .cost import traffic, trips
+from .factors import find_factors
 from .targets import BLOCK_RESERVE, Target
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
@@ -77,6 +79,16 @@ SPARE_REGISTERS = 1 / 8
 """The part of a thread's registers that the estimate leaves free."""
 
 
+MMA_TILES = ((2, 4), (2, 8), (2, 16), (2, 32), (4, 4), (4, 8), (4, 16), (4, 32), (8, 8), (8, 16))
+"""Rows and columns of one thread whose warp multiplies matrices."""
+
+MMA_WARPS = (4, 8, 2, 1)
+"""Warps of such a block, one below the other."""
+
+MMA_BLOCK_K = 32
+"""Positions of K in its scratchpad."""
+
+
 def _parts(extent: int, size: int) -> int:
     """How many parts of `size` cover an extent."""
     return -(-extent // size)
@@ -92,6 +104,8 @@ class Tiling:
     thread_m: int
     thread_n: int
     split_k: int = 1
+    mma: int = 0
+    """1 if warps multiply matrices, with tensor cores."""
 
     @property
     def threads(self) -> int:
@@ -101,13 +115,14 @@ class Tiling:
     @property
     def choices(self) -> dict[str, int]:
         """The choices of a schedule that say this."""
-        return asdict(self)
+        return {key: value for key, value in asdict(self).items() if key != "mma" or value}
 
     def neighbours(self) -> list[Tiling]:
         """The tilings with one choice halved or doubled; not all of them fit."""
-        changes = [(key, v // 2) for key, v in self.choices.items() if v % 2 == 0]
-        changes += [(key, v * 2) for key, v in self.choices.items()]
-        return [Tiling(**self.choices | {key: value}) for key, value in changes]
+        sizes = {key: value for key, value in asdict(self).items() if key != "mma"}
+        changes = [(key, v // 2) for key, v in sizes.items() if v % 2 == 0]
+        changes += [(key, v * 2) for key, v in sizes.items()]
+        return [Tiling(**asdict(self) | {key: value}) for key, value in changes]
 
     def misfit(self) -> str | None:
         """Why no kernel can have this tiling, or None."""
@@ -119,6 +134,20 @@ class Tiling:
             return (
                 f"blocks of {self.block_m} by {self.block_n} with threads of {self.thread_m} by "
                 f"{self.thread_n} have {self.threads} threads; a block has at most {MAX_THREADS}"
+            )
+        return self._mma_misfit() if self.mma else None
+
+    def _mma_misfit(self) -> str | None:
+        """Why warps cannot multiply the matrices of this tiling, or None."""
+        if self.block_n != LANES * self.thread_n or self.threads % WARP:
+            return (
+                f"for mma, {LANES} threads share a row and whole warps the columns; blocks of "
+                f"{self.block_m} by {self.block_n} have threads of {self.thread_m} by {self.thread_n}"
+            )
+        if self.thread_m % 2 or self.thread_n % 2 or self.block_k % DEPTH:
+            return (
+                f"for mma, threads compute pairs of rows and of columns, and block_k is a multiple of "
+                f"{DEPTH}, not {self.thread_m} by {self.thread_n} and {self.block_k}"
             )
         return None
 
@@ -139,6 +168,8 @@ class Problem:
     """The same of the operands that depend on N."""
     traffic: int = 0
     """Bytes that the kernel moves if each of its arguments passes once."""
+    halves: bool = False
+    """Whether what is multiplied are bf16 or f16, and what is added up is f32."""
     stages: int = ASYNC_BUFFERS
     """Buffers of each slab at most; one where nothing is copied while threads compute."""
 
@@ -161,6 +192,8 @@ class Problem:
         """Why this contraction cannot have a tiling, or None."""
         if (misfit := tiling.misfit()) is not None:
             return misfit
+        if tiling.mma and not (self.halves and target.mma_per_cycle):
+            return "it is no sum of products of halves, or there are no tensor cores"
         size = self.slab_bytes(tiling)
         padded = size // tiling.block_k * (tiling.block_k + PADDING)
         if padded > target.block_shared_bytes:
@@ -213,7 +246,7 @@ class Problem:
         """What the model says the contraction takes, in cycles of a multiprocessor."""
         chunks = _parts(_parts(self.k, tiling.block_k), tiling.split_k)
         buffers = self.buffers(tiling, target)
-        chunk = self._chunk_cycles(tiling)
+        chunk = self._chunk_cycles(tiling, target)
         if buffers == 1:
             first, alone = 0.0, chunk + CHUNK_LATENCY
         else:
@@ -230,12 +263,14 @@ class Problem:
         longer, shorter = max(computing, memory), min(computing, memory)
         return longer + (1 - HIDDEN) * shorter + self._fold_cycles(tiling, target)
 
-    def _chunk_cycles(self, tiling: Tiling) -> float:
+    def _chunk_cycles(self, tiling: Tiling, target: Target) -> float:
         """What a chunk takes a block that is alone once it is there, and what copying another one takes."""
         warps = _parts(tiling.threads, WARP)
         loads = tiling.thread_m + tiling.thread_n
         sums = tiling.thread_m * tiling.thread_n * self.results
-        computing = max(_parts(warps, SCHEDULERS) * (sums + loads), warps * loads)
+        computing: float = max(_parts(warps, SCHEDULERS) * (sums + loads), warps * loads)
+        if tiling.mma:
+            computing = _mma_cycles(tiling, self.results, target)
         across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
         return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
 
@@ -248,6 +283,16 @@ class Problem:
         memory = target.dram_bytes_per_second / target.clock
         speed = L2_BYTES_PER_CYCLE * target.processors if cached else memory
         return LAUNCH_CYCLES + 2 * size / speed
+
+
+def _mma_cycles(tiling: Tiling, results: int, target: Target) -> float:
+    """What the warps of a block take for one position of K: to multiply, and to load what they multiply."""
+    warps = _parts(tiling.threads, WARP)
+    products = tiling.thread_m * tiling.thread_n // 4 * results
+    loads = tiling.thread_m + tiling.thread_n // 2 * results
+    each = ROWS * COLUMNS * DEPTH * SCHEDULERS / target.mma_per_cycle
+    busy = _parts(warps, SCHEDULERS) * (products * each + loads)
+    return max(busy, warps * loads * 2) / DEPTH  # four halves of each lane are two turns of a warp
 
 
 def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
@@ -275,6 +320,7 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         width(contraction.m),
         width(contraction.n),
         traffic(kernel),
+        halves=not isinstance(find_factors(contraction.sweep), str),
     )
 
 
@@ -287,7 +333,7 @@ def candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
             (asked[each],) if each in asked else sizes for each in ("thread_m", "thread_n")
         )
         tiles = product(rows, columns)
-    for tile in tiles:
+    for tile in () if asked.get("mma") else tiles:
         shapes: Iterable[tuple[int, int]] = SHAPES
         if "block_m" in asked or "block_n" in asked:
             counts = (32, 16, 8, 4, 2, 1)
@@ -304,6 +350,23 @@ def candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
                 asked.get("block_k", BLOCK_K),
                 *tile,
             )
+    if asked.get("mma") != 0:
+        yield from _mma_candidates(asked)
+
+
+def _mma_candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
+    """Those whose warps multiply matrices."""
+    for (rows, columns), warps in product(MMA_TILES, MMA_WARPS):
+        thread_m = asked.get("thread_m", rows)
+        thread_n = asked.get("thread_n", max(asked.get("block_n", LANES * columns) // LANES, 1))
+        yield Tiling(
+            asked.get("block_m", warps * WARP // LANES * thread_m),
+            asked.get("block_n", LANES * thread_n),
+            asked.get("block_k", MMA_BLOCK_K),
+            thread_m,
+            thread_n,
+            mma=1,
+        )
 
 
 def misfit(asked: Mapping[str, int]) -> str | None:

@@ -85,6 +85,7 @@ from .cuda_memory import (
     SyncthreadsOp,
     VariableOp,
 )
+from .cuda_mma import MmaOp
 from .cuda_values import (
     IDENTIFIER,
     INDEX,
@@ -386,6 +387,7 @@ Cuda = Dialect(
         SyncthreadsOp,
         BarSyncOp,
         ShuffleXorOp,
+        MmaOp,
         CpAsyncOp,
         CpAsyncCommitOp,
         CpAsyncWaitOp,

@@ -1,4 +1,4 @@
-"""CUDA C++ text of the operations in `cuda_async.py`, `cuda_bulk.py` and `cuda_vector.py`."""
+"""CUDA C++ text of the operations in `cuda_async.py`, `cuda_bulk.py`, `cuda_vector.py` and `cuda_mma.py`."""
 
 from __future__ import annotations
 
@@ -191,6 +191,29 @@ def _atomic_add(names: Names, op: cuda.AtomicAddOp) -> str:
     return f"atomicAdd({address}, {value});"
 
 
+def _mma(names: Names, op: cuda.MmaOp) -> str:
+    kind = {"f16": "f16", "bf16": "bf16"}[str(op.element)]
+    bits = [f"(unsigned){names.name(v)}" for v in (*op.rows, *op.columns)]
+    pairs = [f"{low} | {high} << 16" for low, high in zip(bits[::2], bits[1::2], strict=True)]
+    a, b = pairs[:4], pairs[4:]
+    registers = [
+        a[0],
+        a[2],
+        a[1],
+        a[3],
+        *b,
+    ]  # PTX has two positions of both rows, then the other two
+    sums = [names.name(v) for v in op.sums] or ["0.0f"] * 4
+    results = [names.name(v) for v in op.products]
+    outputs = ", ".join(f'"=f"({name})' for name in results)
+    inputs = ", ".join([f'"r"({each})' for each in registers] + [f'"f"({each})' for each in sums])
+    text = (
+        f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+    )
+    return f'float {", ".join(results)};\nasm volatile("{text}" : {outputs} : {inputs});'
+
+
 STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.BarSyncOp: lambda names, op: asm(
         f"bar.sync {op.number.value.data}, {op.threads.value.data};"
@@ -206,6 +229,7 @@ STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.VectorLoadOp: _vector_load,
     cuda.VectorStoreOp: _vector_store,
     cuda.AtomicAddOp: _atomic_add,
+    cuda.MmaOp: _mma,
     cuda.CpAsyncWaitOp: lambda names, op: asm(f"cp.async.wait_group {op.pending.value.data};"),
 }
 """The statement of each operation."""

@@ -15,9 +15,9 @@
 
 Memory is read and written by `loop.load` and `loop.store`, whose index expressions stay affine, several
 elements at once by `kernel_vector.py`, atomically by `kernel_atomic.py`, and copied while threads compute by
-`kernel_async.py` and `kernel_bulk.py`. Each kernel runs on a one-dimensional grid of one-dimensional blocks.
-The host side is here too: allocation, launches and calls of PyTorch, in order. On the CPU a kernel is a
-`func.func` that runs a range of blocks.
+`kernel_async.py` and `kernel_bulk.py`; warps multiply matrices by `kernel_mma.py`. Each kernel runs on a
+one-dimensional grid of one-dimensional blocks. The host side is here too: allocation, launches and calls of
+PyTorch, in order. On the CPU a kernel is a `func.func` that runs a range of blocks.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ from .kernel_host import (
     verify_geometry,
     verify_resident,
 )
+from .kernel_mma import MmaOp
 from .kernel_vector import VectorLoadOp, VectorStoreOp
 from .mbarriers import MbarriersType
 from .tensor_map import TensorMapType
@@ -86,6 +87,7 @@ Kernel = Dialect(
         VectorLoadOp,
         VectorStoreOp,
         AtomicAddOp,
+        MmaOp,
         AllocOp,
         LaunchOp,
         CallOp,
@@ -116,6 +118,7 @@ __all__ = [
     "MbarrierWaitOp",
     "MbarriersOp",
     "MbarriersType",
+    "MmaOp",
     "NamedBarrierOp",
     "SharedOp",
     "ShuffleOp",

@@ -75,6 +75,8 @@ class Choice:
     @property
     def said(self) -> str:
         """The numbers it may be, in words."""
+        if self.numbers == (0, 1):
+            return "0 or 1"
         if self.numbers:
             return f"a power of two, at most {self.numbers[-1]}"
         return f"a number, {self.least} or more"
@@ -106,6 +108,7 @@ CHOICES = {
         Choice("pairs", "1 if a CPU multiplies pairs of bf16 that are neighbours", derived=True),
         Choice("strip_m", "neighbouring rows among those of one thread", derived=True),
         Choice("strip_n", "neighbouring columns among those of one thread", derived=True),
+        Choice("mma", "1 if warps multiply matrices, with tensor cores", numbers=(0, 1)),
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
         Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
         Choice(

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import AffineMapAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ..dialects.kernel import WARP
 from ..dialects.sizes import static_shape
 from .accesses import Accesses
 from .device_memory import MAX_THREADS, Memory, Touched, fault
@@ -45,6 +46,15 @@ class Lanes:
     def full(self, value: Array) -> Array:
         """A value with one element per thread of the grid."""
         return np.broadcast_to(value, self.shape)
+
+    def require_whole_warps(self, op: Operation) -> None:
+        """Raise unless all lanes of a warp are active, or none."""
+        active = self.full(self.mask)
+        for first in range(0, self.shape[1], WARP):
+            warp = active[:, first : first + WARP]
+            if np.any(warp.any(axis=1) & ~warp.all(axis=1)):
+                what = op.name.partition(".")[2].partition("_")[0]
+                raise fault(op, f"is reached by some lanes of a warp only: divergent {what}")
 
     # ------------------------------------------------------------------ indices
 

@@ -39,13 +39,15 @@ from ..dialects.loop import (
 from ..dialects.loop_transpose import TransposeOp
 from ..dialects.scalars import Combiner, identity, is_weighted
 from ..dialects.sizes import static_extent, static_shape
-from ..dialects.tile import CombineOp, LaunchOp, StageOp
+from ..dialects.tile import CombineOp, LaunchOp, Level, StageOp, enclosing_launch
+from ..dialects.tile_mma import MmaOp
 from ..dialects.tile_pack import PackOp, PackYieldOp
 from .memory import Buffer, Output
 from .numpy_types import Array, numpy_dtype
 from .poison import poisoned
 from .product import MAX_FACTOR, Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
+from .tensor_cores import multiply as multiply_fragments
 from .tensor_ir import ProgramError, evaluate_index
 from .views import MAX_ELEMENTS, Place, TooWide, linear_terms, require
 from .weighted import fold_weighted, join_weighted
@@ -152,8 +154,8 @@ class LoopMachine:
                 self._stage(op)
             case PackOp():
                 self._pack(op)
-            case CombineOp():
-                self._combine(op)
+            case CombineOp() | MmaOp():
+                self._cooperate(op)
             case RegistersOp():
                 self._registers(op)
             case TransposeOp():
@@ -481,6 +483,13 @@ class LoopMachine:
         copied = np.asarray(source[tuple(indices)])
         self.buffers[op.result] = Buffer(np.broadcast_to(copied, shape), lanes=len(self.shape))
 
+    def _cooperate(self, op: CombineOp | MmaOp) -> None:
+        """What threads compute together."""
+        if isinstance(op, CombineOp):
+            self._combine(op)
+        else:
+            self._mma(op)
+
     def _combine(self, op: CombineOp) -> None:
         values = self._full(self.get(op.value))
         launch = op.parent_op()
@@ -491,6 +500,22 @@ class LoopMachine:
             position = list(launch.body.block.args).index(axis)  # pyright: ignore[reportArgumentType]
             values = fold(op.combiner.data, values, position, keepdims=True, empty=0)
         self.values[op.result] = values
+
+    def _mma(self, op: MmaOp) -> None:
+        """Multiply matrices of warps, whose threads are numbered over the launch's thread axes."""
+        launch = enclosing_launch(op)
+        args = zip(launch.axes, launch.body.block.args, strict=True)
+        axes = [self.axes[value] for axis, value in args if axis.level.data is Level.THREAD]
+        inner = range(len(self.counters) - len(axes), len(self.counters))
+        operands = [np.moveaxis(self._full(self.get(value)), axes, inner) for value in op.operands]
+        moved = operands[0].shape
+        outer, threads = moved[: inner.start], prod(moved[inner.start :])
+        held = [value.reshape(*outer, threads) for value in operands]
+        count = len(op.rows) + len(op.columns)
+        products = multiply_fragments(op, threads, held[:count])
+        sums = held[count:] or [np.float32(0)] * len(products)
+        for result, product, total in zip(op.products, products, sums, strict=True):
+            self.values[result] = np.moveaxis((product + total).reshape(moved), inner, axes)
 
 
 def evaluate_kernel(op: KernelOp, args: Sequence[Value]) -> list[Value]:

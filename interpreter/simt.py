@@ -5,8 +5,8 @@ threads. The machine reports, with the location of the operation:
 
 * a *race*: two threads touch one element of shared memory, one of them writing, with no barrier between;
   or two threads of a grid do so in global memory, where no barrier helps;
-* a *divergent barrier* or *shuffle*: not all threads of a block, or of a warp, take part, or not those that
-  a named barrier waits for;
+* a *divergent barrier*, *shuffle* or *mma*: not all threads of a block, or of a warp, take part, or not
+  those that a named barrier waits for;
 * an access *out of bounds*, and a read of shared memory that nobody has *initialised*.
 
 It can also run some of the blocks only, and only the operations that decide where a kernel stores
@@ -42,6 +42,7 @@ from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate_silently
 from .teams import Teams
+from .tensor_cores import multiply_in_warps
 from .tensor_ir import ProgramError, evaluate_index
 
 
@@ -65,6 +66,8 @@ class SimtMachine(Lanes):
             kernel.BarrierOp: self.barrier,
             kernel.NamedBarrierOp: self.named_barrier,
             kernel.ShuffleOp: self.shuffle,
+            kernel.MmaOp: lambda op: multiply_in_warps(self, op),
+            cuda.MmaOp: lambda op: multiply_in_warps(self, op),
             kernel.AssertOp: self._assert,
             kernel.VectorLoadOp: self._vector_load,
             cuda.VectorLoadOp: self._vector_load,
@@ -194,11 +197,7 @@ class SimtMachine(Lanes):
         source = np.arange(threads) ^ op.lane_mask.value.data
         if np.any(source >= threads):
             raise fault(op, f"reads a lane that a block of {threads} threads does not have")
-        active = self.full(self.mask)
-        for first in range(0, threads, WARP):
-            warp = active[:, first : first + WARP]
-            if np.any(warp.any(axis=1) & ~warp.all(axis=1)):
-                raise fault(op, "is reached by some lanes of a warp only: divergent shuffle")
+        self.require_whole_warps(op)
         self.values[op.result] = self.full(self.values[op.value])[:, source]
 
     # ------------------------------------------------------------------ memory

@@ -56,6 +56,7 @@ PASSES = {
     "transpose-tiles": ".tile.transpose_tiles:TransposeTilesPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
     "stage-windows": ".tile.stage_windows:StageWindowsPass",
+    "tensor-cores": ".tile.tensor_cores:TensorCoresPass",
     "permute-register-tile": ".tile.permute_register_tile:PermuteRegisterTilePass",
     "tma-copy": ".tile.tma_copy:TmaCopyPass",
     "split-inner-for-swizzle": ".tile.split_inner_for_swizzle:SplitInnerForSwizzlePass",

@@ -80,6 +80,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "split-loops{target=$target}",
         "transpose-tiles{target=$target}",
         "stage-inputs{target=$target}",
+        "tensor-cores",
         "permute-register-tile",
         "register-tile{target=$target}",
         "tma-copy{target=$target}",

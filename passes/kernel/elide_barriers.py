@@ -27,6 +27,7 @@ from ...analysis.index import known_extent
 from ...dialects.kernel import (
     BarrierOp,
     FuncOp,
+    MmaOp,
     SharedOp,
     ShuffleOp,
     VectorLoadOp,
@@ -68,7 +69,7 @@ class Touched:
 
 
 NOTHING = Touched()
-_HARMLESS = (SharedOp, RegistersOp, ShuffleOp, scf.YieldOp)
+_HARMLESS = (SharedOp, RegistersOp, ShuffleOp, MmaOp, scf.YieldOp)
 
 
 def touched(op: Operation) -> Touched:

@@ -264,6 +264,10 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     kernel.NamedBarrierOp: lambda state, op: state.simple(
         op, cuda.BarSyncOp(op.number.value.data, op.threads.value.data)
     ),
+    kernel.MmaOp: lambda state, op: state.simple(
+        op,
+        cuda.MmaOp(*([state.values[v] for v in held] for held in (op.rows, op.columns, op.sums))),
+    ),
     kernel.ShuffleOp: lambda state, op: state.simple(
         op, cuda.ShuffleXorOp(state.values[op.value], op.lane_mask.value.data)
     ),

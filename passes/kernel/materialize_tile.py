@@ -14,8 +14,8 @@ becomes
     }
 
 `tile.stage` becomes shared memory and copies (`stage_copies.py`); `tile.combine` shuffles within a warp and
-shared memory between warps. Several block or thread axes share the one number the machine gives, row
-by row.
+shared memory between warps; `tile.mma` goes on from the sums so far (`lower_mma.py`). Several block or thread
+axes share the one number the machine gives, row by row.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, lower_host
 from ..lower_loops import combine, lower_loops
+from .lower_mma import lower_mma
 from .machine import Machine, in_loop
 from .stage_copies import lower_stages
 
@@ -206,6 +207,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
         _number_axes(after, number, launch.extents(level), by_level[level])
     lower_loops(entry)
+    lower_mma(entry)
     dropped = _drop_mapped(function, maps)
     return Device(function, blocks, threads, tuple(maps), dropped)
 

@@ -67,6 +67,7 @@ class SchedulePass(ModulePass):
     thread_m: int | None = None
     thread_n: int | None = None
     split_k: int | None = None
+    mma: int | None = None
     stages: int | None = None
     transport: str | None = None
     lanes: int | None = None

@@ -39,6 +39,8 @@ builtin.module {
     %less = cuda.binary "<" %e, %negative : (f32, f32) -> i1
     %chosen = cuda.select %less, %e, %negative : f32
     %other = cuda.shuffle_xor %chosen, 16 : f32
+    %d0, %d1, %d2, %d3 = cuda.mma (%half, %half, %half, %half, %half, %half, %half, %half) by (%half, %half, %half, %half) : f16
+    %e0, %e1, %e2, %e3 = cuda.mma (%half, %half, %half, %half, %half, %half, %half, %half) by (%half, %half, %half, %half) plus (%d0, %d1, %d2, %d3) : f16
   } attributes {note = "kept"}
   cuda.func @k_copy(%x: !cuda.ptr<f32, const>) blocks(32) threads(64) index(i32) {
     %s = cuda.shared 256 align 16 : !cuda.ptr<f32>

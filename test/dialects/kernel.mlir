@@ -17,6 +17,9 @@ builtin.module {
     %s = kernel.shuffle %v xor 16 : f32
     %ok = loop.test[%lane < 256]
     kernel.assert %ok, "a message"
+    %h = arith.truncf %s : f32 to bf16
+    %d0, %d1, %d2, %d3 = kernel.mma (%h, %h, %h, %h, %h, %h, %h, %h) by (%h, %h, %h, %h) : bf16
+    %e0, %e1, %e2, %e3 = kernel.mma (%h, %h, %h, %h, %h, %h, %h, %h) by (%h, %h, %h, %h) plus (%d0, %d1, %d2, %d3) : bf16
     loop.store %s, %y[%row] : memref<32xf32>
   } attributes {note = "kept"}
   kernel.func @k_narrow(%y: memref<32xf32>) blocks(32) threads(1) resident(2) index(i32) {

@@ -606,3 +606,33 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<32xbf16>) -> tensor<32xf32> {
+  %y = loop.kernel @k(%x) : (tensor<32xbf16>) -> tensor<32xf32> {
+  ^bb0(%x: memref<32xbf16>, %y: memref<32xf32>):
+    tile.launch (%r = 32 : thread) {
+      %v = loop.load %x[%r] : memref<32xbf16>
+      // expected-error@+1 {{multiplies 8 elements of rows by 4 of a column to 4 sums, got 2 by 4 to 4, and 0 to add to}}
+      %a, %b, %c, %d = tile.mma (%v, %v) by (%v, %v, %v, %v) : bf16
+      loop.store %a, %y[%r] : memref<32xf32>
+    }
+  }
+  func.return %y : tensor<32xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {
+  %y = loop.kernel @k(%x) : (tensor<32xf32>) -> tensor<32xf32> {
+  ^bb0(%x: memref<32xf32>, %y: memref<32xf32>):
+    tile.launch (%r = 32 : thread) {
+      %v = loop.load %x[%r] : memref<32xf32>
+      // expected-error@+1 {{multiplies bf16 or f16, got f32}}
+      %a, %b, %c, %d = tile.mma (%v, %v, %v, %v, %v, %v, %v, %v) by (%v, %v, %v, %v) : f32
+      loop.store %a, %y[%r] : memref<32xf32>
+    }
+  }
+  func.return %y : tensor<32xf32>
+}

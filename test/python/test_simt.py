@@ -141,6 +141,14 @@ FAULTS = {
         "kernel.shuffle",
         "divergent shuffle",
     ),
+    "mma for some lanes": (
+        INSIDE_TEST.format(
+            "%h = arith.truncf %v : f32 to bf16\n"
+            "%d0, %d1, %d2, %d3 = kernel.mma (%h, %h, %h, %h, %h, %h, %h, %h) by (%h, %h, %h, %h) : bf16"
+        ),
+        "kernel.mma",
+        "divergent mma",
+    ),
     "shared memory out of bounds": (
         SHARED + "kernel.barrier\n" + '%w = loop.load %s[%t + 1] : memref<64xf32, "shared">',
         "loop.load %s",

@@ -5,6 +5,9 @@
 // RUN: deplo-opt %s -p 'schedule{block_k=1024 block_m=64 block_n=64}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DEEP
 // RUN: not deplo-opt %s -p 'schedule{block_m=16 thread_m=3}' 2>&1 | FileCheck %s --check-prefix=THIRDS
 // RUN: not deplo-opt %s -p 'schedule{block_m=64 block_n=64 thread_m=1 thread_n=1}' 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: deplo-opt %s -p 'schedule{mma=1}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MMA
+// RUN: not deplo-opt %s -p 'schedule{mma=1 thread_m=3}' 2>&1 | FileCheck %s --check-prefix=PAIRS
+// RUN: not deplo-opt %s -p 'schedule{mma=1 block_n=64 thread_n=8}' 2>&1 | FileCheck %s --check-prefix=LANES
 // RUN: deplo-opt %s -p 'schedule{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 
 // x @ W^T: the model chooses, options override it, and what is decided stays.
@@ -18,6 +21,9 @@
 // DEEP: remark: schedule: linear: declined: slabs of 524288 bytes, 528384 when padded, exceed the 232448 that a block of sm_90a can have
 // THIRDS: error: {{.*}}schedule: thread_m = 3 does not divide block_m = 16
 // MANY: error: {{.*}}schedule: blocks of 64 by 64 with threads of 1 by 1 have 4096 threads; a block has at most 1024
+// MMA: remark: schedule: linear: declined: it is no sum of products of halves, or there are no tensor cores
+// PAIRS: error: {{.*}}schedule: for mma, threads compute pairs of rows and of columns, and block_k is a multiple of 16, not 3 by 4 and 32
+// LANES: error: {{.*}}schedule: for mma, 4 threads share a row and whole warps the columns; blocks of 64 by 64 have threads of 2 by 8
 // CPU: remark: schedule: linear: declined: a CPU's schedule is decided by the passes that carry it out
 func.func @main(%x: tensor<512x3584xf32>, %w: tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
   %y = loop.kernel @linear(%x, %w) : (tensor<512x3584xf32>, tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
@@ -190,4 +196,29 @@ func.func @main(%x: tensor<64x64xf32>, %ids: tensor<64xi64>) -> (tensor<64x64xf3
     }
   }
   func.return %a, %b : tensor<64x64xf32>, tensor<64x64xf32>
+}
+
+// -----
+
+// Halves that are added up in f32: warps multiply matrices.
+// CHECK-LABEL: loop.kernel @halves
+// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 32, thread_m = 2, thread_n = 32, mma = 1>)
+// MMA: remark: schedule: halves: blocks of 128 by 128, threads of 2 by 32: {{.*}}
+func.func @main(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %y = loop.kernel @halves(%x, %w) : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+  ^bb0(%x: memref<4096x4096xbf16>, %w: memref<4096x4096xbf16>, %out: memref<4096x4096xbf16>):
+    tile.launch (%i = 4096 : thread, %j = 4096 : thread) {
+      %s = loop.for %k = 0 to 4096 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<4096x4096xbf16>
+        %q = loop.load %w[%j, %k] : memref<4096x4096xbf16>
+        %f = arith.extf %p : bf16 to f32
+        %g = arith.extf %q : bf16 to f32
+        %r = arith.mulf %f, %g : f32
+        loop.yield %r : f32
+      }
+      %t = arith.truncf %s : f32 to bf16
+      loop.store %t, %out[%i, %j] : memref<4096x4096xbf16>
+    }
+  }
+  func.return %y : tensor<4096x4096xbf16>
 }
