@@ -70,13 +70,19 @@ def _narrow(value: SSAValue, depth: int) -> AffineExpr | None:
 
 
 def _combined(op: ElementwiseOp, depth: int) -> AffineExpr | None:
-    values = [_value(operand, depth) for operand in op.operands]
-    match op.function.data, values:
-        case Function.ADD, [AffineExpr() as left, AffineExpr() as right]:
-            return left + right
-        case Function.SUB, [AffineExpr() as left, AffineExpr() as right]:
-            return left + product(right, -1)
-        case Function.MUL, [AffineExpr() as left, AffineConstantExpr() as right]:
-            return product(left, right.value)
+    """A sum, a difference, or a multiple by a number; operands of other functions are not looked at."""
+    function = op.function.data
+    if function not in (Function.ADD, Function.SUB, Function.MUL):
+        return None
+    left, right = op.operands
+    second = _value(right, depth)
+    wanted = AffineConstantExpr if function is Function.MUL else AffineExpr
+    if not isinstance(second, wanted) or (first := _value(left, depth)) is None:
+        return None
+    match function:
+        case Function.ADD:
+            return first + second
+        case Function.SUB:
+            return first + product(second, -1)
         case _:
-            return None
+            return product(first, second)
