@@ -20,10 +20,11 @@ from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects import cuda
 from ..dialects.affine import count_symbols
+from ..dialects.allowed_sizes import DEFAULT_HINT
 from ..dialects.index_ranges import is_bounded, numbers
 from ..dialects.loop import ForOp, KernelOp
 from ..dialects.scalars import storage_bytes
-from ..dialects.sizes import DEFAULT_HINT, Extent, shape_of
+from ..dialects.sizes import Extent, shape_of
 from ..dialects.tile import LaunchOp
 from ..dialects.tile_pack import PackOp
 from .index import value_range

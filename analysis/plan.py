@@ -55,8 +55,9 @@ from xdsl.traits import SymbolOpInterface, SymbolTable
 from ..dialects import cuda
 from ..dialects.calls import OperandAttr
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp, TensorMapType
+from ..dialects.multiples import Multiple, multiple_of
 from ..dialects.scalars import storage_bytes
-from ..dialects.sizes import Extent, Line, Size, shape_of, static_extent
+from ..dialects.sizes import Extent, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
 from ..errors import DeploError
 from .architecture import require_architecture
@@ -161,28 +162,29 @@ def _extent(extent: Extent) -> int | str:
 
 def _sizes(main: func.FuncOp) -> list[dict[str, Any]]:
     """The program's sizes, and the axes that define them: of arguments, else of what calls give."""
-    axes: dict[int, list[tuple[Line, dict[str, int]]]] = {}
+    axes: dict[int, list[tuple[Multiple, dict[str, int]]]] = {}
     buffers = [op.result for op in main.body.block.ops if isinstance(op, AllocOp)]
     given = [(i, b) for i, b in enumerate(buffers) if b in called_buffers(main)]
     for kind, arrays in (("argument", enumerate(main.body.block.args)), ("buffer", given)):
         for position, value in arrays:
             if isinstance(value.type, MemRefType):
                 for axis, extent in enumerate(shape_of(cast(MemRefType, value.type))):
-                    if isinstance(extent, Size) and (line := extent.line) is not None:
+                    if (said := multiple_of(extent)) is not None:
+                        symbol, multiple = said
                         place = {kind: position, "axis": axis}
-                        axes.setdefault(line.symbol, []).append((line, place))
+                        axes.setdefault(symbol, []).append((multiple, place))
     sizes: list[dict[str, Any]] = []
     for number, size in enumerate(sizes_of(main)):
         if number not in axes:
             raise DeploError(
                 f"the size {size.label} is the extent of no axis of an argument, or of what a call gives"
             )
-        line, place = min(axes[number], key=lambda at: ("buffer" in at[1], at[0] != Line(number)))
+        multiple, place = min(axes[number], key=lambda at: ("buffer" in at[1], at[0] != Multiple()))
         if "argument" in place and size.minimum.data == 0:
             raise DeploError(f"the size {size.label} of an argument must be at least 1, not 0")
         limits = {"minimum": size.minimum.data, "maximum": size.largest}
-        if line != Line(number):
-            place |= {"scale": line.scale, "offset": line.offset}
+        if multiple != Multiple():
+            place |= {"scale": multiple.scale, "offset": multiple.offset}
         sizes.append({"name": size.label.data, **limits, **place})
     return sizes
 

@@ -26,15 +26,14 @@ from xdsl.ir.affine import AffineExpr, AffineSymExpr
 from xdsl.rewriter import Rewriter
 
 from ..dialects.affine import affine_map, condition, condition_exprs, leaves, replace_symbols
+from ..dialects.allowed_sizes import SIZES, SizeAttr
 from ..dialects.index_simplify import always_holds
+from ..dialects.multiples import Multiple, multiple_of
 from ..dialects.sizes import (
-    SIZES,
     Extent,
     ExtentAttr,
     ExtentsAttr,
-    Line,
     Size,
-    SizeAttr,
     evaluate,
     extent_expr,
     extent_of,
@@ -107,20 +106,24 @@ def solve_sizes(types: Sequence[Attribute], shapes: Sequence[Sequence[int]]) -> 
     Raises SizeError if they do not, or if nothing defines a symbol.
     """
     known: dict[int, int] = {}
-    lines: list[tuple[Line, str, int]] = []
+    multiples: list[tuple[int, Multiple, str, int]] = []
     pairs = [
         (argument, axis, said, actual)
         for argument, (extents, shape) in enumerate(zip(_shapes(types), shapes, strict=True))
         for axis, (said, actual) in enumerate(zip(extents, shape, strict=True))
     ]
     for argument, axis, said, actual in pairs:
-        if isinstance(said, Size) and (line := said.line) is not None:
-            lines.append((line, f"argument {argument}, axis {axis}", actual))
-    for line, place, actual in sorted(lines, key=lambda each: each[0] != Line(each[0].symbol)):
-        if line.symbol not in known:
-            if (symbol := line.symbol_at(actual)) is None:
-                raise SizeError(f"{place}: expected {line.extent}, got {actual}")
-            known[line.symbol] = symbol
+        if (found := multiple_of(said)) is not None:
+            multiples.append((*found, f"argument {argument}, axis {axis}", actual))
+    for symbol, multiple, place, actual in sorted(
+        multiples, key=lambda each: each[1] != Multiple()
+    ):
+        if symbol not in known:
+            if (size := multiple.size(actual)) is None:
+                raise SizeError(
+                    f"{place}: expected {multiple.extent(Size.symbol(symbol))}, got {actual}"
+                )
+            known[symbol] = size
     symbols = [known.get(i, 0) for i in range(max(known, default=-1) + 1)]
     for argument, axis, said, actual in pairs:
         if isinstance(said, Size) and (missing := said.symbols - set(known)):

@@ -1,4 +1,4 @@
-"""The `sym` dialect: dynamic sizes, in types and in the signature of a program.
+"""The `sym` dialect: dynamic sizes, reckoned with and in types.
 
 A dynamic size is a symbol, `s0`, `s1`, …, numbered over the module. An extent is a number or a `Size`, an
 expression over symbols; a type that has dynamic extents says which, in the order of its `?`:
@@ -6,36 +6,24 @@ expression over symbols; a type that has dynamic extents says which, in the orde
     tensor<?x?x64xf32, #sym.extents<s0, s0 * s1 + 1>>
     memref<?x64xf32, #sym.extents<s0>>
 
-So a type says which extents are equal. `@main` says what its symbols stand for and which sizes are allowed:
-
-    func.func @main(%x: …) attributes {sym.sizes = [#sym.size<"seq", 2, 4096, hint = 32>]}
-
-A size is at least 1 and less than 2**31. The hint is the size decisions reckon with; it never changes a
-result.
+So a type says which extents are equal. `@main` says what its symbols stand for (`allowed_sizes.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    ArrayAttr,
-    IntAttr,
     MemRefType,
     NoneAttr,
-    StringAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Data, Dialect, Operation, ParametrizedAttribute
+from xdsl.ir import Attribute, Data, Dialect
 from xdsl.ir.affine import (
-    AffineBinaryOpExpr,
-    AffineBinaryOpKind,
     AffineConstantExpr,
     AffineExpr,
     AffineSymExpr,
@@ -56,18 +44,10 @@ from .affine import (
     remainder,
     replace_symbols,
 )
+from .allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowed_now
 from .index_ranges import bounds, expand, proven_nonnegative
 from .index_simplify import simplify
 from .index_text import index_text, parse_index_expr, print_index_expr
-
-MAX_SIZE = 2**31 - 1
-"""The largest size a symbol may have."""
-
-DEFAULT_HINT = 64
-"""The size that decisions reckon with where a program gives no example."""
-
-SIZES = "sym.sizes"
-"""The attribute of `@main` that holds a `#sym.size` for each symbol."""
 
 
 class UndecidedSize(DeploError):
@@ -109,11 +89,6 @@ class Size:
     def evaluate(self, symbols: Sequence[int]) -> int:
         """The size where symbol `i` is `symbols[i]`."""
         return self.expr.eval((), symbols)
-
-    @property
-    def line(self) -> Line | None:
-        """What it is if it is a multiple of one symbol and a number: an axis of it says the symbol."""
-        return _line(self.expr, 0)
 
     # ---- arithmetic
 
@@ -175,44 +150,6 @@ Extent: TypeAlias = int | Size
 """How many positions an axis has."""
 
 
-@dataclass(frozen=True)
-class Line:
-    """The extent `scale * symbol + offset`; the scale is positive."""
-
-    symbol: int
-    scale: int = 1
-    offset: int = 0
-
-    @property
-    def extent(self) -> Extent:
-        """The extent."""
-        return Size.symbol(self.symbol) * self.scale + self.offset
-
-    def symbol_at(self, extent: int) -> int | None:
-        """The symbol where the extent is this; None if it never is."""
-        value, rest = divmod(extent - self.offset, self.scale)
-        return None if rest else value
-
-
-def _line(expr: AffineExpr, offset: int) -> Line | None:
-    """What the sum of an expression in canonical form and a number is, if it is a multiple of one symbol."""
-    match expr:
-        case AffineSymExpr(position=symbol):
-            return Line(symbol, 1, offset)
-        case AffineBinaryOpExpr(
-            kind=AffineBinaryOpKind.Mul,
-            lhs=AffineSymExpr(position=symbol),
-            rhs=AffineConstantExpr(value=scale),
-        ) if scale > 0:
-            return Line(symbol, scale, offset)
-        case AffineBinaryOpExpr(
-            kind=AffineBinaryOpKind.Add, lhs=rest, rhs=AffineConstantExpr(value=number)
-        ):
-            return _line(rest, offset + number)
-        case _:
-            return None
-
-
 def extent_of(expr: AffineExpr) -> Extent:
     """The extent that an expression over symbols says."""
     canonical = simplify(expr, ())
@@ -250,7 +187,7 @@ def _decide(left: Size, sign: str, right: Extent, holds: Extent, fails: Extent) 
 
 
 def _never_negative(extent: Extent) -> bool:
-    expr, allowed = extent_expr(extent), _ALLOWED.get()
+    expr, allowed = extent_expr(extent), allowed_now()
     if proven_nonnegative(expand(expr), ()):
         return True
     if not 0 < count_symbols([expr]) <= len(allowed):
@@ -270,6 +207,26 @@ def is_at_most(left: Extent, right: Extent) -> bool:
         return left <= right
     except UndecidedSize:
         return False
+
+
+def hinted(extent: Extent) -> int:
+    """The extent where each symbol is its hint: what costs are reckoned with."""
+    if not isinstance(extent, Size):
+        return extent
+    hints = [size.hint.data for size in allowed_now()]
+    hints += [DEFAULT_HINT] * (count_symbols([extent.expr]) - len(hints))
+    return extent.evaluate(hints)
+
+
+def largest(extent: Extent) -> int:
+    """A number that the extent is at most, for all sizes that are allowed."""
+    if not isinstance(extent, Size):
+        return extent
+    count, allowed = count_symbols([extent.expr]), allowed_now()
+    ranges = [(size.least, size.largest) for size in allowed[:count]]
+    ranges += [(1, MAX_SIZE)] * (count - len(ranges))
+    dims = [AffineExpr.dimension(i) for i in range(count)]
+    return int(bounds(replace_symbols(extent.expr, dims), ranges)[1])
 
 
 # --------------------------------------------------------------------------- attributes
@@ -325,126 +282,6 @@ class ExtentsAttr(Data[tuple[Size, ...]]):
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_list(self.data, lambda size: print_extent(printer, size))
-
-
-@irdl_attr_definition
-class SizeAttr(ParametrizedAttribute):
-    """What a symbol of `@main` stands for: its name, smallest and largest value, and a hint.
-
-    `#sym.size<"seq", 2, 4096, hint = 32>`; without a largest value `#sym.size<"seq", 1, none>`. A size that
-    a call of PyTorch finds in its data may be 0 as well. Passes reckon with sizes from 1 on all the same:
-    for 0 the program is compiled apart.
-    """
-
-    name = "sym.size"
-
-    label: StringAttr
-    minimum: IntAttr
-    maximum: IntAttr | NoneAttr
-    hint: IntAttr
-
-    def __init__(
-        self, label: str, minimum: int = 1, maximum: int | None = None, hint: int = DEFAULT_HINT
-    ):
-        limit = NoneAttr() if maximum is None else IntAttr(maximum)
-        super().__init__(StringAttr(label), IntAttr(minimum), limit, IntAttr(hint))
-
-    @property
-    def least(self) -> int:
-        """The smallest value that passes reckon with."""
-        return max(1, self.minimum.data)
-
-    @property
-    def largest(self) -> int:
-        """The largest value that is allowed."""
-        return MAX_SIZE if isinstance(self.maximum, NoneAttr) else self.maximum.data
-
-    def with_hint(self, hint: int) -> SizeAttr:
-        """The same size with another hint."""
-        return SizeAttr.new([self.label, self.minimum, self.maximum, IntAttr(hint)])
-
-    def verify(self) -> None:
-        if not (0 <= self.minimum.data <= self.largest <= MAX_SIZE and self.largest):
-            raise VerifyException(
-                f"size {self.label} must allow sizes from 0 to {MAX_SIZE}, got "
-                f"{self.minimum.data} to {self.largest}"
-            )
-        if self.hint.data < 1:
-            raise VerifyException(f"the hint of {self.label} must be positive")
-
-    def print_parameters(self, printer: Printer) -> None:
-        limit = "none" if isinstance(self.maximum, NoneAttr) else str(self.maximum.data)
-        with printer.in_angle_brackets():
-            printer.print_attribute(self.label)
-            printer.print_string(f", {self.minimum.data}, {limit}")
-            if self.hint.data != DEFAULT_HINT:
-                printer.print_string(f", hint = {self.hint.data}")
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            label = parser.parse_str_literal()
-            parser.parse_punctuation(",")
-            minimum = parser.parse_integer(allow_boolean=False)
-            parser.parse_punctuation(",")
-            maximum: Attribute = NoneAttr()
-            if not parser.parse_optional_keyword("none"):
-                maximum = IntAttr(parser.parse_integer(allow_boolean=False))
-            hint = DEFAULT_HINT
-            if parser.parse_optional_punctuation(","):
-                parser.parse_keyword("hint")
-                parser.parse_punctuation("=")
-                hint = parser.parse_integer(allow_boolean=False)
-        return StringAttr(label), IntAttr(minimum), maximum, IntAttr(hint)
-
-
-# --------------------------------------------------------------------------- what a program allows
-
-_ALLOWED: ContextVar[tuple[SizeAttr, ...]] = ContextVar("allowed sizes", default=())
-
-
-@contextmanager
-def allowing(sizes: Sequence[SizeAttr]) -> Generator[None]:
-    """Let comparisons reckon with `sizes[i]`, what symbol `i` stands for."""
-    token = _ALLOWED.set(tuple(sizes))
-    try:
-        yield
-    finally:
-        _ALLOWED.reset(token)
-
-
-def allowed_at(op: Operation) -> tuple[SizeAttr, ...]:
-    """What the module that `op` stands in says of its symbols; without a module, what is allowed now."""
-    top = op
-    while (parent := top.parent_op()) is not None:
-        top = parent
-    if not top.regions:
-        return _ALLOWED.get()
-    functions = [f for region in top.regions for block in region.blocks for f in block.ops]
-    for function in functions:
-        if isinstance(said := function.attributes.get(SIZES), ArrayAttr):
-            return tuple(size for size in said if isinstance(size, SizeAttr))
-    return ()
-
-
-def hinted(extent: Extent) -> int:
-    """The extent where each symbol is its hint: what costs are reckoned with."""
-    if not isinstance(extent, Size):
-        return extent
-    hints = [size.hint.data for size in _ALLOWED.get()]
-    hints += [DEFAULT_HINT] * (count_symbols([extent.expr]) - len(hints))
-    return extent.evaluate(hints)
-
-
-def largest(extent: Extent) -> int:
-    """A number that the extent is at most, for all sizes that are allowed."""
-    if not isinstance(extent, Size):
-        return extent
-    count, allowed = count_symbols([extent.expr]), _ALLOWED.get()
-    ranges = [(size.least, size.largest) for size in allowed[:count]]
-    ranges += [(1, MAX_SIZE)] * (count - len(ranges))
-    dims = [AffineExpr.dimension(i) for i in range(count)]
-    return int(bounds(replace_symbols(extent.expr, dims), ranges)[1])
 
 
 # --------------------------------------------------------------------------- types

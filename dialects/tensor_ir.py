@@ -40,6 +40,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .allowed_sizes import allowed_at, allowing
 from .calls import OperandAttr, TensorCallOp
 from .index_map import IndexMapOp
 from .scalars import (
@@ -54,17 +55,7 @@ from .scalars import (
     verify_combiner,
     verify_element,
 )
-from .sizes import (
-    Extent,
-    ExtentAttr,
-    allowed_at,
-    allowing,
-    is_at_most,
-    parse_extent,
-    print_extent,
-    shape_of,
-    tensor_of,
-)
+from .sizes import Extent, ExtentAttr, is_at_most, parse_extent, print_extent, shape_of, tensor_of
 from .syntax import (
     parse_scalar,
     parse_signature,

@@ -44,16 +44,9 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ..errors import counted
+from .allowed_sizes import allowed_at, allowing
 from .scalars import is_element, verify_element
-from .sizes import (
-    Extent,
-    ExtentAttr,
-    Size,
-    UndecidedSize,
-    allowed_at,
-    allowing,
-    shape_of,
-)
+from .sizes import Extent, ExtentAttr, Size, UndecidedSize, shape_of
 from .syntax import tensor_type
 from .torch_syntax import (
     TensorArgument,

@@ -33,8 +33,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ..dialects.allowed_sizes import SIZES, allowing
 from ..dialects.calls import FALLBACK, OPAQUE, REASON
-from ..dialects.sizes import SIZES, Size, allowing
+from ..dialects.sizes import Size
 from ..dialects.syntax import tensor_type
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import ScalarValue, argument_attr

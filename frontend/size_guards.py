@@ -19,8 +19,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy import functions
 
+from ..dialects.multiples import Multiple
 from ..errors import UnsupportedOpError
-from .multiples import Multiple
 from .sizes import Sizes
 
 LARGEST_DIVISOR = 64

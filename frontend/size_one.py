@@ -20,9 +20,8 @@ from ..errors import DeploError, UnsupportedOpError
 from .dynamic_shapes import AskedAxis, by_position, shapes_at, traceable, with_extents
 from .export import export
 from .importer import Fallback
-from .multiples import multiple_of
 from .python_values import Inputs
-from .sizes import InputTensor, Sizes, input_sizes, input_tensors, is_symbolic
+from .sizes import InputTensor, Sizes, input_sizes, input_tensors, is_symbolic, multiple_of
 from .unsupported import OpOverload, operator_name, source_line
 
 aten = torch.ops.aten
@@ -100,7 +99,7 @@ def _wants_one(asked: AskedAxis, tensors: Sequence[InputTensor]) -> bool:
 def _examples(exported: torch.export.ExportedProgram, inputs: Inputs) -> dict[sympy.Symbol, int]:
     """The symbols' values where `exported` was made."""
     return {
-        symbol: multiple.size(tensor.example[axis])
+        symbol: multiple.least_size(tensor.example[axis])
         for tensor in input_tensors(exported, inputs)
         for axis, expr in tensor.dynamic_extents()
         if (said := multiple_of(expr)) is not None

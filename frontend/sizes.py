@@ -23,21 +23,11 @@ from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ..dialects.affine import quotient, remainder
-from ..dialects.sizes import (
-    DEFAULT_HINT,
-    MAX_SIZE,
-    Extent,
-    Size,
-    SizeAttr,
-    UndecidedSize,
-    allowing,
-    extent_expr,
-    extent_of,
-    is_at_most,
-)
+from ..dialects.allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowing
+from ..dialects.multiples import Multiple
+from ..dialects.sizes import Extent, Size, UndecidedSize, extent_expr, extent_of, is_at_most
 from ..errors import UnsupportedOpError
 from .dynamic_shapes import TRACED_EXTENT, AskedAxis
-from .multiples import Multiple, multiple_of
 from .python_values import Inputs
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -265,6 +255,15 @@ def expression_of(value: torch.SymInt) -> Any:
     return value.node.expr
 
 
+def multiple_of(expr: Any) -> tuple[sympy.Symbol, Multiple] | None:
+    """The symbol that an extent is a multiple of, if there is one: then the extent says the symbol."""
+    offset, rest = sympy.expand(expr).as_coeff_Add()
+    scale, symbol = rest.as_coeff_Mul()
+    if not (symbol.is_Symbol and scale.is_Integer and scale > 0 and offset.is_Integer):
+        return None
+    return symbol, Multiple(int(scale), int(offset))
+
+
 def is_symbolic(value: object) -> TypeGuard[torch.SymInt | torch.SymFloat | torch.SymBool]:
     """Whether export computes `value` from sizes."""
     return isinstance(value, SYMBOLIC)
@@ -330,7 +329,7 @@ def input_sizes(
             name = names.get((tensor.position, axis, multiple == Multiple()))
             label = name or multiple.label(f"{tensor.name}:{axis}")
             smallest = 1 if symbol in may_be_one else TRACED_EXTENT
-            hint = multiple.size(tensor.example[axis])
+            hint = multiple.least_size(tensor.example[axis])
             known[symbol] = _size(label, limits[symbol], smallest, hint)
     for tensor, axis, expr in extents:
         for symbol in sorted(expr.free_symbols, key=str):

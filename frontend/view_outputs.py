@@ -24,8 +24,8 @@ from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import Max
 
-from .multiples import Multiple, multiple_of
-from .sizes import is_symbolic
+from ..dialects.multiples import Multiple
+from .sizes import is_symbolic, multiple_of
 
 aten = torch.ops.aten
 
@@ -41,7 +41,7 @@ class DefiningAxis:
 
     def size(self, arguments: Sequence[Any]) -> int:
         """The size in a call with these arguments."""
-        return self.multiple.size(arguments[self.argument].shape[self.axis])
+        return self.multiple.least_size(arguments[self.argument].shape[self.axis])
 
 
 Axes: TypeAlias = Mapping[sympy.Symbol, DefiningAxis]

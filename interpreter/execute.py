@@ -20,7 +20,8 @@ from ..analysis.sizes import SizeError, instantiate, sizes_of, solve_sizes, type
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.loop import KernelOp
-from ..dialects.sizes import Size, shape_of, static_shape
+from ..dialects.multiples import multiple_of
+from ..dialects.sizes import shape_of, static_shape
 from ..errors import DeploError
 from .accesses import Accesses, AccessRow
 from .arena import Arena
@@ -125,12 +126,13 @@ class _Sizes:
         news = False
         for extents, value in zip(self._axes[number], self._given[number], strict=True):
             for extent, length in zip(extents, value.shape, strict=True):
-                line = extent.line if isinstance(extent, Size) else None
-                if line is None or self._sizes[line.symbol] is not None:
+                said = multiple_of(extent)
+                if said is None or self._sizes[said[0]] is not None:
                     continue
-                if (symbol := line.symbol_at(length)) is None:
+                symbol, multiple = said
+                if (size := multiple.size(length)) is None:
                     raise SizeError(f"{op.name} gives an axis of {length}, which is no {extent}")
-                self._sizes[line.symbol], news = symbol, True
+                self._sizes[symbol], news = size, True
         if news:
             raise _Found
         return self._given[number]

@@ -16,7 +16,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from ..analysis.targets import get_target
-from ..dialects.sizes import SIZES, Size
+from ..dialects.allowed_sizes import SIZES
+from ..dialects.multiples import multiple_of
 from ..dialects.torch_syntax import TensorArgument
 from ..errors import UsageError
 from ..execution import Code
@@ -141,7 +142,7 @@ def build_module(nodes: Sequence[Node], outputs: Sequence[Node]) -> ModuleOp:
 def _variables(nodes: Sequence[Node]) -> list[Variable]:
     """The variables of a program, in the order in which its leaves have them, or multiples, as extents."""
     extents = [n for node in nodes if node.operator == LEAF for n in node.shape]
-    defined = variables_in(n for n in extents if isinstance(n, Size) and n.line is not None)
+    defined = variables_in(n for n in extents if multiple_of(n) is not None)
     for node in nodes:
         for variable in variables_in((*node.shape, *said(node.properties)[1])):
             if variable not in defined:

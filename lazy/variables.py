@@ -19,15 +19,8 @@ from typing import Any
 from xdsl.ir.affine import AffineExpr
 
 from ..dialects.affine import replace_symbols
-from ..dialects.sizes import (
-    DEFAULT_HINT,
-    MAX_SIZE,
-    Extent,
-    Size,
-    SizeAttr,
-    allowing,
-    extent_of,
-)
+from ..dialects.allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowing
+from ..dialects.sizes import Extent, Size, extent_of
 from ..errors import UsageError
 
 _KNOWN: list[Variable] = []

@@ -25,7 +25,8 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects.affine import quotient
-from ...dialects.sizes import MAX_SIZE, shape_of
+from ...dialects.allowed_sizes import MAX_SIZE
+from ...dialects.sizes import shape_of
 from ...dialects.tensor_ir import SortOp
 from ...errors import DeploError
 from ..host import Device

@@ -22,9 +22,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.index import known_extent, value_range
+from ...dialects.allowed_sizes import allowed_at, allowing
 from ...dialects.index_ranges import numbers
 from ...dialects.loop import CheckedIndexOp, KernelOp
-from ...dialects.sizes import Extent, Size, allowed_at, allowing, is_at_most
+from ...dialects.sizes import Extent, Size, is_at_most
 from ..decisions import record
 
 

@@ -27,8 +27,9 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.orders import runs_in_order
+from ...dialects.allowed_sizes import allowed_at, allowing
 from ...dialects.calls import FALLBACK
-from ...dialects.sizes import UndecidedSize, allowed_at, allowing
+from ...dialects.sizes import UndecidedSize
 from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
