@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..errors import DeploError
 from .c_helpers import C_TYPES, UNSIGNED
-from .cuda_printer import float_literal, half_literal, integer_literal
+from .cuda_literals import float_literal, half_literal, integer_literal
 from .scalars import is_bool
 
 ANY, TERNARY, OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POSTFIX = range(9)

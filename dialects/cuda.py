@@ -65,6 +65,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .cuda_arithmetic import BinaryOp, CallOp, CastOp, PtxOp, SelectOp, UnaryOp
 from .cuda_async import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
 from .cuda_bulk import (
     BulkTensorOp,
@@ -89,18 +90,12 @@ from .cuda_mma import MmaOp
 from .cuda_values import (
     IDENTIFIER,
     INDEX,
-    BinaryOp,
     BlockIdxOp,
-    CallOp,
-    CastOp,
     IndexOp,
     LiteralOp,
     PointerType,
-    PtxOp,
-    SelectOp,
     TestOp,
     ThreadIdxOp,
-    UnaryOp,
 )
 from .cuda_vector import AtomicAddOp, VectorLoadOp, VectorStoreOp
 from .kernel import (

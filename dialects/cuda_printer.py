@@ -7,7 +7,6 @@ what is not an identifier is cleaned, and names that meet again in one function 
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
@@ -35,6 +34,7 @@ from xdsl.utils.target import Target
 
 from ..errors import DeploError
 from . import cuda
+from .cuda_literals import float_literal, half_literal, integer_literal
 from .cuda_statements import STATEMENTS
 from .cuda_values import RESERVED
 from .index_text import print_condition, print_index_expr
@@ -55,38 +55,6 @@ _TENSOR_MAP = """
 struct __align__(64) TensorMap { unsigned long long words[16]; };
 #endif"""
 """The type of a tensor map, which the driver's headers define; in front of each kernel that gets one."""
-
-
-def float_literal(value: float, type: Attribute) -> str:
-    """A C++ expression for exactly `value`; what has no literal is made from its bits."""
-    single = isinstance(type, Float32Type)
-    if value != value or value in (float("inf"), float("-inf")):
-        if single:
-            bits = struct.unpack("<I", struct.pack("<f", value))[0]
-            return f"__int_as_float(0x{bits:08x})"
-        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-        return f"__longlong_as_double(0x{bits:016x}LL)"
-    if single:
-        value = struct.unpack("<f", struct.pack("<f", value))[0]
-        text = f"{value:.9g}"  # nine digits tell every float apart
-        if struct.pack("<f", float(f"{value:.7g}")) == struct.pack("<f", value):
-            text = f"{value:.7g}"
-    else:
-        text = repr(value)
-    if not re.search(r"[.e]", text):
-        text += ".0"
-    return f"{text}f" if single else text
-
-
-def integer_literal(value: int, type: IntegerType) -> str:
-    """A C++ literal of an integer or bool."""
-    width = type.width.data
-    if width == 1:
-        return "true" if value else "false"
-    suffix = "LL" if width == 64 else ""
-    if width >= 32 and value == -(1 << (width - 1)):  # the minus is an operator of C++
-        return f"(-{-(value + 1)}{suffix} - 1)"
-    return f"{value}{suffix}"
 
 
 @dataclass(eq=False, repr=False)
@@ -354,15 +322,6 @@ class CudaPrinter(BasePrinter):
     @print.register
     def _(self, op: cuda.TrapOp) -> None:
         self.line("__trap();")
-
-
-def half_literal(value: float, type: Attribute) -> str:
-    """The bits of an f16 or bf16 constant, which C++ sees as an unsigned short."""
-    if isinstance(type, Float16Type):
-        bits = struct.unpack("<H", struct.pack("<e", value))[0]
-    else:  # the attribute's value is a bf16 already, so its lower half is zero
-        bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16
-    return f"0x{bits:04x}"
 
 
 class _Text(BasePrinter):

@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from ..dialects import cuda, loop
-from ..dialects.cuda_values import is_float_call
+from ..dialects.cuda_arithmetic import is_float_call
 from ..dialects.sizes import static_extent
 from .device_memory import Memory, fault
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype

@@ -53,7 +53,8 @@ from ...analysis.index import known_extent, operand_ranges, simplify
 from ...analysis.sizes import symbols_used
 from ...analysis.stores import stored_arguments
 from ...dialects import cuda, kernel, loop
-from ...dialects.cuda_values import CALLS, IDENTIFIER, RESERVED
+from ...dialects.cuda_arithmetic import CALLS
+from ...dialects.cuda_values import IDENTIFIER, RESERVED
 from ...dialects.mbarriers import Index
 from ...dialects.sizes import static_shape
 from ...dialects.tensor_map import TensorMapType
