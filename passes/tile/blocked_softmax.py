@@ -27,7 +27,7 @@ from ...dialects.syntax import scalar_attr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ..lower_loops import CHUNK
-from .blockify_launch import parts_of
+from .axis_splits import parts_of
 from .emit_terms import TermWriter
 from .pack_operands import PAD
 

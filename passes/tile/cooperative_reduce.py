@@ -63,7 +63,8 @@ from ...errors import UsageError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
-from .blockify_launch import partition, parts_of
+from .axis_splits import parts_of
+from .blockify_launch import partition
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
 from .row_shape import (

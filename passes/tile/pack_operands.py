@@ -59,7 +59,7 @@ from ...errors import DeploError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
-from .blockify_launch import parts_of
+from .axis_splits import parts_of
 from .rewrite_indices import rewrite_index
 
 INDEX = IndexType()

@@ -23,7 +23,7 @@ from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import Extent
 from ...dialects.tile import MAX_THREADS, LaunchOp
-from .blockify_launch import Split, parts_of
+from .axis_splits import Split, parts_of
 
 LATENCY = 600
 """Cycles until a load from global memory arrives."""

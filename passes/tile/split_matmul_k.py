@@ -55,7 +55,8 @@ from ..loop.dedup_loads import dedup_kernel
 from ..loop.merging import add_input, remove_input
 from ..loop.scalar_code import emit_constant
 from .atomic_epilogue import accumulate, refusal
-from .blockify_launch import blockify, split_for_gpu
+from .axis_splits import split_for_gpu
+from .blockify_launch import blockify
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
 

@@ -42,7 +42,8 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import static_extent
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ..decisions import record
-from .blockify_launch import Split, blockify, parts_of
+from .axis_splits import Split, parts_of
+from .blockify_launch import blockify
 from .stage_inputs import copy_first
 
 
