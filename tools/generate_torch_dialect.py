@@ -166,6 +166,21 @@ from .torch_base import (
 '''
 
 MODULES = {
+    "torch_layout_shapes": {
+        "CatShapeOp",
+        "ExpandShapeOp",
+        "PadShapeOp",
+        "PermuteShapeOp",
+        "RepeatShapeOp",
+        "SelectShapeOp",
+        "SliceShapeOp",
+        "SplitShapeOp",
+        "SqueezeShapeOp",
+        "StackShapeOp",
+        "TransposeShapeOp",
+        "UnsqueezeShapeOp",
+        "ViewShapeOp",
+    },
     "torch_scatter_shapes": {
         "DiagonalScatterShapeOp",
         "IndexReduceShapeOp",

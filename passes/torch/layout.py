@@ -14,7 +14,8 @@ from ...dialects import torch_ops as t
 from ...dialects.affine import remainder
 from ...dialects.sizes import Extent, extent_expr, is_at_most
 from ...dialects.torch_base import TorchOp
-from ...dialects.torch_shapes import PermuteShapeOp, normalize_axes, normalize_axis
+from ...dialects.torch_layout_shapes import PermuteShapeOp
+from ...dialects.torch_shapes import normalize_axes, normalize_axis
 from .lowering import Lowering, Rule, dims, shape_of
 
 
