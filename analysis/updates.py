@@ -6,7 +6,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, SSAValue
 
-from ..dialects.tensor_ir import ScatterOp
+from ..dialects.tensor_ir_indexed import ScatterOp
 
 BECOMES = "deplo.becomes"
 """An argument of `main` with attribute `deplo.becomes = 2 : i64` may be result 2, too, when it is over."""

@@ -16,20 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    FloatAttr,
-    IntegerAttr,
-    TensorType,
-    UnitAttr,
-    i64,
-)
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType, i64
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
-    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -40,7 +32,6 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .allowed_sizes import allowed_at, allowing
 from .calls import OperandAttr, TensorCallOp
 from .index_map import IndexMapOp
 from .scalars import (
@@ -48,14 +39,13 @@ from .scalars import (
     CombinerAttr,
     Function,
     FunctionAttr,
-    Update,
     UpdateAttr,
     infer_result,
     is_integer,
     verify_combiner,
     verify_element,
 )
-from .sizes import Extent, ExtentAttr, is_at_most, parse_extent, print_extent, shape_of, tensor_of
+from .sizes import Extent, ExtentAttr, parse_extent, print_extent, shape_of, tensor_of
 from .syntax import (
     parse_scalar,
     parse_signature,
@@ -66,6 +56,7 @@ from .syntax import (
     scalar_attr,
     tensor_type,
 )
+from .tensor_ir_indexed import GatherOp, ScatterOp, SortOp
 
 # --------------------------------------------------------------------------- operations
 
@@ -362,176 +353,6 @@ class CastOp(IRDLOperation):
         verify_element(result.element_type)
         if shape_of(source) != shape_of(result):
             raise VerifyException(f"must keep the shape, got {source} to {result}")
-
-
-@irdl_op_definition
-class GatherOp(IRDLOperation):
-    """Pick slices along one axis: axis `a` of the source is replaced by the axes of the indices.
-
-    Indices count from 0; one outside the axis stops the program with an error that names the op.
-    ```
-    %rows = tensor_ir.gather %table[%ids] along 0
-              : (tensor<10x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
-    ```
-    """
-
-    name = "tensor_ir.gather"
-
-    source = operand_def(TensorType)
-    indices = operand_def(TensorType)
-    axis = prop_def(IntegerAttr.constr(i64))
-    result = result_def(TensorType)
-
-    # Not Pure: removing an unused gather would remove its bounds error.
-    assembly_format = (
-        "$source `` `[` $indices `]` `along` $axis attr-dict `:`"
-        " `(` type($source) `,` type($indices) `)` `->` type($result)"
-    )
-
-    def __init__(self, source: SSAValue, indices: SSAValue, axis: int):
-        shape = self.result_shape(tensor_type(source), tensor_type(indices), axis)
-        super().__init__(
-            operands=[source, indices],
-            properties={"axis": IntegerAttr(axis, i64)},
-            result_types=[tensor_of(tensor_type(source).element_type, shape)],
-        )
-
-    @staticmethod
-    def result_shape(source: TensorType, indices: TensorType, axis: int) -> tuple[Extent, ...]:
-        """Extents of the result: the indices' axes in place of `axis`."""
-        shape = shape_of(source)
-        return (*shape[:axis], *shape_of(indices), *shape[axis + 1 :])
-
-    def verify_(self) -> None:
-        source, indices = tensor_type(self.source), tensor_type(self.indices)
-        verify_element(source.element_type)
-        if not is_integer(indices.element_type):
-            raise VerifyException(f"indices must be integers, got {indices.element_type}")
-        axis = self.axis.value.data
-        if not 0 <= axis < source.get_num_dims():
-            raise VerifyException(f"axis {axis} is not an axis of {source}")
-        expected = tensor_of(source.element_type, self.result_shape(source, indices, axis))
-        if self.result.type != expected:
-            raise VerifyException(f"expected result {expected}, got {self.result.type}")
-
-
-@irdl_op_definition
-class ScatterOp(IRDLOperation):
-    """Copy a tensor and then change, in row-major order of the updates, one element for each of them.
-
-    Update `[p, i, q]` changes element `[p, indices[p, i, q], q]`, if axis 1 is the one scattered along.
-    An axis of the indices that has extent 1 holds for the updates' whole axis. Indices count from 0; one
-    outside the axis stops the program with an error.
-    ```
-    %y = tensor_ir.scatter add %x[%i] along 0 from %u
-           : (tensor<5x3xf32>, tensor<4x1xi64>, tensor<4x3xf32>) -> tensor<5x3xf32>
-    ```
-    """
-
-    name = "tensor_ir.scatter"
-
-    update = prop_def(UpdateAttr)
-    input = operand_def(TensorType)
-    indices = operand_def(TensorType)
-    updates = operand_def(TensorType)
-    axis = prop_def(IntegerAttr.constr(i64))
-    result = result_def(TensorType)
-
-    # Not Pure: removing an unused scatter would remove its bounds error.
-    assembly_format = (
-        "$update $input `` `[` $indices `]` `along` $axis `from` $updates attr-dict `:`"
-        " `(` type($input) `,` type($indices) `,` type($updates) `)` `->` type($result)"
-    )
-
-    def __init__(
-        self, update: Update, input: SSAValue, indices: SSAValue, updates: SSAValue, axis: int
-    ):
-        super().__init__(
-            operands=[input, indices, updates],
-            properties={"update": UpdateAttr(update), "axis": IntegerAttr(axis, i64)},
-            result_types=[input.type],
-        )
-
-    def verify_(self) -> None:
-        input, indices, updates = (tensor_type(v) for v in self.operands)
-        verify_element(input.element_type)
-        if (combiner := self.update.data.combiner) is not None:
-            verify_combiner(combiner, input.element_type)
-        if not is_integer(indices.element_type):
-            raise VerifyException(f"indices must be integers, got {indices.element_type}")
-        axis, rank = self.axis.value.data, input.get_num_dims()
-        if not 0 <= axis < rank:
-            raise VerifyException(f"axis {axis} is not an axis of {input}")
-        if updates.get_num_dims() != rank or indices.get_num_dims() != rank:
-            raise VerifyException(f"indices and updates must have {rank} axes, as {input} has")
-        count = shape_of(updates)[axis]
-        shape = tuple(count if i == axis else n for i, n in enumerate(shape_of(input)))
-        expected = tensor_of(input.element_type, shape)
-        if updates != expected:
-            raise VerifyException(f"expected updates {expected}, got {updates}")
-        for i, (n, m) in enumerate(zip(shape_of(indices), shape, strict=True)):
-            if n != m and (n != 1 or i == axis):
-                raise VerifyException(f"indices {indices} do not fit updates {updates}")
-        if self.result.type != input:
-            raise VerifyException(f"expected result {input}, got {self.result.type}")
-
-
-@irdl_op_definition
-class SortOp(IRDLOperation):
-    """The first values along an axis in ascending or descending order, and the positions they come from.
-
-    Equal values keep their order, as do -0.0 and 0.0; NaN is larger than all numbers.
-    ```
-    %v, %i = tensor_ir.sort %x along 1 : tensor<4x8xf32> -> (tensor<4x8xf32>, tensor<4x8xi64>)
-    %w, %j = tensor_ir.sort %x along 0 descending
-               : tensor<4x8xf32> -> (tensor<2x8xf32>, tensor<2x8xi64>)
-    ```
-    """
-
-    name = "tensor_ir.sort"
-
-    input = operand_def(TensorType)
-    axis = prop_def(IntegerAttr.constr(i64))
-    descending = opt_prop_def(UnitAttr)
-    values = result_def(TensorType)
-    positions = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = (
-        "$input `along` $axis (`descending` $descending^)? attr-dict `:`"
-        " type($input) `->` `(` type($values) `,` type($positions) `)`"
-    )
-
-    def __init__(self, input: SSAValue, axis: int, count: Extent, *, descending: bool = False):
-        source = tensor_type(input)
-        shape = [count if i == axis else n for i, n in enumerate(shape_of(source))]
-        super().__init__(
-            operands=[input],
-            properties={
-                "axis": IntegerAttr(axis, i64),
-                "descending": UnitAttr() if descending else None,
-            },
-            result_types=[tensor_of(source.element_type, shape), tensor_of(i64, shape)],
-        )
-
-    def verify_(self) -> None:
-        source, values = tensor_type(self.input), tensor_type(self.values)
-        infer_result(Function.LT, [source.element_type] * 2)
-        axis = self.axis.value.data
-        if not 0 <= axis < source.get_num_dims():
-            raise VerifyException(f"axis {axis} is not an axis of {source}")
-        shape = list(shape_of(source))
-        if values.get_num_dims() == len(shape):
-            count = shape_of(values)[axis]
-            with allowing(allowed_at(self)):
-                fits = is_at_most(count, shape[axis])
-            if not fits:
-                raise VerifyException(f"gives {count} of {shape[axis]} values")
-            shape[axis] = count
-        expected = tensor_of(source.element_type, shape), tensor_of(i64, shape)
-        if (self.values.type, self.positions.type) != expected:
-            listed = " and ".join(map(str, expected))
-            raise VerifyException(f"expected {listed}, got {values} and {self.positions.type}")
 
 
 @irdl_op_definition

@@ -26,14 +26,12 @@ from ..dialects.tensor_ir import (
     CastOp,
     ConstantOp,
     ElementwiseOp,
-    GatherOp,
     IndexMapOp,
     IotaOp,
     ReduceOp,
-    ScatterOp,
     SizeOp,
-    SortOp,
 )
+from ..dialects.tensor_ir_indexed import GatherOp, ScatterOp, SortOp
 from .numpy_types import Array, convert, numpy_dtype
 from .product import Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, FUNCTION_OPS, NotExecutable, fold

@@ -45,7 +45,7 @@ from ...dialects.index import delinearize
 from ...dialects.loop import ForOp, IndexOp, KernelOp
 from ...dialects.scalars import is_weighted
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
-from ...dialects.tensor_ir import ScatterOp, SortOp
+from ...dialects.tensor_ir_indexed import ScatterOp, SortOp
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record

@@ -24,7 +24,7 @@ from xdsl.ir.affine import AffineExpr
 from ...dialects.index import ZERO
 from ...dialects.loop import CheckedIndexOp
 from ...dialects.sizes import Extent, hinted, shape_of
-from ...dialects.tensor_ir import ScatterOp
+from ...dialects.tensor_ir_indexed import ScatterOp
 from ..host import Device
 from ..lower_loops import combine
 from .ordered_kernels import OrderedKernel, bits_type

@@ -27,7 +27,7 @@ from xdsl.ir.affine import AffineExpr
 from ...dialects.affine import quotient
 from ...dialects.allowed_sizes import MAX_SIZE
 from ...dialects.sizes import shape_of
-from ...dialects.tensor_ir import SortOp
+from ...dialects.tensor_ir_indexed import SortOp
 from ...errors import DeploError
 from ..host import Device
 from ..loop.scalar_code import emit_constant

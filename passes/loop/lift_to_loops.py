@@ -54,12 +54,12 @@ from ...dialects.tensor_ir import (
     CastOp,
     ConstantOp,
     ElementwiseOp,
-    GatherOp,
     IndexMapOp,
     IotaOp,
     ReduceOp,
     SizeOp,
 )
+from ...dialects.tensor_ir_indexed import GatherOp
 from ..decisions import record
 from .scalar_code import emit_cast, emit_constant_attr, emit_function
 

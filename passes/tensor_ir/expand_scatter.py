@@ -29,7 +29,7 @@ from ...analysis.cost import hints_of
 from ...analysis.orders import runs_in_order, scatter_in_order_seconds, scatter_work
 from ...analysis.updates import takes_place
 from ...dialects.scalars import Combiner, Function, identity, is_float
-from ...dialects.tensor_ir import ScatterOp
+from ...dialects.tensor_ir_indexed import ScatterOp
 from ...dialects.torch_base import Shape
 from ..decisions import record
 from ..torch.lowering import Lowering, dims, element_of, shape_of

@@ -28,7 +28,7 @@ from ...analysis.cost import hints_of
 from ...analysis.orders import runs_in_order, sort_in_order_seconds, sort_work
 from ...dialects.scalars import Combiner, Function, is_float
 from ...dialects.sizes import Extent
-from ...dialects.tensor_ir import SortOp
+from ...dialects.tensor_ir_indexed import SortOp
 from ..decisions import record
 from ..torch.lowering import Lowering, dims, element_of, shape_of
 

@@ -28,14 +28,12 @@ from ...dialects.tensor_ir import (
     CastOp,
     ConstantOp,
     ElementwiseOp,
-    GatherOp,
     IndexMapOp,
     IotaOp,
     ReduceOp,
-    ScatterOp,
     SizeOp,
-    SortOp,
 )
+from ...dialects.tensor_ir_indexed import GatherOp, ScatterOp, SortOp
 from ...dialects.torch_base import ScalarValue, Shape, number_of, value_of
 from .known_places import known_place
 
