@@ -23,7 +23,8 @@ from .program_stages import Compilation, asked_schedule, compile_module, compile
 from .runtime.buckets import Bucket, Buckets
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
-from .runtime.plan import Plan, Step
+from .runtime.plan import Plan
+from .runtime.plan_parts import Step
 from .runtime.sizes import EmptySize, Extent, evaluate
 
 

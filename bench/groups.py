@@ -25,8 +25,10 @@ import torch
 
 import deplo
 from deplo.runtime import cpu, threads
-from deplo.runtime.cpu import TIMED_CALLS, CpuProgram
-from deplo.runtime.plan import Plan, Step
+from deplo.runtime.cpu import CpuProgram
+from deplo.runtime.cpu_kernels import TIMED_CALLS
+from deplo.runtime.plan import Plan
+from deplo.runtime.plan_parts import Step
 from deplo.tools.measuring import ROOT, machine
 
 RESULT = ROOT / "bench" / "results" / "groups.json"

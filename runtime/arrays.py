@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import UsageError
 from .huge_pages import LARGE_BYTES, ask_for_huge_pages
-from .plan import ALIGNMENT, Argument, Array
+from .plan_parts import ALIGNMENT, Argument, Array
 from .sizes import static
 
 NUMPY_DTYPES = {

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ..errors import DeploError
 from .arrays import TORCH_DTYPES
-from .plan import Array, CallStep, Permuted, Ref, references
+from .plan_parts import Array, CallStep, Permuted, Ref, references
 from .sizes import static
 
 ON_DEVICE = "device"

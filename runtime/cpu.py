@@ -5,16 +5,13 @@ A launch that is over sooner than other threads could help runs in the calling t
 
 from __future__ import annotations
 
-import array
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from typing import Any
 
-from ..errors import DeploError, UsageError
+from ..errors import UsageError
 from . import jit
 from .arrays import (
     Library,
@@ -26,51 +23,16 @@ from .arrays import (
     torch_library,
 )
 from .calls import BoundCall
-from .plan import MAX_KNOWN, Array, CallStep, Plan, Ref
+from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, failure, run_group, worth_sharing
+from .plan import MAX_KNOWN, Plan
+from .plan_parts import Array, CallStep, Ref
 from .prepared import NativeLaunch, PreparedCall, nothing, prepare
 from .sizes import static
 from .stages import check_found, find_sizes, stages_of
 from .threads import Sharing, sharing
 
-TIMED_CALLS = 4
-"""Calls after which it is settled whether a launch of fixed sizes is worth other threads' help."""
-
-SURELY_WORTH = 40
-"""How many times as long as such work must take that the first call settles it: caches and pages are cold."""
-
 MAX_PREPARED = 4
 """Calls that a program has prepared at most; the oldest makes room."""
-
-CHUNKS_PER_THREAD = 8
-"""A thread takes its blocks in this many chunks, so that those who finish early can help it."""
-
-
-@dataclass(frozen=True)
-class _Launch:
-    """One launch, with numbers in the place of sizes; arrays by their position in `_Ready.arrays`."""
-
-    kernel: _CpuKernel
-    driver: jit.Driver
-    positions: tuple[int, ...]
-    sizes: list[int]
-    blocks: int
-
-    def native(self, threads: int, places: Mapping[int, int], more: bool) -> NativeLaunch:
-        """The launch, run by so many threads; `places` says where its arrays are that moved.
-
-        If there is `more`, it runs at once with the next.
-        """
-        return NativeLaunch(
-            self.driver.address,
-            self.kernel.address,
-            self.blocks,
-            chunk_size(self.blocks, threads),
-            threads,
-            tuple(places.get(i, i) for i in self.positions),
-            tuple(self.sizes),
-            self.kernel.messages,
-            more,
-        )
 
 
 @dataclass
@@ -81,15 +43,15 @@ class _Ready:
     arena_bytes: int
     buffers: tuple[tuple[Array | None, int], ...]
     """Each buffer's array, or None and its place in the arena if it lies there."""
-    steps: tuple[_Launch | BoundCall, ...]
+    steps: tuple[Launch | BoundCall, ...]
     results: tuple[int, ...]
     calls: int = 0
     """How often it ran."""
 
-    def launches(self, group: range) -> list[_Launch]:
+    def launches(self, group: range) -> list[Launch]:
         """The launches of a group of steps."""
         steps = (self.steps[i] for i in group)
-        return [step for step in steps if isinstance(step, _Launch)]
+        return [step for step in steps if isinstance(step, Launch)]
 
 
 class CpuProgram:
@@ -106,7 +68,7 @@ class CpuProgram:
         self.plan = plan
         self._default_library = library
         self._kernels = {
-            k.name: _CpuKernel(jit.compile_kernel(k.name, k.source), k.messages)
+            k.name: CpuKernel(jit.compile_kernel(k.name, k.source), k.messages)
             for k in plan.kernels
         }
         self._stages = stages_of(plan)
@@ -139,7 +101,7 @@ class CpuProgram:
                 arena = self._arena(prepared.arena_bytes) if prepared.arena_bytes else 0
                 results = prepared.run(arguments, arena)
                 if isinstance(results, str):
-                    raise _failure(results)
+                    raise failure(results)
                 return results
         return None
 
@@ -173,8 +135,8 @@ class CpuProgram:
             for group in stage.groups:
                 step = ready.steps[group.start]
                 if len(group) > 1:
-                    _run_group(ready.launches(group), pointers, shared)
-                elif isinstance(step, _Launch):
+                    run_group(ready.launches(group), pointers, shared)
+                elif isinstance(step, Launch):
                     step.kernel.run(step, [pointers[i] for i in step.positions], shared)
                 else:
                     again = given[len(calls)] if len(calls) < len(given) else None
@@ -199,12 +161,12 @@ class CpuProgram:
         if any(stage.finds for stage in self._stages):
             return
         threads = [
-            step.kernel.threads_for(step.blocks, shared) if isinstance(step, _Launch) else 1
+            step.kernel.threads_for(step.blocks, shared) if isinstance(step, Launch) else 1
             for step in ready.steps
         ]
         together = [False] * len(threads)
         for group in (group for stage in self._stages for group in stage.groups):
-            if len(group) > 1 and _worth_sharing(ready.launches(group), shared):
+            if len(group) > 1 and worth_sharing(ready.launches(group), shared):
                 for i in group:
                     threads[i], together[i] = shared.threads, i != group[-1]
         if shared.team is None and max(threads, default=1) > 1:
@@ -221,9 +183,7 @@ class CpuProgram:
             position = _position(ready.plan, ref)
             return places.get(position, position)
 
-        def prepared_step(
-            step: _Launch | BoundCall, n: int, more: bool
-        ) -> NativeLaunch | BoundCall:
+        def prepared_step(step: Launch | BoundCall, n: int, more: bool) -> NativeLaunch | BoundCall:
             if isinstance(step, BoundCall):
                 return BoundCall(step.step, "cpu", place, ready.plan.array)
             return step.native(n, places, more)
@@ -267,7 +227,7 @@ class CpuProgram:
     def _make_ready(self, plan: Plan) -> _Ready:
         position = partial(_position, plan)
         compared_later = {stage.end - 1 for stage in self._stages if stage.finds}
-        steps: list[_Launch | BoundCall] = []
+        steps: list[Launch | BoundCall] = []
         for number, step in enumerate(plan.steps):
             if isinstance(step, CallStep):
                 array = None if number in compared_later else plan.array
@@ -277,7 +237,7 @@ class CpuProgram:
             sizes = list(map(static, step.sizes))
             kernel = self._kernels[step.kernel]
             driver = jit.driver(len(positions) + len(sizes))
-            steps.append(_Launch(kernel, driver, positions, sizes, static(step.blocks)))
+            steps.append(Launch(kernel, driver, positions, sizes, static(step.blocks)))
         buffers = tuple(
             (b.array, 0) if b.offset is None else (None, static(b.offset)) for b in plan.buffers
         )
@@ -304,125 +264,3 @@ def _write_back(plan: Plan, arguments: Sequence[Any], arrays: Sequence[Any]) -> 
         argument = arguments[i]
         if arrays[i] is not argument:
             (argument.detach() if is_torch_tensor(argument) else argument)[...] = arrays[i]
-
-
-def _run_group(launches: Sequence[_Launch], pointers: Sequence[int], shared: Sharing) -> None:
-    """Run launches at once, if other threads are worth the handing over; else one after the other."""
-    if not _worth_sharing(launches, shared):
-        for launch in launches:
-            launch.kernel.run(launch, [pointers[i] for i in launch.positions], shared)
-        return
-    tasks: list[tuple[jit.Driver, array.array[int]]] = []
-    for launch in launches:
-        values = [*(pointers[i] for i in launch.positions), *launch.sizes]
-        chunk = chunk_size(launch.blocks, shared.threads)
-        task = shared.task(launch.kernel.address, values, range(launch.blocks), chunk)
-        tasks.append((launch.driver, task))
-    shared.run_together(tasks)
-    for launch, (_, task) in zip(launches, tasks, strict=True):
-        launch.kernel.check(task[jit.STATUS])
-
-
-def _worth_sharing(launches: Sequence[_Launch], shared: Sharing) -> bool:
-    """Whether other threads are to help with launches that may run at once; all must be settled by now."""
-    seconds = 0.0
-    for launch in launches:
-        if not launch.kernel.is_settled(launch.blocks, shared):
-            return False
-        seconds += (launch.kernel.seconds_per_block or 0.0) * launch.blocks
-    return shared.threads > 1 and seconds >= shared.worth_seconds
-
-
-class _CpuKernel:
-    """A compiled kernel, and how long one of its blocks takes."""
-
-    def __init__(self, compiled: jit.CompiledKernel, messages: tuple[str, ...]):
-        self.address = compiled.address
-        self.messages = messages
-        self.seconds_per_block: float | None = None
-        self.timed = 0
-
-    def run(self, launch: _Launch, values: list[int], shared: Sharing) -> None:
-        """Run all blocks, in this thread or shared with others; `values` are the addresses of its buffers.
-
-        The first calls are timed; where sizes may change all of them are. Raises the Python exception that a
-        failed check stands for.
-        """
-        blocks, first = launch.blocks, 0
-        values += launch.sizes
-        if shared.threads == 1:
-            self._alone(launch.driver, values, range(blocks))
-            return
-        if self.seconds_per_block is None and blocks > 1:
-            # The first call pays for cold pages and caches, so the second block tells the truth.
-            self._timed(launch, values, range(1))
-            self.seconds_per_block = None
-            self._timed(launch, values, range(1, 2))
-            first = 2
-        left = range(first, blocks)
-        threads = self.threads_for(len(left), shared)
-        settled = self.is_settled(len(left), shared)
-        if threads > 1 and settled:
-            chunk = chunk_size(len(left), threads)
-            self.check(shared.run(launch.driver, self.address, values, left, chunk))
-        elif launch.sizes or not settled:
-            self._timed(launch, values, left)
-            self.timed += 1
-        else:
-            self._alone(launch.driver, values, left)
-
-    def is_settled(self, blocks: int, shared: Sharing) -> bool:
-        """Whether the time of its blocks is known well enough to say if so many are worth sharing."""
-        if self.seconds_per_block is None:
-            return False
-        surely = self.seconds_per_block * blocks >= SURELY_WORTH * shared.worth_seconds
-        return surely or self.timed >= TIMED_CALLS
-
-    def threads_for(self, blocks: int, shared: Sharing) -> int:
-        """How many threads are to run so many blocks: one where others would come too late."""
-        if blocks < 2 or self.seconds_per_block is None:
-            return 1
-        return shared.threads if self.seconds_per_block * blocks >= shared.worth_seconds else 1
-
-    def _alone(
-        self,
-        driver: jit.Driver,
-        values: Sequence[int],
-        blocks: range,
-        clock: Callable[[], float] = lambda: 0.0,
-    ) -> float:
-        """Run blocks in this thread; gives how long that took by the clock."""
-        task = jit.make_task(self.address, values, blocks, max(len(blocks), 1))
-        address = task.buffer_info()[0]
-        start = clock()
-        driver.function(address)
-        end = clock()
-        self.check(task[jit.STATUS])
-        return end - start
-
-    def _timed(self, launch: _Launch, values: Sequence[int], blocks: range) -> None:
-        """Run blocks in this thread; their time counts, of those of fixed sizes the shortest so far."""
-        seconds = self._alone(launch.driver, values, blocks, time.perf_counter)
-        if not blocks:
-            return
-        known = None if launch.sizes else self.seconds_per_block
-        self.seconds_per_block = min(seconds / len(blocks), known or inf)
-
-    def check(self, failed: int) -> None:
-        """Raise the Python exception that a number in the status word stands for."""
-        if failed:
-            raise _failure(self.messages[failed - 1])
-
-
-def chunk_size(blocks: int, threads: int) -> int:
-    """How many blocks a thread takes at once."""
-    return max(1, blocks // (threads * CHUNKS_PER_THREAD) if threads > 1 else blocks)
-
-
-def _failure(message: str) -> Exception:
-    """The Python exception that eager execution would end with."""
-    if message.startswith("index"):
-        return IndexError(message)
-    if message.endswith("division by zero"):
-        return ZeroDivisionError(message)
-    return DeploError(message)

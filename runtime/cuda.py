@@ -18,7 +18,8 @@ from ..errors import DeploError, MissingEnvironmentError, UsageError
 from .arrays import TorchLibrary, check_count, is_torch_tensor, shapes_of
 from .calls import BoundCall
 from .nvrtc import Cubin, Usage, compile_all, compute_capability
-from .plan import Array, CallStep, Plan, Ref, Step
+from .plan import Plan
+from .plan_parts import Array, CallStep, Ref, Step
 from .sizes import static
 from .stages import check_found, find_sizes, stages_of
 from .tensor_maps import Description, describe, encode

@@ -11,10 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
-from typing import Any, cast
+from typing import Any
 
 from ..errors import DeploError, UsageError
+from .plan_parts import (
+    ALIGNMENT,
+    Argument,
+    Array,
+    Buffer,
+    CallStep,
+    Kernel,
+    Permuted,
+    Ref,
+    Step,
+    TensorMap,
+    read_argument,
+    read_array,
+    read_kernel,
+    read_refs,
+    read_step,
+    read_tensor_map,
+    references,
+    tensors_in,
+)
 from .sizes import Expression, Extent, Size, evaluate, read_extent, sizes_in, static
 
 VERSION = 2
@@ -22,147 +41,6 @@ VERSION = 2
 
 MAX_KNOWN = 256
 """Choices of sizes for which a plan remembers its numbers."""
-
-ITEM_BYTES = {
-    "i1": 1,
-    "i8": 1,
-    "i16": 2,
-    "i32": 4,
-    "i64": 8,
-    "f16": 2,
-    "bf16": 2,
-    "f32": 4,
-    "f64": 8,
-    "ui8": 1,
-    "complex<f32>": 8,
-    "complex<f64>": 16,
-}
-"""Bytes of one element of each dtype. Only calls of PyTorch read and make the last three."""
-
-ALIGNMENT = 64
-"""Alignment of the arena and of every buffer in it, a cache line."""
-
-
-@dataclass(frozen=True)
-class Array:
-    """The dtype and shape of a contiguous array."""
-
-    dtype: str
-    shape: tuple[Extent, ...]
-
-    @property
-    def nbytes(self) -> int:
-        """Its size in bytes."""
-        return prod(map(static, self.shape)) * ITEM_BYTES[self.dtype]
-
-    def at(self, sizes: Sequence[int]) -> Array:
-        """The same where the sizes are known."""
-        return Array(self.dtype, tuple(evaluate(extent, sizes) for extent in self.shape))
-
-    def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
-
-
-@dataclass(frozen=True)
-class Argument:
-    """One array that a call passes; `kind` is input, parameter, buffer or constant."""
-
-    name: str
-    kind: str
-    array: Array
-    said: str = ""
-    """The array as the program says it, dynamic sizes by their names; if empty, `array` is that."""
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """One array that the program makes; `offset` is its place in the arena, if it lies there."""
-
-    array: Array
-    offset: Extent | None
-
-    def at(self, sizes: Sequence[int]) -> Buffer:
-        """The same where the sizes are known."""
-        offset = None if self.offset is None else evaluate(self.offset, sizes)
-        return Buffer(self.array.at(sizes), offset)
-
-
-@dataclass(frozen=True)
-class Ref:
-    """An array of the program: `kind` is argument or buffer, `index` its position in that list.
-
-    Of what a kernel gets, it may also be tensor_map.
-    """
-
-    kind: str
-    index: int
-
-
-@dataclass(frozen=True)
-class TensorMap:
-    """What a GPU's copy engine is told of an array: the box that a copy takes, and how it is swizzled.
-
-    `swizzle` is the width in bytes of the rows within which 16-byte units are exchanged, or 0.
-    """
-
-    of: Ref
-    box: tuple[int, ...]
-    swizzle: int
-
-
-@dataclass(frozen=True)
-class Step:
-    """One launch: the kernel by name, the arrays and sizes it gets, its grid."""
-
-    kernel: str
-    arguments: tuple[Ref, ...]
-    blocks: Extent
-    threads: int
-    sizes: tuple[Extent, ...] = ()
-    group: int | None = None
-    """Neighbours with one number may run at once."""
-    writes: tuple[int, ...] = ()
-    """By number, which arguments a launch in a group writes."""
-
-    def at(self, sizes: Sequence[int]) -> Step:
-        """The same where the sizes are known."""
-        numbers = tuple(evaluate(size, sizes) for size in self.sizes)
-        blocks = evaluate(self.blocks, sizes)
-        return replace(self, blocks=blocks, sizes=numbers)
-
-
-@dataclass(frozen=True)
-class Permuted:
-    """A view of an array, which a call gets: its axis i is the array's axis `axes[i]`."""
-
-    of: Ref
-    axes: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class CallStep:
-    """One operator that PyTorch runs.
-
-    Its arguments, by name, are numbers, strings, None, lists, references to arrays, views of these,
-    `{"dtype": "f32"}` or `{"float": "inf"}`.
-    """
-
-    operator: str
-    arguments: Mapping[str, Any]
-    results: tuple[Ref, ...]
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One kernel's source, LLVM IR or CUDA C++, and the messages its checks may end with."""
-
-    name: str
-    source: str
-    messages: tuple[str, ...]
-    shared_bytes: int = 0
-    """Shared memory that a launch asks for, above what the source declares."""
-    size_bits: int = 64
-    """Width of the sizes that it takes."""
 
 
 @dataclass(frozen=True)
@@ -285,101 +163,20 @@ def _read(data: Mapping[str, Any]) -> Plan:
     names = [size.name for size in sizes]
     return Plan(
         target=str(data["target"]),
-        arguments=tuple(_plan_argument(a, names) for a in data["arguments"]),
+        arguments=tuple(read_argument(a, names) for a in data["arguments"]),
         buffers=tuple(
-            Buffer(_array(b), None if b["offset"] is None else read_extent(b["offset"]))
+            Buffer(read_array(b), None if b["offset"] is None else read_extent(b["offset"]))
             for b in data["buffers"]
         ),
-        steps=tuple(map(_step, data["steps"])),
-        results=_refs(data["results"]),
+        steps=tuple(map(read_step, data["steps"])),
+        results=read_refs(data["results"]),
         arena_bytes=data["arena_bytes"],
-        kernels=tuple(map(_kernel, data["kernels"])),
+        kernels=tuple(map(read_kernel, data["kernels"])),
         sizes=sizes,
         positive=tuple(e for e in map(read_extent, data["positive"]) if isinstance(e, Expression)),
-        tensor_maps=tuple(map(_tensor_map, data.get("tensor_maps", ()))),
+        tensor_maps=tuple(map(read_tensor_map, data.get("tensor_maps", ()))),
         updated=tuple(map(int, data.get("updated", ()))),
     )
-
-
-def _kernel(data: Mapping[str, Any]) -> Kernel:
-    messages = tuple(data["messages"])
-    more = {key: int(data[key]) for key in ("shared_bytes", "size_bits") if key in data}
-    return Kernel(data["name"], data["source"], messages, **more)
-
-
-def _tensor_map(data: Mapping[str, Any]) -> TensorMap:
-    (of,) = _refs([data["of"]])
-    return TensorMap(of, tuple(map(int, data["box"])), int(data["swizzle"]))
-
-
-def _plan_argument(data: Mapping[str, Any], names: Sequence[str]) -> Argument:
-    array = _array(data)
-    shape = (e.named(names) if isinstance(e, Expression) else str(e) for e in array.shape)
-    return Argument(data["name"], data["kind"], array, f"{array.dtype}[{', '.join(shape)}]")
-
-
-def _step(data: Mapping[str, Any]) -> Step | CallStep:
-    if "call" in data:
-        return read_call(data)
-    sizes = tuple(read_extent(size) for size in data["sizes"])
-    blocks, threads = read_extent(data["blocks"]), int(data["threads"])
-    group, writes = data.get("group"), tuple(map(int, data.get("writes", ())))
-    arguments = _refs(data["arguments"])
-    if any(not 0 <= i < len(arguments) for i in writes):
-        raise ValueError(f"a launch of {len(arguments)} arguments does not write {list(writes)}")
-    return Step(data["kernel"], arguments, blocks, threads, sizes, group, writes)
-
-
-def read_call(data: Mapping[str, Any]) -> CallStep:
-    """A call from its JSON form; raises KeyError, TypeError or ValueError if it is none."""
-    arguments = {name: _argument(value) for name, value in data["arguments"].items()}
-    return CallStep(data["call"], arguments, _refs(data["results"]))
-
-
-def _argument(value: Any) -> Any:
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case list():
-            return [_argument(item) for item in cast(list[Any], value)]
-        case {"axes": [*axes], **of}:
-            if sorted(axes) != list(range(len(axes))):
-                raise ValueError(f"{axes} does not name each axis once")
-            (ref,) = _refs([of])
-            return Permuted(ref, tuple(axes))
-        case {"argument": int(index)}:
-            return Ref("argument", index)
-        case {"buffer": int(index)}:
-            return Ref("buffer", index)
-        case {"dtype": str(dtype)} if dtype in ITEM_BYTES:
-            return value
-        case {"float": "inf" | "-inf" | "nan"}:
-            return value
-        case _:
-            raise ValueError(f"a call cannot have the argument {value}")
-
-
-def tensors_in(value: Any) -> list[Ref | Permuted]:
-    """The arrays, and views of arrays, that an argument of a call names."""
-    if isinstance(value, Ref | Permuted):
-        return [value]
-    items = cast(list[Any], value) if isinstance(value, list) else []
-    return [each for item in items for each in tensors_in(item)]
-
-
-def references(value: Any) -> list[Ref]:
-    """The arrays that an argument of a call names."""
-    return [each.of if isinstance(each, Permuted) else each for each in tensors_in(value)]
-
-
-def _array(data: Mapping[str, Any]) -> Array:
-    if data["dtype"] not in ITEM_BYTES:
-        raise ValueError(f"unknown dtype {data['dtype']}")
-    return Array(data["dtype"], tuple(read_extent(extent) for extent in data["shape"]))
-
-
-def _refs(data: Sequence[Mapping[str, int]]) -> tuple[Ref, ...]:
-    return tuple(Ref(kind, index) for ref in data for kind, index in ref.items())
 
 
 def _check_refs(plan: Plan) -> list[Ref]:

@@ -15,7 +15,8 @@ from typing import Any
 
 from ..errors import DeploError
 from .arrays import TORCH_DTYPES
-from .plan import CallStep, Plan, Ref, Step, references
+from .plan import Plan
+from .plan_parts import CallStep, Ref, Step, references
 from .sizes import EmptySize, Extent, sizes_in
 
 

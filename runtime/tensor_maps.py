@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from .plan import ITEM_BYTES, Array, TensorMap
+from .plan_parts import ITEM_BYTES, Array, TensorMap
 from .sizes import static
 
 DATA_TYPES = {

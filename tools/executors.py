@@ -35,7 +35,8 @@ from ..passes.llvm.translate import llvm_sources
 from ..runtime.arrays import TORCH_DTYPES
 from ..runtime.calls import BoundCall
 from ..runtime.cpu import CpuProgram
-from ..runtime.plan import Plan, Ref, read_call
+from ..runtime.plan import Plan
+from ..runtime.plan_parts import Ref, read_call
 from ..runtime.sizes import EmptySize
 from .check_each_pass import SEED, Array, Execute, PassChecker, decomposed
 

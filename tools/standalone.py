@@ -23,7 +23,8 @@ from ..errors import UsageError
 from ..frontend.capture import Argument, Captured
 from ..frontend.sources import Program as Source
 from ..program import Program
-from ..runtime.plan import ITEM_BYTES, Array, Kernel, Plan, Ref, Step
+from ..runtime.plan import Plan
+from ..runtime.plan_parts import ITEM_BYTES, Array, Kernel, Ref, Step
 from ..runtime.sizes import static
 from ..runtime.tensor_maps import describe
 from .judge import error_bound, float64_reference

@@ -15,7 +15,8 @@ from ..dialects.c_helpers import C_TYPES
 from ..dialects.c_printer import c_source
 from ..frontend.sources import Program as Source
 from ..program import Program
-from ..runtime.plan import ITEM_BYTES, Array, Plan
+from ..runtime.plan import Plan
+from ..runtime.plan_parts import ITEM_BYTES, Array
 from .standalone import Expected, listed_elements, prepare, samples_of
 
 TEMPLATE = Path(__file__).with_name("standalone.c.in")

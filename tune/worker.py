@@ -34,7 +34,8 @@ from ..passes.llvm.translate import llvm_sources
 from ..program_stages import make_context
 from ..runtime.arrays import TORCH_DTYPES
 from ..runtime.cpu import CpuProgram
-from ..runtime.plan import Array, Plan
+from ..runtime.plan import Plan
+from ..runtime.plan_parts import Array
 from ..runtime.sizes import static
 from ..tools.judge import error_bound
 from .database import Trial, choices_of, worst

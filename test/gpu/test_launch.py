@@ -9,7 +9,8 @@ if not torch.cuda.is_available():
 
 from deplo.errors import MissingEnvironmentError, UsageError  # noqa: E402
 from deplo.runtime.cuda import CudaProgram  # noqa: E402
-from deplo.runtime.plan import Argument, Array, Buffer, Kernel, Plan, Ref, Step  # noqa: E402
+from deplo.runtime.plan import Plan  # noqa: E402
+from deplo.runtime.plan_parts import Argument, Array, Buffer, Kernel, Ref, Step  # noqa: E402
 
 BLOCKS, THREADS = 1000, 256
 SHAPE = (BLOCKS, THREADS)

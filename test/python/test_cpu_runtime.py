@@ -15,7 +15,7 @@ from cpu_programs import cpu_plan, cpu_program, elementwise, lower
 from deplo.errors import DeploError, UsageError
 from deplo.passes.llvm.host_cpu import find_cpu
 from deplo.passes.llvm.translate import llvm_sources
-from deplo.runtime import cpu, jit, threads
+from deplo.runtime import cpu, cpu_kernels, jit, threads
 from deplo.runtime.cpu import CpuProgram
 
 HERE = Path(__file__).parent
@@ -210,7 +210,7 @@ def test_threads_are_asked_for_help_once_it_is_known_to_pay(
     microseconds: list[int], shared_from: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readings = iter([t for each in microseconds for t in (0.0, each * 1e-6)])
-    monkeypatch.setattr(cpu, "time", SimpleNamespace(perf_counter=lambda: next(readings)))
+    monkeypatch.setattr(cpu_kernels, "time", SimpleNamespace(perf_counter=lambda: next(readings)))
     pool = ThreadPoolExecutor(1)
     monkeypatch.setattr(threads, "_pool", lambda: pool)
     monkeypatch.setattr(cpu, "sharing", lambda: threads.Sharing(2, 20e-6, None))

@@ -23,8 +23,9 @@ from deplo.frontend.sources import load_source
 from deplo.passes.kernel.assign_arena import AssignArenaPass
 from deplo.passes.kernel.group_launches import GroupLaunchesPass
 from deplo.runtime import cpu, cuda, threads
-from deplo.runtime.cpu import TIMED_CALLS, CpuProgram
-from deplo.runtime.plan import Step
+from deplo.runtime.cpu import CpuProgram
+from deplo.runtime.cpu_kernels import TIMED_CALLS
+from deplo.runtime.plan_parts import Step
 
 UNIT = 64
 """Bytes of the oracle's unit of memory."""

@@ -10,7 +10,8 @@ from deplo.errors import DeploError, MissingEnvironmentError, UsageError
 from deplo.runtime import nvrtc
 from deplo.runtime.cuda import CudaProgram
 from deplo.runtime.nvrtc import Usage, compile_all, compile_cuda, parse_usage
-from deplo.runtime.plan import Kernel, Plan, Step
+from deplo.runtime.plan import Plan
+from deplo.runtime.plan_parts import Kernel, Step
 from deplo.tools.deplo import run
 
 SOURCE = """

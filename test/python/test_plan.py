@@ -9,7 +9,8 @@ from cpu_programs import lower
 
 from deplo.analysis.plan import build_plan
 from deplo.errors import DeploError
-from deplo.runtime.plan import Array, Plan, Ref
+from deplo.runtime.plan import Plan
+from deplo.runtime.plan_parts import Array, Ref
 
 HOST = """
 llvm.func @k(%x: !llvm.ptr) attributes {deplo.kernel, deplo.messages = ["index out of range"]} {

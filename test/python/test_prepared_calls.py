@@ -13,7 +13,8 @@ from test_cpu_runtime import CHAIN, GATHER
 import deplo
 from deplo.errors import UsageError
 from deplo.runtime import cpu, threads
-from deplo.runtime.cpu import MAX_PREPARED, TIMED_CALLS, CpuProgram
+from deplo.runtime.cpu import MAX_PREPARED, CpuProgram
+from deplo.runtime.cpu_kernels import TIMED_CALLS
 from deplo.runtime.prepared import NativePart
 
 HERE = Path(__file__).parent

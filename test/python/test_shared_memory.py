@@ -15,7 +15,8 @@ from deplo.errors import DeploError
 from deplo.passes.kernel.lower_to_cuda import LowerToCudaPass
 from deplo.runtime import cuda
 from deplo.runtime.nvrtc import Cubin, Usage
-from deplo.runtime.plan import Plan, Ref
+from deplo.runtime.plan import Plan
+from deplo.runtime.plan_parts import Ref
 
 SOURCE = """
 kernel.func @k(%x: memref<32xf32>, %y: memref<32xf32>) blocks(1) threads(32) {

@@ -21,7 +21,8 @@ from deplo.errors import DeploError
 from deplo.passes.host import Device, lower_host
 from deplo.passes.kernel.assign_arena import AssignArenaPass
 from deplo.runtime import cuda
-from deplo.runtime.plan import Array, Plan, Ref, TensorMap
+from deplo.runtime.plan import Plan
+from deplo.runtime.plan_parts import Array, Ref, TensorMap
 from deplo.runtime.tensor_maps import DATA_TYPES, Description, describe, encode
 
 
