@@ -36,6 +36,7 @@ from ...dialects.torch_base import TorchOp
 from ...errors import UnsupportedOpError
 from ..decisions import record
 from . import (
+    activations,
     creation,
     elementwise,
     indexing,
@@ -54,6 +55,7 @@ from .lowering import Lowering, Refusal, Rule
 
 RULES: dict[type[TorchOp], Rule] = {
     **elementwise.RULES,
+    **activations.RULES,
     **reductions.RULES,
     **layout.RULES,
     **linear_algebra.RULES,

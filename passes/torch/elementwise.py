@@ -1,4 +1,4 @@
-"""Element-wise operations: arithmetic, comparisons, activations.
+"""Element-wise operations: arithmetic and comparisons.
 
 torch.add %x, %y {alpha = 2}  ->  tensor_ir.elementwise mul(%y, 2), then add(%x, …)
 """
@@ -17,11 +17,6 @@ from ...dialects.scalars import Function, is_bool, is_float
 from ...dialects.torch_base import ScalarValue, TorchOp
 from .lowering import Lowering, Refusal, Rule, compute_element, element_of
 from .promotion import common_element
-
-SQRT_HALF = math.sqrt(0.5)
-GELU_SCALE = math.sqrt(2 / math.pi)
-GELU_CUBIC = 0.044715
-"""Constants of the two forms of GELU (Hendrycks and Gimpel, https://arxiv.org/abs/1606.08415)."""
 
 # --------------------------------------------------------------------------- arithmetic
 
@@ -181,9 +176,9 @@ def _short_power(e: Lowering, base: SSAValue, exponent: ScalarValue) -> SSAValue
         case -0.5:
             return e.apply(Function.RSQRT, base)
         case -1.0:
-            return _reciprocal(e, base)
+            return reciprocal(e, base)
         case -2.0:
-            return _reciprocal(e, e.apply(Function.MUL, base, base))
+            return reciprocal(e, e.apply(Function.MUL, base, base))
         case _:
             return None
 
@@ -195,7 +190,8 @@ def _integer_power(e: Lowering, base: SSAValue, exponent: int) -> SSAValue:
     return result
 
 
-def _reciprocal(e: Lowering, value: SSAValue) -> SSAValue:
+def reciprocal(e: Lowering, value: SSAValue) -> SSAValue:
+    """1 / value"""
     return e.apply(Function.DIV, e.fill_like(value, 1.0), value)
 
 
@@ -260,72 +256,7 @@ def _where(e: Lowering, op: t.WhereOp) -> SSAValue:
     return e.select(chosen, then, otherwise)
 
 
-# --------------------------------------------------------------------------- activations
-
-
-def _sigmoid(e: Lowering, value: SSAValue) -> SSAValue:
-    denominator = e.with_number(
-        Function.ADD, e.apply(Function.EXP, e.apply(Function.NEG, value)), 1.0
-    )
-    return _reciprocal(e, denominator)
-
-
-def _silu(e: Lowering, op: t.SiluOp) -> SSAValue:
-    value = e.argument(op.input)
-    exp = e.apply(Function.EXP, e.apply(Function.NEG, value))
-    return e.apply(Function.DIV, value, e.with_number(Function.ADD, exp, 1.0))
-
-
-def _relu(e: Lowering, op: t.ReluOp) -> SSAValue:
-    """Zero where negative: keeps NaN and -0.0, as PyTorch does."""
-    value = e.argument(op.input)
-    zero = e.fill_like(value, 0)
-    return e.select(e.apply(Function.LT, value, zero), zero, value)
-
-
-def _gelu(e: Lowering, op: t.GeluOp) -> SSAValue:
-    value, approximate = e.argument(op.input), op.string("approximate")
-    if approximate == "none":
-        curve = e.apply(Function.ERF, e.with_number(Function.MUL, value, SQRT_HALF))
-    elif approximate == "tanh":
-        cube = e.apply(Function.MUL, e.apply(Function.MUL, value, value), value)
-        inner = e.apply(Function.ADD, value, e.with_number(Function.MUL, cube, GELU_CUBIC))
-        curve = e.apply(Function.TANH, e.with_number(Function.MUL, inner, GELU_SCALE))
-    else:
-        raise Refusal(f"approximate = {approximate!r}")
-    half = e.with_number(Function.MUL, value, 0.5)
-    return e.apply(Function.MUL, half, e.with_number(Function.ADD, curve, 1.0))
-
-
-def _piecewise(
-    negative: Callable[[Lowering, Any, SSAValue], SSAValue], scale: str | None = None
-) -> Rule:
-    """The value (times `scale`) where it is positive, else `negative` of it; NaN stays NaN."""
-
-    def rule(e: Lowering, op: Any) -> SSAValue:
-        value = e.argument(op.input)
-        factor = 1 if scale is None else op.number(scale)
-        positive = value if factor == 1 else e.with_number(Function.MUL, value, factor)
-        above = e.with_number(Function.GT, value, 0)
-        return e.select(above, positive, negative(e, op, value))
-
-    return rule
-
-
-def _leaky(e: Lowering, op: t.LeakyReluOp, value: SSAValue) -> SSAValue:
-    return e.with_number(Function.MUL, value, op.number("negative_slope"))
-
-
-def _elu(e: Lowering, op: t.EluOp, value: SSAValue) -> SSAValue:
-    scaled = e.with_number(Function.MUL, value, op.number("input_scale"))
-    factor = op.number("alpha") * op.number("scale")
-    return e.with_number(Function.MUL, e.apply(Function.EXPM1, scaled), factor)
-
-
-def _hardtanh(e: Lowering, op: t.HardtanhOp) -> SSAValue:
-    low, high = op.number("min_val"), op.number("max_val")
-    value = e.with_number(Function.MAX, e.argument(op.input), low)
-    return e.with_number(Function.MIN, value, high)
+# --------------------------------------------------------------------------- rules
 
 
 def _copy(e: Lowering, op: Any) -> SSAValue:
@@ -408,14 +339,7 @@ RULES: dict[type[TorchOp], Rule] = {
     t.ClampOp: _clamp,
     t.ClampTensorOp: _clamp,
     t.SignOp: _sign,
-    t.ReciprocalOp: lambda e, op: _reciprocal(e, e.argument(op.input)),
-    t.SigmoidOp: lambda e, op: _sigmoid(e, e.argument(op.input)),
-    t.ReluOp: _relu,
-    t.SiluOp: _silu,
-    t.GeluOp: _gelu,
-    t.LeakyReluOp: _piecewise(_leaky),
-    t.EluOp: _piecewise(_elu, scale="scale"),
-    t.HardtanhOp: _hardtanh,
+    t.ReciprocalOp: lambda e, op: reciprocal(e, e.argument(op.input)),
     t.BitwiseAndOp: _binary(Function.AND),
     t.BitwiseAndScalarOp: _binary(Function.AND),
     t.BitwiseOrOp: _binary(Function.OR),
@@ -446,4 +370,4 @@ RULES: dict[type[TorchOp], Rule] = {
     t.AliasOp: _copy,
     t.LiftFreshCopyOp: _copy,
 }
-"""The rule for each element-wise operation."""
+"""The rule for each element-wise operation but activation functions."""
