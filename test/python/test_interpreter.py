@@ -8,8 +8,14 @@ import pytest
 from ir_programs import TILE_PROGRAMS, kernel, parse
 from xdsl.dialects.builtin import bf16, f16, f32, i8, i32, i64
 
-from deplo.interpreter import ProgramError, compare, execute, random_inputs, round_to_bfloat16
-from deplo.interpreter import loop as loop_machine
+from deplo.interpreter import (
+    ProgramError,
+    compare,
+    execute,
+    loop_lanes,
+    random_inputs,
+    round_to_bfloat16,
+)
 from deplo.interpreter.numpy_types import convert, float_to_integer
 from deplo.interpreter.scalar_ops import fma
 from deplo.passes.kernel.materialize_tile import MaterializeTilePass
@@ -177,7 +183,7 @@ def test_a_nest_folds_its_rows() -> None:
 @pytest.mark.parametrize("lanes", [1, 3, 8, 20])
 def test_large_nests_are_cut_into_slices(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run(ROW_SUMS, X)[0]
-    monkeypatch.setattr(loop_machine, "MAX_LANES", lanes)
+    monkeypatch.setattr(loop_lanes, "MAX_LANES", lanes)
     np.testing.assert_array_equal(run(ROW_SUMS, X)[0], expected)
 
 
@@ -186,7 +192,7 @@ def test_slices_of_a_launch_compute_the_same(name: str, monkeypatch: pytest.Monk
     module = parse(TILE_PROGRAMS[name])
     inputs = random_inputs(module)[0]
     expected = execute(module, inputs)[0]
-    monkeypatch.setattr(loop_machine, "MAX_LANES", 64)
+    monkeypatch.setattr(loop_lanes, "MAX_LANES", 64)
     assert compare(expected, execute(module, inputs)[0]) is None
 
 

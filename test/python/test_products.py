@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from ir_programs import make_context, parse
 from xdsl.ir.affine import AffineExpr
 
-from deplo.interpreter import NotExecutable, execute
+from deplo.interpreter import NotExecutable, execute, loop_lanes
 from deplo.interpreter import loop as loop_machine
 from deplo.interpreter.product import Product, as_array, multiply
 from deplo.interpreter.tensor_ir import evaluate_index
@@ -217,7 +217,7 @@ def test_the_parts_of_a_split_product_are_products_of_matrices(monkeypatch) -> N
     rng = np.random.default_rng(0)
     x, w = (rng.standard_normal((16, 40)).astype(np.float32) for _ in range(2))
     x[3, 39] = np.inf  # behind the end of the last part, it is not multiplied by 0
-    monkeypatch.setattr(loop_machine, "MAX_LANES", 3 * 16 * 16)  # of 3 * 16 * 16 * 16 products
+    monkeypatch.setattr(loop_lanes, "MAX_LANES", 3 * 16 * 16)  # of 3 * 16 * 16 * 16 products
     whole: list[bool] = []
     start = loop_machine.LoopMachine.__init__
     monkeypatch.setattr(
