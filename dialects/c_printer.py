@@ -29,7 +29,6 @@ from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, memref, scf
-from xdsl.dialects.arith import FastMathFlag  # pyright: ignore[reportPrivateImportUsage]
 from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.base_printer import BasePrinter
@@ -37,6 +36,8 @@ from xdsl.utils.target import Target
 
 from ..errors import DeploError
 from .c_helpers import helper_texts
+from .c_names import free_name
+from .c_structure import SUMS, is_constant, is_inlined, only_user, reduction
 from .c_values import ANY, SUM, Text, Values, c_type, conditional, is_expression
 from .sizes import static_shape
 
@@ -45,24 +46,13 @@ LONGEST = 72
 
 HEADERS = ("math", "stdbool", "stdint", "stdio", "stdlib", "string")
 
-_RESERVED = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int
-    long register restrict return short signed sizeof static struct switch typedef union unsigned void
-    volatile while bool true false main program check buffer exit free memcpy round_to_odd INFINITY NAN
-    isnan islessgreater isunordered abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh
-    erf exp exp2 expm1 fabs floor fma log log10 log1p log2 pow rint round sin sinh sqrt tan tanh trunc
-    div gamma index j0 j1 jn y0 y1 yn remove rename time clock signgam linux unix""".split()
-)
-"""Words that are not free for a name: those of C, and functions that the code may call."""
-
 WIDE = 88
 """Characters of a statement above which it goes on in a second line."""
 
 SHORT = 24
 """Characters up to which an index that has no name is written wherever it is used."""
 
-_SUMS = {arith.AddfOp: "+", arith.MulfOp: "*"}
-_COMPOUND = {**_SUMS, arith.SubfOp: "-", arith.DivfOp: "/"}
+_COMPOUND = {**SUMS, arith.SubfOp: "-", arith.DivfOp: "/"}
 
 
 @dataclass(eq=False, repr=False)
@@ -81,13 +71,7 @@ class CPrinter(BasePrinter):
 
     def fresh(self, hint: str | None) -> str:
         """A C name that nothing in the function has yet."""
-        stem = re.sub(r"[^A-Za-z0-9_]", "", hint or "v")[:48].strip("_") or "v"
-        if not re.match(r"[A-Za-z]", stem):
-            stem = f"v{stem}"
-        name, count = stem, 0
-        while name in self.taken or name in _RESERVED:
-            count += 1
-            name = f"{stem}_{count}"
+        name = free_name(hint, self.taken)
         self.taken.add(name)
         return name
 
@@ -135,28 +119,13 @@ class CPrinter(BasePrinter):
             self.changing.add(result)
         short = isinstance(result.type, IndexType) and len(text.code) <= SHORT
         anywhere = short and result.name_hint is None and result not in self.changing
-        stored = isinstance(_only_user(op), memref.StoreOp)
+        stored = isinstance(only_user(op), memref.StoreOp)
         limit = 2 * LONGEST if stored else LONGEST
-        if anywhere or (self._is_inlined(op) and len(text.code) <= limit):
+        if anywhere or (is_inlined(op) and len(text.code) <= limit):
             self.values.texts[result] = text
             return
         kind = c_type(result.type)
         self.line(f"const {kind} {self.name(result)} = {text.code};")
-
-    def _is_inlined(self, op: Operation) -> bool:
-        """Whether what uses a value is reached with nothing that could change it in between."""
-        end = _statement_of(op)
-        if end is None:
-            return False
-        if not isinstance(op, memref.LoadOp) and not _reads_memory(op):
-            return True
-        between = op.next_op
-        while between is not end:
-            assert between is not None
-            if not is_expression(between) and not isinstance(between, memref.LoadOp):
-                return False
-            between = between.next_op
-        return True
 
     def _region_text(self, block: Block) -> Text | None:
         """The value that a block of expressions alone yields."""
@@ -165,7 +134,7 @@ class CPrinter(BasePrinter):
             is_expression(op) or isinstance(op, memref.LoadOp) for op in ops
         ):
             return None
-        if any(not _is_constant(op) and _only_user(op) is None for op in ops):
+        if any(not is_constant(op) and only_user(op) is None for op in ops):
             return None
         for op in ops:
             text = self._load(op) if isinstance(op, memref.LoadOp) else self.values.expression(op)
@@ -187,7 +156,7 @@ class CPrinter(BasePrinter):
             raise DeploError(
                 f"{op.name} has no C form; lower the program to upstream dialects first (`tile-to-mlir`)"
             )
-        if _is_constant(op):
+        if is_constant(op):
             self.values.texts[op.results[0]] = text
         else:
             self._value(op, text)
@@ -310,7 +279,7 @@ class CPrinter(BasePrinter):
             self.line(f"{c_type(value.type)} {name} = {self.text(start)};")
             self.values.texts[value] = self.values.texts[result] = Text(name)
             self.changing.add(value)
-        if (operators := _reduction(op)) is not None:
+        if (operators := reduction(op)) is not None:
             self.line(f"#pragma omp simd{self._clauses(operators, carried)}")
         name = self._open_loop(counter, op.lb, op.ub, op.step)
         self.body(op.body.block, carried)
@@ -432,60 +401,6 @@ def _parameter(type: Attribute, name: str, is_written: bool) -> str:
     const = "" if is_written else "const "
     inner = "".join(f"[{n}]" for n in rest)
     return f"{const}{c_type(type.element_type)} {name}[restrict {first}]{inner}"
-
-
-def _is_constant(op: Operation) -> bool:
-    return isinstance(op, arith.ConstantOp)
-
-
-def _only_user(op: Operation) -> Operation | None:
-    """What uses a value, if that is once and in the block where it is computed."""
-    (result,) = op.results
-    user = result.get_user_of_unique_use()
-    return user if user is not None and user.parent is op.parent else None
-
-
-def _statement_of(op: Operation) -> Operation | None:
-    """The statement, or the variable, that a value ends up in; none if it must be a variable itself."""
-    end = _only_user(op)
-    while end is not None and is_expression(end) and (user := _only_user(end)) is not None:
-        end = user
-    return end
-
-
-def _reads_memory(op: Operation) -> bool:
-    """Whether a value depends on what is in memory, by the expression that it is."""
-    if isinstance(op, memref.LoadOp | scf.IfOp):
-        return True
-    if not is_expression(op):
-        return False
-    return any(
-        isinstance(v.owner, Operation) and v.owner.parent is op.parent and _reads_memory(v.owner)
-        for v in op.operands
-    )
-
-
-def _reduction(op: scf.ForOp) -> list[str] | None:
-    """How a loop folds what it carries, if in any order: `+` or `*` of each."""
-    end = op.body.block.last_op
-    assert end is not None
-    if not op.res or any(isinstance(each, cf.AssertOp) for each in op.body.walk()):
-        return None
-    operators: list[str] = []
-    for value, following in zip(op.body.block.args[1:], end.operands, strict=True):
-        fold = following.owner
-        operator = _SUMS.get(type(fold))  # pyright: ignore[reportArgumentType]
-        if operator is None or not isinstance(fold, arith.AddfOp | arith.MulfOp):
-            return None
-        flags = fold.fastmath
-        if (
-            FastMathFlag.REASSOC not in flags.data
-            or fold.lhs is not value
-            or not value.has_one_use()
-        ):
-            return None
-        operators.append(operator)
-    return operators
 
 
 def c_source(module: ModuleOp) -> str:
