@@ -131,15 +131,7 @@ def _compile(
     if (told := summary(program.fallbacks)) is not None:
         _warn(told)
     if "graphs" in log_topics():
-        seconds = time.perf_counter() - started
-        kernels, calls = len(program.kernels), len(program.plan.calls)
-        print(
-            f"deplo: graph {CompileContext.current_compile_id()}: "
-            f"{counted(len(graph.graph.nodes), 'node')}, {counted(kernels, 'kernel')}, "
-            f"{counted(calls, 'call')} of PyTorch, {seconds:.2f} s",
-            file=sys.stderr,
-        )
-
+        _log_graph(graph, program, time.perf_counter() - started)
     positions = {n.name: i for i, n in enumerate(graph.graph.find_nodes(op="placeholder"))}
     axes = defining_axes(graph.graph, positions)
     layouts = [
@@ -160,6 +152,17 @@ def _compile(
         return results
 
     return make_boxed_func(run)
+
+
+def _log_graph(graph: torch.fx.GraphModule, program: Program, seconds: float) -> None:
+    """Say what a graph became, and how long that took."""
+    kernels, calls = len(program.kernels), len(program.plan.calls)
+    print(
+        f"deplo: graph {CompileContext.current_compile_id()}: "
+        f"{counted(len(graph.graph.nodes), 'node')}, {counted(kernels, 'kernel')}, "
+        f"{counted(calls, 'call')} of PyTorch, {seconds:.2f} s",
+        file=sys.stderr,
+    )
 
 
 @functools.cache

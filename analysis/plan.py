@@ -160,19 +160,25 @@ def _extent(extent: Extent) -> int | str:
     )
 
 
+def _axes_of_sizes(main: func.FuncOp) -> dict[int, list[tuple[Multiple, dict[str, int]]]]:
+    """The axes that say each size, of arguments and of what calls give: its multiple, and its place."""
+    buffers = [op.result for op in main.body.block.ops if isinstance(op, AllocOp)]
+    called = called_buffers(main)
+    arrays = [({"argument": i}, value.type) for i, value in enumerate(main.body.block.args)]
+    arrays += [({"buffer": i}, b.type) for i, b in enumerate(buffers) if b in called]
+    axes: dict[int, list[tuple[Multiple, dict[str, int]]]] = {}
+    for array, type in arrays:
+        shape = shape_of(cast(MemRefType, type)) if isinstance(type, MemRefType) else ()
+        for axis, extent in enumerate(shape):
+            if (said := multiple_of(extent)) is not None:
+                symbol, multiple = said
+                axes.setdefault(symbol, []).append((multiple, {**array, "axis": axis}))
+    return axes
+
+
 def _sizes(main: func.FuncOp) -> list[dict[str, Any]]:
     """The program's sizes, and the axes that define them: of arguments, else of what calls give."""
-    axes: dict[int, list[tuple[Multiple, dict[str, int]]]] = {}
-    buffers = [op.result for op in main.body.block.ops if isinstance(op, AllocOp)]
-    given = [(i, b) for i, b in enumerate(buffers) if b in called_buffers(main)]
-    for kind, arrays in (("argument", enumerate(main.body.block.args)), ("buffer", given)):
-        for position, value in arrays:
-            if isinstance(value.type, MemRefType):
-                for axis, extent in enumerate(shape_of(cast(MemRefType, value.type))):
-                    if (said := multiple_of(extent)) is not None:
-                        symbol, multiple = said
-                        place = {kind: position, "axis": axis}
-                        axes.setdefault(symbol, []).append((multiple, place))
+    axes = _axes_of_sizes(main)
     sizes: list[dict[str, Any]] = []
     for number, size in enumerate(sizes_of(main)):
         if number not in axes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 from torch.utils import _pytree as pytree
@@ -63,6 +63,38 @@ def _shape(value: torch.Tensor, importer: Importer) -> tuple[Extent, ...]:
         raise
 
 
+def _add_arguments(
+    importer: Importer,
+    placeholders: Sequence[torch.fx.Node],
+    tensors: Sequence[InputTensor],
+    constants: Mapping[torch.fx.Node, torch.Tensor],
+) -> list[Argument]:
+    """Make the inputs and the constants arguments of the program, in this order."""
+    arguments: list[Argument] = []
+    for tensor in tensors:
+        node, value = placeholders[tensor.position], tensor.value
+        importer.add_argument(node, value, node.name, {})
+        kind = _shape(value, importer), value.dtype, value.device
+        arguments.append(Argument(node.name, "input", node.name, tensor.position, *kind))
+    for node, value in constants.items():
+        target = str(node.target)
+        importer.add_argument(node, value, node.name, {"deplo.constant": target})
+        kind = tuple(value.shape), value.dtype, value.device
+        arguments.append(Argument(node.name, "constant", target, None, *kind))
+    return arguments
+
+
+def _add_calls(
+    importer: Importer, graph: torch.fx.Graph, constants: Collection[torch.fx.Node]
+) -> None:
+    """Import what the graph computes."""
+    for node in graph.nodes:
+        if node.op == "call_function":
+            importer.add_call(node)
+        elif node.op == "get_attr" and node not in constants:
+            importer.unsupported.add(node, "a sub-graph")
+
+
 def capture_graph(
     module: torch.fx.GraphModule, fallback: Fallback = "error", *, shares_memory: bool = False
 ) -> Captured:
@@ -83,23 +115,8 @@ def capture_graph(
     sizes = as_multiples(input_sizes(tensors, (), limits), guards_of(graph))
     sizes = sizes.and_found(graph, limits)
     importer = Importer(fallback, sizes)
-    arguments: list[Argument] = []
-    for tensor in tensors:
-        node, value = placeholders[tensor.position], tensor.value
-        importer.add_argument(node, value, node.name, {})
-        shape = _shape(value, importer)
-        arguments.append(
-            Argument(
-                node.name, "input", node.name, tensor.position, shape, value.dtype, value.device
-            )
-        )
     constants = _constants(module, graph)
-    for node, value in constants.items():
-        importer.add_argument(node, value, node.name, {"deplo.constant": str(node.target)})
-        shape, target = tuple(value.shape), str(node.target)
-        arguments.append(
-            Argument(node.name, "constant", target, None, shape, value.dtype, value.device)
-        )
+    arguments = _add_arguments(importer, placeholders, tensors, constants)
     positions = {argument.name: i for i, argument in enumerate(arguments)}
     for node in hidden_views(graph, positions) if shares_memory else ():
         importer.unsupported.add(
@@ -108,11 +125,7 @@ def capture_graph(
     outputs = outputs_of(graph, positions)
     mark_updates(importer, updated, outputs)
     graph.eliminate_dead_code(has_effect)
-    for node in graph.nodes:
-        if node.op == "call_function":
-            importer.add_call(node)
-        elif node.op == "get_attr" and node not in constants:
-            importer.unsupported.add(node, "a sub-graph")
+    _add_calls(importer, graph, constants)
     return Captured(
         module=importer.finish(results_of(graph)),
         arguments=tuple(arguments),

@@ -77,11 +77,9 @@ def dynamic_sizes(
             fixed = export(module, fixed_inputs, fallback, among, others, assertions=assertions)
         except DeploError as error:
             raise UnsupportedOpError(f"for {told}: {error}") from error
-        if (
-            where := first_difference(
-                exported.graph, symbols, fixed.graph, _examples(fixed, fixed_inputs)
-            )
-        ) is not None:
+        others_at = _examples(fixed, fixed_inputs)
+        where = first_difference(exported.graph, symbols, fixed.graph, others_at)
+        if where is not None:
             raise UnsupportedOpError(
                 f"for {told} this program is another one, from {where} on; ask for sizes from 2 on, and "
                 "compile it for 1 apart"
