@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.copies import copy_elements
+from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
-from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import LaunchOp, StageOp
@@ -46,9 +46,8 @@ class AsyncCopyPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch, is_gpu=target.is_gpu)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch, is_gpu=target.is_gpu)
 
     def _apply(self, name: str, launch: LaunchOp, *, is_gpu: bool) -> None:
         stages = [o for o in launch.walk() if isinstance(o, StageOp)]

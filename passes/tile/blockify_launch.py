@@ -32,11 +32,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import executions, hints_of, trips
+from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR
 from ...dialects.affine import ZERO, product
 from ...dialects.kernel_vector import WIDTHS
-from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
@@ -249,9 +250,8 @@ class BlockifyLaunchPass(ModulePass):
         if self.vector not in (None, 1, *WIDTHS):
             raise UsageError(f"vector is 1, 2, 4 or 8, got {self.vector}")
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    self._apply(kernel.sym_name.data, launch, target)
+            for kernel, launch in launches_of(op):
+                self._apply(kernel.sym_name.data, launch, target)
 
     def _vector(self, launch: LaunchOp, threads: int) -> int | str:
         """The neighbours that a thread takes at once, or why one."""

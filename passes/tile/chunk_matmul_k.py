@@ -23,7 +23,8 @@ from xdsl.ir import Block, Region
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from ...dialects.loop import ForOp, KernelOp, YieldOp
+from ...analysis.launches import launches_of
+from ...dialects.loop import ForOp, YieldOp
 from ...dialects.sizes import extent_expr
 from ...dialects.tile import LaunchOp
 from ..decisions import record
@@ -73,9 +74,8 @@ class ChunkMatmulKPass(ModulePass):
     name = "chunk-matmul-k"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
         size = None if launch.schedule is None else launch.schedule.get("block_k")

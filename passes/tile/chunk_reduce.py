@@ -32,9 +32,10 @@ from xdsl.passes import ModulePass
 
 from ...analysis.coalescing import SECTOR
 from ...analysis.cost import hints_of, trips
+from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...dialects.kernel import WARP
-from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import MAX_THREADS, LaunchOp
 from ..decisions import record
@@ -119,9 +120,8 @@ class ChunkReducePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    self._apply(kernel.sym_name.data, launch, target)
+            for kernel, launch in launches_of(op):
+                self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         reason = obstacle(launch, target)

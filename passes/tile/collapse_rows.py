@@ -28,11 +28,12 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
+from ...analysis.launches import launches_of
 from ...analysis.products import LONG, Product, axes_of, find_product, walk_along_k
 from ...analysis.targets import get_target
 from ...dialects.affine import divisions, quotient, remainder, replace_dims
 from ...dialects.index import dims_in_order, linearize
-from ...dialects.loop import KernelOp, LoadOp, StoreOp, TestOp
+from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
@@ -158,12 +159,11 @@ class CollapseRowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                found = "the target is a GPU" if gpu else find_axis(launch)
-                count = 0
-                while isinstance(found, int):
-                    collapse(launch, found)
-                    count, found = count + 1, find_axis(launch)
-                reason = f"{count + 1} axes are one" if count else found
-                record(self.name, kernel.sym_name.data, count > 0, reason, launch)
+        for kernel, launch in launches_of(op):
+            found = "the target is a GPU" if gpu else find_axis(launch)
+            count = 0
+            while isinstance(found, int):
+                collapse(launch, found)
+                count, found = count + 1, find_axis(launch)
+            reason = f"{count + 1} axes are one" if count else found
+            record(self.name, kernel.sym_name.data, count > 0, reason, launch)

@@ -42,6 +42,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
+from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride
 from ...dialects.affine import replace_dims
@@ -49,7 +50,6 @@ from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import (
     ForOp,
-    KernelOp,
     LoadOp,
     StoreOp,
     TestOp,
@@ -323,9 +323,8 @@ class CooperativeReducePass(ModulePass):
         if self.vector is not None and self.vector not in (1, *WIDTHS):
             raise UsageError(f"vector is 1, 2, 4 or 8, got {self.vector}")
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    self._apply(kernel.sym_name.data, launch, target)
+            for kernel, launch in launches_of(op):
+                self._apply(kernel.sym_name.data, launch, target)
 
     def _shape(self, launch: LaunchOp, target: Target) -> RowShape:
         """The shape of the model with what the options and the schedule say, as far as it can be done."""

@@ -28,9 +28,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
 from xdsl.passes import ModulePass
 
+from ...analysis.launches import launches_of
 from ...analysis.products import find_product
 from ...analysis.targets import get_target
-from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
+from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, YieldOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from .tileify import is_scalar
@@ -75,11 +76,10 @@ class DeepenLaunchPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         deepened = spread if get_target(self.target).is_gpu else _make_contraction
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                reason = deepened(launch)
-                fired, name = reason is None, kernel.sym_name.data
-                record(self.name, name, fired, reason or "its columns are an axis", kernel)
+        for kernel, launch in launches_of(op):
+            reason = deepened(launch)
+            fired, name = reason is None, kernel.sym_name.data
+            record(self.name, name, fired, reason or "its columns are an axis", kernel)
 
 
 def _make_contraction(launch: LaunchOp) -> str | None:

@@ -22,9 +22,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.passes import ModulePass
 
+from ...analysis.launches import launches_of
 from ...analysis.targets import BLOCK_RESERVE, Target, get_target
 from ...analysis.tilings import ASYNC_BUFFERS, BUFFERED_BLOCKS, SYNC_BUFFERS
-from ...dialects.loop import ForOp, KernelOp
+from ...dialects.loop import ForOp
 from ...dialects.mbarriers import BARRIER_BYTES
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport
@@ -80,9 +81,8 @@ class DoubleBufferPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch, target)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         loops = {

@@ -44,9 +44,10 @@ from xdsl.passes import ModulePass
 
 from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
+from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.windows import window_elements
-from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, YieldOp
+from ...dialects.loop import ForOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent
 from ...dialects.tile import LaunchOp
 from ..decisions import record
@@ -192,9 +193,8 @@ class FlattenSweepsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    self._apply(kernel.sym_name.data, launch, target)
+            for kernel, launch in launches_of(op):
+                self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         reason = decline_reason(launch, target)

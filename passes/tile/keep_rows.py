@@ -30,10 +30,11 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR
 from ...dialects.affine import ZERO, product
-from ...dialects.loop import ForOp, KernelOp, LoadOp, RegistersOp, StoreOp, TestOp
+from ...dialects.loop import ForOp, LoadOp, RegistersOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Kept
 from ...dialects.sizes import shape_of, static_extent
@@ -280,15 +281,14 @@ class KeepRowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                staged = self.stage or _keeps_in(launch) is Kept.SHARED
-                reason = self._apply(launch, staged, target)
-                fired = isinstance(reason, int)
-                if fired:
-                    where = "bytes of the scratchpad" if staged else "registers"
-                    reason = f"rows are kept in {reason} {where}"
-                record(self.name, kernel.sym_name.data, fired, str(reason), launch)
+        for kernel, launch in launches_of(op):
+            staged = self.stage or _keeps_in(launch) is Kept.SHARED
+            reason = self._apply(launch, staged, target)
+            fired = isinstance(reason, int)
+            if fired:
+                where = "bytes of the scratchpad" if staged else "registers"
+                reason = f"rows are kept in {reason} {where}"
+            record(self.name, kernel.sym_name.data, fired, str(reason), launch)
 
     def _apply(self, launch: LaunchOp, staged: bool, target: Target) -> str | int:
         """Keep the rows of a launch; gives in how many registers or bytes, or why not."""

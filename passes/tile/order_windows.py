@@ -26,9 +26,10 @@ from xdsl.passes import ModulePass
 
 from ...analysis.conditions import Term, terms
 from ...analysis.cost import trips
+from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
-from ...dialects.loop import ForOp, KernelOp
+from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
 from ..decisions import record
 from .rewrite_indices import index_of
@@ -123,8 +124,7 @@ class OrderWindowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                reason = "on a GPU each thread has a window" if gpu else _arrange(launch)
-                said = reason or "its windows slide along the innermost axes now"
-                record(self.name, kernel.sym_name.data, reason is None, said, launch)
+        for kernel, launch in launches_of(op):
+            reason = "on a GPU each thread has a window" if gpu else _arrange(launch)
+            said = reason or "its windows slide along the innermost axes now"
+            record(self.name, kernel.sym_name.data, reason is None, said, launch)

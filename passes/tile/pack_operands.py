@@ -46,10 +46,11 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.launches import launches_of
 from ...analysis.products import Product, find_product, may_stay, slice_of, walk_along_k
 from ...analysis.vectors import lies_along
 from ...dialects.affine import quotient, remainder
-from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
+from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, is_integer
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, extent_expr
@@ -332,9 +333,8 @@ class PackOperandsPass(ModulePass):
     name = "pack-operands"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
         reason = decline_reason(launch)

@@ -22,7 +22,8 @@ from xdsl.passes import ModulePass
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
 from ...analysis.copies import copy_elements
 from ...analysis.cost import trips
-from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...analysis.launches import launches_of
+from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_extent, static_shape
 from ...dialects.tile import LaunchOp, StageOp
@@ -76,9 +77,8 @@ class PadSmemPass(ModulePass):
     name = "pad-smem"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
         stages = [o for o in launch.walk() if isinstance(o, StageOp)]

@@ -24,9 +24,10 @@ from xdsl.passes import ModulePass
 
 from ...analysis.bank_conflicts import sectors, turns
 from ...analysis.cost import hints_of, trips
+from ...analysis.launches import launches_of
 from ...dialects.affine import count_symbols
 from ...dialects.kernel import WARP
-from ...dialects.loop import AccumulateOp, KernelOp, LoadOp, StoreOp
+from ...dialects.loop import AccumulateOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
@@ -223,9 +224,8 @@ class PermuteRegisterTilePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    self._apply(kernel.sym_name.data, launch)
+            for kernel, launch in launches_of(op):
+                self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
         reason = decline_reason(launch)

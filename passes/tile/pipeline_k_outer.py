@@ -21,7 +21,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
-from ...dialects.loop import ForOp, KernelOp
+from ...analysis.launches import launches_of
+from ...dialects.loop import ForOp
 from ...dialects.tile import PIPELINED, LaunchOp, StageOp
 from ..decisions import record
 
@@ -47,9 +48,8 @@ class PipelineKOuterPass(ModulePass):
     name = "pipeline-k-outer"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
         fills = [o.parent_op() for o in launch.walk() if isinstance(o, StageOp)]

@@ -34,9 +34,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.windows import window_elements
-from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ...errors import counted
@@ -234,22 +235,21 @@ class RegisterTilePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                name = kernel.sym_name.data
-                tiles = scheduled_tiles(launch)
-                reason = decline_reason(launch, target) if tiles is None else None
-                if reason is not None:
-                    record(self.name, name, False, reason, launch)
-                    continue
-                if tiles is None:
-                    tiles = choose_tiles(launch)
-                if tiles:
-                    register_tile(launch, tiles)
-                while share_in_block(launch.body.block):
-                    dedup_kernel(kernel)
-                if launch.schedule is not None:
-                    threads = static_extent(launch.num_threads)
-                    launch.schedule = launch.schedule.with_choices(threads=threads)
-                listed = " by ".join(str(size) for size in tiles.values()) or "single"
-                record(self.name, name, True, f"each thread computes {listed} elements", launch)
+        for kernel, launch in launches_of(op):
+            name = kernel.sym_name.data
+            tiles = scheduled_tiles(launch)
+            reason = decline_reason(launch, target) if tiles is None else None
+            if reason is not None:
+                record(self.name, name, False, reason, launch)
+                continue
+            if tiles is None:
+                tiles = choose_tiles(launch)
+            if tiles:
+                register_tile(launch, tiles)
+            while share_in_block(launch.body.block):
+                dedup_kernel(kernel)
+            if launch.schedule is not None:
+                threads = static_extent(launch.num_threads)
+                launch.schedule = launch.schedule.with_choices(threads=threads)
+            listed = " by ".join(str(size) for size in tiles.values()) or "single"
+            record(self.name, name, True, f"each thread computes {listed} elements", launch)

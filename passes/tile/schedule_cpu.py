@@ -29,6 +29,7 @@ from ...analysis.cpu_neighbours import misfit, neighbours
 from ...analysis.cpu_tiles import CpuProblem
 from ...analysis.cpu_tilings import choose_cpu_tiling, whole_lines
 from ...analysis.cpus import CPUS
+from ...analysis.launches import launches_of
 from ...analysis.products import (
     LONG,
     Product,
@@ -146,22 +147,20 @@ class ScheduleCpuPass(ModulePass):
     def schedule_space(cls, ctx: Context, module_op: ModuleOp) -> tuple[ScheduleCpuPass, ...]:
         """Passes that each ask for a legal neighbour of what the model chooses for a kernel."""
         found: dict[ScheduleCpuPass, None] = {}
-        for kernel in [o for o in module_op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                if isinstance(problem := find_problem(launch), tuple):
-                    cpu = find_cpu(cls.vectors)
-                    best = choose_cpu_tiling(problem[1], cpu)
-                    for tiling in neighbours(problem[1], best, cpu):
-                        found[replace(cls(), **tiling.choices)] = None
+        for _, launch in launches_of(module_op):
+            if isinstance(problem := find_problem(launch), tuple):
+                cpu = find_cpu(cls.vectors)
+                best = choose_cpu_tiling(problem[1], cpu)
+                for tiling in neighbours(problem[1], best, cpu):
+                    found[replace(cls(), **tiling.choices)] = None
         return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    found = "the target is a GPU" if gpu else find_problem(launch)
-                    self._apply(kernel, launch, found)
+            for kernel, launch in launches_of(op):
+                found = "the target is a GPU" if gpu else find_problem(launch)
+                self._apply(kernel, launch, found)
 
     def _apply(
         self, kernel: KernelOp, launch: LaunchOp, found: str | tuple[Product, CpuProblem]

@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import FUNCTION_WORK, hints_of, scalar_work, trips
 from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
+from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...analysis.windows import rows_overlap, window_elements
 from ...dialects.loop import ForOp, KernelOp
@@ -101,10 +102,9 @@ class ScheduleRowsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    found = "the target is a GPU" if gpu else find_problem(kernel, launch)
-                    self._apply(kernel, launch, found)
+            for kernel, launch in launches_of(op):
+                found = "the target is a GPU" if gpu else find_problem(kernel, launch)
+                self._apply(kernel, launch, found)
 
     def _apply(self, kernel: KernelOp, launch: LaunchOp, problem: str | RowProblem) -> None:
         name = kernel.sym_name.data

@@ -46,8 +46,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import Linear, linear
+from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
-from ...dialects.loop import ForOp, KernelOp, TestOp
+from ...dialects.loop import ForOp, TestOp
 from ...dialects.scalars import Combiner, identity, is_weighted
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.syntax import scalar_attr
@@ -268,9 +269,8 @@ class SharePrefixesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Share the prefixes of every launch that has running folds."""
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                done, reason = (False, "a GPU has a thread for each place")
-                if not gpu:
-                    done, reason = _change(launch)
-                record(self.name, kernel.sym_name.data, done, reason, launch)
+        for kernel, launch in launches_of(op):
+            done, reason = (False, "a GPU has a thread for each place")
+            if not gpu:
+                done, reason = _change(launch)
+            record(self.name, kernel.sym_name.data, done, reason, launch)

@@ -50,11 +50,12 @@ from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
 from ...analysis.cost import hints_of, trips
+from ...analysis.launches import launches_of
 from ...analysis.products import axes_of_factors, find_product
 from ...analysis.targets import get_target
 from ...analysis.transposes import find_tile
 from ...dialects.affine import divisions
-from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.loop import ForOp, LoadOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
@@ -142,10 +143,9 @@ class SplitAxesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    done, reason = self._split(launch)
-                    record(self.name, kernel.sym_name.data, done, reason, launch)
+            for kernel, launch in launches_of(op):
+                done, reason = self._split(launch)
+                record(self.name, kernel.sym_name.data, done, reason, launch)
 
     def _split(self, launch: LaunchOp) -> tuple[bool, str]:
         if launch.schedule is not None or launch.is_partitioned:

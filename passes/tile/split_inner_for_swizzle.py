@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
 from ...analysis.copies import bulk_refusal
-from ...dialects.loop import KernelOp
+from ...analysis.launches import launches_of
 from ...dialects.schedule import SWIZZLE_BYTES, Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
@@ -39,9 +39,8 @@ class SplitInnerForSwizzlePass(ModulePass):
     name = "split-inner-for-swizzle"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
         stages = [o for o in launch.walk() if isinstance(o, StageOp)]

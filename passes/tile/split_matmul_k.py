@@ -44,6 +44,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.contraction import Contraction, operands_are_boxes
 from ...analysis.cost import hints_of
+from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...dialects.affine import product
 from ...dialects.loop import INDEX, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
@@ -266,9 +267,8 @@ class SplitMatmulKPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    self._apply(kernel, launch)
+            for kernel, launch in launches_of(op):
+                self._apply(kernel, launch)
 
     def _apply(self, kernel: KernelOp, launch: LaunchOp) -> None:
         name = kernel.sym_name.data

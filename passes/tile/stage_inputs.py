@@ -29,10 +29,11 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
+from ...analysis.launches import launches_of
 from ...analysis.slabs import Slab, slab_of
 from ...analysis.targets import get_target
 from ...dialects.affine import replace_dims
-from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
+from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import extent_expr, shape_of
@@ -250,9 +251,8 @@ class StageInputsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         limit = get_target(self.target).block_shared_bytes
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch, limit)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch, limit)
 
     def _apply(self, name: str, launch: LaunchOp, limit: int) -> None:
         found = find_staging(launch)

@@ -34,10 +34,11 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of
+from ...analysis.launches import launches_of
 from ...analysis.slabs import Slab, slab_of
 from ...analysis.targets import Target, get_target
 from ...analysis.transposes import Tile, find_tile
-from ...dialects.loop import ForOp, KernelOp, LoadOp
+from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import static_extent
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
@@ -105,9 +106,8 @@ class StageTransposesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-                for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                    self._apply(kernel.sym_name.data, launch, target)
+            for kernel, launch in launches_of(op):
+                self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         location = launch.location

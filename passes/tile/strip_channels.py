@@ -23,9 +23,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
+from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...analysis.windows import stride_along
-from ...dialects.loop import KernelOp, LoadOp, StoreOp
+from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
 from ..decisions import record
@@ -100,8 +101,7 @@ class StripChannelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                reason = "on a GPU each thread has a window" if gpu else _arrange(launch)
-                said = reason or "its windows slide over an image for a strip of channels at a time"
-                record(self.name, kernel.sym_name.data, reason is None, said, launch)
+        for kernel, launch in launches_of(op):
+            reason = "on a GPU each thread has a window" if gpu else _arrange(launch)
+            said = reason or "its windows slide over an image for a strip of channels at a time"
+            record(self.name, kernel.sym_name.data, reason is None, said, launch)

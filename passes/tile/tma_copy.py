@@ -18,8 +18,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.copies import bulk_refusal
+from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
-from ...dialects.loop import ForOp, KernelOp
+from ...dialects.loop import ForOp
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
@@ -49,9 +50,8 @@ class TmaCopyPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                self._apply(kernel.sym_name.data, launch, target)
+        for kernel, launch in launches_of(op):
+            self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         stages = [o for o in launch.walk() if isinstance(o, StageOp)]
