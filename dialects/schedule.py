@@ -153,6 +153,12 @@ class ScheduleAttr(ParametrizedAttribute):
         assert value is None or isinstance(value, IntegerAttr)
         return None if value is None else value.value.data
 
+    def number(self, choice: str) -> int:
+        """The number of a choice that is there."""
+        value = self.get(choice)
+        assert value is not None
+        return value
+
     def word(self, choice: str) -> str | None:
         """The word of a choice such as `transport`, or None if it is absent."""
         value = self.choices.data.get(choice)

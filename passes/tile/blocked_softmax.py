@@ -92,12 +92,6 @@ class _Builder:
     schedule: ScheduleAttr
     arrays: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
 
-    def size(self, choice: str) -> int:
-        """The number of a choice that the schedule has."""
-        value = self.schedule.get(choice)
-        assert value is not None
-        return value
-
     def build(self) -> None:
         """Build the kernel and put it in the old one's place."""
         kernel, self.arrays, self.outputs = kernel_like(self.found)
@@ -106,7 +100,7 @@ class _Builder:
     def _launch(self) -> LaunchOp:
         found, product = self.found, self.found.product
         old = list(found.launch.body.block.args)
-        size_m, size_n = self.size("block_m"), self.size("block_n")
+        size_m, size_n = self.schedule.number("block_m"), self.schedule.number("block_n")
         body = Block()
         axes: list[AxisAttr] = []
         self.dims: dict[int, AffineExpr] = {}
@@ -168,8 +162,10 @@ class _Builder:
         found = self.found
         inner = _Line(found.score.bound or 0, None, found.depth, found.depth)
         left = self._pack(body, found.left, self.row, inner, "row")
-        outer = self._loop(body, parts_of(found.columns, self.size("block_k")), "_block")
-        scores = _Line(found.sweep, outer.induction_var, self.size("block_k"), found.columns)
+        outer = self._loop(body, parts_of(found.columns, self.schedule.number("block_k")), "_block")
+        scores = _Line(
+            found.sweep, outer.induction_var, self.schedule.number("block_k"), found.columns
+        )
         parts = outer.body.block
         right = self._pack(parts, found.right, scores, inner, "column")
         value = self._pack(parts, found.value, self.column, scores, "value")
@@ -206,11 +202,11 @@ class _Builder:
         shape = [rows.size, positions.size]
         pack = PackOp(MemRefType(term.type, shape, memory_space=SHARED), Region(body))
         if name != "row":
-            pack.panels = IntegerAttr(self.size("thread_n"), i64)
+            pack.panels = IntegerAttr(self.schedule.number("thread_n"), i64)
         elif lies_along(body, position):
             pack.pad = IntegerAttr(PAD, i64)
         else:
-            pack.panels = IntegerAttr(self.size("thread_m"), i64)
+            pack.panels = IntegerAttr(self.schedule.number("thread_m"), i64)
         pack.location = self.found.launch.location
         pack.packed.name_hint = f"{name}_packed"
         block.add_op(pack)

@@ -87,16 +87,10 @@ class _Packing:
     product: Product
     schedule: ScheduleAttr
 
-    def size(self, choice: str) -> int:
-        """The number of a choice that a CPU's schedule has."""
-        value = self.schedule.get(choice)
-        assert value is not None
-        return value
-
     def run(self) -> str:
         """Rewrite the launch; says what is packed."""
         launch, m, n = self.launch, self.product.m, self.product.n
-        sizes = {m: self.size("block_m"), n: self.size("block_n")}
+        sizes = {m: self.schedule.number("block_m"), n: self.schedule.number("block_n")}
         extents = [axis.extent.data for axis in launch.axes]
         names = [arg.name_hint or "i" for arg in launch.body.block.args]
         old = list(launch.body.block.args)
@@ -144,7 +138,7 @@ class _Packing:
     def _rows_stay(self, extent: Extent) -> bool:
         """Whether rows are read where they lie: there must be enough of them for a register tile."""
         asked = self.schedule.get("in_place") == 1
-        enough = isinstance(extent, int) and extent >= self.size("thread_m")
+        enough = isinstance(extent, int) and extent >= self.schedule.number("thread_m")
         return asked and enough and may_stay(self.source, self.source.rows)
 
     # ------------------------------------------------------------------ the sweep
@@ -152,7 +146,7 @@ class _Packing:
     def _chunk(self, old: Sequence[SSAValue]) -> list[PackOp]:
         """Put chunks of packed factors in the place of the sweeps."""
         product = self.product
-        size, extent = self.size("block_k"), product.extent
+        size, extent = self.schedule.number("block_k"), product.extent
         sweep = product.sweeps[0]
         types = list(sweep.res.types)
         add = [Combiner.ADD] * len(types)
@@ -222,7 +216,7 @@ class _Packing:
     ) -> PackOp:
         """What computes a factor, as the body of a pack; 0 past the end of its axis and of K."""
         block, size, extent = self.starts[axis]
-        rows, length = size, self.size("block_k")
+        rows, length = size, self.schedule.number("block_k")
         body = Block(arg_types=[INDEX, INDEX])
         row, position = body.args
         row.name_hint = self.points[axis].name_hint
@@ -254,13 +248,13 @@ class _Packing:
             for inner in list(op.walk()):
                 rewrite_index(inner, counters, space)
         if axis == self.product.n:
-            made.panels = IntegerAttr(self.size("thread_n"), i64)
+            made.panels = IntegerAttr(self.schedule.number("thread_n"), i64)
         elif self.in_place:
             made.in_place = UnitAttr()
         elif self.schedule.get("pairs") == 1 or self.rows_along or lies_along(body, position):
             made.pad = IntegerAttr(PAD, i64)
         else:
-            made.panels = IntegerAttr(self.size("thread_m"), i64)
+            made.panels = IntegerAttr(self.schedule.number("thread_m"), i64)
         made.location = self.product.sweeps[0].location
         made.packed.name_hint = f"{factor.name_hint or 'factor'}_packed"
         return made
