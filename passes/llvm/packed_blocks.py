@@ -28,7 +28,7 @@ scratchpad in between; each is folded in the order of K, so that no choice of bl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -189,8 +189,6 @@ class PackedBlock:
             for counter, size in ((self.m, self.size_m), (self.n, self.size_n))
         }
         self._name(buffers, sums)
-        hint = self.inner.induction_var.name_hint or "k"
-        sizes = self.tile_m, self.tile_n, self.size_n
         if not self.single:
             self._clear(sums, limits)
         chunks = self.constants.get(self.outer.extent.data)
@@ -202,12 +200,7 @@ class PackedBlock:
                 pack: Packed.of(pack, buffers[pack], halves=pack in halved)
                 for pack in (term.columns for term in self.terms)
             }
-            terms = [
-                Term(rows[t.rows], columns[t.columns], each)
-                for t, each in zip(self.terms, sums, strict=True)
-            ]
-            fixed = code, terms, self.element, self.cpu
-            tiles = self.tile_class(*fixed, *sizes, self.single, hint, ahead=self.ahead)
+            tiles = self._register_tiles(rows, columns, sums)
             widths = self._narrow_widths(self.bounds[self.n])
             with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
                 self._multiply_tiles(tiles, tile_m, (limits[self.n], widths), length)
@@ -224,6 +217,21 @@ class PackedBlock:
             whole = self.n, self.constants.get(0), limits[self.n]
             self._finish(rest, turned, whole, (self.m, limits[self.m]))
         code.builder.insert(scf.YieldOp())
+
+    def _register_tiles(
+        self,
+        rows: Mapping[PackOp, Packed | InPlace],
+        columns: Mapping[PackOp, Packed],
+        sums: Sequence[SSAValue],
+    ) -> RegisterTile:
+        """What multiplies packed rows by packed columns and adds the products to sums."""
+        terms = [
+            Term(rows[t.rows], columns[t.columns], each)
+            for t, each in zip(self.terms, sums, strict=True)
+        ]
+        fixed = self.code, terms, self.element, self.cpu, self.tile_m, self.tile_n, self.size_n
+        hint = self.inner.induction_var.name_hint or "k"
+        return self.tile_class(*fixed, self.single, hint, ahead=self.ahead)
 
     def _multiply_tiles(
         self, tiles: RegisterTile, tile_m: SSAValue, axis: Axis, length: SSAValue
