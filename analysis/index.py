@@ -25,6 +25,7 @@ __all__ = [
     "Range",
     "always_holds",
     "bounds",
+    "constant_of",
     "extent_range",
     "known_extent",
     "never_holds",
@@ -86,7 +87,7 @@ def _launch_range(op: Operation, *, threads: bool) -> Range:
 def _scf_range(loop: scf.ForOp) -> Range:
     """The range of an `scf.for` counter that starts at 0 and ends at a known extent."""
     extent = known_extent(loop.ub)
-    if _constant_index(loop.lb) != 0 or extent is None:
+    if constant_of(loop.lb) != 0 or extent is None:
         return UNKNOWN
     return extent_range(extent)
 
@@ -94,7 +95,7 @@ def _scf_range(loop: scf.ForOp) -> Range:
 def _selected_range(value: SSAValue) -> Range:
     """The range of `x if x <u n else 0`, which `loop.checked_index` becomes."""
     select = value.owner
-    if not isinstance(select, arith.SelectOp) or _constant_index(select.rhs) != 0:
+    if not isinstance(select, arith.SelectOp) or constant_of(select.rhs) != 0:
         return UNKNOWN
     compare = select.cond.owner
     if not isinstance(compare, arith.CmpiOp) or compare.lhs is not select.lhs:
@@ -118,7 +119,8 @@ def known_extent(value: SSAValue) -> Extent | None:
             return None
 
 
-def _constant_index(value: SSAValue) -> int | None:
+def constant_of(value: SSAValue) -> int | None:
+    """The number that an index is, if it is a constant."""
     op = value.owner
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
         return op.value.value.data

@@ -140,3 +140,10 @@ def condition(num_dims: int, exprs: Sequence[AffineExpr]) -> AffineSet:
 def condition_exprs(affine_set: AffineSet) -> tuple[AffineExpr, ...]:
     """The expressions that a condition says are at least zero."""
     return tuple(c.lhs for c in affine_set.constraints)
+
+
+def summands(expr: AffineExpr) -> list[AffineExpr]:
+    """The terms of a sum; what is none is its own term."""
+    if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.Add:
+        return [*summands(expr.lhs), *summands(expr.rhs)]
+    return [expr]

@@ -23,7 +23,16 @@ from xdsl.ir.affine import (
 from xdsl.parser import AttrParser
 from xdsl.utils.base_printer import BasePrinter
 
-from .affine import ZERO, condition_exprs, count_symbols, leaves, product, quotient, remainder
+from .affine import (
+    ZERO,
+    condition_exprs,
+    count_symbols,
+    leaves,
+    product,
+    quotient,
+    remainder,
+    summands,
+)
 from .index_ranges import UNKNOWN
 from .index_simplify import simplify
 
@@ -114,18 +123,12 @@ def print_condition(
 def _split_size(expr: AffineExpr) -> tuple[AffineExpr | None, AffineExpr]:
     """The terms of a sum that have dims, None if there are none, and the others."""
     dims, sizes = None, ZERO
-    for term in _summands(expr):
+    for term in summands(expr):
         if any(isinstance(leaf, AffineDimExpr) for leaf in leaves(term)):
             dims = term if dims is None else dims + term
         else:
             sizes = sizes + term
     return dims, sizes
-
-
-def _summands(expr: AffineExpr) -> list[AffineExpr]:
-    if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.Add:
-        return [*_summands(expr.lhs), *_summands(expr.rhs)]
-    return [expr]
 
 
 def _split_constant(expr: AffineExpr) -> tuple[AffineExpr, int]:

@@ -32,12 +32,11 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import slope_along
-from ...analysis.index import operand_ranges, simplify
+from ...analysis.index import constant_of, operand_ranges, simplify
 from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
 from ...dialects.loop import IndexOp, TestOp
 from ..replacing import decide
-from .interchange_columns import constant_of
 from .kernel_loops import NOT_CONCERNED, change_loops
 
 PART = 64

@@ -43,6 +43,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.columns import walks_columns
+from ...analysis.index import constant_of
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from .kernel_loops import NOT_CONCERNED, change_loops
 from .loop_code import ALIGNMENT
@@ -52,14 +53,6 @@ ROWS = 8
 """Rows that one iteration folds: the sums so far are loaded and stored once for so many."""
 DIMENSION = AffineExpr.dimension(0)
 _ARITHMETIC = ("arith", "math")
-
-
-def constant_of(value: SSAValue) -> int | None:
-    """The number that an index is, if it is a constant."""
-    op = value.owner
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return op.value.value.data
-    return None
 
 
 def most_of(value: SSAValue) -> int | None:

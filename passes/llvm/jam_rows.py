@@ -39,6 +39,7 @@ from ...dialects.schedule import SCHEDULE_ATTRIBUTE
 from ..decisions import record
 from ..lower_loops import IndexConstants
 from .kernel_loops import NOT_CONCERNED, kernels_of, schedule_of
+from .loop_names import is_in
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
 
@@ -56,7 +57,7 @@ def why_not(loop: scf.ForOp) -> str | None:
     if loop.res or not sweeps:
         return NOT_CONCERNED
     for sweep in sweeps:
-        if any(_is_in(bound, block) for bound in (sweep.lb, sweep.ub, sweep.step)):
+        if any(is_in(bound, block) for bound in (sweep.lb, sweep.ub, sweep.step)):
             return "a sweep's range depends on the row"
         if any(isinstance(op, scf.ForOp) for op in sweep.body.walk()):
             return "a sweep has loops of its own"
@@ -94,11 +95,6 @@ def _own_lines(op: LoadOp | StoreOp, loop: scf.ForOp) -> Iterator[Hashable]:
 def _is_inside(value: SSAValue, loop: scf.ForOp) -> bool:
     owner = value.owner
     return loop.is_ancestor(owner if isinstance(owner, Operation) else owner.parent_op() or loop)
-
-
-def _is_in(value: SSAValue, block: Block) -> bool:
-    owner = value.owner
-    return owner is block or (isinstance(owner, Operation) and owner.parent is block)
 
 
 def jam(loop: scf.ForOp, count: int, constants: IndexConstants) -> None:

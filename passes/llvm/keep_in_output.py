@@ -34,10 +34,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from ...analysis.index import constant_of
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ..decisions import record
-from .interchange_columns import constant_of, most_of, row_of
+from .interchange_columns import most_of, row_of
 from .kernel_loops import kernels_of, schedule_of
 from .loop_code import element_of
 from .loop_names import Names, goes_down, is_in

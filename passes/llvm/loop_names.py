@@ -79,5 +79,6 @@ def goes_down(access: LoadOp | StoreOp, counter: SSAValue) -> bool:
 
 
 def is_in(value: SSAValue, block: Block) -> bool:
+    """Whether a value is an argument of a block, or computed directly in it."""
     owner = value.owner
     return owner is block or (isinstance(owner, Operation) and owner.parent is block)

@@ -34,6 +34,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import FUNCTION_WORK, scalar_work
+from ...analysis.index import constant_of
 from ...analysis.windows import stride_along
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
@@ -41,7 +42,6 @@ from ...errors import counted
 from ..decisions import record
 from ..lower_loops import IndexConstants
 from .cut_loops import piece_of
-from .interchange_columns import constant_of
 from .kernel_loops import NOT_CONCERNED, kernels_of, schedule_of
 
 LEAST = 2

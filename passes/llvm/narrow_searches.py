@@ -43,10 +43,10 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.index import constant_of
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from ...dialects.scalars import Combiner, identity
 from ...dialects.syntax import scalar_attr
-from .interchange_columns import constant_of
 from .kernel_loops import NOT_CONCERNED, change_loops
 from .loop_names import Names
 

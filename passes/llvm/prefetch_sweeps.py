@@ -46,6 +46,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.columns import walks_columns
+from ...analysis.index import constant_of
 from ...dialects.affine import count_symbols, replace_dims
 from ...dialects.index import linearize
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp
@@ -54,7 +55,6 @@ from ...dialects.sizes import shape_of
 from ...errors import counted
 from ..decisions import record
 from .asking_ahead import LINE_BYTES
-from .interchange_columns import constant_of
 from .kernel_loops import kernels_of, schedule_of
 from .loop_code import element_of
 

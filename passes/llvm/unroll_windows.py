@@ -30,6 +30,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.index import constant_of
 from ...analysis.windows import MOST_STEPS
 from .kernel_loops import NOT_CONCERNED, change_loops
 
@@ -37,18 +38,10 @@ MOST_OPERATIONS = 300
 """Operations of all copies."""
 
 
-def constant_index(value: SSAValue) -> int | None:
-    """The number that an index is, if it is a constant."""
-    op = value.owner
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return op.value.value.data
-    return None
-
-
 def is_window(loop: scf.ForOp) -> bool:
     """Whether a loop reduces something in a few steps, and so do all those in it, and it is unrolled."""
     loops = [op for op in loop.walk() if isinstance(op, scf.ForOp)]
-    if not all(each.res and (constant_index(each.ub) or inf) <= MOST_STEPS for each in loops):
+    if not all(each.res and (constant_of(each.ub) or inf) <= MOST_STEPS for each in loops):
         return False
     return _operations(loop) <= MOST_OPERATIONS
 
@@ -57,7 +50,7 @@ def _operations(loop: scf.ForOp) -> int:
     """How many operations a loop becomes, those in it unrolled as well."""
     inner = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
     plain = _count(loop.body.walk()) - sum(_count(op.walk()) for op in inner)
-    return (constant_index(loop.ub) or 1) * (plain + sum(map(_operations, inner)))
+    return (constant_of(loop.ub) or 1) * (plain + sum(map(_operations, inner)))
 
 
 def _count(ops: Iterable[Operation]) -> int:
@@ -67,8 +60,8 @@ def _count(ops: Iterable[Operation]) -> int:
 
 def _reason(loop: scf.ForOp) -> str | None:
     """Why a reduction stays a loop."""
-    steps = constant_index(loop.ub)
-    if steps is None or (constant_index(loop.lb), constant_index(loop.step)) != (0, 1):
+    steps = constant_of(loop.ub)
+    if steps is None or (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
         return "the number of steps is not known"
     if steps > MOST_STEPS:
         return f"{steps} steps are more than {MOST_STEPS}"
@@ -93,7 +86,7 @@ def _unroll(loop: scf.ForOp) -> str | None:
 
 def unroll(loop: scf.ForOp) -> None:
     """Replace a loop from 0 to a constant by copies of its body."""
-    steps = constant_index(loop.ub)
+    steps = constant_of(loop.ub)
     assert steps is not None
     before = Builder(InsertPoint.before(loop))
     values: list[SSAValue] = list(loop.iter_args)

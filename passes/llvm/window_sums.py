@@ -20,10 +20,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from ...analysis.conditions import linear, slope_along
 from ...analysis.cpu_rows import SMALL_WINDOW
 from ...analysis.cpus import Cpu
+from ...analysis.index import constant_of
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
 from .asking_ahead import LINE_BYTES
 from .kernel_loops import NOT_CONCERNED
-from .unroll_windows import constant_index
 
 LATENCY = 4
 """Cycles until the next product can be added to a sum."""
@@ -72,7 +72,7 @@ def counter(loop: scf.ForOp) -> BlockArgument:
 
 def trip_count(loop: scf.ForOp) -> int:
     """The iterations of a loop from 0 to a constant; 0 if it is none."""
-    first, end, step = (constant_index(value) for value in (loop.lb, loop.ub, loop.step))
+    first, end, step = (constant_of(value) for value in (loop.lb, loop.ub, loop.step))
     return end if end is not None and (first, step) == (0, 1) else 0
 
 

@@ -49,6 +49,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
+from ...analysis.index import constant_of
 from ...analysis.plan import KERNEL_ATTRIBUTE, buffer_bytes
 from ...analysis.sizes import sizes_of
 from ...dialects.kernel import AllocOp, AssertOp, CallOp, LaunchOp
@@ -59,7 +60,7 @@ from ...errors import DeploError
 from ..decisions import record
 from ..lower_loops import IndexConstants
 from ..replacing import replace
-from .index_arith import IndexArithmetic, Ranges, constant_of
+from .index_arith import IndexArithmetic, Ranges
 from .total_integers import make_total
 
 PROGRAM = "program"

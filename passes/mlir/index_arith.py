@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -17,8 +16,8 @@ from xdsl.ir.affine import (
 )
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.index import UNKNOWN, bounds, simplify, value_range
-from ...dialects.affine import ZERO, product, replace_dims
+from ...analysis.index import UNKNOWN, bounds, constant_of, simplify, value_range
+from ...dialects.affine import ZERO, product, replace_dims, summands
 from ...dialects.index_ranges import numbers
 from ...dialects.loop import IndexOp
 from ...errors import DeploError
@@ -64,14 +63,6 @@ class Ranges:
             return UNKNOWN
         (low, _), (_, high) = self.of(loop.lb), self.of(loop.ub)
         return (low, max(high - 1, low)) if low >= 0 else UNKNOWN
-
-
-def constant_of(value: SSAValue) -> int | None:
-    """The number that a value is, if it is a constant."""
-    op = value.owner
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return op.value.value.data
-    return None
 
 
 class IndexArithmetic:
@@ -146,7 +137,7 @@ class IndexArithmetic:
     def _at_least_zero(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> SSAValue:
         """`expr >= 0` as the comparison that a person would write: what is subtracted, on the right."""
         plus, minus, constant = ZERO, ZERO, 0
-        for term in _summands(expr):
+        for term in summands(expr):
             if isinstance(term, AffineConstantExpr):
                 constant += term.value
             elif (taken := _negated(term)) is not None:
@@ -163,12 +154,6 @@ class IndexArithmetic:
         else:
             limit = self._emit(minus, operands)
         return self._insert(arith.CmpiOp(self._emit(plus, operands), limit, "sge"))
-
-
-def _summands(expr: AffineExpr) -> list[AffineExpr]:
-    if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.Add:
-        return [*_summands(expr.lhs), *_summands(expr.rhs)]
-    return [expr]
 
 
 def _negated(expr: AffineExpr) -> AffineExpr | None:

@@ -48,7 +48,7 @@ from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.windows import window_elements
 from ...dialects.loop import ForOp, LoadOp, StoreOp, YieldOp
-from ...dialects.sizes import Extent
+from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import LaunchOp
 from ..decisions import record
 from .chunk_reduce import BUSY_THREADS
@@ -82,7 +82,9 @@ class _Order:
     @property
     def extent(self) -> Extent:
         """The extent of the one loop."""
-        return self.flat[0].extent.data * prod(_static(loop) for loop in self.flat[1:])
+        return self.flat[0].extent.data * prod(
+            static_extent(loop.extent.data) for loop in self.flat[1:]
+        )
 
     @property
     def told(self) -> str:
@@ -91,12 +93,6 @@ class _Order:
         if self.around is None:
             return f"{extents} elements are one sweep"
         return f"threads share the axis of {self.around.extent.data}, each goes over {extents} more"
-
-
-def _static(loop: ForOp) -> int:
-    extent = loop.extent.data
-    assert isinstance(extent, int)
-    return extent
 
 
 def choose_order(nest: list[ForOp]) -> _Order | str:
@@ -128,8 +124,8 @@ def _places(loops: list[ForOp]) -> dict[SSAValue, AffineExpr]:
         here: AffineExpr = AffineExpr.dimension(0)
         here = here if inside == 1 else here // inside
         if loop is not loops[0]:
-            here = here % _static(loop)
-            inside *= _static(loop)
+            here = here % static_extent(loop.extent.data)
+            inside *= static_extent(loop.extent.data)
         exprs[loop.induction_var] = here
     return exprs
 
