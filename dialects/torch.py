@@ -5,7 +5,7 @@
 
 The classes in `torch_ops.py` are generated from PyTorch's schemas; nothing here needs PyTorch. What
 they share is in `torch_base.py`, their text form in `torch_syntax.py`, their checks of shapes in
-`torch_shapes.py`.
+`torch_shapes.py` and its neighbours.
 """
 
 from __future__ import annotations

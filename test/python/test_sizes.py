@@ -19,6 +19,7 @@ from deplo.dialects.affine import product, quotient, remainder, replace_dims
 from deplo.dialects.index import delinearize, linearize
 from deplo.dialects.index_ranges import bounds
 from deplo.dialects.index_simplify import always_holds, never_holds, simplify
+from deplo.dialects.multiples import Multiple, multiple_of
 from deplo.dialects.sizes import (
     Size,
     UndecidedSize,
@@ -221,6 +222,33 @@ def test_types_name_their_sizes():
     assert tensor_of(f32, (2, 3)) == TensorType(f32, [2, 3])
     assert memref_of(f32, (2, 3)) == MemRefType(f32, [2, 3])
     assert static_shape(TensorType(f32, [2, 3])) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("extent", "said"),
+    [
+        (s0, (0, Multiple())),
+        (s1 * 3, (1, Multiple(3))),
+        (s0 * 2 - 1, (0, Multiple(2, -1))),
+        (8, None),
+        (s0 * s1, None),
+        (s0 + s1, None),
+        (8 - s0, None),
+        (s0 // 2, None),
+    ],
+    ids=str,
+)
+def test_an_extent_that_is_a_multiple_of_one_symbol_says_it(extent, said):
+    assert multiple_of(extent) == said
+    if said is not None:
+        assert said[1].extent(Size.symbol(said[0])) == extent
+
+
+def test_a_multiple_tells_the_size_of_an_extent():
+    odd = Multiple(2, -1)
+    assert [odd.extent(size) for size in (1, 2, 3)] == [1, 3, 5]
+    assert [odd.size(extent) for extent in (1, 2, 3)] == [1, None, 2]
+    assert [odd.least_size(extent) for extent in (1, 2, 3)] == [1, 2, 2]
 
 
 def test_a_type_that_does_not_name_its_sizes_is_refused():
