@@ -201,6 +201,11 @@ def _never_negative(extent: Extent) -> bool:
     return proven_nonnegative(expand(simplify(replace_symbols(expr, raised), ())), ())
 
 
+def ceil_div(dividend: Extent, divisor: int) -> Extent:
+    """The quotient rounded up: how many parts of a size cover an extent."""
+    return (dividend + (divisor - 1)) // divisor
+
+
 def is_at_most(left: Extent, right: Extent) -> bool:
     """Whether `left <= right` is proven; what is not may be true or not."""
     try:

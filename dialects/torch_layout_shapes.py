@@ -7,10 +7,10 @@ import math
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.utils.exceptions import VerifyException
 
-from .sizes import Extent, shape_of
+from .sizes import Extent, ceil_div, shape_of
 from .syntax import tensor_type
 from .torch_base import Shape, TorchOp
-from .torch_shapes import ceil_div, is_extent, normalize_axes, normalize_axis, slice_bounds
+from .torch_shapes import is_extent, normalize_axes, normalize_axis, slice_bounds
 
 
 class ViewShapeOp(TorchOp):

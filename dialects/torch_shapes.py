@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import is_bool, is_integer
-from .sizes import Extent, Size
+from .sizes import Extent, Size, ceil_div
 from .syntax import tensor_type
 from .torch_base import ScalarValue, Shape, TorchOp
 
@@ -24,11 +24,6 @@ from .torch_base import ScalarValue, Shape, TorchOp
 def is_extent(number: Extent) -> bool:
     """Whether a number that stands for an extent is one; a size always is."""
     return isinstance(number, Size) or number >= 0
-
-
-def ceil_div(dividend: Extent, divisor: int) -> Extent:
-    """The quotient rounded up."""
-    return (dividend + (divisor - 1)) // divisor
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 from xdsl.utils.exceptions import VerifyException
 
-from .sizes import Extent
+from .sizes import Extent, ceil_div
 from .syntax import tensor_type
 from .torch_base import Shape, TorchOp
-from .torch_shapes import ceil_div, normalize_axis
+from .torch_shapes import normalize_axis
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ...analysis.cost import trips
 from ...analysis.vectors import vector_width
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.loop_transpose import SQUARE
-from ...dialects.sizes import Extent, Size
+from ...dialects.sizes import Extent, Size, ceil_div
 from ...dialects.tile import LaunchOp, Level
 
 
@@ -37,7 +37,7 @@ class Split:
     @property
     def units(self) -> Extent:
         """Vectors of the axis, or elements if it is not shared out in vectors."""
-        return self.extent if self.vector == 1 else parts_of(self.extent, self.vector)
+        return self.extent if self.vector == 1 else ceil_div(self.extent, self.vector)
 
     @property
     def has_tail(self) -> bool:
@@ -45,11 +45,6 @@ class Split:
         if self.vector == 1:
             return False
         return isinstance(self.extent, Size) or self.extent % self.vector != 0
-
-
-def parts_of(extent: Extent, size: int) -> Extent:
-    """How many parts of `size` cover an extent."""
-    return (extent + (size - 1)) // size
 
 
 def _hinted(extent: Extent) -> int:
@@ -72,7 +67,7 @@ def split_for_gpu(extents: Sequence[Extent], threads: int) -> list[Split]:
             splits.append(Split(extent, blocks=extent))
         else:
             size = min(wanted, left)
-            splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
+            splits.append(Split(extent, blocks=ceil_div(extent, size), threads=size))
             left //= size
     return splits[::-1]
 
@@ -101,7 +96,7 @@ def split_in_vectors(extents: Sequence[Extent], threads: int, vector: int) -> li
     if vector == 1:
         return split_for_gpu(extents, threads)
     *outer, inner = extents
-    *splits, units = split_for_gpu([*outer, parts_of(inner, vector)], threads)
+    *splits, units = split_for_gpu([*outer, ceil_div(inner, vector)], threads)
     return [*splits, replace(units, extent=inner, vector=vector)]
 
 
@@ -154,7 +149,7 @@ def _chunks(extent: Extent, most: int, grain: int = 1) -> Split:
     """
     if isinstance(extent, Size):
         size = -(-most // grain) * grain
-        return Split(extent, blocks=parts_of(extent, size), serial=size)
+        return Split(extent, blocks=ceil_div(extent, size), serial=size)
     parts = -(-extent // most) or 1
     size = -(-extent // parts)
     if size < extent:

@@ -22,12 +22,11 @@ from ...analysis.vectors import lies_along
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import Extent, extent_expr
+from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ..lower_loops import CHUNK
-from .axis_splits import parts_of
 from .emit_terms import TermWriter
 from .pack_operands import PAD
 
@@ -112,7 +111,7 @@ class _Builder:
             blocks[axis] = body.insert_arg(INDEX, len(body.args))
             hint = old[axis].name_hint or "i"
             blocks[axis].name_hint = f"{hint}_block" if axis == product.m else hint
-            parts = parts_of(extent, size_m) if axis == product.m else extent
+            parts = ceil_div(extent, size_m) if axis == product.m else extent
             axes.append(AxisAttr(parts, Level.BLOCK))
             if axis != product.m:
                 self.dims[axis] = AffineExpr.dimension(len(self.counters))
@@ -162,7 +161,7 @@ class _Builder:
         found = self.found
         inner = _Line(found.score.bound or 0, None, found.depth, found.depth)
         left = self._pack(body, found.left, self.row, inner, "row")
-        outer = self._loop(body, parts_of(found.columns, self.schedule.number("block_k")), "_block")
+        outer = self._loop(body, ceil_div(found.columns, self.schedule.number("block_k")), "_block")
         scores = _Line(
             found.sweep, outer.induction_var, self.schedule.number("block_k"), found.columns
         )

@@ -39,7 +39,7 @@ from ...dialects.affine import ZERO, product
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import Extent, extent_expr
+from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ...errors import UsageError
 from ..decisions import record
@@ -48,7 +48,6 @@ from .axis_splits import (
     Split,
     choose_vector,
     has_loops,
-    parts_of,
     split_for_cpu,
     split_in_vectors,
     split_transposed,
@@ -88,7 +87,7 @@ def blockify_contraction(launch: LaunchOp, schedule: ScheduleAttr) -> Extent:
         if size is None:
             splits.append(Split(extent, blocks=extent))
         else:
-            splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
+            splits.append(Split(extent, blocks=ceil_div(extent, size), threads=size))
     first = sum(split.blocks != 1 for split in splits)
     rows = schedule.get("block_m") != 1
     blockify(launch, splits, schedule.with_choices(m=first, n=first + rows))
@@ -289,7 +288,7 @@ class BlockifyLaunchPass(ModulePass):
         elif (strips := find_strips(launch)) is not None:
             strip = decided.get("strip") or strips.size
             splits = [Split(extent, blocks=extent) for extent in extents]
-            splits[-1] = Split(extents[-1], blocks=parts_of(extents[-1], strip), serial=strip)
+            splits[-1] = Split(extents[-1], blocks=ceil_div(extents[-1], strip), serial=strip)
         else:
             work = work_per_point(launch)
             grain, rows = decided.get("grain") or target.serial, decided.get("rows") or 1

@@ -57,13 +57,12 @@ from ...dialects.loop import (
 )
 from ...dialects.scalars import is_weighted
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import Extent, extent_expr
+from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, StageOp
 from ...errors import UsageError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
-from .axis_splits import parts_of
 from .blockify_launch import partition
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
@@ -232,8 +231,8 @@ def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> La
 def _share_sweep(sweep: ForOp, sharing: _Sharing) -> None:
     """Let a loop visit every so many elements or vectors from `lane` on, and combine what it reduces."""
     lanes, vector = sharing.shape.lanes, sharing.shape.vector
-    units = parts_of(sweep.extent.data, vector)
-    visits = parts_of(units, lanes)
+    units = ceil_div(sweep.extent.data, vector)
+    visits = ceil_div(units, lanes)
     unit = AffineExpr.dimension(0) * lanes + AffineExpr.dimension(1)
     old = sweep.induction_var
     body, neighbours = sweep.detach_region(sweep.body), None

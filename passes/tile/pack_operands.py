@@ -53,14 +53,13 @@ from ...dialects.affine import quotient, remainder
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, is_integer
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import Extent, extent_expr
+from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ...errors import DeploError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
-from .axis_splits import parts_of
 from .rewrite_indices import rewrite_index
 
 INDEX = IndexType()
@@ -97,7 +96,7 @@ class _Packing:
         body = launch.body.block
         blocks = [body.insert_arg(INDEX, len(body.args)) for _ in extents]
         points = {axis: body.insert_arg(INDEX, len(body.args)) for axis in sorted((m, n))}
-        axes = [AxisAttr(parts_of(e, sizes.get(a, 1)), Level.BLOCK) for a, e in enumerate(extents)]
+        axes = [AxisAttr(ceil_div(e, sizes.get(a, 1)), Level.BLOCK) for a, e in enumerate(extents)]
         axes += [AxisAttr(sizes[axis], Level.THREAD) for axis in points]
         launch.axes = ArrayAttr([*launch.axes, *axes])
         for axis, block in enumerate(blocks):
@@ -151,7 +150,7 @@ class _Packing:
         types = list(sweep.res.types)
         add = [Combiner.ADD] * len(types)
         outer = ForOp(
-            parts_of(extent, size),
+            ceil_div(extent, size),
             Region(Block(arg_types=[INDEX])),
             combiners=add,
             result_types=types,
@@ -226,9 +225,9 @@ class _Packing:
         line, place = b * size + r, c * length + p
         total = self.product.extent
         inside: list[AffineExpr] = []
-        if parts_of(extent, size) * size != extent:
+        if ceil_div(extent, size) * size != extent:
             inside.append(line * -1 + extent_expr(extent - 1))
-        if parts_of(total, length) * length != total:
+        if ceil_div(total, length) * length != total:
             inside.append(place * -1 + extent_expr(total - 1))
         counters = {old[axis]: line} | self._positions(place)
         target = body
@@ -303,7 +302,7 @@ class _Packing:
         """Run what follows the sweep, or all of it, only for points inside of the result."""
         inside: list[AffineExpr] = []
         for axis, (_, size, extent) in self.starts.items():
-            if parts_of(extent, size) * size != extent:
+            if ceil_div(extent, size) * size != extent:
                 place = dims[counters.index(self.points[axis])]
                 inside.append((dims[axis] * size + place) * -1 + extent_expr(extent - 1))
         if not inside:

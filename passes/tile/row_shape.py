@@ -21,9 +21,9 @@ from ...analysis.vectors import vector_width
 from ...dialects.kernel import WARP
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
-from ...dialects.sizes import Extent
+from ...dialects.sizes import Extent, ceil_div
 from ...dialects.tile import MAX_THREADS, LaunchOp
-from .axis_splits import Split, parts_of
+from .axis_splits import Split
 
 LATENCY = 600
 """Cycles until a load from global memory arrives."""
@@ -142,7 +142,7 @@ def split_rows(extents: Sequence[Extent], rows: int) -> list[Split]:
     for extent in reversed(extents):
         size = min(covering(extent), rows)
         rows //= size
-        splits.append(Split(extent, blocks=parts_of(extent, size), threads=size))
+        splits.append(Split(extent, blocks=ceil_div(extent, size), threads=size))
     return splits[::-1]
 
 

@@ -40,10 +40,10 @@ from ...analysis.targets import Target, get_target
 from ...analysis.transposes import Tile, find_tile
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import static_extent
+from ...dialects.sizes import ceil_div, static_extent
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ..decisions import record
-from .axis_splits import Split, parts_of
+from .axis_splits import Split
 from .blockify_launch import blockify
 from .stage_inputs import copy_first
 
@@ -53,7 +53,7 @@ def stage(launch: LaunchOp, tile: Tile) -> None:
     staged = [load in tile.staged for load in _loads(launch)]
     extents = launch.extents(Level.THREAD)
     splits = [
-        Split(extent, parts_of(extent, size), threads, parts_of(size, threads))
+        Split(extent, ceil_div(extent, size), threads, ceil_div(size, threads))
         for extent, size, threads in zip(extents, tile.sizes, tile.threads, strict=True)
     ]
     serial = prod(static_extent(split.serial) for split in splits)
