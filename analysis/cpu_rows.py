@@ -38,6 +38,9 @@ DIVIDED = ((640, 4, 1), (1800, 2, 2), (8192, 1, 4))
 by side, and how many vectors of each. What divides is idle else, and is done with a row while the next one's
 functions are computed; an inverse takes the time of these, but of long rows less than dividing."""
 
+LONGEST_SWEPT = 1280
+"""Loads and stores of the longest rows without functions of which several are swept side by side."""
+
 SMALL_WINDOW = 16
 """Elements of a window whose factors stay in registers, while windows of several rows are computed."""
 
@@ -64,6 +67,12 @@ class RowProblem:
     """Whether it has functions to compute, such as `exp`: long chains of operations."""
     divides: bool = False
     """Whether it divides floats by what it has computed."""
+    sweeps: int = 0
+    """How often it goes over a row, if it does nothing but that."""
+    waits: bool = False
+    """Whether that takes longer than reading: they fold more than once, divide, or convert what they read."""
+    dynamic: bool = False
+    """Whether the length of a row is a size."""
     window: int = 1
     """Elements of the window that a point reduces, if it does nothing else."""
     overlaps: bool = False
@@ -122,6 +131,8 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
             return RowChoices(grain, 0, width, interleave=1, rows=max(SIDE_BY_SIDE))
         return RowChoices(grain, 0, width)
     if not problem.computes:
+        if _gains_side_by_side(problem):
+            return RowChoices(GRAIN, ahead, width, interleave=1, rows=max(SIDE_BY_SIDE))
         return RowChoices(GRAIN, ahead, width)
     if not problem.reduces or problem.strips:
         return RowChoices(GRAIN, ahead, width, interleave=CHAINS)
@@ -132,6 +143,17 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
     count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)
     # Of a chain that folds something LLVM takes several at once itself.
     return RowChoices(GRAIN, ahead, width, count, max(SIDE_BY_SIDE) if count else 1)
+
+
+def _gains_side_by_side(problem: RowProblem) -> bool:
+    """Whether rows without functions come side by side.
+
+    A fold that another one waits for takes longer than its additions. LLVM makes many vectors at once of a
+    single one, if it knows how many there are; else several rows share what is left beyond whole vectors.
+    """
+    short = problem.work < LONGEST_SWEPT and problem.points >= max(SIDE_BY_SIDE)
+    swept = problem.reduces and problem.sweeps > 0 and not problem.strips
+    return short and swept and (problem.waits or problem.dynamic)
 
 
 def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:

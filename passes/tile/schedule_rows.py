@@ -14,6 +14,7 @@ options: `schedule-rows{prefetch=0}`; what a kernel cannot have as it is asked f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -52,6 +53,7 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
     work = work_per_point(launch)
     read = sum(_bytes(argument, points * work) for argument in kernel.input_args)
     strips = find_strips(launch)
+    sweeps = _sweeps(launch)
     computes = any(scalar_work(op) >= FUNCTION_WORK for op in launch.walk())
     return RowProblem(
         points,
@@ -60,12 +62,28 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
         reduces=reduces,
         computes=computes,
         divides=reduces and any(isinstance(op, arith.DivfOp) for op in launch.walk()),
+        sweeps=len(sweeps),
+        waits=_waits(sweeps),
+        dynamic=any(not isinstance(sweep.extent.data, int) for sweep in sweeps),
         window=window_elements(launch) or 1,
         overlaps=rows_overlap(launch),
         image=_image(launch),
         strip=0 if strips is None else strips.size,
         strips=() if strips is None else tuple(strips.sizes),
     )
+
+
+def _sweeps(launch: LaunchOp) -> list[ForOp]:
+    """The loops of a launch, one after the other; none if some stand in others or under a condition."""
+    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    return loops if all(loop.parent_op() is launch for loop in loops) else []
+
+
+def _waits(sweeps: Sequence[ForOp]) -> bool:
+    """Whether sweeps fold more than once, divide, or convert what they read."""
+    inside = [op for sweep in sweeps for op in sweep.walk()]
+    folds = sum(1 for sweep in sweeps if sweep.res)
+    return folds > 1 or any(isinstance(op, arith.DivfOp | arith.ExtFOp) for op in inside)
 
 
 def _image(launch: LaunchOp) -> int:
