@@ -89,8 +89,10 @@ class Program(ExecutionPlan):
         as_they_are = (
             self._takes_inputs and self.captured.takes_any_tensors and self._only_result is not None
         )
-        if not as_they_are or self.plan.sizes or self.target.is_gpu:
+        if not as_they_are or self.target.is_gpu:
             return None
+        if self.plan.sizes:
+            return self.code.again
         return self.executable.again if isinstance(self.executable, CpuProgram) else None
 
     @cached_property
