@@ -49,6 +49,8 @@ from ...errors import DeploError
 
 POINTER = llvm.LLVMPointerType()
 
+EMPTY: Mapping[str, Attribute] = {}
+
 _NO_WRAP = IntegerAttr(llvm.OverflowAttr((llvm.OverflowFlag.NO_SIGNED_WRAP,)).to_int(), 32)
 
 
@@ -192,16 +194,30 @@ def memory_type(element: Attribute) -> Attribute:
     return i8 if is_bool(element) else convert_type(element)
 
 
-def emit_load(builder: Builder, address: SSAValue, element: Attribute) -> SSAValue:
-    """Read an element."""
-    value = builder.insert(llvm.LoadOp(address, memory_type(element))).dereferenced_value
+def emit_load(
+    builder: Builder,
+    address: SSAValue,
+    element: Attribute,
+    attributes: Mapping[str, Attribute] = EMPTY,
+) -> SSAValue:
+    """Read an element, by an operation that has some attributes."""
+    load = builder.insert(llvm.LoadOp(address, memory_type(element)))
+    load.attributes |= attributes
+    value = load.dereferenced_value
     if is_bool(element):
         return compare(builder, value, "ne", constant(builder, 0, i8))
     return value
 
 
-def emit_store(builder: Builder, value: SSAValue, address: SSAValue, element: Attribute) -> None:
-    """Write an element."""
+def emit_store(
+    builder: Builder,
+    value: SSAValue,
+    address: SSAValue,
+    element: Attribute,
+    attributes: Mapping[str, Attribute] = EMPTY,
+) -> None:
+    """Write an element, by an operation that has some attributes."""
     if is_bool(element):
         value = builder.insert(llvm.ZExtOp(value, i8)).res
-    builder.insert(llvm.StoreOp(value, address))
+    store = builder.insert(llvm.StoreOp(value, address))
+    store.attributes |= attributes

@@ -196,12 +196,12 @@ class _KernelConversion:
                 emitter = self._emitter(builder, op.indices)
                 buffer = self._buffer(op.memref)
                 address = emitter.address(op.memref, buffer, op.map.data.results)
-                results = [emit_load(builder, address, buffer.element_type)]
+                results = [emit_load(builder, address, buffer.element_type, op.attributes)]
             case StoreOp():
                 emitter = self._emitter(builder, op.indices)
                 buffer = self._buffer(op.memref)
                 address = emitter.address(op.memref, buffer, op.map.data.results)
-                emit_store(builder, op.value, address, buffer.element_type)
+                emit_store(builder, op.value, address, buffer.element_type, op.attributes)
             case PrefetchOp():
                 self._prefetch(builder, op)
             case IndexOp():

@@ -16,6 +16,9 @@ from ..decisions import record
 ORDERED_ATTRIBUTE = "deplo.ordered"
 """Marks a kernel whose loops, but the one over blocks, run in the order they stand in."""
 
+INDEPENDENT_ATTRIBUTE = "deplo.independent"
+"""Marks loads and stores of an innermost loop no iteration of which touches what another one writes."""
+
 NOT_CONCERNED = ""
 """Why a loop is not changed that is no loop of the kind that a pass is about."""
 

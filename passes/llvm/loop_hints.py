@@ -13,32 +13,34 @@ from typing import Any
 
 def hint(function: Any, count: int) -> None:
     """Tell of the innermost loops of a function of llvmlite's; with a `count` of 0, LLVM decides how many."""
-    for header, jump in innermost_loops(function):
-        if is_tail(header):
-            _tell(
-                function, jump, {"interleave.count": (32, 1), "vectorize.predicate.enable": (1, 1)}
-            )
+    for blocks, jump in innermost_loops(function):
+        if is_tail(blocks[0]):
+            tell(jump, "interleave.count", _number(32, 1))
+            tell(jump, "vectorize.predicate.enable", _number(1, 1))
         elif count:
-            _tell(function, jump, {"interleave.count": (32, count)})
+            tell(jump, "interleave.count", _number(32, count))
 
 
-def _tell(function: Any, jump: Any, options: dict[str, tuple[int, int]]) -> None:
-    """Name a loop by its jump back, with options: each has the bits of a number, and the number."""
+def _number(bits: int, number: int) -> Any:
     from llvmlite import ir
 
-    module = function.module
-    told = [
-        module.add_metadata([f"llvm.loop.{option}", ir.Constant(ir.IntType(bits), number)])
-        for option, (bits, number) in options.items()
-    ]
-    # What names a loop is a node that has itself as its first operand, so no two are the same.
-    name = module.add_metadata([f"loop {len(module.metadata)}"])
-    name.operands = (name, *told)
-    jump.set_metadata("llvm.loop", name)
+    return ir.Constant(ir.IntType(bits), number)
 
 
-def innermost_loops(function: Any) -> list[tuple[Any, Any]]:
-    """The first blocks and the jumps back of the loops in which there is no other one.
+def tell(jump: Any, option: str, value: Any) -> None:
+    """Tell an option of the loop that a jump goes back to the beginning of."""
+    module = jump.module
+    told = module.add_metadata([f"llvm.loop.{option}", value])
+    if (name := jump.metadata.get("llvm.loop")) is None:
+        # What names a loop is a node that has itself as its first operand, so no two are the same.
+        name = module.add_metadata([f"loop {len(module.metadata)}"])
+        name.operands = (name,)
+        jump.set_metadata("llvm.loop", name)
+    name.operands = (*name.operands, told)
+
+
+def innermost_loops(function: Any) -> list[tuple[list[Any], Any]]:
+    """The blocks and the jumps back of the loops in which there is no other one.
 
     A loop's blocks follow one another.
     """
@@ -51,7 +53,7 @@ def innermost_loops(function: Any) -> list[tuple[Any, Any]]:
         if places.get(target, place + 1) <= place
     ]
     return [
-        (function.blocks[first], jump)
+        (function.blocks[first : last + 1], jump)
         for first, last, jump in loops
         if not any(first <= f and e <= last and (f, e) != (first, last) for f, e, _ in loops)
     ]

@@ -7,16 +7,16 @@ becomes, with vectors of 16 elements,
 
 LLVM would compute what is left one by one, which takes longer than all the rest where a row is short, or has
 functions to compute. What it is told of a loop that begins at another constant than 0 (`loop_hints.py`) is
-that its vectors come under a mask. A loop with functions that folds nothing is cut whatever its length is, at
-the end of as many whole vectors as there are:
+that its vectors come under a mask. A loop whose length is a size is cut at the end of as many whole vectors
+as there are:
 
     %whole = arith.andi %length, %cm16
     scf.for %j = %c0 to %whole step %c1 { ... math.exp ... }
     scf.for %j = %whole to %length step %c1 { ... math.exp ... }
 
-Declined are contractions, loops with another one inside, other ones whose length is not known, those of less
-than a vector or that leave little, those that read every second element or fewer, of which each would be
-loaded alone under a mask, and reductions of which LLVM decides how many vectors it folds at once.
+Declined are contractions, loops with another one inside, those that do not begin at 0, those of less than a
+vector or that leave little, those that read every second element or fewer, of which each would be loaded
+alone under a mask, and reductions of which LLVM decides how many vectors it folds at once.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _place(loop: scf.ForOp, bits: int, count: int) -> int | Whole | str:
         return NOT_CONCERNED
     length = constant_of(loop.ub)
     if (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
-        return "its length is not known"
+        return "it does not go one by one from 0 on"
     if loop.res and not count:
         return "LLVM decides how many vectors it folds at once"
     lanes = _lanes(loop, bits)
@@ -81,10 +81,8 @@ def _place(loop: scf.ForOp, bits: int, count: int) -> int | Whole | str:
     if _skips(loop, computes=bool(functions)):
         return "it leaves out elements of what it reads"
     if length is None:
-        if loop.res or not functions:
-            return "its length is not known"
         # A bf16 is computed in f32: LLVM may take vectors of these.
-        widest = max(storage_bytes(op.results[0].type) for op in functions)
+        widest = max((storage_bytes(op.results[0].type) for op in functions), default=1)
         return Whole(min(lanes, bits // (8 * widest)) * max(count, 1))
     if length < lanes:
         return f"its {length} elements are less than a vector of {lanes}"

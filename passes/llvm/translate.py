@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
+from .independence import tell_independent
 from .kernel_loops import schedule_of
 from .loop_hints import hint
 
@@ -61,3 +62,4 @@ def _tell(made: Any, kernel: llvm.FuncOp) -> None:
         if width is not None:
             set.add(function.attributes, f'"prefer-vector-width"="{width}"')
             hint(function, count or 0)
+        tell_independent(function, kernel)
