@@ -72,10 +72,11 @@ class _Sort:
 
     def _first_part(self) -> int | None:
         """Elements of the first of several parts; None if there is one."""
-        if self.halves > 1 or not isinstance(self.extent, int) or not isinstance(self.count, int):
+        if self.halves > 1 or not isinstance(self.count, int):
             return None
         first = max(LEAST_PART, self.count * 2)
-        return first if first * 2 <= self.extent else None
+        whole = isinstance(self.extent, int) and first * 2 > self.extent
+        return None if whole else first
 
     def build(self) -> Device:
         """The kernel, complete."""
@@ -121,7 +122,7 @@ class _Sort:
         with code.loop(count, "j") as j:
             sorter.store(self._word(j), base, j)
         if self.halves == 1:
-            return sorter.sort(Words(base, count), may_be_few=False)
+            return sorter.sort(Words(base, count), may_be_few=not isinstance(self.extent, int))
         base = sorter.by_bytes(Words(base, count))
         with code.loop(count, "j") as j:
             sorter.store(self._word(sorter.position_in(sorter.load(base, j)), 1), base, j)
@@ -131,11 +132,12 @@ class _Sort:
         """Sort part after part, keeping the words that are wanted; gives where they begin."""
         code, constants, sorter = self.code, self.kernel.constants, self.sorter
         extent, wanted = constants.get(self.extent), constants.get(self.count)
-        assert isinstance(self.extent, int)
         zero, above_all = constants.get(0), sorter.number(ALL_BITS)
-        parts = 1 + (-(-self.extent // first) - 1).bit_length()
-        init = [zero, constants.get(first), zero, zero, above_all]
-        body, loop = code.sweep(constants.get(parts), "part", init)
+        end = constants.get(first)
+        if not isinstance(self.extent, int):
+            end = code.smaller(end, extent)
+        init = [zero, end, zero, zero, above_all]
+        body, loop = code.sweep(self._parts(first), "part", init)
         with code.into(body):
             _, start, end, base, kept, limit = body.args
             found = Words(base, self._append(start, end, Words(base, kept), limit))
@@ -147,6 +149,22 @@ class _Sort:
             next_end = code.smaller(code.index(D0 * 2, [end]), extent)
             body.add_op(scf.YieldOp(end, next_end, base, kept, limit))
         return loop.results[2]
+
+    def _parts(self, first: int) -> SSAValue:
+        """How many parts there are, each but the first two twice as long as the one before."""
+        code, constants, number = self.code, self.kernel.constants, self.sorter.number
+        firsts = (self.extent + -1) // first
+        if isinstance(firsts, int):
+            return constants.get(1 + firsts.bit_length())
+        left = code.insert(arith.IndexCastOp(constants.get(firsts), i64))
+        body, loop = code.sweep(constants.get(MAX_SIZE.bit_length()), "bit", [number(1)])
+        with code.into(body):
+            bit = code.insert(arith.IndexCastOp(body.args[0], i64))
+            rest = code.insert(arith.ShRUIOp(left, bit))
+            more = code.insert(arith.CmpiOp(rest, number(0), "ne"))
+            one = code.insert(arith.ExtUIOp(more, i64))
+            body.add_op(scf.YieldOp(code.insert(arith.AddiOp(body.args[1], one))))
+        return code.insert(arith.IndexCastOp(loop.results[0], INDEX), "parts")
 
     def _append(self, start: SSAValue, end: SSAValue, kept: Words, limit: SSAValue) -> SSAValue:
         """Add the words of a part that are below a limit to those kept; gives how many there are then.

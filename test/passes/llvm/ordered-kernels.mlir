@@ -120,3 +120,17 @@ func.func @main(%x: tensor<?xf64, #sym.extents<s0>>) -> (tensor<?xf64, #sym.exte
   %v, %i = tensor_ir.sort %x along 0 : tensor<?xf64, #sym.extents<s0>> -> (tensor<?xf64, #sym.extents<s0>>, tensor<?xi64, #sym.extents<s0>>)
   func.return %v, %i : tensor<?xf64, #sym.extents<s0>>, tensor<?xi64, #sym.extents<s0>>
 }
+
+// -----
+
+// The first few of a row of any length: as many parts as the length has twice the first one, or it alone.
+// CHECK-LABEL: func.func @k_v_sort
+// CHECK:         [[LEFT:%.*]] = arith.index_cast {{%.*}} : index to i64
+// CHECK:         scf.for %bit = %c0 to %c31 step %c1 iter_args
+// CHECK:           arith.shrui [[LEFT]]
+// CHECK:         %parts = arith.index_cast
+// CHECK:         scf.for %part = %c0 to %parts step %c1
+func.func @main(%x: tensor<?xf32, #sym.extents<s0>>) -> (tensor<3xf32>, tensor<3xi64>) attributes {sym.sizes = [#sym.size<"n", 3, 900, hint = 300>]} {
+  %v, %i = tensor_ir.sort %x along 0 : tensor<?xf32, #sym.extents<s0>> -> (tensor<3xf32>, tensor<3xi64>)
+  func.return %v, %i : tensor<3xf32>, tensor<3xi64>
+}
