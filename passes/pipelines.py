@@ -116,6 +116,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "tile-windows",
         "unroll-windows",
         "unswitch-loops",
+        "split-at-sizes",
         "hide-strides",
         "jam-rows",
         "mask-tails",

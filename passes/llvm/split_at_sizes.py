@@ -24,10 +24,10 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.index import always_holds, operand_ranges, simplify
 from ...dialects.affine import count_symbols
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from ..replacing import decide, replace
@@ -41,37 +41,28 @@ MOST_OPERATIONS = 100
 """Operations of a loop that is worth a copy."""
 
 
-@dataclass(frozen=True)
-class Place(Cut):
-    """A place where a loop is to be split."""
-
-    number: int
-    """Which of the conditions that the test asks changes there."""
-
-
-def _find(loop: scf.ForOp) -> Place | str:
-    """Where to split a loop, or why not."""
+def _places(loop: scf.ForOp) -> list[Cut] | str:
+    """Where conditions of a loop's counter change, if sizes decide; or why not."""
     if constant_of(loop.step) != 1:
         return "it does not go one by one"
     counter = loop.body.block.args[0]
-    tests = [op for op in loop.body.block.ops if isinstance(op, TestOp)]
-    tests = [op for op in tests if counter in op.operands_]
+    tests = [op for op in loop.body.walk() if isinstance(op, TestOp) and counter in op.operands_]
     if not tests:
         return "no condition is one of its counter"
-    tests = [op for op in tests if _chooses_memory(op)]
-    if not tests:
+    if not any(_chooses_memory(test) for test in tests):
         return "conditions choose between values alone"
-    why = ""
-    for test in tests:
-        for number, expr in enumerate(test.exprs):
-            if counter not in [test.operands_[d] for d in expr.used_dims()]:
-                continue
-            at = place_of(test, loop, number)
-            if not isinstance(at, Cut):
-                why = why or at
-            elif constant_of(loop.ub) is None or count_symbols([at.place]):
-                return Place(at.test, at.place, at.operands, at.first, number)
-    return why or "numbers decide its places"
+    places = [
+        place_of(test, loop, number)
+        for test in tests
+        for number, expr in enumerate(test.exprs)
+        if counter in [test.operands_[d] for d in expr.used_dims()]
+    ]
+    known = [at for at in places if isinstance(at, Cut)]
+    if not known:
+        return next(at for at in places if isinstance(at, str))
+    if constant_of(loop.ub) is not None and not any(count_symbols([at.place]) for at in known):
+        return "numbers decide its places"
+    return known
 
 
 def _chooses_memory(test: TestOp) -> bool:
@@ -83,34 +74,49 @@ def _chooses_memory(test: TestOp) -> bool:
     )
 
 
-def _split(loop: scf.ForOp, at: Place) -> tuple[scf.ForOp, scf.ForOp]:
+def _split(loop: scf.ForOp, at: Cut) -> list[scf.ForOp]:
     """Replace a loop by the part before a place and the part from there on; gives them."""
     before = Builder(InsertPoint.before(loop))
     exact = before.insert(IndexOp(at.place, at.operands)).result
     least = before.insert(arith.MinSIOp(exact, loop.ub)).result
     place = before.insert(arith.MaxSIOp(least, loop.lb)).result
     place.name_hint = "place"
-    first = _part(loop, loop.lb, place, at, holds=at.first)
-    second = _part(loop, place, loop.ub, at, holds=not at.first)
-    before.insert(first)
-    before.insert(second)
+    parts: list[scf.ForOp] = []
+    for start, end in ((loop.lb, place), (place, loop.ub)):
+        part = piece_of(loop, start, end, [], {})
+        before.insert(part)
+        _decide(part, at, before=not parts)
+        parts.append(part)
     loop.detach()
     loop.erase()
-    return first, second
+    return parts
 
 
-def _part(loop: scf.ForOp, start: SSAValue, end: SSAValue, at: Place, *, holds: bool) -> scf.ForOp:
-    """The loop over a range in which the condition holds, or in which it does not."""
-    copied: dict[Operation, Operation] = {}
-    part = piece_of(loop, start, end, [], copied)
-    test = copied[at.test]
-    assert isinstance(test, TestOp)
-    others = [expr for number, expr in enumerate(test.exprs) if number != at.number]
-    if holds and others:
-        replace(test, TestOp(others, list(test.operands_)))
-    else:
-        decide(test, holds=holds)
-    return part
+def _decide(part: scf.ForOp, at: Cut, *, before: bool) -> None:
+    """Take out of a part of a loop the conditions that say the same before a place, or from there on."""
+    for test in [op for op in part.body.walk() if isinstance(op, TestOp)]:
+        if test.parent is None:
+            continue  # it stood in a branch that is not taken
+        known: dict[int, bool] = {}
+        for number, expr in enumerate(test.exprs):
+            if part.body.block.args[0] not in [test.operands_[d] for d in expr.used_dims()]:
+                continue
+            other = place_of(test, part, number)
+            if isinstance(other, Cut) and _comes_first(*((at, other) if before else (other, at))):
+                known[number] = other.first == before
+        left = [expr for number, expr in enumerate(test.exprs) if number not in known]
+        if not all(known.values()) or not left:
+            decide(test, holds=all(known.values()))
+        elif known:
+            replace(test, TestOp(left, list(test.operands_)))
+
+
+def _comes_first(one: Cut, other: Cut) -> bool:
+    """Whether a place is surely none behind another one."""
+    if one.operands != other.operands:
+        return False
+    ranges = operand_ranges(one.operands)
+    return always_holds(simplify(other.place + one.place * -1, ranges), ranges)
 
 
 def _change(loop: scf.ForOp) -> str | None:
@@ -121,14 +127,15 @@ def _change(loop: scf.ForOp) -> str | None:
         return "it carries a value"
     if sum(1 for _ in loop.body.walk()) > MOST_OPERATIONS:
         return f"it has more than {MOST_OPERATIONS} operations"
-    at = _find(loop)
-    if isinstance(at, str):
-        return at
-    todo, count = [(loop, at)], 1
+    places = _places(loop)
+    if isinstance(places, str):
+        return places
+    todo, count = [loop], 1
     while todo and count < MOST_PIECES:
-        parts = _split(*todo.pop(0))
-        todo += [(part, found) for part in parts if isinstance(found := _find(part), Place)]
-        count += 1
+        each = todo.pop(0)
+        if not isinstance(places := _places(each), str):
+            todo += _split(each, places[0])
+            count += 1
     return None
 
 

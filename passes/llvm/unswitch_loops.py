@@ -57,6 +57,14 @@ def _condition(loop: scf.ForOp) -> SSAValue | None:
     return None
 
 
+def _says_the_same(one: SSAValue, other: SSAValue) -> bool:
+    """Whether conditions are the same value, or ask the same of the same values."""
+    a, b = one.owner, other.owner
+    if not isinstance(a, TestOp) or not isinstance(b, TestOp):
+        return one is other
+    return a.set == b.set and tuple(a.operands_) == tuple(b.operands_)
+
+
 def _unswitch(loop: scf.ForOp, condition: SSAValue) -> list[scf.ForOp]:
     """Put two loops, one for each answer, in the place of one; gives them."""
     test = condition.owner
@@ -66,7 +74,9 @@ def _unswitch(loop: scf.ForOp, condition: SSAValue) -> list[scf.ForOp]:
         loop.parent.insert_op_before(test, loop)
     inside = list(loop.walk())
     branches = [
-        i for i, op in enumerate(inside) if isinstance(op, scf.IfOp) and op.cond is condition
+        i
+        for i, op in enumerate(inside)
+        if isinstance(op, scf.IfOp) and _says_the_same(op.cond, condition)
     ]
     loops: list[scf.ForOp] = []
     regions: list[Region] = []

@@ -71,16 +71,16 @@ func.func @k_pad(%x: memref<?xf32, #sym.extents<s0>>, %y: memref<?xf32, #sym.ext
 
 // -----
 
-// A loop whose length is a number is split where a size decides, and what ends there at a number, too.
+// A loop whose length is a number is split where a size decides, and so at the numbers.
 // REMARK: remark: split-at-sizes: k_number: 1 loop
 // CHECK-LABEL: @k_number
-// CHECK:         loop.index[s0]
 // CHECK:         loop.index[2]
-// CHECK:         scf.for %j = %c0 to %place_1 step %c1 {
+// CHECK:         scf.for %j = %c0 to %place step %c1 {
 // CHECK-NEXT:    }
-// CHECK:         scf.for %j_1 = %place_1 to %place step %c1 {
+// CHECK:         loop.index[s0]
+// CHECK:         scf.for %j_1 = %place to %place_1 step %c1 {
 // CHECK:           loop.store {{%.*}}, %y[%j_1]
-// CHECK:         scf.for %j_2 = %place to %c16 step %c1 {
+// CHECK:         scf.for %j_2 = %place_1 to %c16 step %c1 {
 // CHECK-NEXT:    }
 func.func @k_number(%y: memref<16xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   %c0 = arith.constant 0 : index
@@ -92,6 +92,58 @@ func.func @k_number(%y: memref<16xf32>, %begin: index, %end: index, %status: mem
       %zero = arith.constant 0.0 : f32
       loop.store %zero, %y[%j] : memref<16xf32>
     }
+  }
+  func.return
+}
+
+// -----
+
+// What else changes there, or changes at a place that is surely before or behind it, is known as well; what no
+// counter says stays.
+// REMARK: remark: split-at-sizes: k_nested: 1 loop
+// CHECK-LABEL: @k_nested
+// CHECK:         scf.for %j = %c0 to %place step %c1 {
+// CHECK-NEXT:      [[T:%.*]] = loop.test[%i < s0]
+// CHECK-NEXT:      {{%.*}} = scf.if [[T]] -> (f32) {
+// CHECK-NEXT:        loop.load %x[%j]
+// CHECK:           } else {
+// CHECK-NEXT:        loop.load %z[%j]
+// CHECK:         scf.for %j_1 = %place to %place_1 step %c1 {
+// CHECK-NEXT:      loop.load %x[0]
+// CHECK-NEXT:      loop.store
+// CHECK-NEXT:    }
+// CHECK:         scf.for %j_2 = %place_1 to %n step %c1 {
+// CHECK-NEXT:      loop.load %x[1]
+// CHECK-NEXT:      loop.store
+// CHECK-NEXT:    }
+func.func @k_nested(%x: memref<?xf32, #sym.extents<s0>>, %z: memref<?xf32, #sym.extents<s0>>, %y: memref<?xf32, #sym.extents<s0 + 4>>, %i: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = loop.index[s0 + 4]
+  scf.for %j = %c0 to %n step %c1 {
+    %first = loop.test[%i < s0, %j < s0]
+    %v = scf.if %first -> (f32) {
+      %u = loop.load %x[%j] : memref<?xf32, #sym.extents<s0>>
+      scf.yield %u : f32
+    } else {
+      %behind = loop.test[%j >= s0]
+      %w = scf.if %behind -> (f32) {
+        %near = loop.test[%j < s0 + 2]
+        %p = scf.if %near -> (f32) {
+          %u = loop.load %x[0] : memref<?xf32, #sym.extents<s0>>
+          scf.yield %u : f32
+        } else {
+          %u = loop.load %x[1] : memref<?xf32, #sym.extents<s0>>
+          scf.yield %u : f32
+        }
+        scf.yield %p : f32
+      } else {
+        %u = loop.load %z[%j] : memref<?xf32, #sym.extents<s0>>
+        scf.yield %u : f32
+      }
+      scf.yield %w : f32
+    }
+    loop.store %v, %y[%j] : memref<?xf32, #sym.extents<s0 + 4>>
   }
   func.return
 }

@@ -118,3 +118,38 @@ func.func @k_stays(%x: memref<4xf32>, %z: memref<10x4xf32>, %begin: index, %end:
   }
   func.return
 }
+
+// -----
+
+// What is asked in the other branch again is known there, too.
+// CHECK-LABEL: @k_again
+// CHECK:         scf.if %first {
+// CHECK:           loop.load %x[%i]
+// CHECK:         } else {
+// CHECK-NEXT:      scf.for
+// CHECK-NOT:         scf.if
+// CHECK:             loop.load %y[0]
+func.func @k_again(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>, %b: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c0 to %c4 step %c1 {
+    %first = loop.test[%b < 1]
+    %v = scf.if %first -> (f32) {
+      %u = loop.load %x[%i] : memref<4xf32>
+      scf.yield %u : f32
+    } else {
+      %again = loop.test[%b < 1]
+      %w = scf.if %again -> (f32) {
+        %u = loop.load %y[%i] : memref<4xf32>
+        scf.yield %u : f32
+      } else {
+        %u = loop.load %y[0] : memref<4xf32>
+        scf.yield %u : f32
+      }
+      scf.yield %w : f32
+    }
+    loop.store %v, %z[%i] : memref<4xf32>
+  }
+  func.return
+}
