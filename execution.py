@@ -98,7 +98,7 @@ class Code:
         return code._run(arguments, given)
 
     def again(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
-        """The results of a call like one before in the bucket of the latest one, found by the shapes alone."""
+        """The results of a call like one before in the bucket of the latest one, by the shapes alone."""
         return None if self._latest is None else self._latest.again(arguments)
 
     def _run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]]) -> Sequence[Any]:

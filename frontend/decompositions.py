@@ -224,15 +224,14 @@ def _in_order_of(value: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def _roll(value: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:
-    """The end of an axis before its beginning, two copies; of an axis of any size, what an index selects."""
+    """The end of an axis before its beginning, two copies; of one of any size, a part of it twice."""
     if not dims:
         return _roll(value.reshape(-1), shifts, (0,)).reshape(value.shape)
     for shift, dim in zip(shifts, dims, strict=True):
         size = value.shape[dim]
         first = -shift % max(size, 1)
         if isinstance(size, torch.SymInt):
-            positions = torch.arange(size, device=value.device)
-            value = value.index_select(dim, (positions + first) % size)
+            value = torch.cat([value, value], dim).narrow(dim, first, size)
         else:
             parts = value.narrow(dim, first, size - first), value.narrow(dim, 0, first)
             value = torch.cat(parts, dim)

@@ -48,7 +48,7 @@ def _bordered(pad: Pad) -> Callable[..., Any]:
     """Pads the last axes; `padding` has two numbers for each, the last axis first."""
 
     def rule(value: torch.Tensor, padding: Sequence[int]) -> Any:
-        if not _is_plain(*value.shape, *padding) or min(padding) < 0:
+        if not _is_plain(*padding) or min(padding) < 0:
             return NotImplemented
         for number in range(len(padding) // 2):
             before, after = padding[2 * number : 2 * number + 2]
@@ -124,7 +124,7 @@ def _windows(
     stride: Sequence[int],
 ) -> Any:
     """Windows of images as columns: channels and places in a window by windows."""
-    if not _is_plain(*value.shape) or value.ndim != 4 or tuple(dilation) != (1, 1):
+    if value.ndim != 4 or tuple(dilation) != (1, 1):
         return NotImplemented
     (high, wide), (down, right) = kernel_size, stride
     padded = torch.nn.functional.pad(value, (padding[1], padding[1], padding[0], padding[0]))
