@@ -45,7 +45,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
 from xdsl.ir import BlockArgument, SSAValue
-from xdsl.ir.affine import AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+from xdsl.ir.affine import AffineBinaryOpKind, AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
@@ -54,8 +54,9 @@ from ...analysis.launches import launches_of
 from ...analysis.products import axes_of_factors, find_product
 from ...analysis.targets import get_target
 from ...analysis.transposes import find_tile
-from ...dialects.affine import divisions
+from ...dialects.affine import divisions, product
 from ...dialects.loop import ForOp, LoadOp
+from ...dialects.sizes import Extent, extent_expr, extent_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
@@ -72,28 +73,36 @@ def quotients(
 ) -> Iterator[tuple[int, int]]:
     """The axes of a launch of which an index takes quotients, or remainders, by divisors of their extents.
 
-    If they are to be `of_neighbours`, that is the last index of a load.
+    If they are to be `of_neighbours`, that is the last index of a load. Divisors are numbers.
     """
+    for axis, part in divisors(launch, kind, of_neighbours=of_neighbours):
+        if isinstance(part, int):
+            yield axis, part
+
+
+def divisors(
+    launch: LaunchOp, kind: AffineBinaryOpKind, *, of_neighbours: bool = False
+) -> Iterator[tuple[int, Extent]]:
+    """The same with sizes among the divisors."""
     for op in launch.body.walk():
         exprs, operands = index_of(op) or ((), [])
         if of_neighbours:
             exprs = exprs[-1:] if isinstance(op, LoadOp) else ()
         for node in (node for expr in exprs for node in divisions(expr)):
-            match node.lhs, node.rhs:
-                case (
-                    AffineDimExpr(position=position),
-                    AffineConstantExpr(value=part),
-                ) if node.kind == kind:
-                    axis = launch.axis_of(value := operands[position])
-                    extent = 0 if axis is None else axis.extent.data
-                    if extent % part == 0 and part < trips(extent):
-                        assert isinstance(value, BlockArgument)
-                        yield value.index, part
-                case _:
-                    pass
+            if node.kind != kind or node.rhs.used_dims():
+                continue
+            if not isinstance(node.lhs, AffineDimExpr):
+                continue
+            axis = launch.axis_of(value := operands[node.lhs.position])
+            if axis is None:
+                continue
+            extent, part = axis.extent.data, extent_of(node.rhs)
+            if extent % part == 0 and trips(part) < trips(extent):
+                assert isinstance(value, BlockArgument)
+                yield value.index, part
 
 
-def split(launch: LaunchOp, axis: int, part: int, *, places_first: bool = False) -> None:
+def split(launch: LaunchOp, axis: int, part: Extent, *, places_first: bool = False) -> None:
     """Make two axes of one: its parts, and the places in a part, which may become the outermost axis."""
     body, axes = launch.body.block, list(launch.axes)
     whole, extent = body.args[axis], axes[axis].extent.data
@@ -106,7 +115,7 @@ def split(launch: LaunchOp, axis: int, part: int, *, places_first: bool = False)
     before = [few, *axes[:axis], many] if places_first else [*axes[:axis], many, few]
     launch.axes = ArrayAttr([*before, *axes[axis:]])
     old: dict[SSAValue, AffineExpr] = {
-        whole: AffineExpr.dimension(0) * part + AffineExpr.dimension(1)
+        whole: product(AffineExpr.dimension(0), extent_expr(part)) + AffineExpr.dimension(1)
     }
     for op in list(launch.body.walk()):
         rewrite_index(op, old, [parts, place])
@@ -163,7 +172,7 @@ class SplitAxesPass(ModulePass):
             split(launch, axis, part, places_first=places_first)
         return True, ", ".join(said)
 
-    def _steps(self, launch: LaunchOp) -> list[tuple[int, int, bool]] | str:
+    def _steps(self, launch: LaunchOp) -> list[tuple[int, Extent, bool]] | str:
         """The splits that make a launch a contraction, or why there are none.
 
         Of each the axis, the size of a part, and whether the places in parts come first.
@@ -182,28 +191,28 @@ class SplitAxesPass(ModulePass):
                         return [*steps, (axis, part, False)]
         return "it is a contraction as it is" if is_one else "no split makes it a contraction"
 
-    def _split_phases(self, launch: LaunchOp) -> list[tuple[int, int, bool]]:
+    def _split_phases(self, launch: LaunchOp) -> list[tuple[int, Extent, bool]]:
         """Split all axes that have phases; gives the splits."""
-        steps: list[tuple[int, int, bool]] = []
+        steps: list[tuple[int, Extent, bool]] = []
         while each := next((q for q in quotients(launch) if has_phases(launch, *q)), None):
             split(launch, *each, places_first=True)
             steps.append((*each, True))
         return steps
 
-    def _split_remainder(self, launch: LaunchOp) -> list[tuple[int, int, bool]]:
+    def _split_remainder(self, launch: LaunchOp) -> list[tuple[int, Extent, bool]]:
         """The split of the last axis by which an index takes its remainder, if the places are many.
 
         Where something is reduced, the axis may be its rows: then the remainder is to count neighbours.
         """
         last = len(launch.axes) - 1
         reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
-        found = quotients(launch, AffineBinaryOpKind.Mod, of_neighbours=reduces)
-        return [(last, part, False) for axis, part in found if axis == last and part >= LONG][:1]
+        found = divisors(launch, AffineBinaryOpKind.Mod, of_neighbours=reduces)
+        return [(last, n, False) for axis, n in found if axis == last and trips(n) >= LONG][:1]
 
-    def _split_transposed(self, launch: LaunchOp) -> list[tuple[int, int, bool]]:
+    def _split_transposed(self, launch: LaunchOp) -> list[tuple[int, Extent, bool]]:
         """The splits, long parts first, after which a tile of the launch saves sectors."""
         target = get_target(self.target)
-        steps: list[tuple[int, int, bool]] = []
+        steps: list[tuple[int, Extent, bool]] = []
         with trial(launch) as copy:
             while found := max(quotients(copy), key=lambda each: each[1], default=None):
                 split(copy, *found)

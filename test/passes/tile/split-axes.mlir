@@ -270,3 +270,22 @@ func.func @main(%x: tensor<4x?xf32, #sym.extents<s0>>, %w: tensor<4x6x2xf32>) ->
   }
   func.return %y : tensor<6x?xf32, #sym.extents<s0 * 2>>
 }
+
+// -----
+
+// What is repeated, of a size: the places of a part walk along memory.
+// CHECK-LABEL: loop.kernel @repeats_of_sizes
+// CHECK:         tile.launch (%l_part = 3 : thread, %l = s0 : thread) {
+// CHECK-NEXT:      loop.load %x[%l]
+// CHECK-NEXT:      loop.store %{{.*}}, %out[%l_part * s0 + %l]
+// REMARK: split-axes: repeats_of_sizes: l is split in parts of s0
+func.func @main(%x: tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0 * 3>> attributes {sym.sizes = [#sym.size<"n", 2, none, hint = 100>]} {
+  %y = loop.kernel @repeats_of_sizes(%x) : (tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0 * 3>> {
+  ^bb0(%x: memref<?xf32, #sym.extents<s0>>, %out: memref<?xf32, #sym.extents<s0 * 3>>):
+    tile.launch (%l = s0 * 3 : thread) {
+      %v = loop.load %x[%l mod s0] : memref<?xf32, #sym.extents<s0>>
+      loop.store %v, %out[%l] : memref<?xf32, #sym.extents<s0 * 3>>
+    }
+  }
+  func.return %y : tensor<?xf32, #sym.extents<s0 * 3>>
+}
