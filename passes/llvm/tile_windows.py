@@ -47,7 +47,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.cpus import Cpu
-from ...dialects.affine import replace_dims
+from ...dialects.affine import quotient, replace_dims
 from ...dialects.index import linearize
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import static_shape
@@ -58,7 +58,7 @@ from .host_cpu import find_cpu
 from .kernel_loops import change_loops, function_of, schedule_of
 from .loop_code import LoopCode
 from .register_tiles import fold_plain
-from .window_sums import Windows, choose, counter, factor_ops, find
+from .window_sums import Windows, choose, counter, factor_ops, find, trip_count
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))
 
@@ -88,15 +88,14 @@ class _Tiles:
         """Write them in front of the loop over rows."""
         code, windows = self.code, self.windows
         rows, columns = windows.shape
-        across = ceil(columns / self.width)
-        stride = across * self.width
+        stride = ceil(columns / self.width) * self.width
         self._make_room(ceil(rows / self.height) * self.height - 1, stride - 1)
         sums = self._scratch(self.height * stride)
-        down = code.constants.get(ceil(rows / self.height))
+        down, across = self._tiles(windows.rows, self.height), self._tiles(windows.columns, self.width)
         hints = [counter(loop).name_hint or "i" for loop in (windows.rows, windows.columns)]
         with code.loop(down, f"{hints[0]}_tile") as tile:
             first = code.index(D0 * self.height, [tile])
-            with code.loop(code.constants.get(across), f"{hints[1]}_tile") as part:
+            with code.loop(across, f"{hints[1]}_tile") as part:
                 column = code.index(D0 * self.width, [part])
                 for (row, place), value in self._sums(first, column).items():
                     offset = D0 + (row * stride + place * self.lanes)
@@ -107,6 +106,12 @@ class _Tiles:
                 code.loop(windows.columns.ub, hints[1]) as column,
             ):
                 self._finish(sums, ((D0 - D1) * stride + D2, [row, first, column]), row, column)
+
+    def _tiles(self, loop: scf.ForOp, size: int) -> SSAValue:
+        """How many tiles of a size a loop is, the last of which may be smaller."""
+        if count := trip_count(loop):
+            return self.code.constants.get(ceil(count / size))
+        return self.code.index(quotient(D0 + (size - 1), size), [loop.ub])
 
     def _finish(
         self, sums: SSAValue, place: tuple[AffineExpr, list[SSAValue]], *counters: SSAValue

@@ -23,6 +23,7 @@ from ...analysis.cpus import Cpu
 from ...analysis.index import constant_of
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
 from .asking_ahead import LINE_BYTES
+from .interchange_columns import most_of
 from .kernel_loops import NOT_CONCERNED
 
 LATENCY = 4
@@ -47,8 +48,8 @@ class Windows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of results."""
-        return trip_count(self.rows), trip_count(self.columns)
+        """Rows and columns of results, at most."""
+        return most_trips(self.rows), most_trips(self.columns)
 
     @property
     def window(self) -> tuple[int, int]:
@@ -76,6 +77,12 @@ def trip_count(loop: scf.ForOp) -> int:
     return end if end is not None and (first, step) == (0, 1) else 0
 
 
+def most_trips(loop: scf.ForOp) -> int:
+    """The iterations at most of a loop from 0 on that may end before a constant; 0 if that is not known."""
+    counted = (constant_index(loop.lb), constant_index(loop.step)) == (0, 1)
+    return most_of(loop.ub) or 0 if counted else 0
+
+
 # --------------------------------------------------------------------- what windows are
 
 
@@ -93,7 +100,7 @@ def find(rows: scf.ForOp) -> Windows | str:
         return "it is no sum of products over the rows and columns of a window"
     inner = product.parent_op()
     assert isinstance(inner, scf.ForOp)
-    if not all(map(trip_count, (rows, columns, outer, inner))):
+    if not all((*map(most_trips, (rows, columns)), *map(trip_count, (outer, inner)))):
         return "it is not known how many rows and columns there are"
     if trip_count(outer) * trip_count(inner) <= SMALL_WINDOW:
         return f"all factors of a window of at most {SMALL_WINDOW} elements fit the registers"

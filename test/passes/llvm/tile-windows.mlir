@@ -90,6 +90,48 @@ func.func @k_apart(%w: memref<20x20xf32>, %x: memref<19x2x24xf32>, %y: memref<3x
   func.return
 }
 
+// Of rows and columns that end sooner, room for the most, and as many tiles as there are.
+// REMARK: remark: tile-windows: k_clipped: 1 loop
+// CHECK-LABEL: @k_clipped
+// CHECK:         %sums = memref.alloc() {alignment = 64 : i64} : memref<96xf32>
+// CHECK:         [[DOWN:%.*]] = loop.index[(%place + 2) floordiv 3]
+// CHECK:         [[ACROSS:%.*]] = loop.index[(%place_1 + 31) floordiv 32]
+// CHECK:         scf.for %k_tile = %{{.+}} to [[DOWN]] step
+// CHECK:           scf.for %l_tile = %{{.+}} to [[ACROSS]] step
+// CHECK:           arith.minsi %{{.+}}, %place : index
+// CHECK:             scf.for %l = %{{.+}} to %place_1 step
+func.func @k_clipped(%w: memref<5x5xf32>, %y: memref<3x20xf32>, %h: index, %v: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %window = memref.alloc() {alignment = 64 : i64} : memref<7x1x24xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c5 = arith.constant 5 : index
+  %c20 = arith.constant 20 : index
+  %zero = arith.constant 0.0 : f32
+  %high = arith.minsi %h, %c3 : index
+  %place = arith.maxsi %high, %c0 : index
+  %wide = arith.minsi %v, %c20 : index
+  %place_1 = arith.maxsi %wide, %c0 : index
+  scf.for %k = %c0 to %place step %c1 {
+    scf.for %l = %c0 to %place_1 step %c1 {
+      %s = scf.for %n = %c0 to %c5 step %c1 iter_args(%a = %zero) -> (f32) {
+        %t = scf.for %m = %c0 to %c5 step %c1 iter_args(%b = %zero) -> (f32) {
+          %v1 = loop.load %window[%k + %n, 0, %l + %m] : memref<7x1x24xf32>
+          %f = loop.load %w[%n, %m] : memref<5x5xf32>
+          %p = arith.mulf %v1, %f : f32
+          %next = arith.addf %b, %p : f32
+          scf.yield %next : f32
+        }
+        %next = arith.addf %a, %t : f32
+        scf.yield %next : f32
+      }
+      loop.store %s, %y[%k, %l] : memref<3x20xf32>
+    }
+  }
+  memref.dealloc %window : memref<7x1x24xf32>
+  func.return
+}
+
 // What is no tile, and why.
 // REMARK: remark: tile-windows: k_small: declined: all factors of a window of at most 16 elements fit the registers
 // REMARK: remark: tile-windows: k_largest: declined: it is no sum of products over the rows and columns of a window
