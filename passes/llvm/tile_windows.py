@@ -91,7 +91,10 @@ class _Tiles:
         stride = ceil(columns / self.width) * self.width
         self._make_room(ceil(rows / self.height) * self.height - 1, stride - 1)
         sums = self._scratch(self.height * stride)
-        down, across = self._tiles(windows.rows, self.height), self._tiles(windows.columns, self.width)
+        down, across = (
+            self._tiles(windows.rows, self.height),
+            self._tiles(windows.columns, self.width),
+        )
         hints = [counter(loop).name_hint or "i" for loop in (windows.rows, windows.columns)]
         with code.loop(down, f"{hints[0]}_tile") as tile:
             first = code.index(D0 * self.height, [tile])
