@@ -12,8 +12,8 @@ becomes
 
 So what concatenates, pads or rotates is made of loops that copy, as `split-loops` makes it of numbers.
 
-Declined are loops with others in them and those that carry values, conditions that choose between values
-alone, places that no size decides, and what would become too many loops or too much code.
+Declined are loops with others in them, short ones and those that carry values, conditions that choose between
+values alone, places that no size decides, and what would become too many loops or too much code.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from .kernel_loops import NOT_CONCERNED, change_loops
 
 MOST_PIECES = 6
 """Loops that one loop may become."""
+LEAST = 64
+"""Iterations of a loop that is worth a cut: fewer are some vectors under a mask."""
 MOST_OPERATIONS = 100
 """Operations of a loop that is worth a copy."""
 
@@ -60,9 +62,11 @@ def _places(loop: scf.ForOp) -> list[Cut] | str:
     known = [at for at in places if isinstance(at, Cut)]
     if not known:
         return next(at for at in places if isinstance(at, str))
-    if constant_of(loop.ub) is not None and not any(count_symbols([at.place]) for at in known):
-        return "numbers decide its places"
-    return known
+    if (length := constant_of(loop.ub)) is None:
+        return known
+    if length < LEAST:
+        return f"it has less than {LEAST} iterations"
+    return known if any(count_symbols([at.place]) for at in known) else "numbers decide its places"
 
 
 def _chooses_memory(test: TestOp) -> bool:

@@ -80,17 +80,17 @@ func.func @k_pad(%x: memref<?xf32, #sym.extents<s0>>, %y: memref<?xf32, #sym.ext
 // CHECK:         loop.index[s0]
 // CHECK:         scf.for %j_1 = %place to %place_1 step %c1 {
 // CHECK:           loop.store {{%.*}}, %y[%j_1]
-// CHECK:         scf.for %j_2 = %place_1 to %c16 step %c1 {
+// CHECK:         scf.for %j_2 = %place_1 to %c99 step %c1 {
 // CHECK-NEXT:    }
-func.func @k_number(%y: memref<16xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+func.func @k_number(%y: memref<99xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %c16 = arith.constant 16 : index
-  scf.for %j = %c0 to %c16 step %c1 {
+  %c99 = arith.constant 99 : index
+  scf.for %j = %c0 to %c99 step %c1 {
     %inside = loop.test[%j >= 2, %j < s0]
     scf.if %inside {
       %zero = arith.constant 0.0 : f32
-      loop.store %zero, %y[%j] : memref<16xf32>
+      loop.store %zero, %y[%j] : memref<99xf32>
     }
   }
   func.return
@@ -150,14 +150,15 @@ func.func @k_nested(%x: memref<?xf32, #sym.extents<s0>>, %z: memref<?xf32, #sym.
 
 // -----
 
-// REMARK: remark: split-at-sizes: k_declined: declined: it does not go one by one; no condition is one of its counter; conditions choose between values alone; a condition is not linear; numbers decide its places; it carries a value
+// REMARK: remark: split-at-sizes: k_declined: declined: it does not go one by one; no condition is one of its counter; conditions choose between values alone; a condition is not linear; it has less than 64 iterations; numbers decide its places; it carries a value
 // CHECK-LABEL: @k_declined
 // CHECK-NOT:     %place
-func.func @k_declined(%x: memref<16xf32>, %y: memref<?xf32, #sym.extents<s0>>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+func.func @k_declined(%x: memref<99xf32>, %y: memref<?xf32, #sym.extents<s0>>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %c16 = arith.constant 16 : index
+  %c99 = arith.constant 99 : index
   %zero = arith.constant 0.0 : f32
   %one = arith.constant 1.0 : f32
   %n = loop.index[s0]
@@ -179,9 +180,15 @@ func.func @k_declined(%x: memref<16xf32>, %y: memref<?xf32, #sym.extents<s0>>, %
     }
   }
   scf.for %j = %c0 to %c16 step %c1 {
+    %first = loop.test[%j < s0]
+    scf.if %first {
+      loop.store %zero, %x[%j] : memref<99xf32>
+    }
+  }
+  scf.for %j = %c0 to %c99 step %c1 {
     %first = loop.test[%j < 5]
     scf.if %first {
-      loop.store %zero, %x[%j] : memref<16xf32>
+      loop.store %zero, %x[%j] : memref<99xf32>
     }
   }
   %sum = scf.for %j = %c0 to %n step %c1 iter_args(%so_far = %zero) -> (f32) {
