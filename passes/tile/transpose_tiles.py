@@ -15,7 +15,7 @@ becomes
 
 A line of the cache holds 16 elements of a row of `%x`; it is read once, as a vector. What rows and columns
 have beyond whole squares stays as it was, in loops of its own, and so do squares of which a condition, such
-as the end of a dynamic axis, leaves elements out.
+as the end of a dynamic axis, leaves elements out. Large squares of these become smaller ones first.
 
 Declined are GPU targets, elements of more than 4 bytes, and blocks with no square.
 """
@@ -52,7 +52,7 @@ MOST_ROWS = 32
 MOST_COLUMNS = 128
 """Rows and columns of the result that squares are turned for at once; they lie on the stack."""
 MOST_GUARDED = 32
-"""The same where a condition may leave some of them out, so that all are one by one."""
+"""The same where a condition may leave some of them out: those are of smaller squares, or one by one."""
 
 
 D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
@@ -181,7 +181,7 @@ def _part(extent: int, most: int) -> int:
     return max(sizes, key=lambda size: (extent // size * size, size))
 
 
-def tile(nest: _Nest) -> int:
+def tile(nest: _Nest, most_guarded: int = MOST_GUARDED) -> int:
     """Run a nest square by square, the rest as before; gives how many loads squares serve."""
     loads = list(_transposed(nest))
     along = [_transposed(nest)[load] for load in loads]
@@ -189,7 +189,7 @@ def tile(nest: _Nest) -> int:
     names = [loop.induction_var.name_hint for loop in (nest.rows, nest.columns)]
     before = Builder(InsertPoint.before(nest.rows))
     guard = nest.guard
-    most = (MOST_ROWS, MOST_COLUMNS) if guard is None else (MOST_GUARDED, MOST_GUARDED)
+    most = (MOST_ROWS, MOST_COLUMNS) if guard is None else (most_guarded, most_guarded)
     height, width = _part(rows, most[0]), _part(columns, most[1])
     _, inside = _loop(before, rows // height, f"{names[0] or 'i'}_tile")
     row_tiles = inside.insertion_point.block.args[0]
@@ -236,22 +236,40 @@ def _points(
 def _where_whole(
     nest: _Nest, guard: scf.IfOp, builder: Builder, tiles: list[SSAValue], size: tuple[int, int]
 ) -> Builder:
-    """Leave parts of which a condition leaves points out as they were; gives where the others go on."""
-    assert isinstance(guard.cond.owner, TestOp)
-    last: dict[SSAValue, AffineExpr] = {
-        counter: AffineExpr.dimension(number) * extent + (extent - 1)
-        for number, (counter, extent) in enumerate(zip(nest.counters, size, strict=True))
-    }
-    whole = builder.insert(guard.cond.owner.clone())
-    then, otherwise = Block([scf.YieldOp()]), Block([scf.YieldOp()])
-    builder.insert(scf.IfOp(whole.result, [], Region(then), Region(otherwise)))
-    rewrite_index(whole, last, tiles)
-    assert then.last_op is not None and otherwise.last_op is not None
-    exprs, counters, inside = _points(
-        nest, Builder(InsertPoint.before(otherwise.last_op)), tiles, size
-    )
+    """Where to go on with parts of which a condition leaves no point out.
+
+    Those of which it leaves all points out are passed over, others are as they were, in smaller squares.
+    """
+    whole, partly = _where(nest, guard, builder, tiles, [(extent, extent - 1) for extent in size])
+    partly, _ = _where(nest, guard, partly, tiles, [(extent, 0) for extent in size])
+    exprs, counters, inside = _points(nest, partly, tiles, size)
     _fill(nest, inside, exprs, counters)
-    return Builder(InsertPoint.before(then.last_op))
+    if max(size) > SQUARE:
+        rows, columns = (value.owner.parent_op() for value in counters[2:])
+        assert isinstance(rows, ForOp) and isinstance(columns, ForOp)
+        tile(_Nest(rows, columns), SQUARE)
+    return whole
+
+
+def _where(
+    nest: _Nest,
+    guard: scf.IfOp,
+    builder: Builder,
+    tiles: list[SSAValue],
+    places: list[tuple[int, int]],
+) -> tuple[Builder, Builder]:
+    """Where a condition holds at a place in each part, and where not; a place has a scale and an offset."""
+    assert isinstance(guard.cond.owner, TestOp)
+    point: dict[SSAValue, AffineExpr] = {
+        counter: AffineExpr.dimension(number) * scale + offset
+        for number, (counter, (scale, offset)) in enumerate(zip(nest.counters, places, strict=True))
+    }
+    test = builder.insert(guard.cond.owner.clone())
+    then, otherwise = Block([scf.YieldOp()]), Block([scf.YieldOp()])
+    builder.insert(scf.IfOp(test.result, [], Region(then), Region(otherwise)))
+    rewrite_index(test, point, tiles)
+    assert then.last_op is not None and otherwise.last_op is not None
+    return Builder(InsertPoint.before(then.last_op)), Builder(InsertPoint.before(otherwise.last_op))
 
 
 def _read_squares(

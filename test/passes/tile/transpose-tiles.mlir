@@ -152,11 +152,21 @@ func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf64>, %s: tensor<8x64xf3
 // CHECK-NEXT:            loop.for %j = 0 to 32 {
 // CHECK-NEXT:              loop.load %in_t[%i, %j]
 // CHECK:             } else {
-// CHECK-NEXT:          loop.for
-// CHECK-NEXT:            loop.for %[[j:.+]] = 0 to 32 {
-// CHECK-NEXT:              loop.test[%b * 64 + %j_tile * 32 + %[[j]] < s0]
-// CHECK-NEXT:              scf.if
-// CHECK-NEXT:                loop.load %in[%b * 64 + %j_tile * 32 + %[[j]], %{{.+}}]
+// CHECK-NEXT:          %[[some:.+]] = loop.test[%b * 64 + %j_tile * 32 < s0]
+// CHECK-NEXT:          scf.if %[[some]] {
+// CHECK-NEXT:            loop.for %i_tile_1 = 0 to 2 {
+// CHECK-NEXT:              loop.for %j_tile_1 = 0 to 2 {
+// CHECK-NEXT:                loop.test[%b * 64 + %j_tile * 32 + %j_tile_1 * 16 < s0 - 15]
+// CHECK-NEXT:                scf.if
+// CHECK-NEXT:                  loop.transpose %in[%b * 64 + %j_tile * 32 + %j_tile_1 * 16, %i_tile_1 * 16] along 0 : memref<?x32xf32, #sym.extents<s0>> -> memref<16x16xf32>
+// CHECK:                     } else {
+// CHECK-NEXT:                  loop.test[%b * 64 + %j_tile * 32 + %j_tile_1 * 16 < s0]
+// CHECK-NEXT:                  scf.if
+// CHECK-NEXT:                    loop.for
+// CHECK-NEXT:                      loop.for %[[j:.+]] = 0 to 16 {
+// CHECK-NEXT:                        loop.test[%b * 64 + %j_tile * 32 + %j_tile_1 * 16 + %[[j]] < s0]
+// CHECK-NEXT:                        scf.if
+// CHECK-NEXT:                          loop.load %in[%b * 64 + %j_tile * 32 + %j_tile_1 * 16 + %[[j]], %{{.+}}]
 func.func @main(%x: tensor<?x32xf32, #sym.extents<s0>>) -> (tensor<32x?xf32, #sym.extents<s0>>, tensor<32x?xf32, #sym.extents<s0>>) attributes {sym.sizes = [#sym.size<"rows", 2, 500, hint = 70>]} {
   %z = loop.kernel @ends(%x) : (tensor<?x32xf32, #sym.extents<s0>>) -> tensor<32x?xf32, #sym.extents<s0>> {
   ^bb0(%in: memref<?x32xf32, #sym.extents<s0>>, %out: memref<32x?xf32, #sym.extents<s0>>):
