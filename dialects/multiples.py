@@ -46,13 +46,19 @@ class Multiple:
             extent = f"({extent} {'+' if self.offset < 0 else '-'} {abs(self.offset)})"
         return extent if self.scale == 1 else f"{extent} / {self.scale}"
 
+    def is_in(self, extent: SizeAttr) -> bool:
+        """Whether what the IR says of an extent allows any of these."""
+        most = self._most(extent)
+        return most is None or self.least_size(extent.minimum.data) <= most
+
     def attribute(self, extent: SizeAttr) -> SizeAttr:
         """What the IR says of the size, from what it would say of the extent."""
-        most = None
-        if isinstance(extent.maximum, IntAttr):
-            most = (extent.largest - self.offset) // self.scale
         least, hint = self.least_size(extent.minimum.data), self.least_size(extent.hint.data)
-        return SizeAttr(self.label(extent.label.data), least, most, hint)
+        return SizeAttr(self.label(extent.label.data), least, self._most(extent), hint)
+
+    def _most(self, extent: SizeAttr) -> int | None:
+        bounded = isinstance(extent.maximum, IntAttr)
+        return (extent.largest - self.offset) // self.scale if bounded else None
 
 
 def multiple_of(extent: Extent) -> tuple[int, Multiple] | None:

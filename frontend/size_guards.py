@@ -56,15 +56,13 @@ def _multiple(sizes: Sizes, symbol: sympy.Symbol, guards: Collection[Any]) -> Si
     """`sizes` with one symbol as a multiple of what it is there; None if no divisor leaves one remainder."""
     was = sizes.multiples.get(symbol, Multiple())
     for divisor in sorted(set(_divisors(guards))):
+        multiples = [
+            Multiple(was.scale * divisor, was.offset - was.scale * less) for less in range(divisor)
+        ]
         candidates = [
-            Sizes(
-                sizes.known,
-                {
-                    **sizes.multiples,
-                    symbol: Multiple(was.scale * divisor, was.offset - was.scale * less),
-                },
-            )
-            for less in range(divisor)
+            Sizes(sizes.known, {**sizes.multiples, symbol: each})
+            for each in multiples
+            if each.is_in(sizes.known[symbol])
         ]
         allowed = [c for c in candidates if not any(c.holds(sympy.Not(g)) for g in guards)]
         if len(allowed) == 1:

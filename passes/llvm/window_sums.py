@@ -79,7 +79,7 @@ def trip_count(loop: scf.ForOp) -> int:
 
 def most_trips(loop: scf.ForOp) -> int:
     """The iterations at most of a loop from 0 on that may end before a constant; 0 if that is not known."""
-    counted = (constant_index(loop.lb), constant_index(loop.step)) == (0, 1)
+    counted = (constant_of(loop.lb), constant_of(loop.step)) == (0, 1)
     return most_of(loop.ub) or 0 if counted else 0
 
 

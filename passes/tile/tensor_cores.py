@@ -38,9 +38,10 @@ from xdsl.passes import ModulePass
 
 from ...analysis.factors import find_factors
 from ...analysis.index import operand_ranges, simplify
+from ...analysis.launches import launches_of
 from ...dialects.affine import replace_dims
 from ...dialects.kernel import WARP
-from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.loop import ForOp, LoadOp, YieldOp
 from ...dialects.mma import COLUMNS, DEPTH, LANES, SLOTS
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import Extent, static_extent
@@ -255,19 +256,18 @@ class TensorCoresPass(ModulePass):
     name = "tensor-cores"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
-            for launch in [o for o in kernel.walk() if isinstance(o, LaunchOp)]:
-                name = kernel.sym_name.data
-                found = find_product(launch)
-                if isinstance(found, str):
-                    record(self.name, name, False, found, launch)
-                    continue
-                use_tensor_cores(found)
-                dedup_kernel(kernel)
-                assert launch.schedule is not None
-                threads = static_extent(launch.num_threads)
-                launch.schedule = launch.schedule.with_choices(threads=threads)
-                tile = f"{found.thread_m // 2} by {found.thread_n // 2}"
-                warps = counted(threads // WARP, "warp")
-                reason = f"{warps} of {tile} products of matrices for each {DEPTH} of K"
-                record(self.name, name, True, reason, launch)
+        for kernel, launch in launches_of(op):
+            name = kernel.sym_name.data
+            found = find_product(launch)
+            if isinstance(found, str):
+                record(self.name, name, False, found, launch)
+                continue
+            use_tensor_cores(found)
+            dedup_kernel(kernel)
+            assert launch.schedule is not None
+            threads = static_extent(launch.num_threads)
+            launch.schedule = launch.schedule.with_choices(threads=threads)
+            tile = f"{found.thread_m // 2} by {found.thread_n // 2}"
+            warps = counted(threads // WARP, "warp")
+            reason = f"{warps} of {tile} products of matrices for each {DEPTH} of K"
+            record(self.name, name, True, reason, launch)

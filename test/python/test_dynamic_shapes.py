@@ -365,6 +365,21 @@ def test_halves_that_are_doubled_are_the_whole():
     assert [str(n) for n in captured.arguments[0].shape] == ["1", "2", "s0 * 4", "s1 * 4"]
 
 
+def test_a_divisor_that_is_larger_than_a_size():
+    """No multiple of 16 is a number of rows here: 16 divides columns."""
+
+    def program(x):
+        rows, columns = x.shape
+        return x * 2 if rows * (columns // 16) != rows else x + 1
+
+    compiled = torch.compile(program, backend="deplo")
+    for rows, columns in ((8, 64), (2, 33), (15, 47), (3, 17)):
+        x = torch.randn(rows, columns)
+        torch._dynamo.mark_dynamic(x, 0, min=2, max=15)
+        torch._dynamo.mark_dynamic(x, 1)
+        torch.testing.assert_close(compiled(x), program(x))
+
+
 def test_calls_with_another_remainder_are_refused():
     program = deplo.compile(
         lambda x: x[::2] + x[1::2], (X,), target="cpu", dynamic_shapes=({0: Dim.DYNAMIC(min=4)},)
