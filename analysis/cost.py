@@ -9,6 +9,7 @@ a merge which pays by this measure pays on either.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,13 +52,18 @@ FUNCTION_WORK = 10.0
 
 def scalar_work(op: Operation) -> float:
     """Work of one execution of a scalar operation; loads, casts and index arithmetic are free."""
-    if op.name.startswith("math."):
-        if isinstance(op, _CHEAP_MATH):
+    return _work_of(type(op), op.name)
+
+
+@functools.cache
+def _work_of(kind: type[Operation], name: str) -> float:
+    if name.startswith("math."):
+        if issubclass(kind, _CHEAP_MATH):
             return 1.0
-        return 4.0 if isinstance(op, _DIVISIONS) else FUNCTION_WORK
-    if not op.name.startswith("arith.") or isinstance(op, _FREE):
+        return 4.0 if issubclass(kind, _DIVISIONS) else FUNCTION_WORK
+    if not name.startswith("arith.") or issubclass(kind, _FREE):
         return 0.0
-    return 4.0 if isinstance(op, _DIVISIONS) else 1.0
+    return 4.0 if issubclass(kind, _DIVISIONS) else 1.0
 
 
 _HINTS: ContextVar[tuple[int, ...]] = ContextVar("deplo_size_hints", default=())

@@ -13,6 +13,7 @@ one that is the same and sees the same values. Unused ones are erased. Works on 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -21,25 +22,29 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
+from xdsl.traits import Pure, is_side_effect_free
 
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.tile import StageOp
 from ..decisions import record
 
-_COMMUTATIVE = (
-    arith.AddfOp,
-    arith.MulfOp,
-    arith.AddiOp,
-    arith.MuliOp,
-    arith.AndIOp,
-    arith.OrIOp,
-    arith.XOrIOp,
+_COMMUTATIVE: frozenset[type[Operation]] = frozenset(
+    {
+        arith.AddfOp,
+        arith.MulfOp,
+        arith.AddiOp,
+        arith.MuliOp,
+        arith.AndIOp,
+        arith.OrIOp,
+        arith.XOrIOp,
+    }
 )
 
 
 def is_reusable(op: Operation) -> bool:
     """Whether a second run of `op` would give the same results."""
+    if not op.regions and _is_pure(type(op)):
+        return True
     if isinstance(op, LoadOp | StageOp):
         # A scratchpad is filled before it is read and not written after.
         return True
@@ -52,6 +57,12 @@ def is_reusable(op: Operation) -> bool:
     return is_side_effect_free(op)
 
 
+@functools.cache
+def _is_pure(kind: type[Operation]) -> bool:
+    """Whether all operations of a kind do nothing but compute; asking each one takes ten times as long."""
+    return kind.has_trait(Pure)
+
+
 def _key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
     """Equal for operations that compute the same; values defined inside are numbered by position."""
 
@@ -59,7 +70,7 @@ def _key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
         return numbers.setdefault(value, len(numbers))
 
     operands = [number(v) for v in op.operands]
-    if isinstance(op, _COMMUTATIVE):
+    if type(op) in _COMMUTATIVE:
         operands.sort()
     parts: list[Hashable] = [
         op.name,

@@ -114,6 +114,7 @@ def _decline_reason(
     loads = [u.operation for u in argument.uses if isinstance(u.operation, LoadOp)]
     result = producer.outputs[0]
     readers = {u.operation for u in result.uses}
+    total = work(producer)
     if any(not isinstance(reader, KernelOp) for reader in readers):
         return "its value is a result of the program, or what PyTorch is called with"
     if chain.checks and not any(_reads_all(load) for load in loads):
@@ -123,13 +124,12 @@ def _decline_reason(
         places = [shallowest(load, set(load.indices)) for load in loads]
         if parallel and any(place.parent is consumer.body.block for place in places):
             return "a reduction that all rows share is computed once, in a kernel of its own"
-        serial = work(producer)
-        if not parallel and chain.counters and serial > MAX_SERIAL_WORK:
-            return f"one thread would do what {_si(serial)}FLOP of independent rows do at once"
+        if not parallel and chain.counters and total > MAX_SERIAL_WORK:
+            return f"one thread would do what {_si(total)}FLOP of independent rows do at once"
     if (reason := _puts_together(producer, chain, loads)) is not None:
         return reason
     count = elements(producer.output_args[0].type)
-    per_element = work(producer) / max(count, 1)
+    per_element = total / max(count, 1)
     places = _places(loads)
     runs = sum(executions(place) for place in places)
     # Each reader pays for itself; the first run of each element replaces the producer's own, if that goes.
@@ -146,7 +146,6 @@ def _decline_reason(
             f"{_si(saved)}B of traffic ({extra / max(saved, 1):.1f} per byte, "
             f"{WORK_PER_BYTE:g} pays)"
         )
-    total = work(producer)
     if total > max(WORK_PER_BYTE * saved / UNSHARED, MAX_SERIAL_WORK) and any(
         loses_blocks(chain, load) for load in loads
     ):
@@ -194,23 +193,27 @@ def _beside(
     producer: KernelOp, chain: Chain, consumer: KernelOp, loads: list[LoadOp]
 ) -> str | None:
     """Why a contraction, or its end, should not be in one kernel with what is there already."""
-    if work(producer) > MAX_SERIAL_WORK and any(comes_under_condition(chain, o) for o in loads):
+    serial = work(producer) <= MAX_SERIAL_WORK
+    if not serial and any(comes_under_condition(chain, o) for o in loads):
         return "its contraction would stand under a condition, and have no blocks"
-    if max(work(producer), work(consumer)) > MAX_SERIAL_WORK and meets_other_sweeps(
-        chain, consumer
-    ):
+    if meets_other_sweeps(chain, consumer) and not (serial and _is_serial(consumer)):
         return (
             "a contraction would stand beside a reduction with other sweeps; a block has one sweep"
         )
-    if max(work(producer), work(consumer)) > MAX_SERIAL_WORK and meets_checks(chain, consumer):
+    if meets_checks(chain, consumer) and not (serial and _is_serial(consumer)):
         return "a contraction would stand beside a check of indices from data, and have no blocks"
-    if work(producer) > MAX_SERIAL_WORK and has_many_sums(chain, producer, consumer):
+    if not serial and has_many_sums(chain, producer, consumer):
         return f"the registers would be shared by more than {MOST_SUMS} sums"
     if finishes_contraction(producer) and is_repeated(_places(loads)):
         return (
             "it is the end of a contraction, which stays, and would be computed again in each sweep"
         )
     return None
+
+
+def _is_serial(kernel: KernelOp) -> bool:
+    """Whether one thread may do what the reductions of a kernel do."""
+    return work(kernel) <= MAX_SERIAL_WORK
 
 
 def _selection(
