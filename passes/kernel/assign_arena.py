@@ -22,6 +22,7 @@ meets, or else a new one at the end:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -93,7 +94,7 @@ def _place_buffers(function: func.FuncOp) -> None:
     end = _slots(lifetimes) if dynamic else _first_fit(lifetimes)
     name = function.sym_name.data
     if lifetimes:
-        apart = trips(sum(lifetime.size for lifetime in lifetimes))
+        apart = sum(trips(lifetime.size) for lifetime in lifetimes)
         reason = f"{len(lifetimes)} buffers of {apart} bytes share {trips(end)}"
         reason += " where sizes are as hinted" if dynamic else ""
         record(AssignArenaPass.name, name, True, reason, function)
@@ -136,19 +137,23 @@ class _Slot:
     size: Extent
     users: list[_Lifetime]
 
-    def has_room_for(self, lifetime: _Lifetime) -> bool:
-        """Whether a buffer fits into it for all sizes, at a time when nobody else uses it."""
-        if any(user.meets(lifetime) for user in self.users):
-            return False
-        return always_holds(extent_expr(self.size - lifetime.size), ())
+    def is_free_for(self, lifetime: _Lifetime) -> bool:
+        """Whether nobody else uses it at the time of a buffer."""
+        return not any(user.meets(lifetime) for user in self.users)
 
 
 def _slots(lifetimes: Sequence[_Lifetime]) -> Extent:
     """Place buffers of dynamic sizes in slots, largest first by the hints; the bytes that all need."""
+
+    @functools.cache
+    def has_room(slot: Extent, size: Extent) -> bool:
+        return slot == size or always_holds(extent_expr(slot - size), ())
+
     slots: list[_Slot] = []
     end: Extent = 0
     for lifetime in sorted(lifetimes, key=lambda each: -trips(each.size)):
-        slot = next((s for s in slots if s.has_room_for(lifetime)), None)
+        free = (slot for slot in slots if slot.is_free_for(lifetime))
+        slot = next((slot for slot in free if has_room(slot.size, lifetime.size)), None)
         if slot is None:
             slot = _Slot(end, lifetime.size, [])
             slots.append(slot)
