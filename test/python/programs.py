@@ -160,6 +160,25 @@ def _() -> Case:
     return nn.Linear(65, 33).bfloat16(), (torch.randn(7, 65).bfloat16(),)
 
 
+@case("linear_f16_tensor_cores")
+def _() -> Case:
+    return nn.Sequential(nn.Linear(70, 33), nn.ReLU()).half(), (torch.randn(40, 70).half(),)
+
+
+class _Gated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up = nn.Linear(64, 40, bias=False), nn.Linear(64, 40, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.silu(self.gate(x)) * self.up(x)
+
+
+@case("gated_bf16_tensor_cores")
+def _() -> Case:
+    return _Gated().bfloat16(), (torch.randn(33, 64).bfloat16(),)
+
+
 @case("mlp")
 def _() -> Case:
     return nn.Sequential(nn.Linear(13, 37), nn.GELU(), nn.Linear(37, 13)), (torch.randn(5, 13),)
