@@ -13,7 +13,7 @@ from ..program import Program
 from ..program_stages import passes_to, stages_of
 from .compiling import add_compile_options, capture_source, load
 from .console import write_output
-from .explanation import Cost, KernelExplanation, explain, peak, why_not
+from .explanation import Cost, KernelExplanation, explain, why_not
 
 NAME = "explain"
 HELP = "say of each kernel what was fused, how it is scheduled, why, and what limits it"
@@ -98,10 +98,9 @@ def _cost_rows(cost: Cost, program: Program) -> list[tuple[str, str]]:
     moved = f"{_with_unit(cost.operations, '')}operations, {_with_unit(cost.bytes, 'B')}"
     rows = [("work", f"{moved}, {each:.3g} operations for a byte")]
     if cost.memory_seconds is not None and cost.compute_seconds is not None:
-        target = program.target
-        rates = target.dram_bytes_per_second / 1e12, peak(target) / 1e12
-        memory = f"memory {cost.memory_seconds * 1e6:.3g} us at {rates[0]:.3g} TB/s"
-        compute = f"arithmetic {cost.compute_seconds * 1e6:.3g} us at {rates[1]:.3g} TFLOP/s"
+        delivered, best = program.target.dram_bytes_per_second / 1e12, (cost.peak or 0) / 1e12
+        memory = f"memory {cost.memory_seconds * 1e6:.3g} us at {delivered:.3g} TB/s"
+        compute = f"arithmetic {cost.compute_seconds * 1e6:.3g} us at {best:.3g} TFLOP/s"
         rows.append(("at least", f"{memory}, {compute}: bound by {cost.bound}"))
     return rows
 

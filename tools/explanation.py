@@ -37,8 +37,10 @@ class Cost:
     """In units of one addition, as fusion counts them."""
     bytes: int
     """Each argument once."""
-    memory_seconds: float | None
-    compute_seconds: float | None
+    memory_seconds: float | None = None
+    compute_seconds: float | None = None
+    peak: float | None = None
+    """Operations that the machine does in a second at best, by the units that the kernel uses."""
 
     @property
     def bound(self) -> str | None:
@@ -114,7 +116,7 @@ def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
                 if launch is None or launch.schedule is None
                 else str(launch.schedule),
                 decisions=_realised(names, decisions),
-                cost=_cost(whole.get(name), program),
+                cost=_cost(whole.get(name), launch, program),
                 usage=used,
                 shared_bytes=shared[name],
                 occupancy=held,
@@ -198,7 +200,7 @@ def _realised(names: set[str], decisions: Sequence[Decision]) -> tuple[Decision,
     return tuple(d for d in decisions[start:] if d.fired and d.kernel in names)
 
 
-def _cost(kernel: KernelOp | None, program: Program) -> Cost | None:
+def _cost(kernel: KernelOp | None, launch: LaunchOp | None, program: Program) -> Cost | None:
     if kernel is None:
         return None
     module = kernel.get_toplevel_object()
@@ -207,13 +209,18 @@ def _cost(kernel: KernelOp | None, program: Program) -> Cost | None:
         operations, moved = work(kernel), traffic(kernel)
     target = program.target
     if not target.is_gpu:
-        return Cost(operations, moved, None, None)
-    return Cost(operations, moved, moved / target.dram_bytes_per_second, operations / peak(target))
+        return Cost(operations, moved)
+    schedule = None if launch is None else launch.schedule
+    best = peak(target, matrices=schedule is not None and bool(schedule.get("mma")))
+    return Cost(operations, moved, moved / target.dram_bytes_per_second, operations / best, best)
 
 
-def peak(target: Target) -> float:
-    """Additions and multiplications of f32 that a GPU does in a second: 128 lanes, two in a multiply-add."""
-    return target.processors * 128 * 2 * target.clock
+def peak(target: Target, *, matrices: bool = False) -> float:
+    """Additions and multiplications that a GPU does in a second, two in a multiply-add.
+
+    Those of f32 by 128 lanes of each multiprocessor, or those of `matrices` of halves by tensor cores.
+    """
+    return target.processors * (target.mma_per_cycle if matrices else 128) * 2 * target.clock
 
 
 def _accesses(launch: LaunchOp) -> tuple[AccessCost, ...]:

@@ -21,6 +21,7 @@ INSIDE_NATIVE = (
     "tile-windows",
     "unroll-windows",
     "unswitch-loops",
+    "split-at-sizes",
     "hide-strides",
     "jam-rows",
     "mask-tails",

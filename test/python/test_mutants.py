@@ -298,7 +298,8 @@ MUTANTS = {
         ("longer_than_a_block",),
     ),
     "ragged tail left out": Mutant(
-        *BLOCKIFY,
+        "blockify-launch",
+        "tile.axis_splits",
         "threads=size))\n            left //= size",
         "threads=size) if extent <= size else Split(extent, extent // size, size))\n"
         "            left //= size",
@@ -369,7 +370,7 @@ MUTANTS = {
         *ARENA, "if offset + size <= first:", "if offset <= first:", ("chain",)
     ),
     "a buffer of dynamic size takes a slot that is in use": Mutant(
-        *ARENA, "if any(user.meets(lifetime)", "if any(False", ("dynamic_arena",)
+        *ARENA, "not any(user.meets(lifetime)", "not any(False", ("dynamic_arena",)
     ),
     "a slot of dynamic size begins inside the one before": Mutant(
         *ARENA, "end = end + lifetime.size", "end = end + 64", ("dynamic_arena",)
