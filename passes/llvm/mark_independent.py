@@ -26,12 +26,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.conditions import Term, terms
 from ...dialects.loop import LoadOp, StoreOp
+from ...dialects.sizes import shape_of
 from .kernel_loops import INDEPENDENT_ATTRIBUTE, NOT_CONCERNED, change_loops
 
 
@@ -55,7 +56,9 @@ def _change(loop: scf.ForOp) -> str | None:
 
 
 def _has_sizes(array: SSAValue) -> bool:
-    return isinstance(array.type, MemRefType) and DYNAMIC_INDEX in array.type.get_shape()
+    if not isinstance(array.type, MemRefType):
+        return False
+    return any(not isinstance(extent, int) for extent in shape_of(array.type))
 
 
 def _ways(
