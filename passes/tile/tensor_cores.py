@@ -109,6 +109,15 @@ def find_product(launch: LaunchOp) -> _Product | str:
     inner = outer and next((o for o in outer.body.ops if isinstance(o, ForOp)), None)
     if outer is None or inner is None or not any(isinstance(o, StageOp) for o in outer.body.ops):
         return "its operands are not staged"
+    rows, columns = block.args[m], block.args[n]
+    others = [op for op in outer.body.ops if op is not inner]
+    if (
+        CHUNK not in inner.attributes
+        or list(outer.yielded) != list(inner.res)
+        or outer.combiners != inner.combiners
+        or any({rows, columns}.intersection(op.operands) for op in others)
+    ):
+        return "the sweep does more than add up its chunks"
     height, width = (static_extent(launch.axes.data[axis].extent.data) for axis in axes)
     depth = static_extent(inner.extent.data)
     if width != LANES * thread_n or height // thread_m * LANES % WARP:
@@ -118,7 +127,6 @@ def find_product(launch: LaunchOp) -> _Product | str:
     pairs = find_factors(inner)
     if isinstance(pairs, str):
         return pairs
-    rows, columns = block.args[m], block.args[n]
     ordered = [_ordered(pair, inner, rows, columns) for pair in pairs]
     if (reason := next((o for o in ordered if isinstance(o, str)), None)) is not None:
         return reason

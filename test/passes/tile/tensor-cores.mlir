@@ -419,3 +419,89 @@ func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16x
   }
   func.return %y : tensor<16x16xf32>
 }
+
+// -----
+
+// CHECK-LABEL: loop.kernel @doubled
+// CHECK-NOT:     tile.mma
+// REMARK: remark: tensor-cores: doubled: declined: the sweep does more than add up its chunks
+func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16xf32> {
+  %y = loop.kernel @doubled(%x, %w) : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32> {
+  ^bb0(%x: memref<16x64xbf16>, %w: memref<16x64xbf16>, %y: memref<16x16xf32>):
+    tile.launch (%i = 16 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 16, block_k = 32, thread_m = 2, thread_n = 4, mma = 1>) {
+      %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
+          %xs = tile.stage %x[0, %kb * 32] : memref<16x64xbf16> -> memref<16x32xbf16, "shared">
+          %ws = tile.stage %w[0, %kb * 32] : memref<16x64xbf16> -> memref<16x32xbf16, "shared">
+          %c = loop.for %k = 0 to 32 reduce(add) -> f32 {
+            %a = loop.load %xs[%i, %k] : memref<16x32xbf16, "shared">
+            %b = loop.load %ws[%j, %k] : memref<16x32xbf16, "shared">
+            %af = arith.extf %a : bf16 to f32
+            %bf = arith.extf %b : bf16 to f32
+            %p = arith.mulf %bf, %af : f32
+            loop.yield %p : f32
+          } attributes {chunk}
+        %e = arith.addf %c, %c : f32
+        loop.yield %e : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<16x16xf32>
+    }
+  }
+  func.return %y : tensor<16x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: loop.kernel @apart
+// CHECK-NOT:     tile.mma
+// REMARK: remark: tensor-cores: apart: declined: the sweep does more than add up its chunks
+func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16xf32> {
+  %y = loop.kernel @apart(%x, %w) : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32> {
+  ^bb0(%x: memref<16x64xbf16>, %w: memref<16x64xbf16>, %y: memref<16x16xf32>):
+    tile.launch (%i = 16 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 16, block_k = 32, thread_m = 2, thread_n = 4, mma = 1>) {
+      %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
+          %xs = tile.stage %x[0, %kb * 32] : memref<16x64xbf16> -> memref<16x32xbf16, "shared">
+          %ws = tile.stage %w[0, %kb * 32] : memref<16x64xbf16> -> memref<16x32xbf16, "shared">
+          %c = loop.for %k = 0 to 32 reduce(add) -> f32 {
+            %a = loop.load %xs[%i, %k] : memref<16x32xbf16, "shared">
+            %b = loop.load %ws[%j, %k] : memref<16x32xbf16, "shared">
+            %af = arith.extf %a : bf16 to f32
+            %bf = arith.extf %b : bf16 to f32
+            %p = arith.mulf %bf, %af : f32
+            loop.yield %p : f32
+          }
+        loop.yield %c : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<16x16xf32>
+    }
+  }
+  func.return %y : tensor<16x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: loop.kernel @counting
+// CHECK-NOT:     tile.mma
+// REMARK: remark: tensor-cores: counting: declined: the sweep does more than add up its chunks
+func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16xf32> {
+  %y = loop.kernel @counting(%x, %w) : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32> {
+  ^bb0(%x: memref<16x64xbf16>, %w: memref<16x64xbf16>, %y: memref<16x16xf32>):
+    tile.launch (%i = 16 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 16, block_k = 32, thread_m = 2, thread_n = 4, mma = 1>) {
+      %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
+          %xs = tile.stage %x[0, %kb * 32] : memref<16x64xbf16> -> memref<16x32xbf16, "shared">
+          %ws = tile.stage %w[0, %kb * 32] : memref<16x64xbf16> -> memref<16x32xbf16, "shared">
+          %c = loop.for %k = 0 to 32 reduce(add) -> f32 {
+            %a = loop.load %xs[%i, %k] : memref<16x32xbf16, "shared">
+            %b = loop.load %ws[%j, %k] : memref<16x32xbf16, "shared">
+            %af = arith.extf %a : bf16 to f32
+            %bf = arith.extf %b : bf16 to f32
+            %p = arith.mulf %bf, %af : f32
+            loop.yield %p : f32
+          } attributes {chunk}
+        %t = loop.test[%i < 8]
+        loop.yield %c : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<16x16xf32>
+    }
+  }
+  func.return %y : tensor<16x16xf32>
+}
