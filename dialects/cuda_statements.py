@@ -192,23 +192,17 @@ def _atomic_add(names: Names, op: cuda.AtomicAddOp) -> str:
 
 
 def _mma(names: Names, op: cuda.MmaOp) -> str:
-    kind = {"f16": "f16", "bf16": "bf16"}[str(op.element)]
     bits = [f"(unsigned){names.name(v)}" for v in (*op.rows, *op.columns)]
     pairs = [f"{low} | {high} << 16" for low, high in zip(bits[::2], bits[1::2], strict=True)]
-    a, b = pairs[:4], pairs[4:]
-    registers = [
-        a[0],
-        a[2],
-        a[1],
-        a[3],
-        *b,
-    ]  # PTX has two positions of both rows, then the other two
+    upper, lower, columns = pairs[:2], pairs[2:4], pairs[4:]
+    # PTX has two positions of both rows, then the other two of both
+    registers = [upper[0], lower[0], upper[1], lower[1], *columns]
     sums = [names.name(v) for v in op.sums] or ["0.0f"] * 4
     results = [names.name(v) for v in op.products]
     outputs = ", ".join(f'"=f"({name})' for name in results)
     inputs = ", ".join([f'"r"({each})' for each in registers] + [f'"f"({each})' for each in sums])
     text = (
-        f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 "
+        f"mma.sync.aligned.m16n8k16.row.col.f32.{op.element}.{op.element}.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     )
     return f'float {", ".join(results)};\nasm volatile("{text}" : {outputs} : {inputs});'
