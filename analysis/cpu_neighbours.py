@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .cpu_tiles import CpuProblem, CpuTiling, dot_tiles, parts, register_tiles
+from ..dialects import amx
+from .cpu_tiles import CpuProblem, CpuTiling, dot_tiles, matrix_tiles, parts, register_tiles
 from .cpu_tilings import best_of_each_kind
 from .cpus import Cpu
 
-KINDS = ("dot", "in_place", "turned", "pairs")
+KINDS = ("dot", "in_place", "turned", "pairs", "mma")
 """Choices that are no sizes, but 0 or 1."""
 
 DISTANCES = (0, 128, 512)
 """Positions of K that what is not packed can be asked for early."""
+
+
+def _tiles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[tuple[int, int]]:
+    """Rows of the tiles of this kind that fit the registers, and vectors or columns."""
+    if tiling.dot:
+        return dot_tiles(problem, cpu)
+    return matrix_tiles(problem) if tiling.mma else register_tiles(problem, cpu)
 
 
 def _up(size: int, unit: int) -> int:
@@ -35,6 +43,10 @@ def _kind_misfit(problem: CpuProblem, tiling: CpuTiling) -> str | None:
         )
     if tiling.pairs and not problem.has_pairs:
         return "rows of pairs are bf16, neighbours along K"
+    if tiling.mma and not tiling.pairs:
+        return "matrix tiles multiply pairs"
+    if tiling.mma and tiling.in_place and not problem.rows_even:
+        return f"rows of matrix tiles in place lie at even distances, {amx.DEPTH} positions at once"
     if tiling.in_place and tiling.thread_m > problem.m:
         return f"{problem.m} rows in place are no register tile of {tiling.thread_m}"
     return None
@@ -52,11 +64,14 @@ def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
         return reason
     if tiling.pairs and not cpu.pairs:
         return f"{cpu.name} here has no instruction for pairs of bf16"
+    if tiling.mma and tiling.ahead:
+        return "matrix tiles ask for nothing ahead"
+    if tiling.mma and not cpu.mma:
+        return f"{cpu.name} here has no matrix tiles"
     width = 1 if tiling.dot else lanes
     if tiling.thread_n % width:
         return f"thread_n = {tiling.thread_n} is not a multiple of the {lanes} elements of a vector"
-    tiles = dot_tiles(problem, cpu) if tiling.dot else register_tiles(problem, cpu)
-    if (tiling.thread_m, tiling.thread_n // width) not in tiles:
+    if (tiling.thread_m, tiling.thread_n // width) not in _tiles(problem, tiling, cpu):
         return (
             f"a tile of {tiling.thread_m} by {tiling.thread_n} does not fit "
             f"{cpu.registers} registers"
@@ -66,8 +81,9 @@ def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
             f"blocks of {tiling.block_m} by {tiling.block_n} are not made of register tiles of "
             f"{tiling.thread_m} by {tiling.thread_n}"
         )
-    if tiling.block_k % lanes:
-        return f"block_k = {tiling.block_k} is not a multiple of the {lanes} elements of a vector"
+    unit, what = (amx.DEPTH, "matrix tile") if tiling.mma else (lanes, "vector")
+    if tiling.block_k % unit:
+        return f"block_k = {tiling.block_k} is not a multiple of the {unit} elements of a {what}"
     for name, extent in (("m", problem.m), ("n", problem.n), ("k", problem.k)):
         size = getattr(tiling, f"block_{name}")
         if size >= 2 * extent and size > lanes * 4:
@@ -95,8 +111,7 @@ def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTili
     lanes = cpu.lanes(problem.element_bytes)
     found: dict[CpuTiling, None] = {}
     width = 1 if tiling.dot else lanes
-    tiles = dot_tiles(problem, cpu) if tiling.dot else register_tiles(problem, cpu)
-    for rows, vectors in tiles:
+    for rows, vectors in _tiles(problem, tiling, cpu):
         near = abs(rows - tiling.thread_m) <= 4 and abs(vectors - tiling.thread_n // width) <= 1
         if not near or rows * vectors * 2 < tiling.thread_m * tiling.thread_n // width:
             continue

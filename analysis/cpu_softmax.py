@@ -9,7 +9,9 @@ the rarer a column is packed.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from math import lcm
 
+from ..dialects import amx
 from .cpu_tiles import (
     CpuProblem,
     CpuTiling,
@@ -42,6 +44,8 @@ class SoftmaxProblem:
     depth: int
     width: int
     element_bytes: int
+    pairs: bool = False
+    """Whether rows, columns and values are widened from bf16."""
 
     @property
     def score_bytes(self) -> int:
@@ -54,10 +58,9 @@ class SoftmaxProblem:
         elements = self.rows * self.depth + self.columns * (self.depth + self.width)
         return self.batch * elements * self.element_bytes
 
-    @property
-    def product(self) -> CpuProblem:
-        """The contraction behind the softmax."""
-        return CpuProblem(
+    def product(self, mma: int) -> CpuProblem:
+        """The contraction behind the softmax, as matrix tiles multiply it or not."""
+        product = CpuProblem(
             batch=self.batch,
             m=self.rows,
             n=self.width,
@@ -67,6 +70,7 @@ class SoftmaxProblem:
             columns=1,
             element_bytes=self.element_bytes,
         )
+        return product.of_matrices if mma else product
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ class SoftmaxChoices:
     """Scores of a row in a part."""
     thread_m: int
     thread_n: int
+    mma: int = 0
+    """1 if matrix tiles multiply, the weights of columns rounded to bf16."""
 
     @property
     def choices(self) -> dict[str, int]:
@@ -88,7 +94,8 @@ class SoftmaxChoices:
     def tiling(self, problem: SoftmaxProblem) -> CpuTiling:
         """The schedule that says this: a block has all columns of the result."""
         block_n = _up(problem.width, self.thread_n)
-        return CpuTiling(self.block_m, block_n, self.block_k, self.thread_m, self.thread_n)
+        sizes = self.block_m, block_n, self.block_k, self.thread_m, self.thread_n
+        return CpuTiling(*sizes, pairs=self.mma, mma=self.mma)
 
 
 def _parts(extent: int, size: int) -> int:
@@ -102,8 +109,10 @@ def _up(value: int, unit: int) -> int:
 def choose_softmax(problem: SoftmaxProblem, cpu: Cpu) -> SoftmaxChoices:
     """The sizes of blocks, parts and register tiles that the model takes."""
     lanes = cpu.lanes(problem.element_bytes)
+    mma = int(problem.pairs and cpu.mma)
     rows, vectors = min(
-        register_tiles(problem.product, cpu), key=lambda tile: _products_cycles(problem, *tile, cpu)
+        register_tiles(problem.product(mma), cpu),
+        key=lambda tile: _products_cycles(problem, *tile, mma, cpu),
     )
     thread_m, thread_n = rows, vectors * lanes
     eighth = cpu.l2_bytes // 8
@@ -113,16 +122,26 @@ def choose_softmax(problem: SoftmaxProblem, cpu: Cpu) -> SoftmaxChoices:
     wanted = cpu.cores * BLOCKS_PER_CORE
     while problem.batch * _parts(problem.rows, rows) < wanted and rows > 2 * thread_m:
         rows //= 2
-    return SoftmaxChoices(_up(rows, thread_m), _up(part, thread_n), thread_m, thread_n)
+    part = _up(part, lcm(thread_n, _unit(mma)))
+    return SoftmaxChoices(_up(rows, thread_m), part, thread_m, thread_n, mma)
 
 
-def _products_cycles(problem: SoftmaxProblem, rows: int, vectors: int, cpu: Cpu) -> float:
+def _unit(mma: int) -> int:
+    """What the number of scores in a part is a multiple of, whatever the register tile is."""
+    return amx.DEPTH if mma else 1
+
+
+def _products_cycles(
+    problem: SoftmaxProblem, rows: int, vectors: int, mma: int, cpu: Cpu
+) -> float:
     """About how many cycles the contractions of all rows take with a register tile."""
+    product = problem.product(mma)
+    positions = 2 if mma else 1
 
     def covered(columns: int) -> float:
         whole, rest = divmod(_parts(columns, cpu.lanes(problem.element_bytes)), vectors)
-        last = step_cycles(problem.product, rows, rest, cpu) if rest else 0
-        return whole * step_cycles(problem.product, rows, vectors, cpu) + last
+        last = step_cycles(product, rows, rest, cpu) if rest else 0
+        return (whole * step_cycles(product, rows, vectors, cpu) + last) / positions
 
     scores, means = covered(problem.columns), covered(problem.width)
     return _parts(problem.rows, rows) * (scores * problem.depth + means * problem.columns)
@@ -131,21 +150,25 @@ def _products_cycles(problem: SoftmaxProblem, rows: int, vectors: int, cpu: Cpu)
 def misfit(problem: SoftmaxProblem, choices: SoftmaxChoices, cpu: Cpu) -> str | None:
     """Why a softmax cannot be shared out so; None if it can."""
     lanes = cpu.lanes(problem.element_bytes)
-    block_m, block_k, thread_m, thread_n = choices.choices.values()
+    block_m, block_k, thread_m, thread_n, mma = choices.choices.values()
+    if mma and not (cpu.mma and problem.pairs):
+        return "matrix tiles multiply bf16, on CPUs that have them"
     if min(block_m, block_k, thread_m, thread_n) < 1:
         return "every size must be at least 1"
     if thread_n % lanes:
         return f"thread_n = {thread_n} is not a multiple of the {lanes} elements of a vector"
-    if (thread_m, thread_n // lanes) not in register_tiles(problem.product, cpu):
+    if (thread_m, thread_n // lanes) not in register_tiles(problem.product(mma), cpu):
         return f"a tile of {thread_m} by {thread_n} does not fit {cpu.registers} registers"
     if block_m % thread_m or block_k % thread_n:
         return (
             f"blocks of {block_m} rows and parts of {block_k} scores are not made of register tiles of "
             f"{thread_m} by {thread_n}"
         )
+    if block_k % _unit(mma):
+        return f"block_k = {block_k} is not a multiple of the {amx.DEPTH} scores of a matrix tile"
     for name, size, extent in (
         ("block_m", block_m, _up(problem.rows, thread_m)),
-        ("block_k", block_k, _up(problem.columns, thread_n)),
+        ("block_k", block_k, _up(problem.columns, lcm(thread_n, _unit(mma)))),
     ):
         if size > extent:
             return f"{name} = {size} is more than there are, {extent}"
@@ -158,15 +181,13 @@ def neighbours(problem: SoftmaxProblem, choices: SoftmaxChoices, cpu: Cpu) -> li
     found: dict[SoftmaxChoices, None] = {}
 
     def add(block_m: int, block_k: int, thread_m: int, thread_n: int) -> None:
-        rows, part = _up(max(block_m, 1), thread_m), _up(max(block_k, 1), thread_n)
-        rows, part = (
-            min(rows, _up(problem.rows, thread_m)),
-            min(part, _up(problem.columns, thread_n)),
-        )
-        found[SoftmaxChoices(rows, part, thread_m, thread_n)] = None
+        unit = lcm(thread_n, _unit(mma))
+        rows, part = _up(max(block_m, 1), thread_m), _up(max(block_k, 1), unit)
+        rows, part = min(rows, _up(problem.rows, thread_m)), min(part, _up(problem.columns, unit))
+        found[SoftmaxChoices(rows, part, thread_m, thread_n, mma)] = None
 
-    block_m, block_k, thread_m, thread_n = choices.choices.values()
-    for rows, vectors in register_tiles(problem.product, cpu):
+    block_m, block_k, thread_m, thread_n, mma = choices.choices.values()
+    for rows, vectors in register_tiles(problem.product(mma), cpu):
         near = abs(rows - thread_m) <= 4 and abs(vectors * lanes - thread_n) <= 2 * lanes
         if near and 2 * rows * vectors * lanes >= thread_m * thread_n:
             add(block_m, block_k, rows, vectors * lanes)
@@ -187,7 +208,8 @@ def estimated_cycles(
     """About how many cycles the contractions take; what is masked is not known here."""
     lanes = cpu.lanes(problem.element_bytes)
     block = replace(problem, rows=min(choices.block_m, problem.rows))
-    products = _products_cycles(block, choices.thread_m, choices.thread_n // lanes, cpu)
+    vectors = choices.thread_n // lanes
+    products = _products_cycles(block, choices.thread_m, vectors, choices.mma, cpu)
     rows = _parts(block.rows, choices.thread_m)
     parts = _parts(problem.columns, choices.block_k)
     carried = parts * choices.thread_m * problem.width / lanes

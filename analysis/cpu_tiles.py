@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
+from ..dialects import amx
 from .cpus import Cpu
 
 MAX_ROWS = 16
@@ -27,6 +28,9 @@ GOOD = 1.1
 
 CHUNK_BYTES = 512
 """Of a row of an operand in one chunk of K: 128 of f32, between which sums go to memory and back."""
+
+MATRIX_LOAD_COST = 0.2
+"""Of the time of its loads, or of its products if these take less, that a step of matrix tiles adds."""
 
 DOT_LOAD_COST = 0.4
 """Of a multiply-add's time, that a load of a dot tile adds: it comes from a lower cache than a panel's."""
@@ -55,6 +59,8 @@ class CpuTiling:
     """1 if the rows of blocks and tiles are the columns of the result."""
     pairs: int = 0
     """1 if two positions of K are multiplied at once: pairs of bf16 of rows and of columns."""
+    mma: int = 0
+    """1 if matrix tiles multiply them, 32 positions at once."""
     ahead: int = 0
     """Positions of K before its turn that a line of what is not packed is asked for; 0 if none is."""
 
@@ -107,6 +113,12 @@ class CpuProblem:
     """Whether columns might be, if they were rows."""
     pairs: bool = False
     """Whether the factors are bf16, two neighbours along K a pair; only pairs may stay where they lie."""
+    rows_even: bool = False
+    """Whether rows lie at even distances, and K is whole steps of matrix tiles."""
+    columns_even: bool = False
+    """Whether columns lie so."""
+    mma: bool = False
+    """Whether matrix tiles multiply; an element is a pair then."""
 
     @property
     def has_pairs(self) -> bool:
@@ -117,6 +129,13 @@ class CpuProblem:
     def of_pairs(self) -> CpuProblem:
         """The contraction whose elements are pairs, each as long as one of the result."""
         return replace(self, k=parts(self.k, 2), pairs=False)
+
+    @property
+    def of_matrices(self) -> CpuProblem:
+        """The same for matrix tiles."""
+        rows_stay = self.rows_stay and self.rows_even
+        columns_stay = self.columns_stay and self.columns_even
+        return replace(self.of_pairs, rows_stay=rows_stay, columns_stay=columns_stay, mma=True)
 
     @property
     def transposed(self) -> CpuProblem:
@@ -135,6 +154,8 @@ class CpuProblem:
             columns_plain=self.rows_plain,
             rows_stay=self.columns_stay,
             columns_stay=self.rows_stay,
+            rows_even=self.columns_even,
+            columns_even=self.rows_even,
         )
 
 
@@ -155,6 +176,8 @@ def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
     A tile needs one for an element; the others that are left let the next position's loads begin early. The
     chunk of its columns stays in the L1 cache, as all rows of a block need it.
     """
+    if problem.mma:
+        return matrix_tiles(problem)
     left = 1 + cpu.registers // 16
     chunk = problem.columns * cpu.lanes(problem.element_bytes) * CHUNK_BYTES
     most = max(cpu.l1_bytes * 3 // 4 // chunk, 1)
@@ -163,6 +186,21 @@ def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
         for vectors in range(1, min(MAX_VECTORS, most) + 1)
         for rows in range(1, MAX_ROWS + 1)
         if problem.results * rows * vectors + problem.columns * vectors + left <= cpu.registers
+    ]
+
+
+def matrix_tiles(problem: CpuProblem) -> list[tuple[int, int]]:
+    """Rows and vectors of the tiles that fit the registers for matrices.
+
+    A register has the sums of up to 16 rows and 16 columns, or those rows, or those columns.
+    """
+    return [
+        (rows, vectors)
+        for vectors in range(1, MAX_VECTORS + 1)
+        for rows in range(1, 2 * amx.ROWS + 1)
+        if rows % (across := parts(rows, amx.ROWS)) == 0
+        and across * (problem.results * vectors + problem.rows) + problem.columns * vectors
+        <= amx.REGISTERS
     ]
 
 
@@ -178,10 +216,22 @@ def dot_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
 
 def step_cycles(problem: CpuProblem, rows: int, vectors: int, cpu: Cpu) -> float:
     """Cycles of a position of K in a register tile of so many rows and vectors of columns."""
+    if problem.mma:
+        return matrix_cycles(problem, rows, vectors)
     sums = problem.results * rows * vectors
     loads = problem.rows * rows + problem.columns * vectors
     work = sums * (1 + cpu.line_cost * problem.rows * rows) + cpu.load_cost * loads + cpu.step_cost
     return _at_least(work, loads, cpu)
+
+
+def matrix_cycles(problem: CpuProblem, rows: int, vectors: int) -> float:
+    """The same of a pair of positions in matrix tiles: 16 pairs take a cycle for each row and vector.
+
+    In the meantime, two rows of registers are loaded in a cycle.
+    """
+    multiplied = problem.results * rows * vectors
+    loaded = (problem.rows * rows + problem.columns * vectors * amx.ROWS) / 2
+    return (max(multiplied, loaded) + MATRIX_LOAD_COST * min(multiplied, loaded)) / amx.ROWS
 
 
 def strip_tiles(columns: int, thread_n: int, lanes: int) -> list[tuple[int, int]]:

@@ -25,6 +25,7 @@ from dataclasses import replace
 from itertools import product
 from math import lcm
 
+from ..dialects import amx
 from .cpu_tiles import (
     CHUNK_BYTES,
     CpuProblem,
@@ -42,6 +43,9 @@ from .cpus import MIB, Cpu
 
 STREAM_BYTES = 2048
 """Of a row that is read in place, at once: shorter ones end before the CPU has guessed what comes next."""
+
+MATRIX_CHUNK = 512
+"""Positions of K that are one chunk for matrix tiles, if there are no more."""
 
 LINE_POSITIONS = 128
 """Of a chunk of K that is lines of images, at most, if a line is no longer."""
@@ -103,12 +107,8 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
 def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTiling]]:
     """A tiling of each kind that a contraction may have, and about how many cycles a position of K takes."""
     if problem.pairs and cpu.pairs and (problem.has_pairs or problem.transposed.has_pairs):
-        stays = problem.rows_stay or problem.columns_stay
-        return [
-            (cycles / 2, replace(each, block_k=each.block_k * 2, ahead=each.ahead * 2, pairs=1))
-            for cycles, each in best_of_each_kind(problem.of_pairs, cpu)
-            if (each.in_place if stays else _has_pairs(problem, each))
-        ]
+        matrices = _of_pairs(problem, problem.of_matrices, cpu) if cpu.mma else []
+        return matrices + _of_pairs(problem, problem.of_pairs, cpu)
     if problem.pairs:
         problem = replace(problem, rows_stay=False, columns_stay=False)
     found = [_choose_blocks(problem, cpu)]
@@ -123,13 +123,47 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
     return [(cycles, _asking_ahead(problem, tiling, cpu)) for cycles, tiling in found]
 
 
+def _of_pairs(
+    problem: CpuProblem, pairs: CpuProblem, cpu: Cpu
+) -> list[tuple[float, CpuTiling]]:
+    """A tiling of each kind whose elements are pairs, or matrices of them."""
+    stays = pairs.rows_stay or pairs.columns_stay
+    found: list[tuple[float, CpuTiling]] = []
+    for cycles, each in best_of_each_kind(pairs, cpu):
+        tiling = replace(each, block_k=each.block_k * 2, ahead=each.ahead * 2, pairs=1)
+        if pairs.mma:
+            tiling = replace(tiling, block_k=_whole_matrices(pairs, tiling.block_k), mma=1)
+        fits = not pairs.mma or tiling.block_k % amx.DEPTH == 0
+        if fits and (each.in_place if stays else _has_pairs(problem, each)):
+            found.append((cycles / 2, tiling))
+    return found
+
+
+def _whole_matrices(pairs: CpuProblem, block_k: int) -> int:
+    """The positions of a chunk of K in whole steps of matrix tiles, if it may have so many.
+
+    A chunk has whole inner sweeps, or all of K.
+    """
+    all_of_k = parts(2 * pairs.k, amx.DEPTH) * amx.DEPTH
+    if all_of_k <= MATRIX_CHUNK:
+        return all_of_k
+    if pairs.period == 1 and not pairs.lines:
+        return parts(block_k, amx.DEPTH) * amx.DEPTH
+    return block_k
+
+
 def _has_pairs(problem: CpuProblem, tiling: CpuTiling) -> bool:
     """Whether the rows of a tiling's blocks can be read in pairs."""
     return (problem.transposed if tiling.turned else problem).has_pairs and not tiling.dot
 
 
 def _asking_ahead(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> CpuTiling:
-    """The tiling that asks for rows in place early, if they are more than a core's own cache holds."""
+    """The tiling that asks for rows in place early, if they are more than a core's own cache holds.
+
+    Matrix tiles read whole lines, many at once: there it only gets in their way.
+    """
+    if problem.mma:
+        return tiling
     problem = problem.transposed if tiling.turned else problem
     held = problem.row_sets * problem.rows * problem.m * problem.k * problem.element_bytes
     far = tiling.in_place and held > cpu.l2_bytes
@@ -205,11 +239,12 @@ def _blocked(
     thread_m, thread_n = tile
     unit, element = _chunk_unit(problem, cpu), problem.element_bytes
     if kind["in_place"]:
-        block_n = even(problem.n, cpu.l2_bytes // 4 // (problem.columns * STREAM_BYTES), thread_n)
+        stream = _longer(problem, STREAM_BYTES)
+        block_n = even(problem.n, cpu.l2_bytes // 4 // (problem.columns * stream), thread_n)
         most = cpu.l2_bytes // 2 // (problem.results * block_n * element)
         block_m = even(problem.m, most, thread_m)
     else:
-        row_bytes = even(problem.k, CHUNK_BYTES // element, unit) * element
+        row_bytes = even(problem.k, _longer(problem, CHUNK_BYTES) // element, unit) * element
         block_n = even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
         block_m = even(problem.m, cpu.l2_bytes // 2 // (problem.rows * row_bytes), thread_m)
     wanted = _workers(problem, cpu)
@@ -236,10 +271,16 @@ def _chunk(problem: CpuProblem, columns: int, cpu: Cpu, kind: dict[str, int]) ->
     """Positions of a chunk of K, for blocks of so many columns."""
     if problem.lines:
         return problem.lines
-    size = CHUNK_BYTES
+    size = _longer(problem, CHUNK_BYTES)
     if kind["in_place"]:
-        size = min(cpu.l2_bytes // 4 // (problem.columns * columns), 2 * STREAM_BYTES)
+        most = _longer(problem, 2 * STREAM_BYTES)
+        size = min(cpu.l2_bytes // 4 // (problem.columns * columns), most)
     return even(problem.k, size // problem.element_bytes, _chunk_unit(problem, cpu))
+
+
+def _longer(problem: CpuProblem, bytes_: int) -> int:
+    """Bytes of a row, twice as many for matrix tiles: these read all sums between chunks, and write them."""
+    return bytes_ * (2 if problem.mma else 1)
 
 
 def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
@@ -288,8 +329,9 @@ def _copy_cycles(problem: CpuProblem, length: int) -> int:
 def tiling_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
     """About how many cycles a position of K takes with a tiling that the contraction may have."""
     if tiling.pairs:
-        alone = replace(tiling, block_k=tiling.block_k // 2, pairs=0)
-        return tiling_cycles(problem.of_pairs, alone, cpu) / 2
+        alone = replace(tiling, block_k=tiling.block_k // 2, pairs=0, mma=0)
+        pairs = problem.of_matrices if tiling.mma else problem.of_pairs
+        return tiling_cycles(pairs, alone, cpu) / 2
     if tiling.dot:
         return _dot_tiling_cycles(problem, tiling, cpu)
     return _cycles(problem.transposed if tiling.turned else problem, tiling, cpu)

@@ -53,6 +53,9 @@ class Cpu:
     pairs: bool = False
     """Whether an instruction adds the products of two pairs of bf16 to a sum of f32."""
 
+    mma: bool = False
+    """Whether matrix tiles multiply bf16; vectors are those of AVX-512 then."""
+
     def lanes(self, element_bytes: int) -> int:
         """Elements of a vector."""
         return self.vector_bytes // element_bytes
@@ -66,6 +69,10 @@ class Cpu:
 CPUS = {
     cpu.name: cpu
     for cpu in (
+        Cpu(
+            "amx", 64, 32, fmas=1, loads=1, l1_bytes=48 * KIB, l2_bytes=2 * MIB, register="zmm",
+            pairs=True, mma=True,
+        ),
         Cpu("avx512", 64, 32, fmas=1, loads=1, l1_bytes=48 * KIB, l2_bytes=1 * MIB, register="zmm"),
         Cpu("avx2", 32, 16, fmas=2, loads=2, l2_bytes=512 * KIB, register="ymm"),
         Cpu("neon", 16, 32, fmas=2, loads=2, l2_bytes=1 * MIB, register="v"),

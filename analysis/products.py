@@ -203,12 +203,17 @@ def are_plain(factors: Sequence[SSAValue]) -> bool:
     )
 
 
-def _steps_along(load: LoadOp, counter: SSAValue) -> bool:
-    """Whether neighbouring points of a counter read elements a few apart."""
+def pitch_along(load: LoadOp, counter: SSAValue) -> int | None:
+    """How many elements apart neighbouring points of a counter read; None if that differs, or is not known."""
     assert isinstance(load.memref.type, MemRefType)
     offset = linearize(load.map.data.results, shape_of(load.memref.type))
-    slope = slope_along(offset, load.indices, counter)
-    return isinstance(slope, int) and 1 < slope <= MOST_APART
+    return slope_along(offset, load.indices, counter)
+
+
+def _steps_along(load: LoadOp, counter: SSAValue) -> bool:
+    """Whether neighbouring points of a counter read elements a few apart."""
+    pitch = pitch_along(load, counter)
+    return pitch is not None and 1 < pitch <= MOST_APART
 
 
 def _loads(product: Product, factors: Sequence[SSAValue]) -> list[LoadOp] | None:

@@ -1,4 +1,7 @@
-"""The dialects of deplo: six languages, and `sym` for sizes. A module is imported when first met."""
+"""The dialects of deplo: six languages, `sym` for sizes, and `amx` for the matrix tiles of x86 CPUs.
+
+A module is imported when first met.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ _DIALECTS = {
     "tile": ".tile:Tile",
     "kernel": ".kernel:Kernel",
     "cuda": ".cuda:Cuda",
+    "amx": ".amx:Amx",
 }
-"""Dialect name -> "module:object", in the order a program meets them."""
+"""Dialect name -> "module:object", in the order a program meets them; `amx` only on such a CPU."""
 
 
 def get_all_dialects() -> dict[str, Callable[[], Dialect]]:

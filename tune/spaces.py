@@ -33,6 +33,9 @@ FASTEST_CLOCK = 6.5e9
 FASTEST_FMAS = 2
 """Vector multiply-adds in a cycle that no core exceeds."""
 
+FASTEST_MATRIX_FMAS = 64
+"""Vector multiply-adds in a cycle that no core's matrix tiles exceed."""
+
 FASTEST_LOADS = 3
 """Vectors that no core exceeds loading in a cycle."""
 
@@ -77,7 +80,10 @@ class TilingSpace:
         """The seconds of the multiply-adds alone."""
         p = self.problem
         vectors = p.batch * p.m * p.n * p.k * p.results / self.cpu.lanes(p.element_bytes)
-        return vectors / (self.threads * FASTEST_FMAS * FASTEST_CLOCK)
+        fmas = FASTEST_FMAS
+        if p.pairs and self.cpu.pairs:
+            fmas = FASTEST_MATRIX_FMAS if self.cpu.mma else 2 * FASTEST_FMAS
+        return vectors / (self.threads * fmas * FASTEST_CLOCK)
 
     def neighbours(self, choices: Choices) -> list[Choices]:
         """Other register tiles, and blocks halved or doubled along an axis."""

@@ -53,6 +53,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.index import Range
 from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE, SIZES_ATTRIBUTE
 from ...analysis.sizes import symbols_used
+from ...dialects.amx import TileAccess
 from ...dialects.kernel import AssertOp
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp, TransposeOp
 from ...dialects.scalars import storage_bytes
@@ -71,6 +72,7 @@ from .accesses import (
     emit_store,
     memory_type,
 )
+from .matrix_instructions import TILE_LOWERINGS, lower_tile_access
 from .nonnegative import NonNegative
 from .scalars import LOWERINGS, extremum_of_any_order
 from .transposes import transpose_squares
@@ -78,6 +80,9 @@ from .vectors import VECTOR_LOWERINGS, declarations, vector_type
 
 RANGE_ARGUMENTS = 3
 """The last arguments of each kernel: the first block, the block after the last, and the status word."""
+
+LOWERING_TABLES = LOWERINGS, VECTOR_LOWERINGS, TILE_LOWERINGS
+"""What becomes of operations that name no place in memory."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +209,8 @@ class _KernelConversion:
                 emit_store(builder, op.value, address, buffer.element_type, op.attributes)
             case PrefetchOp():
                 self._prefetch(builder, op)
+            case TileAccess():
+                self._access_tile(builder, op)
             case IndexOp():
                 emitter = self._emitter(builder, op.operands_)
                 results = [emitter.emit(op.map.data.results[0])]
@@ -232,6 +239,12 @@ class _KernelConversion:
         to_read, all_caches, data = (constant(builder, n, i32) for n in (0, 3, 1))
         arguments = [builder.insert(there).result, to_read, all_caches, data]
         builder.insert(llvm.CallIntrinsicOp("llvm.prefetch.p0", arguments, []))
+
+    def _access_tile(self, builder: Builder, op: TileAccess) -> None:
+        """Read or write the rows of a matrix tile."""
+        emitter, buffer = self._emitter(builder, op.indices), self._buffer(op.memref)
+        address = emitter.address(op.memref, buffer, op.map.data.results)
+        lower_tile_access(builder, op, address, self._element_bytes(op.memref))
 
     def _load_vector(self, builder: Builder, op: vector.LoadOp) -> SSAValue:
         """Read a vector, which may begin at any element."""
@@ -343,7 +356,7 @@ def _is_of_array(op: vector.LoadOp | vector.StoreOp) -> bool:
 
 def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
     match op:
-        case LoadOp() | StoreOp() | PrefetchOp():
+        case LoadOp() | StoreOp() | PrefetchOp() | TileAccess():
             return tuple(op.indices)
         case IndexOp() | TestOp():
             return tuple(op.operands_)
@@ -356,7 +369,7 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def _lower_scalar(builder: Builder, op: Operation) -> list[SSAValue]:
-    lowering = LOWERINGS.get(type(op)) or VECTOR_LOWERINGS.get(type(op))
+    lowering = next((t[type(op)] for t in LOWERING_TABLES if type(op) in t), None)
     if lowering is not None:
         return list(lowering(builder, op))
     if op.regions:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
+import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ...analysis.cpus import CPUS, KIB, MEASURED, MIB, Cpu, get_cpu
+
+ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18
+"""The call of the system on x86-64, what is asked of it, and for which state of the CPU."""
 
 
 def find_cpu(name: str) -> Cpu:
@@ -27,7 +32,7 @@ def host_cpu() -> Cpu:
     caches = Path("/sys/devices/system/cpu/cpu0/cache")
     l1 = _cache_bytes(caches / "index0/size") or cpu.l1_bytes
     l2 = _cache_bytes(caches / "index2/size") or cpu.l2_bytes
-    pairs = cpu.name == "avx512" and "avx512bf16" in _host_flags()
+    pairs = cpu.vector_bytes == 64 and "avx512bf16" in _host_flags()
     host = replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1, pairs=pairs)
     for name, known in MEASURED.items():
         if _host_name().startswith(name):
@@ -35,12 +40,25 @@ def host_cpu() -> Cpu:
     return host
 
 
+@cache
+def allow_matrix_tiles() -> bool:
+    """Ask the system to let this process use matrix tiles (AMX), whose state it does not save otherwise.
+
+    Says whether it does. Threads that begin later may, too (Linux, "Using XSTATE features in user space").
+    """
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return False
+    system: Any = ctypes.CDLL(None, use_errno=True)
+    return system.syscall(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA) == 0
+
+
 def _host_vectors() -> str:
     if platform.machine().lower() in ("arm64", "aarch64"):
         return "neon"
     flags = _host_flags()
     if {"avx512f", "avx512vl", "avx512dq"} <= flags:
-        return "avx512"
+        tiles = {"avx512bf16", "amx-tile", "amx-bf16"} <= flags and allow_matrix_tiles()
+        return "amx" if tiles else "avx512"
     return "avx2" if {"avx2", "fma"} <= flags else "sse2"
 
 

@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...analysis.cpus import CPUS
@@ -46,6 +46,7 @@ from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from .loop_code import LoopCode, scratch
+from .matrix_tiles import MatrixLoops, MatrixTile
 from .pack_loops import Bound, PackBody, PackLoops, turned
 from .pair_loops import PairLoops
 from .pair_tiles import PairTile
@@ -56,6 +57,9 @@ D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
 
 Axis = tuple[SSAValue, Sequence[int]]
 """Where an axis of register tiles ends, and the widths that its last one may have, the widest first."""
+
+Classes = tuple[type[PackLoops], type[RegisterTile]]
+"""What packs, and what multiplies."""
 
 
 def is_packed(launch: LaunchOp) -> bool:
@@ -79,8 +83,10 @@ class PackedBlock:
     code_class = LoopCode
     pack_loops_class = PackLoops
     tile_class = RegisterTile
-    pair_classes: tuple[type[PackLoops], type[RegisterTile]] = PairLoops, PairTile
+    pair_classes: Classes = PairLoops, PairTile
     """How columns are packed, and what multiplies them, where a schedule has `pairs`."""
+    matrix_classes: Classes = MatrixLoops, MatrixTile
+    """The same where it has `mma` also."""
 
     def __init__(self, launch: LaunchOp, entry: Block, constants: IndexConstants):
         self.launch = launch
@@ -96,7 +102,9 @@ class PackedBlock:
             raise DeploError("packs operands; its schedule must have m, n, thread_m and thread_n")
         self.m, self.n = (launch.body.block.args[p] for p in positions if p is not None)
         if schedule.get("pairs") == 1:
-            self.pack_loops_class, self.tile_class = self.pair_classes
+            mma = schedule.get("mma") == 1
+            classes = self.matrix_classes if mma else self.pair_classes
+            self.pack_loops_class, self.tile_class = classes
         self.turned = self.m.index > self.n.index
         self.tile_m, self.tile_n = (size for size in tile if size is not None)
         self.outer, self.inner = self.sweeps()
@@ -152,7 +160,7 @@ class PackedBlock:
     def _term(self, value: SSAValue) -> _Term:
         op = value.owner
         if isinstance(op, arith.MulfOp | arith.MuliOp):
-            loads = [_narrow(side).owner for side in (op.lhs, op.rhs)]
+            loads = [narrow(side).owner for side in (op.lhs, op.rhs)]
             found = {
                 load.indices[0]: load.memref.owner
                 for load in loads
@@ -181,7 +189,7 @@ class PackedBlock:
         elif self.turned:
             height = self.turned_stride
         sums = [self._scratch(self.element, height * self.size_n) for _ in self.terms]
-        square = self._square()
+        square = self._square(self.terms[0].columns.element.type)
         rest, tests = self._after()
         self.bounds = {counter: self._bounds(counter, tests) for counter in (self.m, self.n)}
         limits: dict[SSAValue, SSAValue] = {
@@ -201,6 +209,7 @@ class PackedBlock:
                 for pack in (term.columns for term in self.terms)
             }
             tiles = self._register_tiles(rows, columns, sums)
+            tiles.prepare(self.entry)
             widths = self._narrow_widths(self.bounds[self.n])
             with code.loop(self._tiles(limits[self.m], self.tile_m), "tile_m") as tile_m:
                 self._multiply_tiles(tiles, tile_m, (limits[self.n], widths), length)
@@ -319,12 +328,10 @@ class PackedBlock:
     def _name(self, buffers: dict[PackOp, SSAValue], sums: Sequence[SSAValue]) -> None:
         """Give the scratch buffers names, where somebody reads them."""
 
-    def _square(self) -> SSAValue:
+    def _square(self, element: Attribute) -> SSAValue:
         """A buffer in which a square of elements of columns is turned, or of pairs of them."""
-        element, count = self.element, self.lanes * self.lanes
-        if self.tile_class.together > 1:
-            element = self.terms[0].columns.element.type
-        return self._scratch(element, count * self.tile_class.together)
+        count = self.lanes * self.lanes * self.tile_class.together
+        return self._scratch(element if self.tile_class.together > 1 else self.element, count)
 
     def _scratch(self, element: object, count: int) -> SSAValue:
         """A buffer for the time that the function runs."""
@@ -438,7 +445,7 @@ class PackedBlock:
             code.clone(rest, values)
 
 
-def _narrow(value: SSAValue) -> SSAValue:
+def narrow(value: SSAValue) -> SSAValue:
     """What a factor is widened from."""
     return value.owner.input if isinstance(value.owner, arith.ExtFOp) else value
 

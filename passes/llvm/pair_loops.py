@@ -14,9 +14,10 @@ them, are written as `pack_loops.py` has them, 16 rows at one position, and lie 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects import arith, llvm, vector
-from xdsl.dialects.builtin import VectorType, i32
+from xdsl.dialects.builtin import IntegerAttr, VectorType, i32
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -42,6 +43,9 @@ def load_some(code: LoopCode, load: LoadOp, operands: Sequence[SSAValue], count:
 class PairLoops(PackLoops):
     """Fills panels with pairs of positions; what is past the end of the result may be left as it is."""
 
+    depth: ClassVar[int] = PAIR
+    """Positions of a step of the tiles: a chunk that does not end with one is followed by zeros."""
+
     @property
     def in_halves(self) -> bool:
         """Whether elements are written along rows, and lie as halves of pairs."""
@@ -49,29 +53,29 @@ class PairLoops(PackLoops):
         return not along and self._neighbours() is None
 
     def emit(self) -> None:
-        """Fill the buffer; where a chunk has an odd number of positions, with a 0 after them."""
+        """Fill the buffer, up to the end of a step."""
         super().emit()
-        if self._comes_even:
+        if self._comes_in(self.depth):
             return
-        code, odd = self.code, self.code.index(D0 % PAIR, [self.length])
-        with (
-            code.when(code.insert(arith.CmpiOp(odd, code.constants.get(0), "ne"))),
-            code.loop(self.total, "r") as row,
-        ):
+        code, depth = self.code, self.depth
+        end = code.index((D0 + (depth - 1)) // depth * depth, [self.length])
+        with code.loop(self.total, "r") as row, code.loop(end, "k", self.length) as position:
             height = self.pack.panel_rows
             if height is None:
                 place = D0 * self.pack.row_stride + D1
             else:
                 place = self._layout(height).place(D0 // height, D1, D0 % height)
             zero = emit_constant(code.builder, 0, self.pack.element.type)
-            code.store(zero, self.buffer, (place, [row, self.length]))
+            code.store(zero, self.buffer, (place, [row, position]))
 
-    @property
-    def _comes_even(self) -> bool:
-        """Whether each chunk has an even number of positions; a whole one has."""
-        bounds = self.body.positions
-        whole = isinstance(self.length.owner, arith.ConstantOp)
-        return whole or (bool(bounds) and all(each.is_multiple_of(PAIR) for each in bounds))
+    def _comes_in(self, number: int) -> bool:
+        """Whether each chunk has a multiple of so many positions; a whole one has."""
+        match self.length.owner:
+            case arith.ConstantOp(value=IntegerAttr() as length):
+                return length.value.data % number == 0
+            case _:
+                bounds = self.body.positions
+                return bool(bounds) and all(each.is_multiple_of(number) for each in bounds)
 
     def _layout(self, height: int) -> Panels:
         return Panels(height, self.pack.shape[1], self.lanes if self.in_halves else 1)
@@ -127,7 +131,7 @@ class PairLoops(PackLoops):
     def _load(self) -> LoadOp | None:
         """The load that is all that a pack does, in chunks of whole pairs."""
         match self.body.ops:
-            case (LoadOp() as load,) if load.result is self.body.element and self._comes_even:
+            case (LoadOp() as load,) if load.result is self.body.element and self._comes_in(PAIR):
                 return load
             case _:
                 return None

@@ -60,6 +60,7 @@ class PlainBlock(PackedBlock):
     pack_loops_class = PlainPackLoops
     tile_class = PlainTile
     pair_classes = PlainPackLoops, PlainTile
+    matrix_classes = pair_classes
 
     def _clear(self, sums: Sequence[SSAValue], limits: dict[SSAValue, SSAValue]) -> None:
         code = self.code

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects import arith, scf, vector
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...analysis.cpus import Cpu
@@ -139,6 +139,9 @@ class RegisterTile:
     def lanes(self) -> int:
         """Elements of a vector."""
         return self.cpu.lanes(storage_bytes(self.element))
+
+    def prepare(self, entry: Block) -> None:
+        """Do what is done once, where a function starts and ends: nothing, for vectors."""
 
     def multiply(self, tile: tuple[SSAValue, SSAValue], length: SSAValue) -> None:
         """Add the products of `length` positions to the sums of a tile: which one by rows, by columns."""
@@ -311,18 +314,13 @@ class PlainTile(RegisterTile):
             code.loop(columns, "column") as column,
         ):
             for term in self.terms:
-                left = self._wide(self._row_element(term.rows, tile[0], row, k))
+                left = widen(code, self._row_element(term.rows, tile[0], row, k), self.element)
                 inside = D0 * (self.pitch * term.columns.stride) + D2 * self.pitch + D1
-                right = self._wide(code.load(term.columns.buffer, (inside, [tile[1], column, k])))
+                right = code.load(term.columns.buffer, (inside, [tile[1], column, k]))
+                right = widen(code, right, self.element)
                 place = self._sum_place(tile, row, column)
                 so_far = code.load(term.sums, place)
                 code.store(fold_plain(code, self.element, left, right, so_far), term.sums, place)
-
-    def _wide(self, value: SSAValue) -> SSAValue:
-        """A factor of the type of the sums."""
-        if value.type == self.element:
-            return value
-        return self.code.insert(arith.ExtFOp(value, self.element))  # pyright: ignore[reportArgumentType]
 
     def _sum_place(self, tile: tuple[SSAValue, SSAValue], row: SSAValue, column: SSAValue) -> Place:
         inside = D2 * self.stride + D1 * self.pitch + D3
@@ -343,6 +341,13 @@ class PlainTile(RegisterTile):
         return code.load(
             rows.buffer, (D0 * (height * rows.stride) + D2 * height + D1, [tile, row, k])
         )
+
+
+def widen(code: LoopCode, value: SSAValue, element: Attribute) -> SSAValue:
+    """A factor, as the type of the sums."""
+    if value.type == element:
+        return value
+    return code.insert(arith.ExtFOp(value, element))  # pyright: ignore[reportArgumentType]
 
 
 def multiply_add(

@@ -40,21 +40,19 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects.loop import ForOp, LoadOp, TestOp
-from ...dialects.scalars import Combiner
+from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from ..weighted import share
+from ..tile.pack_operands import PAD_BYTES
 from .loop_code import Place
 from .pack_loops import Bound, PackBody
-from .packed_blocks import PackedBlock, elements_of
+from .packed_blocks import PackedBlock, elements_of, narrow
 from .plain_blocks import PlainCode, PlainPackLoops
-from .register_tiles import Packed, PlainTile, RegisterTile, Term
+from .register_tiles import Packed, PlainTile, RegisterTile, Term, widen
 from .softmax_limits import Counters, Limit, Limits, is_constant, masks
 from .softmax_rows import Exponents, RowBuffers, SoftmaxRows
-
-PAD = 16
-"""Elements between rows of scores, so that they do not all meet in one line of the cache."""
 
 POWERS = (8, 12, 18, 24, 31)
 """Of 2, that a number of columns found at run time is compared with; the last is not less than any."""
@@ -69,7 +67,7 @@ class SoftmaxBlock(PackedBlock):
         """Find the score, what follows from it, and what is packed."""
         exponent, weight, value = self.inner.yielded
         loops = [op for op in self.inner.body.ops if isinstance(op, ForOp)]
-        load = value.owner
+        load = narrow(value).owner
         if len(loops) != 1 or not is_constant(weight, 1.0) or not isinstance(load, LoadOp):
             raise _wrong()
         self.score, self.exponent = loops[0], exponent
@@ -81,13 +79,13 @@ class SoftmaxBlock(PackedBlock):
             product.operands, self.inner.induction_var, self.score.induction_var
         )
         self.value = self._packed([value], self.n, self.inner.induction_var)
-        apart = (self.score, load, weight.owner, self.inner.body.block.last_op)
+        apart = (self.score, load, value.owner, weight.owner, self.inner.body.block.last_op)
         self.follow = [op for op in self.inner.body.ops if op not in apart]
 
     def _packed(self, values: Sequence[SSAValue], row: SSAValue, position: SSAValue) -> PackOp:
         """The pack that one of some values is loaded from, at a row and a position."""
         for value in values:
-            load = value.owner
+            load = narrow(value).owner
             if isinstance(load, LoadOp) and load.indices == (row, position):
                 if isinstance(load.memref.owner, PackOp):
                     return load.memref.owner
@@ -102,11 +100,15 @@ class SoftmaxBlock(PackedBlock):
         assert isinstance(part, int)
         self.part, self.parts = part, parts
         buffers = {pack: self._scratch(pack.element.type, elements_of(pack)) for pack in self.packs}
-        self.stride = part + PAD
-        sizes = (self.tile_m * self.stride, self.size_m, self.size_m, self.size_m * self.size_n)
+        element = self.value.element.type
+        self.stride = part + PAD_BYTES // storage_bytes(element)
+        scores = self.tile_m * self.stride
+        sizes = scores, self.size_m, self.size_m, self.size_m * self.size_n
         made = [self._scratch(self.element, size) for size in sizes]
+        if element != self.element:
+            made.append(self._scratch(element, scores))
         self.scratch = RowBuffers(*made)
-        square = self._scratch(self.element, self.lanes * self.lanes)
+        square = self._square(element)
         self._name(buffers, made)
         rest, tests = self._after()
         self.bounds = {counter: self._bounds(counter, tests) for counter in (self.m, self.n)}
@@ -126,6 +128,7 @@ class SoftmaxBlock(PackedBlock):
         depth = self.constants.get(self.left.shape[1])
         self._pack(self.left, buffers, self.rows, self.tile_m, depth, square)
         products = self._products(buffers)
+        products[0].prepare(self.entry)
         count = code.index((D0 + (part - 1)) // part, [end])
         with code.loop(count, self.outer.induction_var.name_hint or "part") as chunk:
             self.outer.induction_var.replace_all_uses_with(chunk)
@@ -194,8 +197,8 @@ class SoftmaxBlock(PackedBlock):
         """Give the scratch buffers the names of what they hold."""
         for pack, buffer in buffers.items():
             buffer.name_hint = pack.packed.name_hint
-        names = ("scores", "maxima", "weights", "means")
-        for buffer, name in zip(sums, names, strict=True):
+        names = ("scores", "maxima", "weights", "means", "factors")
+        for buffer, name in zip(sums, names, strict=False):
             buffer.name_hint = name
 
     def _each_row(self, unit: SSAValue) -> SoftmaxRows:
@@ -211,7 +214,7 @@ class SoftmaxBlock(PackedBlock):
         """The register tiles of scores, and those of means."""
         left, right, value = (Packed.of(p, buffers[p]) for p in (self.left, self.right, self.value))
         # The strip has one row of tiles, so what stands apart from one to the next does not count.
-        weights = Packed(self.scratch.scores, self.stride)
+        weights = Packed(self.scratch.factors or self.scratch.scores, self.stride)
         sizes = self.element, self.cpu, self.tile_m, self.tile_n
         scores = Term(left, right, self.scratch.scores)
         hint = self.score.induction_var.name_hint or "k"
@@ -233,6 +236,8 @@ class SoftmaxBlock(PackedBlock):
     ) -> None:
         """Fill a pack: so many rows, to the end of a register tile, and positions."""
         code, body = self.code, PackBody.of(pack)
+        if pack is not self.value:
+            length = self._least(length, body.positions)
         total = code.index((D0 + (tile - 1)) // tile * tile, [rows])
         filled = self._least(total, body.rows)
         loops = self.pack_loops_class(
@@ -323,7 +328,8 @@ class SoftmaxBlock(PackedBlock):
         with code.loop(self.whole, "left_out", end) as out, code.loop(self.columns, "c") as c:
             at: dict[SSAValue, SSAValue] = {column: c, position: out}
             at[self.outer.induction_var] = self.constants.get(0)
-            nothing = code.insert(arith.MulfOp(zero, code.clone(value.ops, at)[value.element]))
+            element = widen(code, code.clone(value.ops, at)[value.element], self.element)
+            nothing = code.insert(arith.MulfOp(zero, element))
             self._set_mean(row, c, code.insert(arith.AddfOp(self._mean(row, c), nothing)))
 
     def _mean_at(self, row: SSAValue, column: SSAValue) -> Place:
@@ -362,6 +368,7 @@ class PlainSoftmaxBlock(SoftmaxBlock):
     code_class = PlainCode
     pack_loops_class = PlainPackLoops
     tile_class = PlainTile
+    matrix_classes = pack_loops_class, tile_class
 
 
 def _wrong() -> DeploError:

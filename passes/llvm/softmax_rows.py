@@ -30,11 +30,12 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...dialects.amx import DEPTH
 from ...dialects.scalars import Combiner
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine, identity_constant
 from ..weighted import exponent_shift, scaled_exp
-from .loop_code import LoopCode, Place, settled
+from .loop_code import LoopCode, Place, element_of, settled
 from .relax_maxima import ANY_NUMBER, AT_MOST_ZERO
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
@@ -51,6 +52,8 @@ class RowBuffers:
     maxima: SSAValue
     weights: SSAValue
     means: SSAValue
+    factors: SSAValue | None = None
+    """What columns weigh by, rounded to the type that is multiplied, if that is not the scores'."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +108,25 @@ class SoftmaxRows:
             line = code.index(D0 - D1, [row, first])
             end = length if end_of_row is None else end_of_row(row)
             self._add_weights(row, line, end)
-            if end_of_row is not None:
-                zero = emit_constant(code.builder, 0, self.element)
-                with code.loop(length, "masked", self._up(end)) as column:
-                    code.store(zero, self.buffers.scores, self._place(line, column))
+            if self.buffers.factors is not None:
+                whole = code.index((D0 + (DEPTH - 1)) // DEPTH * DEPTH, [length])
+                self._clear(line, self._up(end), whole)
+            elif end_of_row is not None:
+                self._clear(line, self._up(end), length)
+
+    def _clear(self, line: SSAValue, first: SSAValue, end: SSAValue) -> None:
+        """Make the weights of some columns 0."""
+        zero = emit_constant(self.code.builder, 0, self.element)
+        with self.code.loop(end, "masked", first) as column:
+            self._store_weight(zero, self._place(line, column))
+
+    def _store_weight(self, value: SSAValue, place: Place) -> None:
+        """Write what a column weighs by, where it is multiplied."""
+        code, factors = self.code, self.buffers.factors
+        if factors is not None:
+            element = element_of(factors)
+            value = code.insert(arith.TruncFOp(value, element))  # pyright: ignore[reportArgumentType]
+        code.store(value, factors or self.buffers.scores, place)
 
     def _take_maximum(self, row: SSAValue, line: SSAValue, end: SSAValue) -> None:
         """Put exponents in the place of a row's scores, and scale what it carries to their maximum."""
@@ -145,7 +163,7 @@ class SoftmaxRows:
             place = self._place(line, column)
             power = self._power(code.load(buffers.scores, place), shift)
             value = code.insert(arith.MulfOp(power, self.unit))
-            code.store(value, buffers.scores, place)
+            self._store_weight(value, place)
             return value
 
         zero = emit_constant(code.builder, 0, self.element)

@@ -12,13 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float32Type,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    UnitAttr,
+    f32,
+    i64,
+)
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...analysis.softmax import Softmax
 from ...analysis.terms import Term
 from ...analysis.vectors import lies_along
+from ...dialects.amx import DEPTH
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
@@ -28,10 +38,18 @@ from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ..lower_loops import CHUNK
 from .emit_terms import TermWriter
-from .pack_operands import PAD
+from .pack_operands import pad_of
 
 INDEX = IndexType()
 WEIGHTED = (Combiner.MAX, Combiner.WEIGHT, Combiner.MEAN)
+
+
+def narrow(term: Term) -> Term | None:
+    """The bf16 that a term is widened from to f32, if it is."""
+    if term.name != "arith.extf" or not isinstance(term.type, Float32Type):
+        return None
+    (inner,) = term.operands
+    return inner if isinstance(inner.type, BFloat16Type) else None
 
 
 @dataclass(frozen=True)
@@ -159,7 +177,9 @@ class _Builder:
 
     def _fill(self, body: Block) -> None:
         found = self.found
-        inner = _Line(found.score.bound or 0, None, found.depth, found.depth)
+        self.mma = self.schedule.get("mma") == 1
+        depth = ceil_div(found.depth, DEPTH) * DEPTH if self.mma else found.depth
+        inner = _Line(found.score.bound or 0, None, depth, found.depth)
         left = self._pack(body, found.left, self.row, inner, "row")
         outer = self._loop(body, ceil_div(found.columns, self.schedule.number("block_k")), "_block")
         scores = _Line(
@@ -190,7 +210,9 @@ class _Builder:
         return loop
 
     def _pack(self, block: Block, term: Term, rows: _Line, positions: _Line, name: str) -> PackOp:
-        """A factor over its rows and positions, 0 past their ends."""
+        """A factor over its rows and positions, 0 past their ends; bf16 where matrix tiles multiply."""
+        if self.mma:
+            term = narrow(term) or term
         body = Block(arg_types=[INDEX, INDEX])
         row, position = body.args
         row.name_hint, position.name_hint = "r", "p"
@@ -202,8 +224,8 @@ class _Builder:
         pack = PackOp(MemRefType(term.type, shape, memory_space=SHARED), Region(body))
         if name != "row":
             pack.panels = IntegerAttr(self.schedule.number("thread_n"), i64)
-        elif lies_along(body, position):
-            pack.pad = IntegerAttr(PAD, i64)
+        elif self.mma or lies_along(body, position):
+            pack.pad = pad_of(pack.element.type)
         else:
             pack.panels = IntegerAttr(self.schedule.number("thread_m"), i64)
         pack.location = self.found.launch.location
@@ -240,7 +262,16 @@ class _Builder:
         one = arith.ConstantOp(scalar_attr(1.0, found.exponent.type))
         space = [AffineExpr.dimension(0), AffineExpr.dimension(1)]
         load = LoadOp(value.packed, space, [self.column_point, chunk.induction_var])
-        body.add_ops([one, load, YieldOp(exponent, one.result, load.result)])
+        body.add_ops([one, load])
+        body.add_op(YieldOp(exponent, one.result, self._widen(body, load.result)))
+
+    def _widen(self, block: Block, element: SSAValue) -> SSAValue:
+        """A packed element as what is multiplied."""
+        if not self.mma:
+            return element
+        wide = arith.ExtFOp(element, f32)
+        block.add_op(wide)
+        return wide.result
 
     def _score(self, chunk: ForOp, left: PackOp, right: PackOp) -> ForOp:
         body = Block(arg_types=[INDEX])
@@ -249,11 +280,11 @@ class _Builder:
             LoadOp(pack.packed, space, [line, body.args[0]])
             for pack, line in ((left, self.row_point), (right, chunk.induction_var))
         ]
-        product = arith.MulfOp(loads[0].result, loads[1].result)
-        body.add_ops([*loads, product, YieldOp(product.result)])
-        fold = self.found.score
-        add = [Combiner.ADD]
-        loop = ForOp(self.found.depth, Region(body), combiners=add, result_types=[fold.type])
+        body.add_ops(loads)
+        product = arith.MulfOp(*(self._widen(body, load.result) for load in loads))
+        body.add_ops([product, YieldOp(product.result)])
+        fold, (_, depth) = self.found.score, left.shape
+        loop = ForOp(depth, Region(body), combiners=[Combiner.ADD], result_types=[fold.type])
         if isinstance(fold.op, ForOp):
             body.args[0].name_hint = fold.op.induction_var.name_hint
         loop.res[0].name_hint = "score"

@@ -51,7 +51,7 @@ from ...dialects.tile import LaunchOp
 from ..decisions import record
 from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
-from .blocked_softmax import build_kernel
+from .blocked_softmax import build_kernel, narrow
 from .row_softmax import build_rows
 
 MIN_ROWS = 4
@@ -113,6 +113,7 @@ class OnlineSoftmaxPass(ModulePass):
     block_k: int | None = None
     thread_m: int | None = None
     thread_n: int | None = None
+    mma: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
@@ -148,7 +149,8 @@ class OnlineSoftmaxPass(ModulePass):
         parts = -(-problem.columns // best.block_k)
         return self._replace(
             found,
-            f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row{why}",
+            f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row"
+            f"{' by matrix tiles' if best.mma else ''}{why}",
         )
 
     def _one_row(
@@ -178,4 +180,5 @@ def problem_of(found: Softmax) -> SoftmaxProblem:
         depth=found.depth,
         width=found.width,
         element_bytes=storage_bytes(found.exponent.type),
+        pairs=None not in map(narrow, (found.left, found.right, found.value)),
     )

@@ -41,7 +41,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -51,7 +51,7 @@ from ...analysis.products import Product, find_product, may_stay, slice_of, walk
 from ...analysis.vectors import lies_along
 from ...dialects.affine import quotient, remainder
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
-from ...dialects.scalars import Combiner, is_integer
+from ...dialects.scalars import Combiner, is_integer, storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
@@ -64,8 +64,13 @@ from .rewrite_indices import rewrite_index
 
 INDEX = IndexType()
 
-PAD = 16
-"""Elements between packed rows, so that rows of a power of two do not all meet in one line of the cache."""
+PAD_BYTES = 64
+"""Between packed rows, a line of the cache, so that rows of a power of two do not all meet in one."""
+
+
+def pad_of(element: Attribute) -> IntegerAttr:
+    """Elements of a type between packed rows."""
+    return IntegerAttr(PAD_BYTES // storage_bytes(element), i64)
 
 
 def decline_reason(launch: LaunchOp) -> str | None:
@@ -251,7 +256,7 @@ class _Packing:
         elif self.in_place:
             made.in_place = UnitAttr()
         elif self.schedule.get("pairs") == 1 or self.rows_along or lies_along(body, position):
-            made.pad = IntegerAttr(PAD, i64)
+            made.pad = pad_of(factor.type)
         else:
             made.panels = IntegerAttr(self.schedule.number("thread_m"), i64)
         made.location = self.product.sweeps[0].location

@@ -39,10 +39,12 @@ from ...analysis.products import (
     find_product,
     lies_along_k,
     may_stay,
+    pitch_along,
     walk_along_k,
 )
 from ...analysis.targets import get_target
-from ...dialects.loop import KernelOp
+from ...dialects import amx
+from ...dialects.loop import KernelOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
@@ -96,6 +98,20 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         rows_stay=constant[0] and may_stay(plain, plain.rows, pairs),
         columns_stay=constant[1] and may_stay(plain, plain.columns, pairs),
         pairs=pairs,
+        rows_even=_lies_even(plain, plain.rows, product.m, launch),
+        columns_even=_lies_even(plain, plain.columns, product.n, launch),
+    )
+
+
+def _lies_even(product: Product, factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> bool:
+    """Whether lines of some factors along K are at even distances, and whole steps of matrix tiles."""
+    extent, counter = product.extent, launch.body.block.args[axis]
+    whole = isinstance(extent, int) and extent % amx.DEPTH == 0
+    loads = [each.owner for each in factors if isinstance(each.owner, LoadOp)]
+    return (
+        whole
+        and len(loads) == len(factors)
+        and all(pitch_along(load, counter) is not None for load in loads)
     )
 
 
@@ -141,6 +157,7 @@ class ScheduleCpuPass(ModulePass):
     in_place: int | None = None
     turned: int | None = None
     pairs: int | None = None
+    mma: int | None = None
     ahead: int | None = None
 
     @classmethod
@@ -181,7 +198,7 @@ class ScheduleCpuPass(ModulePass):
         reason = f"{'turned ' if best.turned else ''}blocks of {best.block_m} by {best.block_n}"
         reason += f"{' of rows in place' if best.in_place else ''}, {kind} tiles of "
         reason += f"{best.thread_m} by {best.thread_n} for {cpu.name}"
-        reason += f"{', pairs of bf16' if best.pairs else ''}"
+        reason += f"{', pairs of bf16' if best.pairs else ''}{', matrix tiles' if best.mma else ''}"
         early = best.written.get("ahead")
         reason += f"{f', asked for {early} positions early' if early else ''}{why}"
         record(self.name, name, True, reason, launch)

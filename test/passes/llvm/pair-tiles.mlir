@@ -96,19 +96,20 @@ func.func @main(%x: tensor<64x50xbf16>, %w: tensor<30x64xbf16>) -> tensor<30x50x
 // Windows lie as halves of pairs, 16 columns at one position and 16 at the next: a shuffle makes them pairs. Rows are
 // packed as they lie along K. Of 15 positions, the last one is followed by a 0.
 // CHECK-LABEL: loop.kernel @windows
-// CHECK:         tile.pack (%{{.+}} = 4, %{{.+}} = 16) pad 16 : memref<4x16xbf16, "shared">
+// CHECK:         tile.pack (%{{.+}} = 4, %{{.+}} = 16) pad 32 : memref<4x16xbf16, "shared">
 // CHECK:         tile.pack (%{{.+}} = 32, %{{.+}} = 16) panels 32 : memref<32x16xbf16, "shared">
 
 // SCF-LABEL: func.func @windows
-// SCF:         loop.store %q, %[[rows:[0-9]+]][%r * 32 + %k] : memref<128xbf16>
+// SCF:         loop.store %q, %[[rows:[0-9]+]][%r * 48 + %k] : memref<192xbf16>
 // SCF:         loop.store %p, %[[columns:[0-9]+]][{{.*}} floordiv 2 * 64 + {{.*}} mod 2 * 16 + {{.*}}] : memref<512xbf16>
-// SCF:         %[[odd:.+]] = loop.index[%{{.+}} mod 2]
-// SCF-NEXT:    %[[is:.+]] = arith.cmpi ne, %[[odd]], %c0
-// SCF-NEXT:    scf.if %[[is]] {
+// SCF:         %[[end:.+]] = loop.index[(%[[length:[0-9]+]] + 1) floordiv 2 * 2]
+// SCF:         scf.for %k{{.*}} = %[[length]] to %[[end]]
+// SCF-NEXT:      %[[zero:.+]] = arith.constant 0.0
+// SCF-NEXT:      loop.store %[[zero]], %[[columns]]
 // SCF:         scf.for %k
 // SCF:           %[[both:.+]] = vector.load %[[columns]][%{{.+}}] : memref<512xbf16>, vector<32xbf16>
 // SCF:           vector.shuffle %[[both]], %[[both]] [0, 16, 1, 17, {{.*}}, 15, 31]
-// SCF:           vector.load %[[rows]][%{{.+}}] : memref<128xbf16>, vector<2xbf16>
+// SCF:           vector.load %[[rows]][%{{.+}}] : memref<192xbf16>, vector<2xbf16>
 // SCF:           vdpbf16ps
 func.func @main(%x: tensor<5x34xbf16>, %w: tensor<4x5x3xbf16>) -> tensor<4x32xf32> {
   %y = loop.kernel @windows(%x, %w) : (tensor<5x34xbf16>, tensor<4x5x3xbf16>) -> tensor<4x32xf32> {
