@@ -277,7 +277,7 @@ def table_of(dialect: str) -> str:
     return "\n".join(["", "| operation | |", "|---|---|", *rows, "", ""])
 
 
-@pytest.mark.parametrize("dialect", ["tensor_ir", "loop", "tile", "kernel", "cuda"])
+@pytest.mark.parametrize("dialect", ["tensor_ir", "loop", "tile", "kernel", "cuda", "amx"])
 def test_the_page_of_a_language_lists_its_operations(dialect):
     text = (ROOT / f"docs/ir-{dialect.replace('_', '-')}.md").read_text()
     assert OPERATIONS.findall(text) == [(dialect, table_of(dialect))]
