@@ -41,9 +41,6 @@ from .cpu_tiles import (
 )
 from .cpus import MIB, Cpu
 
-STREAM_BYTES = 2048
-"""Of a row that is read in place, at once: shorter ones end before the CPU has guessed what comes next."""
-
 MATRIX_CHUNK = 512
 """Positions of K that are one chunk for matrix tiles, if there are no more."""
 
@@ -85,9 +82,6 @@ FETCH_CYCLES = 1
 
 TURN_CYCLES = 12
 """To turn a vector of sums: it is loaded, shuffled with others a few times, and stored."""
-
-AHEAD = 128
-"""Positions before its turn that a line of rows in place is asked for: a few hundred cycles or more."""
 
 FAR_BYTES = 16 * MIB
 """An operand of so many bytes comes from memory: beside the others of a model no cache holds it."""
@@ -158,16 +152,11 @@ def _has_pairs(problem: CpuProblem, tiling: CpuTiling) -> bool:
 
 
 def _asking_ahead(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> CpuTiling:
-    """The tiling that asks for rows in place early, if they are more than a core's own cache holds.
-
-    Matrix tiles read whole lines, many at once: there it only gets in their way.
-    """
-    if problem.mma:
-        return tiling
+    """The tiling that asks for rows in place early, if they are more than a core's own cache holds."""
     problem = problem.transposed if tiling.turned else problem
     held = problem.row_sets * problem.rows * problem.m * problem.k * problem.element_bytes
     far = tiling.in_place and held > cpu.l2_bytes
-    return replace(tiling, ahead=min(AHEAD, tiling.block_k)) if far else tiling
+    return replace(tiling, ahead=min(cpu.rows_ahead, tiling.block_k)) if far else tiling
 
 
 def _rows_stay_cached(problem: CpuProblem, cpu: Cpu) -> bool:
@@ -239,12 +228,12 @@ def _blocked(
     thread_m, thread_n = tile
     unit, element = _chunk_unit(problem, cpu), problem.element_bytes
     if kind["in_place"]:
-        stream = _longer(problem, STREAM_BYTES)
-        block_n = even(problem.n, cpu.l2_bytes // 4 // (problem.columns * stream), thread_n)
+        most = cpu.l2_bytes // 4 // (problem.columns * cpu.stream_bytes)
+        block_n = even(problem.n, most, thread_n)
         most = cpu.l2_bytes // 2 // (problem.results * block_n * element)
         block_m = even(problem.m, most, thread_m)
     else:
-        row_bytes = even(problem.k, _longer(problem, CHUNK_BYTES) // element, unit) * element
+        row_bytes = even(problem.k, _chunk_bytes(problem) // element, unit) * element
         block_n = even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
         block_m = even(problem.m, cpu.l2_bytes // 2 // (problem.rows * row_bytes), thread_m)
     wanted = _workers(problem, cpu)
@@ -271,16 +260,15 @@ def _chunk(problem: CpuProblem, columns: int, cpu: Cpu, kind: dict[str, int]) ->
     """Positions of a chunk of K, for blocks of so many columns."""
     if problem.lines:
         return problem.lines
-    size = _longer(problem, CHUNK_BYTES)
+    size = _chunk_bytes(problem)
     if kind["in_place"]:
-        most = _longer(problem, 2 * STREAM_BYTES)
-        size = min(cpu.l2_bytes // 4 // (problem.columns * columns), most)
+        size = min(cpu.l2_bytes // 4 // (problem.columns * columns), 2 * cpu.stream_bytes)
     return even(problem.k, size // problem.element_bytes, _chunk_unit(problem, cpu))
 
 
-def _longer(problem: CpuProblem, bytes_: int) -> int:
-    """Bytes of a row, twice as many for matrix tiles: these read all sums between chunks, and write them."""
-    return bytes_ * (2 if problem.mma else 1)
+def _chunk_bytes(problem: CpuProblem) -> int:
+    """Of a row of an operand in one chunk of K: matrix tiles read all sums, and write them, in between."""
+    return CHUNK_BYTES * (2 if problem.mma else 1)
 
 
 def _chunk_unit(problem: CpuProblem, cpu: Cpu) -> int:
