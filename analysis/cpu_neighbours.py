@@ -43,12 +43,42 @@ def _kind_misfit(problem: CpuProblem, tiling: CpuTiling) -> str | None:
         )
     if tiling.pairs and not problem.has_pairs:
         return "rows of pairs are bf16, neighbours along K"
-    if tiling.mma and not tiling.pairs:
-        return "matrix tiles multiply pairs"
-    if tiling.mma and tiling.in_place and not problem.rows_even:
-        return f"rows of matrix tiles in place lie at even distances, {amx.DEPTH} positions at once"
     if tiling.in_place and tiling.thread_m > problem.m:
         return f"{problem.m} rows in place are no register tile of {tiling.thread_m}"
+    return None
+
+
+def _matrix_misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
+    """Why a contraction cannot be computed in matrix tiles; `problem` is the turned one if it is turned."""
+    if not cpu.mma:
+        return f"{cpu.name} here has no matrix tiles"
+    if not tiling.pairs:
+        return "matrix tiles multiply pairs"
+    if tiling.in_place and not problem.rows_even:
+        return f"rows of matrix tiles in place lie at even distances, {amx.DEPTH} positions at once"
+    if tiling.ahead:
+        return "matrix tiles ask for nothing ahead"
+    if tiling.block_k % amx.DEPTH:
+        return f"block_k = {tiling.block_k} is not a multiple of the {amx.DEPTH} of a matrix tile"
+    return None
+
+
+def _tile_misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
+    """Why there is no such register tile, or none that blocks are made of."""
+    lanes = cpu.lanes(problem.element_bytes)
+    width = 1 if tiling.dot else lanes
+    if tiling.thread_n % width:
+        return f"thread_n = {tiling.thread_n} is not a multiple of the {lanes} elements of a vector"
+    if (tiling.thread_m, tiling.thread_n // width) not in _tiles(problem, tiling, cpu):
+        registers = amx.REGISTERS if tiling.mma else cpu.registers
+        return (
+            f"a tile of {tiling.thread_m} by {tiling.thread_n} does not fit {registers} registers"
+        )
+    if tiling.block_m % tiling.thread_m or tiling.block_n % tiling.thread_n:
+        return (
+            f"blocks of {tiling.block_m} by {tiling.block_n} are not made of register tiles of "
+            f"{tiling.thread_m} by {tiling.thread_n}"
+        )
     return None
 
 
@@ -64,26 +94,12 @@ def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
         return reason
     if tiling.pairs and not cpu.pairs:
         return f"{cpu.name} here has no instruction for pairs of bf16"
-    if tiling.mma and tiling.ahead:
-        return "matrix tiles ask for nothing ahead"
-    if tiling.mma and not cpu.mma:
-        return f"{cpu.name} here has no matrix tiles"
-    width = 1 if tiling.dot else lanes
-    if tiling.thread_n % width:
-        return f"thread_n = {tiling.thread_n} is not a multiple of the {lanes} elements of a vector"
-    if (tiling.thread_m, tiling.thread_n // width) not in _tiles(problem, tiling, cpu):
-        return (
-            f"a tile of {tiling.thread_m} by {tiling.thread_n} does not fit "
-            f"{cpu.registers} registers"
-        )
-    if tiling.block_m % tiling.thread_m or tiling.block_n % tiling.thread_n:
-        return (
-            f"blocks of {tiling.block_m} by {tiling.block_n} are not made of register tiles of "
-            f"{tiling.thread_m} by {tiling.thread_n}"
-        )
-    unit, what = (amx.DEPTH, "matrix tile") if tiling.mma else (lanes, "vector")
-    if tiling.block_k % unit:
-        return f"block_k = {tiling.block_k} is not a multiple of the {unit} elements of a {what}"
+    if tiling.mma and (reason := _matrix_misfit(problem, tiling, cpu)) is not None:
+        return reason
+    if (reason := _tile_misfit(problem, tiling, cpu)) is not None:
+        return reason
+    if tiling.block_k % lanes:
+        return f"block_k = {tiling.block_k} is not a multiple of the {lanes} elements of a vector"
     for name, extent in (("m", problem.m), ("n", problem.n), ("k", problem.k)):
         size = getattr(tiling, f"block_{name}")
         if size >= 2 * extent and size > lanes * 4:

@@ -131,9 +131,7 @@ def _unit(mma: int) -> int:
     return amx.DEPTH if mma else 1
 
 
-def _products_cycles(
-    problem: SoftmaxProblem, rows: int, vectors: int, mma: int, cpu: Cpu
-) -> float:
+def _products_cycles(problem: SoftmaxProblem, rows: int, vectors: int, mma: int, cpu: Cpu) -> float:
     """About how many cycles the contractions of all rows take with a register tile."""
     product = problem.product(mma)
     positions = 2 if mma else 1

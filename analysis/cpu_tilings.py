@@ -117,9 +117,7 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
     return [(cycles, _asking_ahead(problem, tiling, cpu)) for cycles, tiling in found]
 
 
-def _of_pairs(
-    problem: CpuProblem, pairs: CpuProblem, cpu: Cpu
-) -> list[tuple[float, CpuTiling]]:
+def _of_pairs(problem: CpuProblem, pairs: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTiling]]:
     """A tiling of each kind whose elements are pairs, or matrices of them."""
     stays = pairs.rows_stay or pairs.columns_stay
     found: list[tuple[float, CpuTiling]] = []

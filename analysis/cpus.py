@@ -39,10 +39,10 @@ class Cpu:
     A cache that the cores share takes a few hundred cycles to deliver.
     """
     rows_ahead: int = 128
-    """Positions of K before its turn that a line of rows in place is asked for: a few hundred cycles or more.
-    0 for one whose own guesses are better."""
+    """Positions of K before its turn that a line of rows in place is asked for: a few hundred cycles or
+    more; 0 for one whose own guesses are better."""
     stream_bytes: int = 2 * KIB
-    """Of a row that is read in place, at once: shorter ones end before the CPU has guessed what comes next."""
+    """Of a row that is read in place, at once: a shorter one ends before the CPU guesses what comes next."""
     load_cost: float = 0.4
     """Of a multiply-add's time, that a load of a register tile adds though both are issued in the same
     cycles: measured in tiles of 4 by 4 to 14 by 2 in L1 and L2."""
@@ -75,11 +75,20 @@ CPUS = {
     cpu.name: cpu
     for cpu in (
         Cpu(
-            "amx", 64, 32, fmas=1, loads=1, l1_bytes=48 * KIB, l2_bytes=2 * MIB, register="zmm",
-            pairs=True, mma=True,
+            "amx",
+            64,
+            32,
+            fmas=1,
+            loads=1,
+            l1_bytes=48 * KIB,
+            l2_bytes=2 * MIB,
+            register="zmm",
+            pairs=True,
+            mma=True,
             # Products in f32 are 5 to 15 % faster so, those of few rows above all.
-            rows_ahead=0, stream_bytes=4 * KIB,
-        ),  # fmt: skip
+            rows_ahead=0,
+            stream_bytes=4 * KIB,
+        ),
         Cpu("avx512", 64, 32, fmas=1, loads=1, l1_bytes=48 * KIB, l2_bytes=1 * MIB, register="zmm"),
         Cpu("avx2", 32, 16, fmas=2, loads=2, l2_bytes=512 * KIB, register="ymm"),
         Cpu("neon", 16, 32, fmas=2, loads=2, l2_bytes=1 * MIB, register="v"),

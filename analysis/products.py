@@ -204,7 +204,7 @@ def are_plain(factors: Sequence[SSAValue]) -> bool:
 
 
 def pitch_along(load: LoadOp, counter: SSAValue) -> int | None:
-    """How many elements apart neighbouring points of a counter read; None if that differs, or is not known."""
+    """How many elements apart neighbouring points of a counter read, if that is known and always the same."""
     assert isinstance(load.memref.type, MemRefType)
     offset = linearize(load.map.data.results, shape_of(load.memref.type))
     return slope_along(offset, load.indices, counter)

@@ -18,6 +18,7 @@ Programming Reference, "TDPBF16PS").
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -26,6 +27,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     i64,
 )
@@ -85,7 +87,7 @@ class TileConfigOp(IRDLOperation):
     @property
     def counts(self) -> list[int]:
         """The rows of each register."""
-        return [int(each) for each in self.rows.get_values()]
+        return list(cast("DenseArrayBase[IntegerType]", self.rows).get_values())
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.counts}")

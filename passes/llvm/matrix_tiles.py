@@ -9,8 +9,8 @@
     }
     amx.tilestore 0, %sums[...] ...
 
-Rows are in place, or packed as they lie along K; columns lie in panels of pairs (`panels.py`). Where a chunk of
-K does not end with 32 positions, there are zeros after it, in both.
+Rows are in place, or packed as they lie along K; columns lie in panels of pairs (`panels.py`). Where a chunk
+of K does not end with 32 positions, there are zeros after it, in both.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class MatrixTile(PairTile):
 
     def prepare(self, entry: Block) -> None:
         """Configure the registers when the function starts, and give them back when it ends."""
-        of_columns = len(self._columns) * self._vectors
-        of_rows = (len(self.terms) * self._vectors + len(self._rows)) * self._parts
+        of_columns = len(self._columns) * self._across
+        of_rows = (len(self.terms) * self._across + len(self._rows)) * self._parts
         if of_rows + of_columns > REGISTERS:
             raise DeploError(
                 f"a tile of {self.height} by {self.width} does not fit {REGISTERS} tile registers"
@@ -113,7 +113,7 @@ class MatrixTile(PairTile):
         """Add the products of a step; a part of a factor is loaded when it is first needed."""
         loaded: set[int] = set()
         for part in range(self._parts):
-            for vector in range(self._vectors):
+            for vector in range(self._across):
                 for number, term in enumerate(self.terms):
                     rows = self._row_register(term.rows, part)
                     if rows not in loaded:
@@ -178,7 +178,7 @@ class MatrixTile(PairTile):
         return self.height // self._parts
 
     @property
-    def _vectors(self) -> int:
+    def _across(self) -> int:
         """Registers that its columns take."""
         return self.width // COLUMNS
 
@@ -187,17 +187,17 @@ class MatrixTile(PairTile):
         above = ZERO if self.fresh else D0 * (self.height * self.stride)
         for number, term in enumerate(self.terms):
             for part in range(self._parts):
-                for vector in range(self._vectors):
+                for vector in range(self._across):
                     inside = part * self._part_rows * self.stride + vector * COLUMNS
                     place = above + D1 * self.pitch + inside
                     yield self._sum_register(number, part, vector), term.sums, place
 
     def _sum_register(self, term: int, part: int, vector: int) -> int:
-        return (term * self._parts + part) * self._vectors + vector
+        return (term * self._parts + part) * self._across + vector
 
     def _row_register(self, rows: Packed | InPlace, part: int) -> int:
         first = self._sum_register(len(self.terms), 0, 0)
         return first + self._rows.index(rows) * self._parts + part
 
     def _column_register(self, columns: Packed, vector: int) -> int:
-        return REGISTERS - 1 - self._columns.index(columns) * self._vectors - vector
+        return REGISTERS - 1 - self._columns.index(columns) * self._across - vector

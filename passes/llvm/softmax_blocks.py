@@ -44,8 +44,8 @@ from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
-from ..weighted import share
 from ..tile.pack_operands import PAD_BYTES
+from ..weighted import share
 from .loop_code import Place
 from .pack_loops import Bound, PackBody
 from .packed_blocks import PackedBlock, elements_of, narrow

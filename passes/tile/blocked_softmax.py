@@ -178,7 +178,8 @@ class _Builder:
     def _fill(self, body: Block) -> None:
         found = self.found
         self.mma = self.schedule.get("mma") == 1
-        depth = ceil_div(found.depth, DEPTH) * DEPTH if self.mma else found.depth
+        unit = DEPTH if self.mma else 1
+        depth = -(-found.depth // unit) * unit
         inner = _Line(found.score.bound or 0, None, depth, found.depth)
         left = self._pack(body, found.left, self.row, inner, "row")
         outer = self._loop(body, ceil_div(found.columns, self.schedule.number("block_k")), "_block")
@@ -281,7 +282,8 @@ class _Builder:
             for pack, line in ((left, self.row_point), (right, chunk.induction_var))
         ]
         body.add_ops(loads)
-        product = arith.MulfOp(*(self._widen(body, load.result) for load in loads))
+        row, column = (self._widen(body, load.result) for load in loads)
+        product = arith.MulfOp(row, column)
         body.add_ops([product, YieldOp(product.result)])
         fold, (_, depth) = self.found.score, left.shape
         loop = ForOp(depth, Region(body), combiners=[Combiner.ADD], result_types=[fold.type])

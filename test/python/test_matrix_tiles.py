@@ -1,4 +1,4 @@
-"""Products of bf16 in a CPU's matrix tiles (AMX): what may be chosen, and what it gives where there are such."""
+"""Products of bf16 in a CPU's matrix tiles (AMX): what may be chosen, and what they give if there are."""
 
 from dataclasses import replace
 
@@ -43,13 +43,15 @@ def tiles(request, monkeypatch) -> bool:
 def test_the_model_takes_them_where_they_are() -> None:
     best = choose_cpu_tiling(LINEAR, CPU)
     assert (best.pairs, best.mma, best.in_place, best.ahead) == (1, 1, 1, 0)
-    assert best.block_k % 32 == 0 and misfit(LINEAR, best, CPU) is None
+    assert best.block_k % 32 == 0
+    assert misfit(LINEAR, best, CPU) is None
     plain = choose_cpu_tiling(LINEAR, replace(CPU, mma=False))
     assert (plain.pairs, plain.mma) == (1, 0)
     assert tiling_cycles(LINEAR, best, CPU) < tiling_cycles(LINEAR, plain, CPU) / 2
     near = neighbours(LINEAR, best, CPU)
-    assert near and all(misfit(LINEAR, each, CPU) is None for each in near)
-    assert any(not each.mma for each in near) and any(each.mma for each in near)
+    assert near
+    assert all(misfit(LINEAR, each, CPU) is None for each in near)
+    assert {each.mma for each in near} == {0, 1}
 
 
 @pytest.mark.parametrize("extent", [1, 15, 17, 50, 147, 512, 577, 2048])
@@ -72,8 +74,13 @@ TILING = CpuTiling(64, 64, 64, 32, 32, in_place=1, pairs=1, mma=1)
     [
         (TILING, LINEAR, replace(CPU, mma=False), "no matrix tiles"),
         (replace(TILING, pairs=0, in_place=0), LINEAR, CPU, "matrix tiles multiply pairs"),
-        (replace(TILING, block_k=48), LINEAR, CPU, "multiple of the 32 elements of a matrix tile"),
-        (replace(TILING, thread_m=17, block_m=68), LINEAR, CPU, "17 by 32 does not fit"),
+        (replace(TILING, block_k=48), LINEAR, CPU, "multiple of the 32 of a matrix tile"),
+        (
+            replace(TILING, thread_m=17, block_m=68),
+            LINEAR,
+            CPU,
+            "17 by 32 does not fit 8 registers",
+        ),
         (replace(TILING, thread_n=64), LINEAR, CPU, "32 by 64 does not fit"),
         (TILING, replace(LINEAR, results=2, columns=2), CPU, "32 by 32 does not fit"),
         (replace(TILING, ahead=128), LINEAR, CPU, "nothing ahead"),
@@ -87,9 +94,10 @@ def test_what_does_not_fit_is_told(tiling, problem, cpu, reason) -> None:
 def test_a_softmax_takes_them_too() -> None:
     problem = SoftmaxProblem(8, 200, 300, 64, 64, element_bytes=4, pairs=True)
     best = choose_softmax(problem, CPU)
-    assert best.mma and best.block_k % 32 == 0
+    assert best.block_k % 32 == 0
     near = cpu_softmax.neighbours(problem, best, CPU)
-    assert near and all(each.mma for each in (best, *near))
+    assert near
+    assert all(each.mma for each in (best, *near))
     assert not choose_softmax(replace(problem, pairs=False), CPU).mma
     assert cpu_softmax.misfit(problem, best, replace(CPU, mma=False)) is not None
 

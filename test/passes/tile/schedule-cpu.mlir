@@ -5,7 +5,7 @@
 // RUN: deplo-opt %s -p tileify,schedule-cpu{target=sm_80} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: not deplo-opt %s -p tileify,schedule-cpu{vectors=mmx} --split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: unknown vectors 'mmx'; there are host, avx512, avx2, neon, sse2
+// UNKNOWN: unknown vectors 'mmx'; there are host, amx, avx512, avx2, neon, sse2
 // GPU: remark: schedule-cpu: linear: declined: the target is a GPU
 // CHECK-LABEL: loop.kernel @linear
 // The smaller operand is packed: here it is the rows, so the block is turned, its rows are the columns.
