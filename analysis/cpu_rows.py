@@ -116,7 +116,15 @@ class RowChoices:
 
 def choose_rows(problem: RowProblem, cpu: Cpu) -> RowChoices:
     """What the model takes for a kernel."""
-    return replace(_choose(problem, cpu), strip=problem.strip)
+    return replace(_choose(problem, cpu), strip=_strip(problem, cpu))
+
+
+def _strip(problem: RowProblem, cpu: Cpu) -> int:
+    """Columns of a strip: more than usual where they come from afar, if there is a block for each core."""
+    if problem.bytes <= cpu.l2_bytes:
+        return problem.strip
+    most = min(cpu.strip, problem.points // cpu.cores)
+    return max((n for n in problem.strips if problem.strip < n <= most), default=problem.strip)
 
 
 def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:

@@ -43,6 +43,9 @@ class Cpu:
     more; 0 for one whose own guesses are better."""
     stream_bytes: int = 2 * KIB
     """Of a row that is read in place, at once: a shorter one ends before the CPU guesses what comes next."""
+    strip: int = 0
+    """Columns that a core sums up at once, at least, where these come from a cache that cores share: what it
+    guesses ends with each row. 0 for one that gets along with as few as others."""
     load_cost: float = 0.4
     """Of a multiply-add's time, that a load of a register tile adds though both are issued in the same
     cycles: measured in tiles of 4 by 4 to 14 by 2 in L1 and L2."""
@@ -85,9 +88,10 @@ CPUS = {
             register="zmm",
             pairs=True,
             mma=True,
-            # Products in f32 are 5 to 15 % faster so, those of few rows above all.
+            # Products in f32 are 5 to 15 % faster so, those of few rows above all; sums of columns a third.
             rows_ahead=0,
             stream_bytes=4 * KIB,
+            strip=512,
         ),
         Cpu("avx512", 64, 32, fmas=1, loads=1, l1_bytes=48 * KIB, l2_bytes=1 * MIB, register="zmm"),
         Cpu("avx2", 32, 16, fmas=2, loads=2, l2_bytes=512 * KIB, register="ymm"),
