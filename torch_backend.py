@@ -34,6 +34,7 @@ from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
 from .frontend.margins import replace_margin_losses
+from .frontend.view_inputs import permuted, read_as_they_lie
 from .frontend.view_outputs import Axes, ReturnedSize, at_call, defining_axes, is_row_major
 from .program import Program, choose_target
 
@@ -118,6 +119,7 @@ def _compile(
     """Compile one graph of ATen operators, of a program that returns views or of its gradients."""
     started = time.perf_counter()
     (returned,) = graph.graph.output_node().args
+    orders = {} if shares_memory else read_as_they_lie(graph.graph)
     try:
         captured = capture_graph(graph, fallback, shares_memory=shares_memory)
     except UnsupportedOpError as error:
@@ -126,7 +128,8 @@ def _compile(
         nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
         operators = counted(len(nodes), "operator")
         _warn(f"deplo: a graph of {operators} runs in PyTorch: {error}")
-        return make_boxed_func(graph.forward)
+        graph.recompile()
+        return make_boxed_func(lambda *inputs: graph.forward(*permuted(inputs, orders)))
     program = Program(captured, choose_target("auto", captured))
     if (told := summary(program.fallbacks)) is not None:
         _warn(told)
@@ -140,7 +143,8 @@ def _compile(
     ]
     count, updated = len(layouts), captured.updated
 
-    def run(*inputs: Any) -> list[Any]:
+    def run(*given: Any) -> list[Any]:
+        inputs = permuted(given, orders)
         values = program.run_flat(inputs)
         results = [
             value if layout is None else layout(value, inputs)

@@ -41,7 +41,7 @@ def _kind_misfit(problem: CpuProblem, tiling: CpuTiling) -> str | None:
         return (
             "what is read in place must be elements of arrays, neighbours along K, or pairs of bf16"
         )
-    if tiling.pairs and not problem.has_pairs:
+    if tiling.pairs and not problem.has_pairs(bool(tiling.mma)):
         return "rows of pairs are bf16, neighbours along K"
     if tiling.in_place and tiling.thread_m > problem.m:
         return f"{problem.m} rows in place are no register tile of {tiling.thread_m}"

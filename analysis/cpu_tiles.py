@@ -117,13 +117,16 @@ class CpuProblem:
     """Whether rows lie at even distances, and K is whole steps of matrix tiles."""
     columns_even: bool = False
     """Whether columns lie so."""
+    rows_across: bool = False
+    """Whether rows are neighbours in an array: matrix tiles have squares of them turned."""
+    columns_across: bool = False
+    """Whether columns are."""
     mma: bool = False
     """Whether matrix tiles multiply; an element is a pair then."""
 
-    @property
-    def has_pairs(self) -> bool:
-        """Whether rows can be read in pairs, in place or packed as they lie along K."""
-        return self.pairs and (self.rows_stay or self.rows_along)
+    def has_pairs(self, mma: bool) -> bool:
+        """Whether rows can be read in pairs, in place or packed along K."""
+        return self.pairs and (self.rows_stay or self.rows_along or (mma and self.rows_across))
 
     @property
     def of_pairs(self) -> CpuProblem:
@@ -156,6 +159,8 @@ class CpuProblem:
             columns_stay=self.rows_stay,
             rows_even=self.columns_even,
             columns_even=self.rows_even,
+            rows_across=self.columns_across,
+            columns_across=self.rows_across,
         )
 
 

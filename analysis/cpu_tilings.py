@@ -35,6 +35,7 @@ from .cpu_tiles import (
     dot_tiles,
     even,
     good_register_tiles,
+    matrix_tiles,
     parts,
     step_cycles,
     strip_tiles,
@@ -100,9 +101,11 @@ def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
 
 def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTiling]]:
     """A tiling of each kind that a contraction may have, and about how many cycles a position of K takes."""
-    if problem.pairs and cpu.pairs and (problem.has_pairs or problem.transposed.has_pairs):
-        matrices = _of_pairs(problem, problem.of_matrices, cpu) if cpu.mma else []
-        return matrices + _of_pairs(problem, problem.of_pairs, cpu)
+    if problem.pairs and cpu.pairs:
+        found = _of_pairs(problem, problem.of_matrices, cpu) if cpu.mma else []
+        found += _of_pairs(problem, problem.of_pairs, cpu)
+        if found:
+            return found
     if problem.pairs:
         problem = replace(problem, rows_stay=False, columns_stay=False)
     found = [_choose_blocks(problem, cpu)]
@@ -125,10 +128,19 @@ def _of_pairs(problem: CpuProblem, pairs: CpuProblem, cpu: Cpu) -> list[tuple[fl
         tiling = replace(each, block_k=each.block_k * 2, ahead=each.ahead * 2, pairs=1)
         if pairs.mma:
             tiling = replace(tiling, block_k=_whole_matrices(pairs, tiling.block_k), mma=1)
-        fits = not pairs.mma or tiling.block_k % amx.DEPTH == 0
-        if fits and (each.in_place if stays else _has_pairs(problem, each)):
+        fits = not pairs.mma or _are_matrices(pairs, tiling, cpu)
+        here = problem.transposed if each.turned else problem
+        packs = here.has_pairs(pairs.mma) and not each.dot
+        if fits and (each.in_place if stays else packs):
             found.append((cycles / 2, tiling))
     return found
+
+
+def _are_matrices(pairs: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> bool:
+    """Whether chunks are whole steps of matrix tiles, and there are registers enough for all factors."""
+    tile = tiling.thread_m, tiling.thread_n // cpu.lanes(pairs.element_bytes)
+    whole = tiling.block_k % amx.DEPTH == 0
+    return whole and tile in matrix_tiles(pairs.transposed if tiling.turned else pairs)
 
 
 def _whole_matrices(pairs: CpuProblem, block_k: int) -> int:
@@ -142,11 +154,6 @@ def _whole_matrices(pairs: CpuProblem, block_k: int) -> int:
     if pairs.period == 1 and not pairs.lines:
         return parts(block_k, amx.DEPTH) * amx.DEPTH
     return block_k
-
-
-def _has_pairs(problem: CpuProblem, tiling: CpuTiling) -> bool:
-    """Whether the rows of a tiling's blocks can be read in pairs."""
-    return (problem.transposed if tiling.turned else problem).has_pairs and not tiling.dot
 
 
 def _asking_ahead(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> CpuTiling:
@@ -226,8 +233,9 @@ def _blocked(
     thread_m, thread_n = tile
     unit, element = _chunk_unit(problem, cpu), problem.element_bytes
     if kind["in_place"]:
-        most = cpu.l2_bytes // 4 // (problem.columns * cpu.stream_bytes)
-        block_n = even(problem.n, most, thread_n)
+        # Short rows are no stream; to write results of many columns goes along memory.
+        line = min(cpu.stream_bytes, problem.k * element) if problem.mma else cpu.stream_bytes
+        block_n = even(problem.n, cpu.l2_bytes // 4 // (problem.columns * line), thread_n)
         most = cpu.l2_bytes // 2 // (problem.results * block_n * element)
         block_m = even(problem.m, most, thread_m)
     else:

@@ -165,7 +165,7 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
             outputs.append(_tensor_output(*viewed, arguments, results))
     nodes = list(results)
     for index, node in enumerate(nodes):
-        if (order := _order_in_memory(node)) is not None:
+        if (order := order_in_memory(node)) is not None:
             nodes[index] = _permuted(graph, node, order)
             outputs = [
                 replace(o, axes=tuple(order)) if (o.source, o.index) == ("result", index) else o
@@ -235,7 +235,7 @@ def _positive(number: Any) -> Any:
     return number.node.expr.xreplace({m: Max(*(set(m.args) - {1})) for m in maxima})
 
 
-def _order_in_memory(node: torch.fx.Node) -> list[int] | None:
+def order_in_memory(node: torch.fx.Node) -> list[int] | None:
     """The axes of a tensor, the slowest first, if it is dense and that is not the order they have."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects import scf
+from xdsl.dialects import llvm, scf
+from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -38,7 +39,9 @@ from ...dialects.amx import (
     TileStoreOp,
     TileZeroOp,
 )
+from ...dialects.loop import LoadOp
 from ...errors import DeploError
+from .pack_loops import turned
 from .pair_loops import PairLoops
 from .pair_tiles import PairTile
 from .panels import PAIR
@@ -70,6 +73,34 @@ class MatrixLoops(PairLoops):
             place = self._layout(height).strip(D0, D1 * PAIR, D2, lanes), [panel, pair, strip]
             both = code.load_vector(self.buffer, place, lanes * PAIR)
             code.store_vector(code.shuffle(both, both, mask), self.buffer, place)
+
+    def _copy_rows(self) -> None:
+        """Rows that are neighbours in the array: squares of 16 rows and 32 positions are turned, as pairs."""
+        load = self._neighbours()
+        if load is None:
+            super()._copy_rows()
+            return
+        code, lanes = self.code, self.lanes
+        whole = code.index(D0 // lanes, [self.rows])
+        squares = code.index(D0 // DEPTH, [self.length])
+        with code.loop(whole, "rows") as some, code.loop(squares, "square") as square:
+            self._turn_pairs(load, some, square)
+        rows, positions = (code.index(D0 * n, [v]) for n, v in ((lanes, whole), (DEPTH, squares)))
+        self._copy_elements(rows, None, positions)
+        self._copy_elements(self.rows, rows)
+
+    def _turn_pairs(self, load: LoadOp, some: SSAValue, square: SSAValue) -> None:
+        code, lanes = self.code, self.lanes
+        kinds = VectorType(i32, [lanes]), VectorType(self.pack.element.type, [lanes * PAIR])
+        lines: list[SSAValue] = []
+        for number in range(DEPTH // PAIR):
+            pair = code.index(D0 * (DEPTH // PAIR) + number, [square])
+            first = code.index(D0 * lanes, [some])
+            lines.append(code.insert(llvm.BitcastOp(self._pairs(load, first, pair), kinds[0])))
+        for number, line in enumerate(turned(code, lines, lanes)):
+            pairs = code.insert(llvm.BitcastOp(line, kinds[1]))
+            place = (D0 * lanes + number) * self.pack.row_stride + D1 * DEPTH, [some, square]
+            code.store_vector(pairs, self.buffer, place)
 
 
 @dataclass(frozen=True)

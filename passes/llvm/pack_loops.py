@@ -174,21 +174,32 @@ class PackLoops:
             self._fill_panels(self.pack.panel_rows)
 
     def _fill_rows(self) -> None:
+        self._copy_rows()
         code, stride = self.code, self.pack.row_stride
-        line = line_length(self.pack, self.body.ops)
-        if line is not None and all(bound.is_multiple_of(line) for bound in self.body.positions):
-            fixed = self.code, self.pack, self.body.ops, self.body.element, self.buffer
-            PackLines(*fixed, self.lanes, line).fill(self.rows, self.length)
-        else:
-            with code.loop(self.rows, "r") as row, code.loop(self.length, "k") as position:
-                element = self._element(row, position)
-                code.store(element, self.buffer, (D0 * stride + D1, [row, position]))
         if self.rows is self.total:
             return
         with code.loop(self.total, "r", self.rows) as row:
             zero = emit_constant(code.builder, 0, self.pack.element.type)
             with code.loop(self.length, "k") as position:
                 code.store(zero, self.buffer, (D0 * stride + D1, [row, position]))
+
+    def _copy_rows(self) -> None:
+        """Fill the rows that have elements."""
+        line = line_length(self.pack, self.body.ops)
+        if line is not None and all(bound.is_multiple_of(line) for bound in self.body.positions):
+            fixed = self.code, self.pack, self.body.ops, self.body.element, self.buffer
+            PackLines(*fixed, self.lanes, line).fill(self.rows, self.length)
+        else:
+            self._copy_elements(self.rows)
+
+    def _copy_elements(
+        self, last: SSAValue, first: SSAValue | None = None, position: SSAValue | None = None
+    ) -> None:
+        """Fill rows up to one, from another one on, and from a position on, one element after the other."""
+        code, stride = self.code, self.pack.row_stride
+        with code.loop(last, "r", first) as row, code.loop(self.length, "k", position) as each:
+            element = self._element(row, each)
+            code.store(element, self.buffer, (D0 * stride + D1, [row, each]))
 
     def _fill_panels(self, height: int) -> None:
         code = self.code

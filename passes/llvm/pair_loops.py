@@ -104,17 +104,21 @@ class PairLoops(PackLoops):
                 code.store(self._element(line, there), self.buffer, (place + number, operands))
 
     def _interleave(self, load: LoadOp, some: SSAValue, pair: SSAValue, height: int) -> None:
+        """Fill a strip's pairs at two positions."""
+        first = self.code.index(D0 * self.lanes, [some])
+        pairs = self._pairs(load, first, pair)
+        self.code.store_vector(pairs, self.buffer, self._pair_place(first, pair, height))
+
+    def _pairs(self, load: LoadOp, first: SSAValue, pair: SSAValue) -> SSAValue:
         """Two positions of as many rows as a vector of sums has, which are neighbours in the array."""
         code, lanes = self.code, self.lanes
         row, position = self.pack.body.block.args
-        first = code.index(D0 * lanes, [some])
         vectors: list[SSAValue] = []
         for number in range(PAIR):
             at: Values = {row: first, position: code.index(D0 * PAIR + number, [pair])}
             vectors.append(load_some(code, load, [at.get(v, v) for v in load.indices], lanes))
         mask = [lane + lanes * number for lane in range(lanes) for number in range(PAIR)]
-        pairs = code.shuffle(vectors[0], vectors[1], mask)
-        code.store_vector(pairs, self.buffer, self._pair_place(first, pair, height))
+        return code.shuffle(vectors[0], vectors[1], mask)
 
     def _neighbours(self) -> LoadOp | None:
         """The load that is all that a pack does, if it reads neighbours at as many rows as a vector has."""

@@ -100,7 +100,16 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         pairs=pairs,
         rows_even=_lies_even(plain, plain.rows, product.m, launch),
         columns_even=_lies_even(plain, plain.columns, product.n, launch),
+        rows_across=_lies_across(plain.rows, product.m, launch),
+        columns_across=_lies_across(plain.columns, product.n, launch),
     )
+
+
+def _lies_across(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> bool:
+    """Whether some factors are elements of arrays, and neighbours along an axis."""
+    counter = launch.body.block.args[axis]
+    loads = [each.owner for each in factors if isinstance(each.owner, LoadOp)]
+    return len(loads) == len(factors) and all(pitch_along(each, counter) == 1 for each in loads)
 
 
 def _lies_even(product: Product, factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> bool:
