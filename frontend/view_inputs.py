@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from .decompositions import is_mutable
 from .view_outputs import order_in_memory
 
 aten = torch.ops.aten
@@ -66,8 +67,7 @@ def permuted(inputs: Sequence[Any], orders: Mapping[int, list[int]]) -> Sequence
 
 def _only_reads(user: torch.fx.Node) -> bool:
     """Whether a node computes something, and returns or changes no input as it is."""
-    target: Any = user.target
-    return isinstance(target, OpOverload) and not target._schema.is_mutable  # pyright: ignore[reportPrivateUsage]
+    return isinstance(user.target, OpOverload) and not is_mutable(user.target)
 
 
 def _has_channels_last(node: torch.fx.Node) -> bool:
