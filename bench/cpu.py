@@ -1,8 +1,9 @@
-"""deplo on a CPU against eager PyTorch and torch.compile, in f32, one case after the other.
+"""deplo on a CPU against eager PyTorch and torch.compile, one case after the other.
 
-    python bench/cpu.py                  # measures all cases, writes bench/results/cpu.json
+    python bench/cpu.py                  # measures all cases in f32, writes bench/results/cpu.json
     python bench/cpu.py --only softmax   # prints the cases whose name holds this, writes nothing
     python bench/cpu.py --show           # prints the results file
+    python bench/cpu.py --dtype bfloat16 # products, layers and attention in bf16; bench/results/cpu-bfloat16.json
 
 The contenders take turns and have the same number of threads; the median counts. A result is compared with
 float64 first, and one that is wrong has no time. torch.compile takes part where there is a C++ compiler. What
@@ -26,7 +27,7 @@ os.environ.setdefault("DEPLO_NUM_THREADS", str(THREADS))
 
 import llvmlite  # noqa: E402
 import torch  # noqa: E402
-from cpu_cases import cases  # noqa: E402
+from cpu_cases import cases, narrowed  # noqa: E402
 
 import deplo  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
@@ -43,15 +44,21 @@ from deplo.tools.measuring import (  # noqa: E402
     work_of,
 )
 
-RESULT = ROOT / "bench" / "results" / "cpu.json"
+RESULTS = ROOT / "bench" / "results"
 ROUNDS = 15
 TOLERANCE = 1e-5
 """Of ||ours - exact|| / ||exact||."""
+TOLERANCES = {"float32": TOLERANCE, "bfloat16": 1e-2}
+"""The same, by type."""
+NARROW_GROUPS = ("contractions", "contractions of models", "blocks")
+"""What is measured in bf16."""
 
 CORE_CASE = "matmul 1024x1024x1024"
 
 
-def measure(case: Case, rounds: int, *, with_inductor: bool) -> dict[str, Any]:
+def measure(
+    case: Case, rounds: int, *, with_inductor: bool, tolerance: float = TOLERANCE
+) -> dict[str, Any]:
     """One row of the table."""
     start = time.perf_counter()
     compiled = deplo.compile(case.program, case.args, case.kwargs, target="cpu")
@@ -68,7 +75,7 @@ def measure(case: Case, rounds: int, *, with_inductor: bool) -> dict[str, Any]:
     calls["deplo"] = lambda: compiled(*case.args, **case.kwargs)
     moved, flops = work_of(case)
     return {
-        **compare(case, calls, rounds, TOLERANCE),
+        **compare(case, calls, rounds, tolerance),
         "compile_seconds": compile_seconds,
         "kernels": len(compiled.plan.launches),
         "bytes": moved,
@@ -208,9 +215,12 @@ def main() -> int:
     )
     parser.add_argument("--no-inductor", action="store_true", help="leave torch.compile out")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each ({ROUNDS})")
-    parser.add_argument("--out", type=Path, default=RESULT, help="the results file")
+    parser.add_argument("--dtype", choices=TOLERANCES, default="float32", help="of all cases")
+    parser.add_argument("--out", type=Path, help="the results file")
     parser.add_argument("--core", action="store_true", help="one thread and its core only, as data")
     options = parser.parse_args()
+    narrow = options.dtype != "float32"
+    options.out = options.out or RESULTS / f"cpu{f'-{options.dtype}' if narrow else ''}.json"
     if options.core:
         with torch.no_grad():
             print(json.dumps(measure_core(options.rounds)))
@@ -222,15 +232,23 @@ def main() -> int:
     where = {**machine(), "threads": THREADS, "llvmlite": llvmlite.__version__}
     where["load_before"] = os.getloadavg()[0]
     result: dict[str, Any] = {"rounds": options.rounds, "machine": where, "cases": {}}
-    if not options.only or options.only in CORE_CASE:
+    if not narrow and (not options.only or options.only in CORE_CASE):
         # Before torch.compile has started the processes that compile for it.
         result["core"] = core_of_own(options.rounds)
     for group, name, make in cases():
         if options.only and options.only not in name and options.only != group:
             continue
+        if narrow and group not in NARROW_GROUPS:
+            continue
+        case = narrowed(make(), getattr(torch, options.dtype)) if narrow else make()
         with torch.no_grad():
             try:
-                row = measure(make(), options.rounds, with_inductor=not options.no_inductor)
+                row = measure(
+                    case,
+                    options.rounds,
+                    with_inductor=not options.no_inductor,
+                    tolerance=TOLERANCES[options.dtype],
+                )
             except DeploError as error:
                 row = {"failed": str(error).splitlines()[0]}
         result["cases"][name] = {"group": group, **row}

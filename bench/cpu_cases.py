@@ -1,4 +1,4 @@
-"""The cases that are measured on a CPU, all in f32 with random weights; each group has its mean.
+"""The cases that are measured on a CPU, in f32 with random weights; each group has its mean.
 
 The first groups are the shapes on which the models of costs were made (`analysis/cpu_*.py`). Those of models,
 chosen before anything was measured on them, show how well they do elsewhere.
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from deplo.frontend.sources import load_source
 from deplo.tools.measuring import Case
@@ -199,6 +200,16 @@ def _case(name: str, program: Any, shapes: tuple[tuple[int, ...], ...]) -> Case:
     if isinstance(program, nn.Module):
         program = program.eval()
     return Case(name, program, tuple(torch.randn(shape) for shape in shapes))
+
+
+def narrowed(case: Case, dtype: torch.dtype) -> Case:
+    """A case with parameters and inputs of another type."""
+    program = case.program.to(dtype) if isinstance(case.program, nn.Module) else case.program
+    cast = pytree.tree_map(
+        lambda v: v.to(dtype) if torch.is_tensor(v) and v.is_floating_point() else v,
+        (case.args, case.kwargs),
+    )
+    return Case(case.name, program, *cast)
 
 
 def cases() -> Iterator[tuple[str, str, Callable[[], Case]]]:
