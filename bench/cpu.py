@@ -3,7 +3,7 @@
     python bench/cpu.py                  # measures all cases in f32, writes bench/results/cpu.json
     python bench/cpu.py --only softmax   # prints the cases whose name holds this, writes nothing
     python bench/cpu.py --show           # prints the results file
-    python bench/cpu.py --dtype bfloat16 # products, layers and attention in bf16; bench/results/cpu-bfloat16.json
+    python bench/cpu.py --dtype bfloat16 # products and layers in bf16: bench/results/cpu-bfloat16.json
 
 The contenders take turns and have the same number of threads; the median counts. A result is compared with
 float64 first, and one that is wrong has no time. torch.compile takes part where there is a C++ compiler. What
