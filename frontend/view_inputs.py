@@ -40,8 +40,11 @@ def read_as_they_lie(graph: torch.fx.Graph) -> dict[int, list[int]]:
         order = order_in_memory(node)
         if order is None or not all(map(_only_reads, node.users)) or _has_channels_last(node):
             continue
+        first = next((user for user in graph.nodes if user in node.users), None)
+        if first is None:
+            continue
         # Where it is first read: so it is part of a layer that the program has several times.
-        with graph.inserting_before(next(user for user in graph.nodes if user in node.users)):
+        with graph.inserting_before(first):
             inverse = [order.index(axis) for axis in range(len(order))]
             name = f"{node.name}_viewed"
             view = graph.create_node(

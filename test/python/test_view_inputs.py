@@ -10,10 +10,17 @@ from deplo.frontend.view_inputs import permuted, read_as_they_lie
 aten = torch.ops.aten
 
 
-def _graph(example: torch.Tensor, *, returns: bool = False, changes: bool = False):
+def _graph(
+    example: torch.Tensor, *, returns: bool = False, changes: bool = False, reads: bool = True
+):
     """y = x.exp(), of an input that lies as an example does."""
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
+    if not reads:
+        with FakeTensorMode() as mode:
+            x.meta["val"] = mode.from_tensor(example)
+        graph.output(())
+        return graph
     y = graph.call_function(aten.exp.default, (x,))
     with FakeTensorMode() as mode:
         x.meta["val"] = mode.from_tensor(example)
@@ -50,9 +57,10 @@ IMAGES = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
         _graph(torch.randn(1, 4).expand(3, 4)),
         _graph(torch.randn(3, 4).t(), returns=True),
         _graph(torch.randn(3, 4).t(), changes=True),
+        _graph(torch.randn(3, 4).t(), reads=False),
         _graph(IMAGES),
     ],
-    ids=["row by row", "with gaps", "repeated", "returned", "changed", "channels last"],
+    ids=["row by row", "with gaps", "repeated", "returned", "changed", "not read", "channels last"],
 )
 def test_others_stay_as_they_are(graph) -> None:
     nodes = len(graph.nodes)
