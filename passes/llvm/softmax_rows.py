@@ -36,6 +36,7 @@ from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine, identity_constant
 from ..weighted import exponent_shift, scaled_exp
 from .loop_code import LoopCode, Place, element_of, settled
+from .register_tiles import widen
 from .relax_maxima import ANY_NUMBER, AT_MOST_ZERO
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
@@ -120,13 +121,18 @@ class SoftmaxRows:
         with self.code.loop(end, "masked", first) as column:
             self._store_weight(zero, self._place(line, column))
 
-    def _store_weight(self, value: SSAValue, place: Place) -> None:
-        """Write what a column weighs by, where it is multiplied."""
+    def _store_weight(self, value: SSAValue, place: Place) -> SSAValue:
+        """Write what a column weighs by, where it is multiplied; gives it, rounded as it is there.
+
+        So what is divided by are the weights that are multiplied: of equal values the mean is the value.
+        """
         code, factors = self.code, self.buffers.factors
-        if factors is not None:
-            element = element_of(factors)
-            value = code.insert(arith.TruncFOp(value, element))  # pyright: ignore[reportArgumentType]
-        code.store(value, factors or self.buffers.scores, place)
+        if factors is None:
+            code.store(value, self.buffers.scores, place)
+            return value
+        narrow = code.insert(arith.TruncFOp(value, element_of(factors)))  # pyright: ignore[reportArgumentType]
+        code.store(narrow, factors, place)
+        return widen(code, narrow, self.element)
 
     def _take_maximum(self, row: SSAValue, line: SSAValue, end: SSAValue) -> None:
         """Put exponents in the place of a row's scores, and scale what it carries to their maximum."""
@@ -163,8 +169,7 @@ class SoftmaxRows:
             place = self._place(line, column)
             power = self._power(code.load(buffers.scores, place), shift)
             value = code.insert(arith.MulfOp(power, self.unit))
-            self._store_weight(value, place)
-            return value
+            return self._store_weight(value, place)
 
         zero = emit_constant(code.builder, 0, self.element)
         added = self.reduce(Combiner.ADD, zero, self._up(end), weight)

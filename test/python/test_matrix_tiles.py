@@ -252,6 +252,14 @@ def test_attention(name, tiles) -> None:
     torch.testing.assert_close(compiled(q, k, v), expected, equal_nan=True, rtol=0.05, atol=0.02)
 
 
+def test_the_mean_of_equal_values_is_the_value(tiles) -> None:
+    """What weights are rounded to is also what they are divided by."""
+    q, k = torch.randn(1, 2, 70, 64).bfloat16(), torch.randn(1, 2, 90, 64).bfloat16()
+    v = torch.linspace(-3, 3, 64).bfloat16().expand(1, 2, 90, 64).contiguous()
+    compiled = deplo.compile(nn.functional.scaled_dot_product_attention, (q, k, v), target="cpu")
+    assert torch.equal(compiled(q, k, v), v[:, :, :70])
+
+
 @needs_tiles
 def test_pytorch_may_use_them_in_between() -> None:
     """Both configure the registers of the same thread, and give them back."""
