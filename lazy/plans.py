@@ -82,7 +82,15 @@ class TensorPlan(ExecutionPlan):
         return tuple(Tensor.of(leaf(found[i], dtype)) for i, dtype in pairs)
 
     def start(self, variables: Mapping[str, int]) -> TensorPlan:
-        """The plan, with values for variables that an execution does not say."""
+        """The plan, with values for variables that an execution does not say.
+
+        Raises UsageError for what names no values, such as a list of variables.
+        """
+        if not isinstance(variables, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                f"variables must be values by name, as {{'n': 37}}, not {type(variables).__name__}; "
+                "leave them out if each execution says them"
+            )
         for size in self.plan.sizes:
             if size.name in variables:
                 size.check(variables[size.name])

@@ -123,6 +123,8 @@ def test_values_that_a_variable_has_not_are_refused():
     assert plan.execute_with(n=4)[0].item() == 4.0
     with pytest.raises(UsageError, match="must be from 2 to 6, got 0"):
         deplo.prepare(x[:n].sum(), variables={"n": 0})
+    with pytest.raises(UsageError, match=r"values by name, .* not list"):
+        deplo.prepare(x[:n].sum(), variables=[n])
     assert deplo.prepare(x[:n].sum(), variables={"n": 3}).execute()[0].item() == 3.0
     with pytest.raises(UsageError, match="all its sizes are fixed"):
         deplo.prepare(x + 1).execute_with(n=1)
