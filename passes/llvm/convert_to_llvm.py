@@ -81,8 +81,8 @@ from .vectors import VECTOR_LOWERINGS, declarations, vector_type
 RANGE_ARGUMENTS = 3
 """The last arguments of each kernel: the first block, the block after the last, and the status word."""
 
-LOWERING_TABLES = LOWERINGS, VECTOR_LOWERINGS, TILE_LOWERINGS
-"""What becomes of operations that name no place in memory."""
+PLACELESS = LOWERINGS | VECTOR_LOWERINGS | TILE_LOWERINGS
+"""What becomes of operations that name no place in an array."""
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def _lower_scalar(builder: Builder, op: Operation) -> list[SSAValue]:
-    lowering = next((t[type(op)] for t in LOWERING_TABLES if type(op) in t), None)
+    lowering = PLACELESS.get(type(op))
     if lowering is not None:
         return list(lowering(builder, op))
     if op.regions:

@@ -39,9 +39,9 @@ def lower_tile_access(
     builder: Builder, op: TileAccess, address: SSAValue, element_bytes: int
 ) -> None:
     """Read or write the rows of a register, the first at an address."""
-    name = "tileloadd64" if isinstance(op, TileLoadOp) else "tilestored64"
+    instruction = "tileloadd64" if isinstance(op, TileLoadOp) else "tilestored64"
     pitch = constant(builder, op.pitch.value.data * element_bytes)
-    _call(builder, name, [constant(builder, op.tile.value.data, i8), address, pitch])
+    _call(builder, instruction, [constant(builder, op.tile.value.data, i8), address, pitch])
 
 
 def _zero(builder: Builder, op: TileZeroOp) -> Sequence[SSAValue]:

@@ -230,8 +230,8 @@ class PackLoops:
         windows = Windows.of(self.pack, self.body.ops, self.body.element)
         whole = all(bound.is_multiple_of(windows.period) for bound in self.body.positions)
         # All of K in one chunk ends where a window does.
-        chunks = all(bound.operands for bound in self.body.positions)
-        if not whole or (chunks and self.pack.shape[1] % windows.period):
+        several = all(bound.operands for bound in self.body.positions)
+        if not whole or (several and self.pack.shape[1] % windows.period):
             windows = replace(windows, period=1)
         if windows.period == 1 and windows.joined is None:
             return windows if windows.apart_elements(self.lanes) else None

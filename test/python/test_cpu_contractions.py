@@ -206,16 +206,16 @@ def test_contractions_of_programs_are_packed_and_right(name) -> None:
     torch.testing.assert_close(actual, expected)
 
 
-def _widened(x, w):
+def widened(x, w):
     return x.float() @ w.float().T
 
 
-def _widened_and_computed(x, w):
+def widened_and_computed(x, w):
     return (x * 2).float() @ w.float().T
 
 
 @pytest.mark.skipif(not host_cpu().pairs, reason="this CPU multiplies no pairs of bf16")
-@pytest.mark.parametrize("program", [_widened, _widened_and_computed])
+@pytest.mark.parametrize("program", [widened, widened_and_computed])
 @pytest.mark.parametrize("turned", [0, 1])
 @pytest.mark.parametrize(
     "shape",
@@ -224,7 +224,7 @@ def _widened_and_computed(x, w):
 def test_pairs_of_bf16_give_what_widened_ones_do(program, turned, shape, monkeypatch) -> None:
     tiling = CpuTiling(30, 32, 128, 6, 16, in_place=1, turned=turned, pairs=1, ahead=32)
     rows = shape[turned]
-    if program is _widened or turned:  # else the rows are computed, and cannot stay
+    if program is widened or turned:  # else the rows are computed, and cannot stay
         monkeypatch.setattr(schedule_cpu, "choose_cpu_tiling", lambda *_: tiling)
     m, n, k = shape
     x, w = (torch.randint(-8, 9, each).bfloat16() for each in ((m, k), (n, k)))
@@ -394,6 +394,6 @@ def test_a_depthwise_convolution_of_bf16_is_one_of_f32(size: int, how: str) -> N
 def test_odd_lines_of_bf16_come_in_pairs_and_other_types_in_none() -> None:
     for k, dtype in ((63, torch.bfloat16), (64, torch.float16)):
         x, w = torch.randint(-8, 9, (32, k)).to(dtype), torch.randint(-8, 9, (64, k)).to(dtype)
-        compiled = deplo.compile(_widened, (x, w), target="cpu")
+        compiled = deplo.compile(widened, (x, w), target="cpu")
         assert ("pairs" in str(compiled.report()["decisions"])) == (dtype == torch.bfloat16)
-        assert torch.equal(compiled(x, w), _widened(x, w))
+        assert torch.equal(compiled(x, w), widened(x, w))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from test_cpu_contractions import CONVOLUTIONS, LAYOUTS
+from test_cpu_contractions import CONVOLUTIONS, LAYOUTS, widened, widened_and_computed
 from torch import nn
 
 import deplo
@@ -105,14 +105,6 @@ def test_a_softmax_takes_them_too() -> None:
 # ---------------------------------------------------------------------- what they give
 
 
-def _widened(x, w):
-    return x.float() @ w.float().T
-
-
-def _widened_and_computed(x, w):
-    return (x * 2).float() @ w.float().T
-
-
 @needs_tiles
 @pytest.mark.parametrize("kind", [{}, {"in_place": 1}, {"turned": 1}, {"in_place": 1, "turned": 1}])
 @pytest.mark.parametrize("tile", [(6, 16), (16, 32), (32, 32), (24, 16), (5, 48)])
@@ -124,14 +116,14 @@ def test_products_are_exact(kind, tile, shape, monkeypatch) -> None:
     monkeypatch.setattr(schedule_cpu, "choose_cpu_tiling", lambda *_: tiling)
     m, n, k = shape
     x, w = (torch.randint(-8, 9, each).bfloat16() for each in ((m, k), (n, k)))
-    compiled = deplo.compile(_widened, (x, w), target="cpu")
+    compiled = deplo.compile(widened, (x, w), target="cpu")
     assert "matrix tiles" in str(compiled.report()["decisions"])
-    assert torch.equal(compiled(x, w), _widened(x, w))
+    assert torch.equal(compiled(x, w), widened(x, w))
     x[m - 1, 1], w[0, k - 1], x[0] = NAN, INF, -0.0
-    torch.testing.assert_close(compiled(x, w), _widened(x, w), equal_nan=True, rtol=0, atol=0)
+    torch.testing.assert_close(compiled(x, w), widened(x, w), equal_nan=True, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("program", [_widened, _widened_and_computed])
+@pytest.mark.parametrize("program", [widened, widened_and_computed])
 @pytest.mark.parametrize("k", [1, 2, 31, 33, 50, 63, 100, 530, 1000])
 def test_zeros_follow_the_end_of_k(program, k, tiles) -> None:
     """Whatever stands behind an array, infinity or NaN, is not read."""
@@ -264,6 +256,6 @@ def test_the_mean_of_equal_values_is_the_value(tiles) -> None:
 def test_pytorch_may_use_them_in_between() -> None:
     """Both configure the registers of the same thread, and give them back."""
     x, w = torch.randint(-8, 9, (64, 96)).bfloat16(), torch.randint(-8, 9, (64, 96)).bfloat16()
-    compiled = deplo.compile(_widened, (x, w), target="cpu")
+    compiled = deplo.compile(widened, (x, w), target="cpu")
     for _ in range(5):
         assert torch.equal(compiled(x, w).bfloat16(), x @ w.T)
