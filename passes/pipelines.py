@@ -39,7 +39,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "canonicalize",
         "cse",
         "lift-to-loops",
-        "fuse-loops",
+        "fuse-loops{target=$target}",
         "merge-siblings",
         "narrow-results",
         "transpose-results",

@@ -7,7 +7,8 @@ becomes
 
 A load of the producer's output at some index solves for the producer's counters, because the producer
 stores at its identity index. The producer's statements move to the shallowest scope of the consumer that
-binds what they depend on, so the row statistics of a norm run once per row.
+binds what they depend on, so the row statistics of a norm run once per row. Where no scope binds that and no
+more, the consumer's loops are interchanged or split (`interchange.py`), if the merge pays then.
 
 The cost gate: merging saves the round trip of the intermediate through memory, and costs the work that
 is then done more than once (`analysis/cost.py`). A producer that does not pay stays a kernel, with the
@@ -26,7 +27,9 @@ place would round it in its own order, and a softmax that subtracts one from the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -45,6 +48,7 @@ from ...analysis.cost import (
     trips,
     work,
 )
+from ...analysis.targets import get_target
 from ...dialects.index import ZERO
 from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.scalars import is_bool
@@ -63,8 +67,8 @@ from .folded_contractions import (
     meets_other_sweeps,
     reductions_around,
 )
+from .interchange import Undo, bind_first, split_first
 from .merging import Chain, checks, merge, shallowest
-from .nests import perfect_nest, permute
 
 PASS = "fuse-loops"
 
@@ -80,25 +84,13 @@ MAX_REPEATS = 4
 one into the reduction of a matrix product would pass a gate on each of them, and slow the product."""
 
 
-# --------------------------------------------------------------------------- interchange
+@dataclass(frozen=True)
+class _Program:
+    """The kernels in order, the processors of the target, and what some reader has not merged: it grows."""
 
-
-def _bind_first(consumer: KernelOp, argument: SSAValue) -> list[int] | None:
-    """Move the loops that loads of `argument` depend on outwards; gives the order that undoes it.
-
-    Then what the loads stand for need not run once per iteration of the others: the statistics of a
-    column run once per column. Iterations of free loops are independent, so any order is right.
-    """
-    loops = perfect_nest(consumer)
-    needed = {
-        v for u in argument.uses if isinstance(u.operation, LoadOp) for v in u.operation.indices
-    }
-    first = [i for i, loop in enumerate(loops) if loop.induction_var in needed]
-    order = first + [i for i in range(len(loops)) if i not in first]
-    if order == list(range(len(loops))) or not first:
-        return None
-    permute(loops, order)
-    return [order.index(i) for i in range(len(loops))]
+    position: dict[KernelOp, int]
+    processors: int
+    stored: set[SSAValue] = field(default_factory=set[SSAValue])
 
 
 # --------------------------------------------------------------------------- the cost gate
@@ -217,11 +209,7 @@ def _is_serial(kernel: KernelOp) -> bool:
 
 
 def _selection(
-    producer: KernelOp,
-    consumer: KernelOp,
-    argument: BlockArgument,
-    position: dict[KernelOp, int],
-    stored: set[SSAValue],
+    producer: KernelOp, consumer: KernelOp, argument: BlockArgument, program: _Program
 ) -> Chain | None:
     """The producer, if merging it lets `collapse-reduce` put one iteration in the place of a reduction."""
     result = producer.output_args[0].type
@@ -231,7 +219,7 @@ def _selection(
         return None
     if not any(compare.predicate.value.data in (EQ, NE) for compare in compared):
         return None
-    fuse_into(producer, position, stored)
+    _fuse_into(producer, program)
     chain = Chain.of(producer)
     if isinstance(chain, str) or chain.checks:  # what was merged into it may check, too
         return None
@@ -308,17 +296,23 @@ def _erase_unused(kernel: KernelOp, *, merged: bool = False) -> None:
         kernel.erase()
 
 
-def fuse_into(consumer: KernelOp, position: dict[KernelOp, int], stored: set[SSAValue]) -> None:
+def _changes(chain: Chain, processors: int) -> list[Callable[[KernelOp, SSAValue], Undo | None]]:
+    """What may be done to a consumer's nest so that a merge pays."""
+    reduces = any(isinstance(o, ForOp) for o in chain.statements)
+    return [*[bind_first] * reduces, partial(split_first, processors=processors)]
+
+
+def _fuse_into(consumer: KernelOp, program: _Program) -> None:
     """Merge every producer of `consumer` that pays, and theirs in turn, the latest one first.
 
-    By the time a producer is judged, the kernels between it and the consumer are merged or stay. `stored` is
-    what some reader has not merged; it grows.
+    By the time a producer is judged, the kernels between it and the consumer are merged or stay.
     """
+    stored = program.stored
     dedup_kernel(consumer)
     declined: set[SSAValue] = set()
     while True:
         candidates = [
-            (position[value.owner], argument, value, value.owner)
+            (program.position[value.owner], argument, value, value.owner)
             for argument, value in zip(consumer.input_args, consumer.inputs, strict=True)
             if isinstance(value.owner, KernelOp) and value not in declined
         ]
@@ -329,20 +323,18 @@ def fuse_into(consumer: KernelOp, position: dict[KernelOp, int], stored: set[SSA
         chain = Chain.of(producer)
         reason = chain if isinstance(chain, str) else None
         if not isinstance(chain, str):
-            reason = _decline_reason(producer, chain, consumer, argument, stays=value in stored)
-            undo = None
-            if reason is not None and any(isinstance(o, ForOp) for o in chain.statements):
-                undo = _bind_first(consumer, argument)
-            if undo is not None:
-                if (
-                    _decline_reason(producer, chain, consumer, argument, stays=value in stored)
-                    is None
-                ):
+            stays = value in stored
+            reason = _decline_reason(producer, chain, consumer, argument, stays=stays)
+            for change in [] if reason is None else _changes(chain, program.processors):
+                undo = change(consumer, argument)
+                if undo is None:
+                    continue
+                if _decline_reason(producer, chain, consumer, argument, stays=stays) is None:
                     reason = None
-                else:
-                    permute(perfect_nest(consumer), undo)
+                    break
+                undo()
             if reason is not None and (
-                selection := _selection(producer, consumer, argument, position, stored)
+                selection := _selection(producer, consumer, argument, program)
             ):
                 chain, reason = selection, None
             if reason is None:
@@ -361,13 +353,15 @@ class FuseLoopsPass(ModulePass):
 
     name = PASS
 
+    target: str = "cpu"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [o for o in op.walk() if isinstance(o, KernelOp)]
         position = {kernel: i for i, kernel in enumerate(kernels)}
-        stored: set[SSAValue] = set()
+        program = _Program(position, get_target(self.target).processors)
         with hints_of(op):
             for kernel in reversed(kernels):
                 if kernel.parent is not None:
                     _erase_unused(kernel)
                 if kernel.parent is not None:
-                    fuse_into(kernel, position, stored)
+                    _fuse_into(kernel, program)

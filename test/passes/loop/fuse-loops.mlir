@@ -112,6 +112,65 @@ func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
+// The statistics of a group of channels run once per group: the loop over channels is split, and what that
+// leaves moves: pixels stay inside, as they lie in memory.
+// CHECK-LABEL: func.func @main(%x: tensor<2x18x9xf32>)
+// CHECK:         loop.for %[[i:.+]] = 0 to 2 {
+// CHECK-NEXT:      loop.for %[[g:.+]] = 0 to 3 {
+// CHECK-NEXT:        %[[m:.+]] = loop.for %{{.+}} = 0 to 6 reduce(max) -> f32 {
+// CHECK:             loop.for %[[c:.+]] = 0 to 6 {
+// CHECK-NEXT:          loop.for %[[k:.+]] = 0 to 9 {
+// CHECK-NEXT:            %[[v:.+]] = loop.load %x[%[[i]], %[[g]] * 6 + %[[c]], %[[k]]]
+// CHECK-NEXT:            %[[r:.+]] = arith.subf %[[v]], %[[m]] : f32
+// CHECK-NEXT:            loop.store %[[r]], %y[%[[i]], %[[g]] * 6 + %[[c]], %[[k]]]
+// CHECK-NOT:     loop.kernel
+func.func @main(%x: tensor<2x18x9xf32>) -> tensor<2x18x9xf32> {
+  %g = tensor_ir.index_map (i, j, k, l) -> %x[i, j * 6 + k, l] : (tensor<2x18x9xf32>) -> tensor<2x3x6x9xf32>
+  %m = tensor_ir.reduce max(%g) over [2, 3] : tensor<2x3x6x9xf32> -> tensor<2x3x1x1xf32>
+  %b = tensor_ir.index_map (i, j, k) -> %m[i, j floordiv 6, 0, 0] : (tensor<2x3x1x1xf32>) -> tensor<2x18x9xf32>
+  %y = tensor_ir.elementwise sub(%x, %b) : (tensor<2x18x9xf32>, tensor<2x18x9xf32>) -> tensor<2x18x9xf32>
+  func.return %y : tensor<2x18x9xf32>
+}
+
+// -----
+
+// The groups of the last axis are too short for a loop of their own: it stays as it is.
+// CHECK-LABEL: func.func @main(%x: tensor<9x64xf32>)
+// CHECK:       loop.kernel @k_m
+// CHECK:       loop.kernel @k_y
+// CHECK:         loop.for %[[i:.+]] = 0 to 9 {
+// CHECK-NEXT:      loop.for %[[j:.+]] = 0 to 64 {
+// CHECK:             loop.load %m[%[[j]] floordiv 8, 0, 0]
+// REMARK: remark: fuse-loops: k_m: declined: not merged into k_y: would recompute
+func.func @main(%x: tensor<9x64xf32>) -> tensor<9x64xf32> {
+  %g = tensor_ir.index_map (i, j, k) -> %x[k, i * 8 + j] : (tensor<9x64xf32>) -> tensor<8x8x9xf32>
+  %m = tensor_ir.reduce max(%g) over [1, 2] : tensor<8x8x9xf32> -> tensor<8x1x1xf32>
+  %b = tensor_ir.index_map (i, j) -> %m[j floordiv 8, 0, 0] : (tensor<8x1x1xf32>) -> tensor<9x64xf32>
+  %y = tensor_ir.elementwise sub(%x, %b) : (tensor<9x64xf32>, tensor<9x64xf32>) -> tensor<9x64xf32>
+  func.return %y : tensor<9x64xf32>
+}
+
+// -----
+
+// What does not pay after a split either undoes it: the loop over heads is one again.
+// CHECK-LABEL: func.func @main(%x: tensor<4x16x16xf32>, %w: tensor<8x16x16xf32>)
+// CHECK:       loop.kernel @k_y
+// CHECK:         loop.for %[[i:.+]] = 0 to 8 {
+// CHECK:             loop.load %p[%[[i]] floordiv 2, %{{.+}}, %{{.+}}]
+// CHECK:             loop.load %w[%[[i]], %{{.+}}, %{{.+}}]
+// REMARK: remark: fuse-loops: k_p: declined: not merged into k_y: would recompute
+func.func @main(%x: tensor<4x16x16xf32>, %w: tensor<8x16x16xf32>) -> tensor<8x16x16xf32> {
+  %p = tensor_ir.elementwise exp(%x) : (tensor<4x16x16xf32>) -> tensor<4x16x16xf32>
+  %b = tensor_ir.index_map (i, j, k, l) -> %p[i floordiv 2, j, l] : (tensor<4x16x16xf32>) -> tensor<8x16x16x16xf32>
+  %c = tensor_ir.index_map (i, j, k, l) -> %w[i, l, k] : (tensor<8x16x16xf32>) -> tensor<8x16x16x16xf32>
+  %q = tensor_ir.elementwise mul(%b, %c) : (tensor<8x16x16x16xf32>, tensor<8x16x16x16xf32>) -> tensor<8x16x16x16xf32>
+  %s = tensor_ir.reduce add(%q) over [3] : tensor<8x16x16x16xf32> -> tensor<8x16x16x1xf32>
+  %y = tensor_ir.index_map (i, j, k) -> %s[i, j, k, 0] : (tensor<8x16x16x1xf32>) -> tensor<8x16x16xf32>
+  func.return %y : tensor<8x16x16xf32>
+}
+
+// -----
+
 // A condition that is known after the merge, but read as a value, stays an operation.
 // CHECK-LABEL: func.func @main(%x: tensor<8xf32>)
 // CHECK:         %[[t:.+]] = loop.test
