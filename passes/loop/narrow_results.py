@@ -7,7 +7,8 @@ becomes
     %b = loop.kernel @k_b(%a) { ... %r = loop.load %a[%i] ... }
 
 `fuse-loops` merges a conversion into its readers, where what is converted may then stay behind. So it is
-rounded once, to the same value, and takes half the room.
+rounded once, to the same value, and takes half the room. What is put together from several results is rounded
+in each branch first, so that it is seen of each.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -47,6 +48,29 @@ def _roundings(argument: SSAValue) -> dict[LoadOp, list[arith.TruncFOp]] | None:
         if len(found[load]) < len(users):
             return None
     return found
+
+
+def _round_in_branches(kernel: KernelOp) -> None:
+    """Have each branch of a condition round what it loads, if what the condition gives is only rounded."""
+    for choice in [op for op in kernel.walk() if isinstance(op, scf.IfOp) and len(op.output) == 1]:
+        ends = [region.block.last_op for region in choice.regions if region.blocks]
+        loads = [end.operands[0].owner for end in ends if isinstance(end, scf.YieldOp)]
+        roundings = [use.operation for use in choice.output[0].uses]
+        types = {op.result.type for op in roundings if isinstance(op, arith.TruncFOp)}
+        alike = len(types) == 1 and all(isinstance(op, arith.TruncFOp) for op in roundings)
+        if not alike or not all(isinstance(op, LoadOp) for op in loads):
+            continue
+        (element,) = types
+        for end in ends:
+            assert end is not None and end.parent is not None
+            rounded = arith.TruncFOp(end.operands[0], element)
+            end.parent.insert_op_before(rounded, end)
+            end.operands = [rounded.result]
+        narrow = Rewriter.replace_value_with_new_type(choice.output[0], element)
+        for op in roundings:
+            op.results[0].replace_all_uses_with(narrow)
+            op.detach()
+            op.erase()
 
 
 def _narrow(kernel: KernelOp, position: int) -> bool:
@@ -99,7 +123,10 @@ class NarrowResultsPass(ModulePass):
     name = "narrow-results"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        kernels = [o for o in op.walk() if isinstance(o, KernelOp)]
+        for kernel in kernels:
+            _round_in_branches(kernel)
+        for kernel in kernels:
             narrowed = sum(_narrow(kernel, position) for position in range(len(kernel.outputs)))
             reason = f"{counted(narrowed, 'result')} as the readers round it"
             if not narrowed:
