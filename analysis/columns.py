@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from ..dialects.loop import LoadOp
+from ..dialects.sizes import shape_of
 
 
 def walks_columns(load: LoadOp, column: SSAValue) -> bool:
@@ -12,7 +14,12 @@ def walks_columns(load: LoadOp, column: SSAValue) -> bool:
     dimensions = {d for d, value in enumerate(load.indices) if value is column}
     if not dimensions:
         return True
-    *outer, last = load.map.data.results
+    assert isinstance(load.memref.type, MemRefType)
+    exprs, shape = list(load.map.data.results), list(shape_of(load.memref.type))
+    while len(shape) > 1 and shape[-1] == 1:  # what a reduction leaves of its axis
+        exprs.pop()
+        shape.pop()
+    *outer, last = exprs
     if any(dimensions & expr.used_dims() for expr in outer):
         return False
     symbols = [0] * load.map.data.num_symbols
