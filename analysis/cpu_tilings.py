@@ -111,7 +111,7 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
     found = [_choose_blocks(problem, cpu)]
     if problem.rows_stay:
         found.append(_choose_blocks(problem, cpu, in_place=1))
-    if problem.columns_along:
+    if problem.columns_along or (problem.mma and problem.columns_across):
         found.append(_choose_blocks(problem, cpu, in_place=int(problem.columns_stay), turned=1))
     may_dot = problem.along and dot_tiles(problem, cpu)
     if may_dot and _rows_stay_cached(problem, cpu) and not _columns_are_far(problem):
@@ -256,7 +256,8 @@ def _blocked(
     block_k = _chunk(problem, block_n, cpu, kind)
     whole = even(problem.k, problem.k, unit)
     operands = problem.rows * block_m + problem.columns * block_n
-    fits = operands * whole * problem.element_bytes <= cpu.l2_bytes // 2
+    room = cpu.l2_bytes if whole * element <= cpu.whole_bytes else cpu.l2_bytes // 2
+    fits = operands * whole * element <= room
     if fits and not problem.lines:
         block_k = whole
     return cycles, CpuTiling(block_m, block_n, block_k, thread_m, thread_n, **kind)

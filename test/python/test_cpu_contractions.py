@@ -299,6 +299,18 @@ def test_columns_from_memory_are_not_read_again_by_dot_tiles() -> None:
     assert choose_cpu_tiling(replace(problem, m=4), CPUS["avx512"]).dot
 
 
+def test_all_of_a_short_k_may_be_one_chunk_though_the_cache_is_full() -> None:
+    """As of a weight's gradient: then its sums do not go to memory and back."""
+    problem = CpuProblem(1, 512, 2048, 256, 1, 1, 1, 4)
+    cpu = replace(CPUS["amx"], cores=2)
+    whole, half = (choose_cpu_tiling(problem, each) for each in (cpu, replace(cpu, whole_bytes=0)))
+    assert whole.block_k == 256 == 2 * half.block_k
+    assert (whole.block_m, whole.block_n) == (half.block_m, half.block_n)
+    held = (whole.block_m + whole.block_n) * 256 * 4
+    assert cpu.l2_bytes // 2 < held <= cpu.l2_bytes
+    assert choose_cpu_tiling(replace(problem, k=512), cpu).block_k < 512
+
+
 def test_sums_of_more_small_products_than_a_tile_has_registers_for() -> None:
     a, b = (torch.randint(-4, 5, (20, 32, 32)).float() for _ in range(2))
 

@@ -153,6 +153,21 @@ def test_rows_that_are_neighbours_are_turned(m: int, n: int, k: int) -> None:
     torch.testing.assert_close(compiled(x, g), program(x, g), equal_nan=True, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_columns_may_be_put_together(order, tiles) -> None:
+    """The gradient of a gated layer's weight: what lies in two arrays is packed, and so no rows."""
+    left, right, x = (torch.randint(-8, 9, (96, n)).bfloat16() for n in (48, 80, 64))
+
+    def program(left, right, x):
+        factors = torch.cat((left, right), 1).T, x
+        return factors[0] @ factors[1] if order == 1 else factors[1].T @ factors[0].T
+
+    args = left, right, x
+    compiled = deplo.compile(program, args, target="cpu")
+    assert ("matrix tiles" in str(compiled.report()["decisions"])) == tiles
+    assert torch.equal(compiled(*args), program(*args))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout, tiles) -> None:
     program, *shapes = LAYOUTS[layout]
