@@ -18,6 +18,7 @@ PASSES = {
     "compose-index-maps": ".tensor_ir.compose_index_maps:ComposeIndexMapsPass",
     "lift-to-loops": ".loop.lift_to_loops:LiftToLoopsPass",
     "fuse-loops": ".loop.fuse_loops:FuseLoopsPass",
+    "join-kernels": ".loop.join_kernels:JoinKernelsPass",
     "merge-siblings": ".loop.merge_siblings:MergeSiblingsPass",
     "narrow-results": ".loop.narrow_results:NarrowResultsPass",
     "transpose-results": ".loop.transpose_results:TransposeResultsPass",

@@ -43,6 +43,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "merge-siblings",
         "narrow-results",
         "transpose-results",
+        "join-kernels{target=$target}",
         "collapse-reduce",
         "coalesce-axes",
         "hoist-invariants",

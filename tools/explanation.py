@@ -178,7 +178,7 @@ def _fused(names: set[str], decisions: Sequence[Decision]) -> tuple[str, ...]:
     found += [
         other
         for d in decisions
-        if d.fired and d.pass_name == "merge-siblings" and d.kernel in names
+        if d.fired and d.pass_name in ("merge-siblings", "join-kernels") and d.kernel in names
         for other in d.others
     ]
     return tuple(dict.fromkeys(found))

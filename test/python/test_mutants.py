@@ -135,6 +135,7 @@ DEDUP = ("dedup-loads", "loop.dedup_loads")
 BLOCKIFY = ("blockify-launch", "tile.blockify_launch")
 COOPERATE = ("cooperative-reduce", "tile.cooperative_reduce")
 SIBLINGS = ("merge-siblings", "loop.merge_siblings")
+JOIN = ("join-kernels", "loop.join_kernels")
 SHARE = ("share-sweeps", "loop.share_sweeps")
 REGISTER = ("register-tile", "tile.register_tile")
 COMPOSE = ("compose-index-maps", "tensor_ir.compose_index_maps")
@@ -280,6 +281,18 @@ MUTANTS = {
         "self.known[op.result] = not open_",
         "self.known[op.result] = bool(open_)",
         ("known_condition",),
+    ),
+    "what another iteration stores taken for its own": Mutant(
+        *JOIN, "if stored is None or _element(load, here) != stored:", "if 0:", ("saved_norm",)
+    ),
+    "a kernel joined with one that needs it already": Mutant(
+        *JOIN, "order[reader] > order[second] for", "True for", ("saved_norm",)
+    ),
+    "an output that is read not stored": Mutant(
+        *JOIN,
+        "if not value.uses]\n    if not unread",
+        "if n == 0]\n    if not unread",
+        ("saved_norm",),
     ),
     "different loads taken for one": Mutant(
         *DEDUP,
