@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import make_boxed_func
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import CompileContext
 from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
 
@@ -80,6 +81,7 @@ def deplo_backend(
         fw_compiler=forward,
         bw_compiler=compiler,
         inference_compiler=forward,
+        partition_fn=min_cut_rematerialization_partition,
         decompositions=decompositions() | training,
         keep_inference_input_mutations=True,
     )

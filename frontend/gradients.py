@@ -17,7 +17,9 @@ Tensor = torch.Tensor
 _BY_PYTORCH = (
     aten._native_batch_norm_legit_functional.default,
     aten.native_batch_norm_backward.default,
+    aten.native_group_norm.default,
     aten.native_group_norm_backward.default,
+    aten.native_layer_norm.default,
     aten.native_layer_norm_backward.default,
     aten.embedding_dense_backward.default,
 )

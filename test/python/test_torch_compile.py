@@ -205,6 +205,25 @@ VIEWS: dict[str, Callable[[torch.Tensor], Any]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (nn.Sequential(nn.LayerNorm(24), nn.SiLU()), (50, 24)),
+        (nn.Sequential(nn.GroupNorm(3, 12), nn.SiLU()), (3, 12, 5, 7)),
+        (nn.Sequential(nn.RMSNorm(24), nn.GELU()), (50, 24)),
+    ],
+)
+def test_what_a_gradient_computes_again_is_not_saved(
+    layer: nn.Module, shape: tuple[int, ...]
+) -> None:
+    """Of a norm and an activation only the input has as many elements as the input."""
+    torch._dynamo.reset()
+    x = torch.randn(shape, requires_grad=True)
+    saved = torch.compile(layer, backend="deplo")(x).grad_fn.saved_tensors
+    large = [each for each in saved if each.numel() >= x.numel()]
+    assert [each.data_ptr() for each in large] == [x.data_ptr()]
+
+
 @pytest.mark.parametrize("name", VIEWS)
 def test_outputs_have_the_strides_and_the_memory_of_eager(name: str) -> None:
     x = torch.randn(4, 5)
