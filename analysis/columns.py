@@ -8,6 +8,9 @@ from xdsl.ir import SSAValue
 from ..dialects.loop import LoadOp
 from ..dialects.sizes import shape_of
 
+SIZE = 1 << 20
+"""What a dynamic size is taken to be where an index divides by it: more than the columns that are tried."""
+
 
 def walks_columns(load: LoadOp, column: SSAValue) -> bool:
     """Whether neighbouring columns are neighbours in memory for a load, or it reads the same for all."""
@@ -22,7 +25,7 @@ def walks_columns(load: LoadOp, column: SSAValue) -> bool:
     *outer, last = exprs
     if any(dimensions & expr.used_dims() for expr in outer):
         return False
-    symbols = [0] * load.map.data.num_symbols
+    symbols = [SIZE] * load.map.data.num_symbols
     first, second, third = (
         last.eval([n if d in dimensions else 0 for d in range(len(load.indices))], symbols)
         for n in (0, 1, 2)

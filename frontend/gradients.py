@@ -17,12 +17,39 @@ Tensor = torch.Tensor
 _BY_PYTORCH = (
     aten._native_batch_norm_legit_functional.default,
     aten.native_batch_norm_backward.default,
-    aten.native_group_norm.default,
     aten.native_group_norm_backward.default,
     aten.native_layer_norm.default,
     aten.native_layer_norm_backward.default,
     aten.embedding_dense_backward.default,
 )
+
+
+def _group_norm(
+    value: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    batch: int,
+    channels: int,
+    positions: int,
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The norm, and the mean and the deviation's reciprocal of each group, [batch, groups].
+
+    PyTorch's own reads memory by strides, which no program for all sizes can.
+    """
+    wide = torch.float64 if value.dtype == torch.float64 else torch.float32
+    shape = batch, groups, channels // groups, positions
+    grouped = value.to(wide).reshape(shape)
+    variance, mean = torch.var_mean(grouped, (2, 3), correction=0, keepdim=True)
+    factor = torch.rsqrt(variance + eps)
+    made = (grouped - mean) * factor
+    if weight is not None:
+        made = made * weight.reshape(groups, channels // groups, 1)
+    if bias is not None:
+        made = made + bias.reshape(groups, channels // groups, 1)
+    mean, factor = (each.reshape(batch, groups).to(value.dtype) for each in (mean, factor))
+    return made.reshape(value.shape).to(value.dtype), mean, factor
 
 
 def _max_pool_backward(
@@ -145,6 +172,7 @@ OF_WINDOWS: dict[Any, Callable[..., Any]] = {
 OWN: dict[Any, Callable[..., Any]] = {
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _attention_backward,
+    aten.native_group_norm.default: _group_norm,
     **OF_WINDOWS,
 }
 
