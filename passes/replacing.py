@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, i1
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from ..dialects.loop import TestOp
+
+
+def rename(old: Sequence[SSAValue], new: Sequence[SSAValue]) -> None:
+    """Have all that reads some values read others, which take their names."""
+    for before, after in zip(old, new, strict=True):
+        after.name_hint = before.name_hint
+        before.replace_all_uses_with(after)
 
 
 def replace(op: Operation, by: Operation) -> None:
@@ -16,9 +25,7 @@ def replace(op: Operation, by: Operation) -> None:
     by.location = op.location
     by.attributes |= op.attributes
     block.insert_op_before(by, op)
-    for old, new in zip(op.results, by.results, strict=True):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
+    rename(op.results, by.results)
     op.detach()
     op.erase()
 

@@ -35,6 +35,7 @@ from ...dialects.affine import replace_dims
 from ...dialects.loop import AccumulateOp, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent
 from ..decisions import record
+from ..replacing import rename
 from .coalesce_axes import coalesce
 from .dedup_loads import dedup_kernel
 from .folded_contractions import MOST_SUMS, is_contraction, sums_in
@@ -178,7 +179,8 @@ def join(first: KernelOp, second: KernelOp, depth: int) -> KernelOp:
     count = len(first.outputs)
     places = dict(zip((*inputs, *first.outputs), joined.body.block.args, strict=False))
     values: dict[SSAValue, SSAValue] = {}
-    for kernel, outputs in zip((first, second), _halves(joined.output_args, count), strict=True):
+    outputs_of = (first, joined.output_args[:count]), (second, joined.output_args[count:])
+    for kernel, outputs in outputs_of:
         arguments = [*(places[value] for value in kernel.inputs), *outputs]
         for old, new in zip(kernel.body.block.args, arguments, strict=True):
             new.name_hint = new.name_hint or old.name_hint
@@ -195,10 +197,6 @@ def join(first: KernelOp, second: KernelOp, depth: int) -> KernelOp:
             loops[-1].body.block.insert_op_before(op.clone(values), end)
     _read_stored(joined)
     return joined
-
-
-def _halves(values: Sequence[SSAValue], count: int) -> tuple[Sequence[SSAValue], ...]:
-    return values[:count], values[count:]
 
 
 def _read_stored(joined: KernelOp) -> None:
@@ -313,10 +311,10 @@ class JoinKernelsPass(ModulePass):
                 continue
             names = first.sym_name.data, second.sym_name.data
             place = anchor(first, second)
-            reason = obstacle(first, second)
+            depth = obstacle(first, second)
             if place is None:
-                reason = "what stands between them needs the one and gives something to the other"
-            depth = reason or self._depth(first, second, reads=reads)
+                depth = "what stands between them needs the one and gives something to the other"
+            depth = depth or self._depth(first, second, reads=reads)
             if isinstance(depth, str) or place is None:
                 reason = f"not joined with {names[0]}: {depth}"
                 record(PASS, names[1], False, reason, second, names[:1])
@@ -324,7 +322,10 @@ class JoinKernelsPass(ModulePass):
             joined = join(first, second, depth)
             assert place.parent is not None
             place.parent.insert_op_before(joined, place)
-            _replace((first, second), joined)
+            rename([*first.outputs, *second.outputs], joined.outputs)
+            for kernel in (second, first):
+                kernel.detach()
+                kernel.erase()
             record(PASS, names[0], True, f"joined with {names[1]}", joined, names[1:])
             return joined
         return None
@@ -348,16 +349,6 @@ class JoinKernelsPass(ModulePass):
         return not inner or rows >= max(ROWS, get_target(self.target).processors)
 
 
-def _replace(kernels: Sequence[KernelOp], joined: KernelOp) -> None:
-    outputs = [output for kernel in kernels for output in kernel.outputs]
-    for old, new in zip(outputs, joined.outputs, strict=True):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    for kernel in reversed(kernels):
-        kernel.detach()
-        kernel.erase()
-
-
 def drop_unread(kernel: KernelOp) -> None:
     """Have a kernel give only the outputs that somebody reads."""
     unread = [n for n, value in enumerate(kernel.outputs) if not value.uses]
@@ -379,8 +370,6 @@ def drop_unread(kernel: KernelOp) -> None:
     smaller.location = kernel.location
     assert kernel.parent is not None
     kernel.parent.insert_op_before(smaller, kernel)
-    for old, new in zip(kept, smaller.outputs, strict=True):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
+    rename(kept, smaller.outputs)
     kernel.detach()
     kernel.erase()

@@ -25,6 +25,7 @@ from ...analysis.cost import size_bytes
 from ...analysis.equivalence import equivalent
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ..decisions import record
+from ..replacing import rename
 from .folded_contractions import MOST_SUMS, sums_in
 
 PASS = "merge-siblings"
@@ -122,10 +123,7 @@ def _replace(kernels: Sequence[KernelOp], merged: KernelOp) -> None:
     first = kernels[0]
     assert first.parent is not None
     first.parent.insert_op_before(merged, first)
-    outputs = [output for kernel in kernels for output in kernel.outputs]
-    for old, new in zip(outputs, merged.outputs, strict=True):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
+    rename([output for kernel in kernels for output in kernel.outputs], merged.outputs)
     for kernel in kernels:
         kernel.detach()
         kernel.erase()

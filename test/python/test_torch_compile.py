@@ -209,7 +209,6 @@ VIEWS: dict[str, Callable[[torch.Tensor], Any]] = {
 @pytest.mark.parametrize("affine", [True, False])
 def test_gradients_of_a_group_norm_of_all_sizes(affine: bool, dtype: torch.dtype) -> None:
     """One graph, in which nothing reads memory by strides; as exact as eager."""
-    torch._dynamo.reset()
     layer = nn.Sequential(nn.GroupNorm(4, 16, affine=affine), nn.SiLU()).to(dtype)
     exact = copy.deepcopy(layer).double()
     compiled = torch.compile(layer, backend="deplo", dynamic=True, fullgraph=True)
@@ -244,7 +243,6 @@ def test_what_a_gradient_computes_again_is_not_saved(
     layer: nn.Module, shape: tuple[int, ...]
 ) -> None:
     """Of a norm and an activation only the input has as many elements as the input."""
-    torch._dynamo.reset()
     x = torch.randn(shape, requires_grad=True)
     saved = torch.compile(layer, backend="deplo")(x).grad_fn.saved_tensors
     large = [each for each in saved if each.numel() >= x.numel()]
