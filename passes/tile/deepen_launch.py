@@ -66,6 +66,14 @@ def deepen(launch: LaunchOp, loop: ForOp) -> None:
     loop.erase()
 
 
+def deepened(launch: LaunchOp) -> LaunchOp:
+    """A copy of a launch with as many axes as it can get."""
+    copy = launch.clone()
+    while isinstance(loop := find_loop(copy), ForOp):
+        deepen(copy, loop)
+    return copy
+
+
 @dataclass(frozen=True)
 class DeepenLaunchPass(ModulePass):
     """Make contractions out of launches over rows that compute something in front of the columns."""
@@ -75,9 +83,9 @@ class DeepenLaunchPass(ModulePass):
     target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        deepened = spread if get_target(self.target).is_gpu else _make_contraction
+        make_deeper = spread if get_target(self.target).is_gpu else _make_contraction
         for kernel, launch in launches_of(op):
-            reason = deepened(launch)
+            reason = make_deeper(launch)
             fired, name = reason is None, kernel.sym_name.data
             record(self.name, name, fired, reason or "its columns are an axis", kernel)
 
@@ -87,9 +95,7 @@ def _make_contraction(launch: LaunchOp) -> str | None:
     loop = find_loop(launch)
     if isinstance(loop, str):
         return loop
-    trial = launch.clone()
-    while isinstance(inner := find_loop(trial), ForOp):
-        deepen(trial, inner)
+    trial = deepened(launch)
     product = find_product(trial)
     if isinstance(product, str):
         trial.drop_all_references()

@@ -59,6 +59,7 @@ from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import Extent, extent_expr, extent_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
+from .deepen_launch import deepened, find_loop
 from .rewrite_indices import index_of, rewrite_index
 
 LONG = 64
@@ -226,5 +227,12 @@ class SplitAxesPass(ModulePass):
         return get_target(self.target).is_gpu
 
     def _is_contraction(self, launch: LaunchOp) -> bool:
-        find = find_contraction if self._on_gpu else find_product
-        return not isinstance(find(launch), str)
+        """Whether a launch is a contraction; on a CPU also if `deepen-launch` makes it one."""
+        if self._on_gpu:
+            return not isinstance(find_contraction(launch), str)
+        product = find_product(launch)
+        if isinstance(product, str) and isinstance(find_loop(launch), ForOp):
+            copy = deepened(launch)
+            product = find_product(copy)
+            copy.drop_all_references()
+        return not isinstance(product, str)

@@ -289,3 +289,32 @@ func.func @main(%x: tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.exten
   }
   func.return %y : tensor<?xf32, #sym.extents<s0 * 3>>
 }
+
+// -----
+
+// Groups whose channels need something first: a CPU makes the columns an axis as well, and then packs them.
+// CHECK-LABEL: loop.kernel @scaled_groups
+// CHECK:         tile.launch (%j_part = 2 : thread, %j = 3 : thread) {
+// CHECK:           loop.for %l = 0 to 8 {
+// REMARK: split-axes: scaled_groups: j is split in parts of 3
+// GPU: split-axes: scaled_groups: declined: no split makes it a contraction
+func.func @main(%x: tensor<8x8xf32>, %w: tensor<6x4xf32>, %u: tensor<6xf32>) -> tensor<6x8xf32> {
+  %y = loop.kernel @scaled_groups(%x, %w, %u) : (tensor<8x8xf32>, tensor<6x4xf32>, tensor<6xf32>) -> tensor<6x8xf32> {
+  ^bb0(%x: memref<8x8xf32>, %w: memref<6x4xf32>, %u: memref<6xf32>, %out: memref<6x8xf32>):
+    tile.launch (%j = 6 : thread) {
+      %v = loop.load %u[%j] : memref<6xf32>
+      %e = math.rsqrt %v : f32
+      loop.for %l = 0 to 8 {
+        %s = loop.for %m = 0 to 4 reduce(add) -> f32 {
+          %p = loop.load %x[%j floordiv 3 * 4 + %m, %l] : memref<8x8xf32>
+          %q = loop.load %w[%j, %m] : memref<6x4xf32>
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }
+        %t = arith.mulf %s, %e : f32
+        loop.store %t, %out[%j, %l] : memref<6x8xf32>
+      }
+    }
+  }
+  func.return %y : tensor<6x8xf32>
+}
