@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, TensorType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -47,7 +47,7 @@ from ...dialects.loop import (
     TestOp,
     YieldOp,
 )
-from ...dialects.scalars import Combiner, bits_of, ui8
+from ...dialects.scalars import Combiner, bits_of, is_bool, ui8
 from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...dialects.syntax import tensor_type
 from ...dialects.tensor_ir import (
@@ -177,6 +177,8 @@ def _piece(nest: Nest, op: IndexMapOp, index: Sequence[AffineExpr], position: in
     if not conditions:
         return nest.read(op.sources[position], exprs)
     holds = nest.builder.insert(TestOp([replace_dims(c, index) for c in conditions], nest.counters))
+    if position + 1 == len(op.sources) and _is_true_else_false(op, position):
+        return holds.result
     outer = nest.builder
     regions: list[Region] = []
     for build in (
@@ -191,6 +193,16 @@ def _piece(nest: Nest, op: IndexMapOp, index: Sequence[AffineExpr], position: in
     element = bits_of(tensor_type(op.result).element_type)
     then, otherwise = regions
     return outer.insert(scf.IfOp(holds.result, [element], then, otherwise)).output[0]
+
+
+def _is_true_else_false(op: IndexMapOp, position: int) -> bool:
+    """Whether an element is true where a source is read, as those of a triangle are, and else false."""
+    source, fill = op.sources[position].owner, op.fill
+    if not isinstance(source, ConstantOp) or not is_bool(tensor_type(op.result).element_type):
+        return False
+    assert isinstance(source.value, IntegerAttr)
+    assert isinstance(fill, IntegerAttr)
+    return source.value.value.data != 0 and fill.value.data == 0
 
 
 def _gathered(nest: Nest, op: GatherOp, index: Sequence[AffineExpr]) -> SSAValue:

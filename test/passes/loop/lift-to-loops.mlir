@@ -138,3 +138,23 @@ func.func @main(%x: tensor<4xui8>, %c: tensor<4xi1>) -> (tensor<4xi64>, tensor<6
   %t = tensor_ir.cast %x : tensor<4xui8> to tensor<4xi8>
   func.return %w, %p, %b, %t : tensor<4xi64>, tensor<6xui8>, tensor<4xi1>, tensor<4xi8>
 }
+
+// -----
+
+// A triangle of true is its condition; of false, or with true around it, it is chosen.
+// CHECK-LABEL: func.func @main(%i:
+// CHECK:         loop.kernel @k_t()
+// CHECK:           %[[T:.+]] = loop.test[%i - %j >= 0]
+// CHECK-NEXT:      loop.store %[[T]]
+// CHECK:         loop.kernel @k_u()
+// CHECK:           scf.if
+// CHECK:         loop.kernel @k_v()
+// CHECK:           scf.if
+func.func @main(%i: tensor<4x4xi1>) -> (tensor<4x4xi1>, tensor<4x4xi1>, tensor<4x4xi1>) {
+  %true = tensor_ir.constant true : tensor<4x4xi1>
+  %false = tensor_ir.constant false : tensor<4x4xi1>
+  %t = tensor_ir.index_map (i, j) -> %true[i, j] if i - j >= 0 else false : (tensor<4x4xi1>) -> tensor<4x4xi1>
+  %u = tensor_ir.index_map (i, j) -> %false[i, j] if i - j >= 0 else false : (tensor<4x4xi1>) -> tensor<4x4xi1>
+  %v = tensor_ir.index_map (i, j) -> %false[i, j] if i - j >= 0 else true : (tensor<4x4xi1>) -> tensor<4x4xi1>
+  func.return %t, %u, %v : tensor<4x4xi1>, tensor<4x4xi1>, tensor<4x4xi1>
+}
