@@ -16,6 +16,7 @@ from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .size_guards import as_multiples, guards_of, shape_environment
 from .sizes import InputTensor, Limits, Refused, input_sizes
+from .strided_views import permute_to_memory_order
 from .updates import mark_updates, take_updates
 from .view_outputs import hidden_views, outputs_of, results_of
 
@@ -107,6 +108,7 @@ def capture_graph(
     """
     graph = copy.deepcopy(module.graph)
     updated = take_updates(graph)
+    permute_to_memory_order(graph)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     tensors = _tensors(placeholders)
     limits = _limits(graph)

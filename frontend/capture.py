@@ -28,6 +28,7 @@ from .python_values import Inputs, close_over, with_closed_over
 from .size_guards import as_multiples, check_guards, guards_of
 from .size_one import dynamic_sizes
 from .sizes import Sizes
+from .strided_views import permute_to_memory_order
 from .view_outputs import Output, ReturnedSize, outputs_of, results_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
@@ -276,6 +277,7 @@ def _import(
     sizes: Sizes,
 ) -> Captured:
     _refuse_mutation(exported)
+    permute_to_memory_order(exported.graph)
     if fallback == "eager":
         items_as_sizes(exported.graph, exported.range_constraints)
     guards = guards_of(exported.graph)
