@@ -85,7 +85,14 @@ def deplo_backend(
         decompositions=decompositions() | training,
         keep_inference_input_mutations=True,
     )
-    return aot(graph, example_inputs)
+    try:
+        return aot(graph, example_inputs)
+    except _RunsInPyTorch:
+        return graph.forward
+
+
+class _RunsInPyTorch(Exception):
+    """PyTorch runs all of a graph: what Dynamo traced, as its operators make many of each that are slower."""
 
 
 def log_topics() -> frozenset[str]:
@@ -130,6 +137,8 @@ def _compile(
         nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
         operators = counted(len(nodes), "operator")
         _warn(f"deplo: a graph of {operators} runs in PyTorch: {error}")
+        if shares_memory:  # it is a forward pass, and Dynamo's graph can still take its place
+            raise _RunsInPyTorch from None
         graph.recompile()
         return make_boxed_func(lambda *inputs: graph.forward(*permuted(inputs, orders)))
     program = Program(captured, choose_target("auto", captured))
