@@ -13,7 +13,7 @@ such as the pixels of all lines of an image, if they go on in memory where a lin
 need not end there. If lines are shorter than a vector, it is enough that results go on: what is packed once
 for all of them costs more than to find its elements. If results lie apart, as those of one phase of a
 transposed convolution, they need not go on either, and lines are joined that are shorter than a few vectors.
-Lines of dynamic length stay apart: what fills a pack would divide by it for each element.
+Lines of dynamic length are joined if everything goes on, and so no index divides by it.
 On a GPU not: there, what a block reads of an operand must be a box.
 """
 
@@ -61,9 +61,7 @@ def find_axis(launch: LaunchOp) -> int | str:
             continue
         if axis == product.m or _lies_along_k(launch, product):
             return axis
-        if not isinstance(launch.axes.data[axis].extent.data, int):
-            reason = "the extent of the columns is dynamic"
-        elif not stays_along(launch, product, short=_is_short(launch, axis)):
+        if not stays_along(launch, product, short=_is_short(launch, axis)):
             reason = "joined columns would not lie along each other in memory"
         else:
             return axis
@@ -92,8 +90,7 @@ def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:
     If columns are `short`, what the contraction reads need not.
     """
     outer, inner = launch.body.block.args[product.n - 1], launch.body.block.args[product.n]
-    extent = launch.axes.data[product.n].extent.data
-    assert isinstance(extent, int)
+    extent = extent_expr(launch.axes.data[product.n].extent.data)
     for op in launch.body.walk():
         if outer not in op.operands and inner not in op.operands:
             continue
@@ -121,7 +118,7 @@ def divides(op: Operation, counter: SSAValue) -> bool:
     return any(operands[d] is counter for d in dims_in_order(found))
 
 
-def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, int]) -> AffineExpr:
+def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, AffineExpr | int]) -> AffineExpr:
     """The flat index that is accessed when counters are some steps further."""
     type = op.memref.type
     assert isinstance(type, MemRefType)

@@ -184,10 +184,13 @@ func.func @main(%x: tensor<8x20x20xf32>, %w: tensor<2x16x8xf32>) -> tensor<16x20
 
 // -----
 
-// Lines whose length nobody knows stay apart.
+// Lines whose length nobody knows are joined if everything goes on where one ends; not those of a part.
 
-// REMARK: collapse-rows: lines: declined: the extent of the columns is dynamic
-func.func @main(%x: tensor<8x7x?xf32, #sym.extents<s0>>, %w: tensor<16x8xf32>) -> tensor<16x7x?xf32, #sym.extents<s0>> attributes {sym.sizes = [#sym.size<"width", 2, none>]} {
+// CHECK-LABEL: loop.kernel @lines
+// CHECK:         tile.launch (%c = 16 : thread, %z = s0 * 7 : thread) {
+// REMARK: collapse-rows: lines: 2 axes are one
+// REMARK: collapse-rows: parts: declined: joined columns would not lie along each other in memory
+func.func @main(%x: tensor<8x7x?xf32, #sym.extents<s0>>, %w: tensor<16x8xf32>) -> (tensor<16x7x?xf32, #sym.extents<s0>>, tensor<16x7x?xf32, #sym.extents<s0 - 1>>) attributes {sym.sizes = [#sym.size<"width", 2, none>]} {
   %y = loop.kernel @lines(%x, %w) : (tensor<8x7x?xf32, #sym.extents<s0>>, tensor<16x8xf32>) -> tensor<16x7x?xf32, #sym.extents<s0>> {
   ^bb0(%x: memref<8x7x?xf32, #sym.extents<s0>>, %w: memref<16x8xf32>, %out: memref<16x7x?xf32, #sym.extents<s0>>):
     tile.launch (%c = 16 : thread, %y = 7 : thread, %z = s0 : thread) {
@@ -200,5 +203,17 @@ func.func @main(%x: tensor<8x7x?xf32, #sym.extents<s0>>, %w: tensor<16x8xf32>) -
       loop.store %s, %out[%c, %y, %z] : memref<16x7x?xf32, #sym.extents<s0>>
     }
   }
-  func.return %y : tensor<16x7x?xf32, #sym.extents<s0>>
+  %v = loop.kernel @parts(%x, %w) : (tensor<8x7x?xf32, #sym.extents<s0>>, tensor<16x8xf32>) -> tensor<16x7x?xf32, #sym.extents<s0 - 1>> {
+  ^bb0(%x: memref<8x7x?xf32, #sym.extents<s0>>, %w: memref<16x8xf32>, %out: memref<16x7x?xf32, #sym.extents<s0 - 1>>):
+    tile.launch (%c = 16 : thread, %y = 7 : thread, %z = s0 - 1 : thread) {
+      %s = loop.for %m = 0 to 8 reduce(add) -> f32 {
+        %p = loop.load %x[%m, %y, %z] : memref<8x7x?xf32, #sym.extents<s0>>
+        %q = loop.load %w[%c, %m] : memref<16x8xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%c, %y, %z] : memref<16x7x?xf32, #sym.extents<s0 - 1>>
+    }
+  }
+  func.return %y, %v : tensor<16x7x?xf32, #sym.extents<s0>>, tensor<16x7x?xf32, #sym.extents<s0 - 1>>
 }
