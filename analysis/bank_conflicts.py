@@ -7,18 +7,20 @@ Memory").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from ..dialects.kernel import WARP
+from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ..dialects.loop import LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tensor_map import swizzled
 from ..dialects.tile import LaunchOp, Level, StageOp
+from .index import operand_ranges, simplify
 
 BANKS = 32
 BANK_BYTES = 4
@@ -46,14 +48,65 @@ def loads_of(stage: StageOp) -> list[LoadOp]:
     return [use.operation for use in stage.slab.uses if isinstance(use.operation, LoadOp)]
 
 
+def vectors_of(loads: Sequence[LoadOp], launch: LaunchOp, pad: int) -> list[tuple[LoadOp, int]]:
+    """Loads of a slab, those of neighbours in one block as one: the first of them, and how many they are.
+
+    The C++ compiler loads them at once where their place is a multiple of their number, if rows are `pad`
+    elements longer than their content.
+    """
+    rows: dict[object, dict[int, LoadOp]] = {}
+    for load in loads:
+        *outer, inner = load.map.data.results
+        first = inner.eval([0] * len(load.indices), ())
+        base = simplify(inner + -first, operand_ranges(load.indices))
+        rows.setdefault((load.parent, tuple(load.indices), *outer, base), {})[first] = load
+    found: list[tuple[LoadOp, int]] = []
+    for row in rows.values():
+        while row:
+            first = min(row)
+            width = max(w for w in (1, *WIDTHS) if _is_vector(row, first, w, launch, pad))
+            found.append((row[first], width))
+            for place in range(first, first + width):
+                del row[place]
+    return found
+
+
+def _is_vector(
+    row: Mapping[int, LoadOp], first: int, width: int, launch: LaunchOp, pad: int
+) -> bool:
+    """Whether loads of a row, by their number, begin with a vector of so many."""
+    if width == 1:
+        return True
+    load = row[first]
+    size = width * storage_bytes(load.result.type)
+    if size > MAX_VECTOR_BYTES or any(first + i not in row for i in range(width)):
+        return False
+    shape = slab_shape(load, pad)
+    return shape[-1] % width == 0 and all(p % width == 0 for p in _places(load, launch, shape))
+
+
 def conflict_degree(
-    op: LoadOp | StoreOp, launch: LaunchOp, shape: Sequence[int], swizzle: int = 0
+    op: LoadOp | StoreOp,
+    launch: LaunchOp,
+    shape: Sequence[int],
+    swizzle: int = 0,
+    width: int = 1,
 ) -> int:
     """Turns that one access of a warp takes if the slab's rows are laid out as `shape` says.
 
-    With a swizzle so many bytes wide, rows that are longer are cut in boxes that lie one after the other.
-    Counters of loops and blocks are the same for all lanes and do not matter: they count as 0.
+    It is one of `width` elements that are neighbours. With a swizzle so many bytes wide, rows that are longer
+    are cut in boxes that lie one after the other. Counters of loops and blocks are the same for all lanes and
+    do not matter: they count as 0.
     """
+    assert isinstance(op.memref.type, MemRefType)
+    size = storage_bytes(op.memref.type.element_type)
+    return turns(_places(op, launch, shape, swizzle), size, width)
+
+
+def _places(
+    op: LoadOp | StoreOp, launch: LaunchOp, shape: Sequence[int], swizzle: int = 0
+) -> list[int]:
+    """Where each lane of the first warp accesses a slab, in elements."""
     assert isinstance(op.memref.type, MemRefType)
     size = storage_bytes(op.memref.type.element_type)
     arguments: list[SSAValue] = list(launch.body.block.args)
@@ -63,7 +116,7 @@ def conflict_degree(
         index = [expr.eval(dims, ()) for expr in op.map.data.results]
         offset = _offset(index, shape, swizzle // size)
         places.append(swizzled(offset * size, swizzle) // size)
-    return turns(places, size)
+    return places
 
 
 def turns(places: Sequence[int], size: int, width: int = 1) -> int:

@@ -5,7 +5,8 @@ becomes
     %ws = tile.stage %w[%j * 64, %k * 16] pad 1 : memref<512x64xf32> -> memref<64x16xf32, "shared">
 
 Threads that read neighbouring rows of 16 elements want words of two banks only; of 17, of all. Each slab gets
-the least padding that makes its reads take the fewest turns (`analysis/bank_conflicts.py`). Padding that is
+the least padding that makes its reads take the fewest turns (`analysis/bank_conflicts.py`), those of
+neighbours as vectors, where it leaves them aligned. Padding that is
 no whole number of asynchronous copies makes them smaller, and so more; they count as turns of their own, most
 where a loop fills the slab again and again.
 """
@@ -19,7 +20,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
+from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape, vectors_of
 from ...analysis.copies import copy_elements
 from ...analysis.cost import trips
 from ...analysis.launches import launches_of
@@ -29,7 +30,7 @@ from ...dialects.sizes import static_extent, static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 
-PADS = (0, 1, 2, 4, 8)
+PADS = (0, 1, 2, 4, 8, 16)
 """Elements that a row may be longer, up to `PADDING` of the model."""
 
 COPY_TURNS = 4
@@ -39,14 +40,21 @@ loop: its instructions take the place of products there. What is copied once wai
 
 def turns(stage: StageOp, launch: LaunchOp, pad: int) -> int:
     """Turns that a warp takes for one run of each load of a slab."""
-    return sum(conflict_degree(load, launch, slab_shape(load, pad)) for load in loads_of(stage))
+    return sum(turns for _, turns in _turns_of_loads(stage, launch, pad))
+
+
+def _turns_of_loads(stage: StageOp, launch: LaunchOp, pad: int) -> list[tuple[LoadOp, int]]:
+    """The loads of a slab, neighbours as one, and the turns of each."""
+    return [
+        (load, conflict_degree(load, launch, slab_shape(load, pad), width=width))
+        for load, width in vectors_of(loads_of(stage), launch, pad)
+    ]
 
 
 def turns_of_a_chunk(stage: StageOp, launch: LaunchOp, pad: int) -> int | None:
     """Turns that a warp takes for all loads of a slab, and to fill it; None if it cannot be filled so."""
     run = 0
-    for load in loads_of(stage):
-        once = conflict_degree(load, launch, slab_shape(load, pad))
+    for load, once in _turns_of_loads(stage, launch, pad):
         run += once * prod(trips(loop.extent.data) for loop in loops_between(load, stage))
     if stage.transport is not Transport.CP_ASYNC:
         return run

@@ -59,7 +59,7 @@ _ELEMENT = "deplo.element"
 
 @dataclass(frozen=True)
 class _Product:
-    """A staged contraction of halves, and the launch axes of its rows and columns."""
+    """A staged contraction of short floats, and the launch axes of its rows and columns."""
 
     launch: LaunchOp
     outer: ForOp
@@ -163,25 +163,28 @@ class _Fragments:
     def row(self, factor: SSAValue, number: int) -> list[SSAValue]:
         """A factor in one of the thread's rows, at the thread's positions of K."""
         row = AffineExpr.dimension(0) + number * self.threads
-        return [self._at(factor, {self.found.rows: row}, slot) for slot in range(SLOTS)]
+        return self._at(factor, {self.found.rows: row})
 
     def column(self, factor: SSAValue, tile: int) -> list[SSAValue]:
         """A factor in the column that the thread has of some columns, at the same positions."""
         column = AffineExpr.dimension(0) % COLUMNS + tile * COLUMNS
-        return [self._at(factor, {self.found.columns: column}, slot) for slot in range(SLOTS)]
+        return self._at(factor, {self.found.columns: column})
 
-    def _at(self, value: SSAValue, where: dict[SSAValue, AffineExpr], slot: int) -> SSAValue:
+    def _at(self, value: SSAValue, where: dict[SSAValue, AffineExpr]) -> list[SSAValue]:
+        """A value at the thread's positions of K; loads of neighbours follow each other, as vectors do."""
         lane, step = AffineExpr.dimension(1), AffineExpr.dimension(2)
-        places = {**where, self.found.inner.induction_var: step * DEPTH + lane * SLOTS + slot}
-        copied: dict[SSAValue, SSAValue] = {}
+        copied: list[dict[SSAValue, SSAValue]] = [{} for _ in range(SLOTS)]
         for op in _slice(value, self.found.inner):
-            new = self._moved(op, places) if isinstance(op, LoadOp) else op.clone(copied)
-            new.location = op.location
-            self.block.add_op(new)
-            for old, result in zip(op.results, new.results, strict=True):
-                result.name_hint = old.name_hint
-                copied[old] = result
-        return copied[value]
+            for slot, values in enumerate(copied):
+                place = step * DEPTH + lane * SLOTS + slot
+                places = {**where, self.found.inner.induction_var: place}
+                new = self._moved(op, places) if isinstance(op, LoadOp) else op.clone(values)
+                new.location = op.location
+                self.block.add_op(new)
+                for old, result in zip(op.results, new.results, strict=True):
+                    result.name_hint = old.name_hint
+                    values[old] = result
+        return [values[value] for values in copied]
 
     def _moved(self, load: LoadOp, places: dict[SSAValue, AffineExpr]) -> LoadOp:
         space = [*self.space, *(v for v in load.indices if v not in places)]

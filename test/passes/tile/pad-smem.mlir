@@ -87,3 +87,26 @@ func.func @main(%x: tensor<64x32xf32>) -> (tensor<32x32xf32>, tensor<32x32xf32>)
   }
   func.return %y, %z : tensor<32x32xf32>, tensor<32x32xf32>
 }
+
+// -----
+
+// Eight threads load vectors of four at once, of two rows: in rows of 32 words these meet, in rows of 48 they do
+// not. The same elements one by one would take the fewest turns in rows of 33.
+// REMARK: remark: pad-smem: vectors: s_smem: 16 more, 8 turns of a warp become 4
+func.func @main(%x: tensor<8x32xf32>) -> tensor<8x4xf32> {
+  %y = loop.kernel @vectors(%x) : (tensor<8x32xf32>) -> tensor<8x4xf32> {
+  ^bb0(%in: memref<8x32xf32>, %out: memref<8x4xf32>):
+    tile.launch (%i = 8 : thread, %j = 4 : thread) schedule(#tile.schedule<threads = 32>) {
+      %s_smem = tile.stage %in[0, 0] : memref<8x32xf32> -> memref<8x32xf32, "shared">
+      %a = loop.load %s_smem[%i, %j * 4] : memref<8x32xf32, "shared">
+      %b = loop.load %s_smem[%i, %j * 4 + 1] : memref<8x32xf32, "shared">
+      %c = loop.load %s_smem[%i, %j * 4 + 2] : memref<8x32xf32, "shared">
+      %d = loop.load %s_smem[%i, %j * 4 + 3] : memref<8x32xf32, "shared">
+      %ab = arith.addf %a, %b : f32
+      %cd = arith.addf %c, %d : f32
+      %s = arith.addf %ab, %cd : f32
+      loop.store %s, %out[%i, %j] : memref<8x4xf32>
+    }
+  }
+  func.return %y : tensor<8x4xf32>
+}
