@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 import torch
+from xdsl.dialects.builtin import ModuleOp
 
 from .analysis.eager_calls import EagerCall, summary
 from .analysis.targets import TARGETS, Target, get_target
@@ -23,14 +24,16 @@ from .errors import FallbackWarning, UsageError
 from .execution import Code, ExecutionPlan, Kernel
 from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
+from .frontend.precision import with_asked_precision
 from .garbage import fewer_collections
+from .passes.llvm.host_cpu import host_cpu
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
 from .program_stages import asked_schedule
 from .runtime.cpu import CpuProgram
 from .runtime.cuda_graphs import GraphedCalls
 from .tune.settings import Settings, seconds_of
 
-__all__ = ["Kernel", "Program", "choose_target", "compile"]
+__all__ = ["Kernel", "Program", "choose_target", "compile", "module_for"]
 
 
 class Program(ExecutionPlan):
@@ -38,7 +41,9 @@ class Program(ExecutionPlan):
 
     def __init__(self, captured: Captured, target: Target, schedule: str | None = None):
         """Compile a captured program for a target, with the choices of `asked_schedule(schedule)`."""
-        super().__init__(Code(captured.module, target, schedule, "torch", bucketed=True))
+        super().__init__(
+            Code(module_for(captured, target), target, schedule, "torch", bucketed=True)
+        )
         self.captured = captured
         _ = self.plan  # what is not supported is said now
         self.fallbacks: tuple[EagerCall, ...] = self.compilation.fallbacks
@@ -126,6 +131,14 @@ class Program(ExecutionPlan):
         return replay
 
 
+def module_for(captured: Captured, target: Target) -> ModuleOp:
+    """What was captured as Torch IR for a target, as precise as PyTorch's settings ask for."""
+    cpu = host_cpu()
+    return with_asked_precision(
+        captured.module, on_gpu=target.is_gpu, multiplies_bf16=cpu.pairs or cpu.mma
+    )
+
+
 def choose_target(target: str, captured: Captured) -> Target:
     """The target of that name; `auto` is the GPU that the inputs live on, else the CPU."""
     if target != "auto":
@@ -181,7 +194,8 @@ def compile(
         captured = capture(program, args, kwargs, dynamic_shapes, fallback)
         if tune is not None:
             search = import_module(".tune.session", __package__).tune
-            search(captured.module, choose_target(target, captured), seconds_of(tune), Settings())
+            chosen = choose_target(target, captured)
+            search(module_for(captured, chosen), chosen, seconds_of(tune), Settings())
         compiled = Program(captured, choose_target(target, captured), schedule)
     if (told := summary(compiled.fallbacks)) is not None:
         warnings.warn(told, FallbackWarning, stacklevel=2)

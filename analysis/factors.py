@@ -1,17 +1,17 @@
-"""What sums of products multiply, where that is halves and what is added up is f32."""
+"""What sums of products multiply, where tensor cores could: bf16, f16 or tf32, added up in f32."""
 
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import SSAValue
 
 from ..dialects.loop import ForOp
-from ..dialects.scalars import Combiner
+from ..dialects.scalars import STORAGE_FLOATS, Combiner
 
 
 def find_factors(sweep: ForOp) -> list[tuple[SSAValue, SSAValue]] | str:
-    """The two halves that a loop multiplies for each of its sums in f32, or why it does something else."""
+    """The short floats that a loop multiplies for each of its sums in f32, or why it does something else."""
     if any(combiner.data is not Combiner.ADD for combiner in sweep.combiners):
         return "it folds by something else than sums"
     found: list[tuple[SSAValue, SSAValue]] = []
@@ -21,9 +21,9 @@ def find_factors(sweep: ForOp) -> list[tuple[SSAValue, SSAValue]] | str:
             return "what it adds up are no products in f32"
         left, right = product.lhs.owner, product.rhs.owner
         if not isinstance(left, arith.ExtFOp) or not isinstance(right, arith.ExtFOp):
-            return "what it multiplies are no halves"
+            return "what it multiplies is no bf16, f16 or tf32"
         types = left.input.type, right.input.type
-        if types[0] != types[1] or not isinstance(types[0], BFloat16Type | Float16Type):
+        if types[0] != types[1] or not isinstance(types[0], STORAGE_FLOATS):
             return f"it multiplies {types[0]} by {types[1]}"
         found.append((left.input, right.input))
     return found

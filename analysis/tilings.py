@@ -19,7 +19,7 @@ from math import prod
 
 from ..dialects.kernel import WARP
 from ..dialects.loop import KernelOp, LoadOp
-from ..dialects.mma import COLUMNS, DEPTH, LANES, ROWS
+from ..dialects.mma import COLUMNS, DEPTH, LANES, ROWS, SLOTS
 from ..dialects.scalars import storage_bytes
 from ..dialects.tile import MAX_THREADS, LaunchOp
 from .contraction import Contraction, axes_of
@@ -60,7 +60,7 @@ ASYNC_BUFFERS, SYNC_BUFFERS = 3, 2
 BUFFERED_BLOCKS = 2
 """Blocks that are to have room on a multiprocessor with all their buffers."""
 
-PADDING = 8
+PADDING = 16
 """Elements by which a row of a slab may become longer."""
 
 HIDDEN = 7 / 8
@@ -85,8 +85,11 @@ MMA_TILES = ((2, 4), (2, 8), (2, 16), (2, 32), (4, 4), (4, 8), (4, 16), (4, 32),
 MMA_WARPS = (4, 8, 2, 1)
 """Warps of such a block, one below the other."""
 
-MMA_BLOCK_K = 32
-"""Positions of K in its scratchpad."""
+MMA_BLOCK_K = {2: (32,), 4: (16, 32)}
+"""Positions of K in its scratchpad, by the bytes of an element. Rows of 16 tf32 need no padding, for two of
+them fill all banks; those of 32 wait for memory half as often."""
+
+HALF_BYTES, WORD_BYTES = MMA_BLOCK_K
 
 
 def _parts(extent: int, size: int) -> int:
@@ -168,8 +171,8 @@ class Problem:
     """The same of the operands that depend on N."""
     traffic: int = 0
     """Bytes that the kernel moves if each of its arguments passes once."""
-    halves: bool = False
-    """Whether what is multiplied are bf16 or f16, and what is added up is f32."""
+    short_bytes: int = 0
+    """Bytes of what tensor cores could multiply: 2 for bf16 and f16, 4 for tf32, else 0."""
     stages: int = ASYNC_BUFFERS
     """Buffers of each slab at most; one where nothing is copied while threads compute."""
 
@@ -192,8 +195,8 @@ class Problem:
         """Why this contraction cannot have a tiling, or None."""
         if (misfit := tiling.misfit()) is not None:
             return misfit
-        if tiling.mma and not (self.halves and target.mma_per_cycle):
-            return "it is no sum of products of halves, or there are no tensor cores"
+        if tiling.mma and not (self.short_bytes and target.mma_per_cycle):
+            return "it is no sum of products of bf16, f16 or tf32, or there are no tensor cores"
         size = self.slab_bytes(tiling)
         padded = size // tiling.block_k * (tiling.block_k + PADDING)
         if padded > target.block_shared_bytes:
@@ -268,9 +271,11 @@ class Problem:
         warps = _parts(tiling.threads, WARP)
         loads = tiling.thread_m + tiling.thread_n
         sums = tiling.thread_m * tiling.thread_n * self.results
-        computing: float = max(_parts(warps, SCHEDULERS) * (sums + loads), warps * loads)
+        rounded = loads if self.short_bytes == WORD_BYTES else 0
+        busy = _parts(warps, SCHEDULERS) * (sums + loads + rounded)
+        computing: float = max(busy, warps * loads)
         if tiling.mma:
-            computing = _mma_cycles(tiling, self.results, target)
+            computing = _mma_cycles(tiling, self, target)
         across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
         return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
 
@@ -285,14 +290,20 @@ class Problem:
         return LAUNCH_CYCLES + 2 * size / speed
 
 
-def _mma_cycles(tiling: Tiling, results: int, target: Target) -> float:
-    """What the warps of a block take for one position of K: to multiply, and to load what they multiply."""
+def _mma_cycles(tiling: Tiling, problem: Problem, target: Target) -> float:
+    """What the warps of a block take for one position of K: to multiply, and to load what they multiply.
+
+    A tf32 takes twice the time of a half, and each has to be rounded where it is loaded.
+    """
     warps = _parts(tiling.threads, WARP)
-    products = tiling.thread_m * tiling.thread_n // 4 * results
-    loads = tiling.thread_m + tiling.thread_n // 2 * results
-    each = ROWS * COLUMNS * DEPTH * SCHEDULERS / target.mma_per_cycle
-    busy = _parts(warps, SCHEDULERS) * (products * each + loads)
-    return max(busy, warps * loads * 2) / DEPTH  # four halves of each lane are two turns of a warp
+    products = tiling.thread_m * tiling.thread_n // 4 * problem.results
+    loads = tiling.thread_m + tiling.thread_n // 2 * problem.results
+    words = problem.short_bytes / HALF_BYTES
+    each = words * ROWS * COLUMNS * DEPTH * SCHEDULERS / target.mma_per_cycle
+    rounded = SLOTS if words > 1 else 0
+    busy = _parts(warps, SCHEDULERS) * (products * each + loads * (1 + rounded))
+    # four halves of each lane are two turns of a warp
+    return max(busy, warps * loads * 2 * words) / DEPTH
 
 
 def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
@@ -311,6 +322,8 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
 
     kernel = launch.parent_op()
     assert isinstance(kernel, KernelOp)
+    factors = find_factors(contraction.sweep)
+    short = 0 if isinstance(factors, str) else storage_bytes(factors[0][0].type)
     return Problem(
         batch,
         extents[contraction.m],
@@ -320,12 +333,15 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         width(contraction.m),
         width(contraction.n),
         traffic(kernel),
-        halves=not isinstance(find_factors(contraction.sweep), str),
+        short_bytes=short,
     )
 
 
-def candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
-    """The tilings that the model chooses from, each with what is asked for; how to split K comes later."""
+def candidates(asked: Mapping[str, int], short_bytes: int = HALF_BYTES) -> Iterable[Tiling]:
+    """The tilings that the model chooses from, each with what is asked for; how to split K comes later.
+
+    `short_bytes` is what an element has that matrices would be of, or 0.
+    """
     tiles: Iterable[tuple[int, int]] = TILES
     if "thread_m" in asked or "thread_n" in asked:
         sizes = (8, 4, 2, 1)
@@ -351,18 +367,20 @@ def candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
                 *tile,
             )
     if asked.get("mma") != 0:
-        yield from _mma_candidates(asked)
+        yield from _mma_candidates(asked, short_bytes)
 
 
-def _mma_candidates(asked: Mapping[str, int]) -> Iterable[Tiling]:
+def _mma_candidates(asked: Mapping[str, int], short_bytes: int) -> Iterable[Tiling]:
     """Those whose warps multiply matrices."""
-    for (rows, columns), warps in product(MMA_TILES, MMA_WARPS):
+    depths = MMA_BLOCK_K[short_bytes or HALF_BYTES]
+    depths = (asked["block_k"],) if "block_k" in asked else depths
+    for (rows, columns), warps, depth in product(MMA_TILES, MMA_WARPS, depths):
         thread_m = asked.get("thread_m", rows)
         thread_n = asked.get("thread_n", max(asked.get("block_n", LANES * columns) // LANES, 1))
         yield Tiling(
             asked.get("block_m", warps * WARP // LANES * thread_m),
             asked.get("block_n", LANES * thread_n),
-            asked.get("block_k", MMA_BLOCK_K),
+            depth,
             thread_m,
             thread_n,
             mma=1,
@@ -383,7 +401,8 @@ def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling
     """
     if "stages" in asked:
         problem = replace(problem, stages=asked["stages"])
-    reasons = {tiling: problem.illegal(tiling, target) for tiling in candidates(asked)}
+    proposed = candidates(asked, problem.short_bytes)
+    reasons = {tiling: problem.illegal(tiling, target) for tiling in proposed}
     legal = [tiling for tiling, reason in reasons.items() if reason is None]
     if not legal:
         return next(reason for reason in reasons.values() if reason is not None)

@@ -228,6 +228,7 @@ def main() -> int:
         print("error: torch finds no GPU; --dry-run shows that the script runs", file=sys.stderr)
         return 4
     torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
     target = deplo.program.get_target("cpu") if options.dry_run else _target()
     result: dict[str, Any] = {"machine": gpu_machine(), "cases": {}}
     if options.out.exists() and not options.fresh and not options.dry_run:

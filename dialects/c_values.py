@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..errors import DeploError
 from .c_helpers import C_TYPES, UNSIGNED
-from .cuda_literals import float_literal, half_literal, integer_literal
+from .cuda_literals import bits_literal, float_literal, integer_literal
 from .scalars import is_bool
 
 ANY, TERNARY, OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POSTFIX = range(9)
@@ -87,7 +87,7 @@ def literal(op: arith.ConstantOp) -> Text:
         raise DeploError(f"the constant {value} has no C form")
     number = value.value.data
     if is_half(type):
-        return Text(half_literal(number, type))
+        return Text(bits_literal(number, type))
     if number != number:
         return Text("NAN")
     if number in (float("inf"), float("-inf")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, bf16, f16, f32, f64, i1
+from xdsl.dialects.builtin import StringAttr, bf16, f16, f32, f64, i1, tf32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -58,6 +58,8 @@ PTX: dict[str, tuple[tuple[Attribute, ...], Attribute]] = {
     "cvt.f64.f16": ((f16,), f64),
     "cvt.rn.bf16.f32": ((f32,), bf16),
     "cvt.f32.bf16": ((bf16,), f32),
+    "cvt.rna.tf32.f32": ((f32,), tf32),
+    "mov.b32": ((tf32,), f32),
 }
 """PTX instructions that C++ has no header-free form for: operand types and result type."""
 
@@ -223,5 +225,5 @@ class CastOp(IRDLOperation):
         super().__init__(operands=[input], result_types=[type])
 
     def verify_(self) -> None:
-        if any(t in (f16, bf16) for t in (self.input.type, self.result.type)):
-            raise VerifyException("f16 and bf16 are converted by PTX instructions")
+        if any(t in (f16, bf16, tf32) for t in (self.input.type, self.result.type)):
+            raise VerifyException("f16, bf16 and tf32 are converted by PTX instructions")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, IntegerType
+from xdsl.dialects.builtin import Float16Type, Float32Type, FloatTF32Type, IntegerType
 from xdsl.ir import Attribute
 
 
@@ -41,10 +41,13 @@ def integer_literal(value: int, type: IntegerType) -> str:
     return f"{value}{suffix}"
 
 
-def half_literal(value: float, type: Attribute) -> str:
-    """The bits of an f16 or bf16 constant, which C++ sees as an unsigned short."""
+def bits_literal(value: float, type: Attribute) -> str:
+    """The bits of an f16, bf16 or tf32 constant, which C++ sees as an unsigned integer."""
     if isinstance(type, Float16Type):
         bits = struct.unpack("<H", struct.pack("<e", value))[0]
-    else:  # the attribute's value is a bf16 already, so its lower half is zero
-        bits = struct.unpack("<I", struct.pack("<f", value))[0] >> 16
+    else:  # the attribute's value is of its type already: what else an f32 has is zero
+        bits = struct.unpack("<I", struct.pack("<f", value))[0]
+        if isinstance(type, FloatTF32Type):
+            return f"0x{bits:08x}u"
+        bits >>= 16
     return f"0x{bits:04x}"

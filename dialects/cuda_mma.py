@@ -14,7 +14,10 @@ from .mma import MmaBase
 
 @irdl_op_definition
 class MmaOp(MmaBase):
-    """`mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32`; see `mma.py` for whose elements are where."""
+    """`mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32`, or two of `m16n8k8` for tf32.
+
+    `mma.py` says whose elements are where.
+    """
 
     name = "cuda.mma"
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatTF32Type,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -34,17 +35,18 @@ from xdsl.utils.target import Target
 
 from ..errors import DeploError
 from . import cuda
-from .cuda_literals import float_literal, half_literal, integer_literal
+from .cuda_literals import bits_literal, float_literal, integer_literal
 from .cuda_statements import STATEMENTS
 from .cuda_values import RESERVED
 from .index_text import print_condition, print_index_expr
+from .scalars import STORAGE_FLOATS
 from .sizes import Extent, print_extent
 from .tensor_map import TensorMapType
 
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
 _UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
 
-_PTX_REGISTER = {"f32": "f", "f64": "d", "f16": "h", "bf16": "h"}
+_PTX_REGISTER = {"f32": "f", "f64": "d", "f16": "h", "bf16": "h", "tf32": "r"}
 
 _PTX_TEMPLATES = {"cvt.f32.bf16": "mov.b32 %0, {0, %1};"}
 """PTX whose text is not `instruction result, arguments`: bf16 is the upper half of a float."""
@@ -96,6 +98,8 @@ class CudaPrinter(BasePrinter):
                 return "double"
             case Float16Type() | BFloat16Type():
                 return "unsigned short"
+            case FloatTF32Type():
+                return "unsigned"
             case IndexType():
                 return self.index_type
             case IntegerType():
@@ -198,8 +202,8 @@ class CudaPrinter(BasePrinter):
         if isinstance(value, IntegerAttr):
             assert isinstance(op.result.type, IntegerType)
             text = integer_literal(value.value.data, op.result.type)
-        elif isinstance(op.result.type, Float16Type | BFloat16Type):
-            text = half_literal(value.value.data, op.result.type)
+        elif isinstance(op.result.type, STORAGE_FLOATS):
+            text = bits_literal(value.value.data, op.result.type)
         else:
             text = float_literal(value.value.data, op.result.type)
         self.names[op.result] = f"({text})" if text.startswith("-") else text

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import AffineMapAttr, i64
+from xdsl.dialects.builtin import AffineMapAttr, FloatTF32Type, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from . import cuda
 from .mbarriers import BarrierNumberOp, BarrierWaitOp
+from .mma import DEPTH, SLOTS
 from .scalars import storage_bytes
 
 
@@ -191,7 +192,13 @@ def _atomic_add(names: Names, op: cuda.AtomicAddOp) -> str:
     return f"atomicAdd({address}, {value});"
 
 
+_MMA = "mma.sync.aligned.m16n8k{depth}.row.col.f32.{type}.{type}.f32 "
+"""The instruction for so many positions of the reduced axis."""
+
+
 def _mma(names: Names, op: cuda.MmaOp) -> str:
+    if isinstance(op.element, FloatTF32Type):
+        return _mma_of_words(names, op)
     bits = [f"(unsigned){names.name(v)}" for v in (*op.rows, *op.columns)]
     pairs = [f"{low} | {high} << 16" for low, high in zip(bits[::2], bits[1::2], strict=True)]
     upper, lower, columns = pairs[:2], pairs[2:4], pairs[4:]
@@ -202,10 +209,29 @@ def _mma(names: Names, op: cuda.MmaOp) -> str:
     outputs = ", ".join(f'"=f"({name})' for name in results)
     inputs = ", ".join([f'"r"({each})' for each in registers] + [f'"f"({each})' for each in sums])
     text = (
-        f"mma.sync.aligned.m16n8k16.row.col.f32.{op.element}.{op.element}.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+        _MMA.format(depth=DEPTH, type=op.element)
+        + "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     )
     return f'float {", ".join(results)};\nasm volatile("{text}" : {outputs} : {inputs});'
+
+
+def _mma_of_words(names: Names, op: cuda.MmaOp) -> str:
+    """Two instructions: each multiplies half of a lane's positions, the second adds to the first's sums."""
+    rows, columns = ([names.name(v) for v in values] for values in (op.rows, op.columns))
+    results = [names.name(v) for v in op.products]
+    sums = [names.name(v) for v in op.sums] or ["0.0f"] * len(results)
+    text = (
+        _MMA.format(depth=DEPTH // 2, type=op.element)
+        + "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    )
+    lines = [f"float {', '.join(f'{r} = {s}' for r, s in zip(results, sums, strict=True))};"]
+    totals = ", ".join(f'"+f"({name})' for name in results)
+    for slot in range(0, SLOTS, 2):
+        # PTX has one position of both rows, then the other one of both
+        places = [rows[p] for s in (slot, slot + 1) for p in (s, SLOTS + s)]
+        words = ", ".join(f'"r"({name})' for name in [*places, *columns[slot : slot + 2]])
+        lines.append(f'asm volatile("{text}" : {totals} : {words});')
+    return "\n".join(lines)
 
 
 STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {

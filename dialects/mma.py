@@ -9,14 +9,15 @@ the elements of one column, that of its group, at the same 4 positions. It gets 
 of columns twice its lane and the one after: two of one row, then two of the other.
 
 Which positions of the reduced axis are whose is up to the operands: all that counts is that the threads of
-one lane hold the same ones.
+one lane hold the same ones. Elements are bf16, f16 or tf32; of the last, two instructions multiply 8
+positions each ("mma.m16n8k8").
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -28,6 +29,8 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from .scalars import STORAGE_FLOATS
+
 ROWS, COLUMNS, DEPTH = 16, 8, 16
 """Rows, columns and positions of the reduced axis that a warp multiplies at once."""
 
@@ -36,6 +39,8 @@ LANES = 4
 
 SLOTS = DEPTH // LANES
 """Positions of the reduced axis that one thread holds."""
+
+
 
 
 class MmaBase(IRDLOperation):
@@ -69,8 +74,8 @@ class MmaBase(IRDLOperation):
                 f"{counts[0]} by {counts[1]} to {counts[2]}, and {len(self.sums)} to add to"
             )
         types = {value.type for value in (*self.rows, *self.columns)}
-        if len(types) != 1 or not isinstance(self.element, BFloat16Type | Float16Type):
-            raise VerifyException(f"multiplies bf16 or f16, got {', '.join(map(str, types))}")
+        if len(types) != 1 or not isinstance(self.element, STORAGE_FLOATS):
+            raise VerifyException(f"multiplies bf16, f16 or tf32, got {', '.join(map(str, types))}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

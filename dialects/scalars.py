@@ -1,9 +1,10 @@
 """The closed set of scalar functions and reduction combiners that every IR above CUDA may use.
 
 A function is named as in PyTorch where PyTorch has a name. Arithmetic is defined on f32, f64 and signless
-integers (two's complement, wrapping). f16, bf16 and ui8 are storage formats: cast to f32 or i32, compute,
-cast back. To kernels a ui8 is the i8 of the same bits, and the operation that widens it says so
-(`arith.extui`).
+integers (two's complement, wrapping). f16, bf16, tf32 and ui8 are storage formats: cast to f32 or i32,
+compute, cast back. tf32, what tensor cores multiply of f32, has its 8 bits of exponent and 10 of fraction; it
+is kept in 32 bits, and rounded to nearest, ties away from zero. To kernels a ui8 is the i8 of the same bits,
+and the operation that widens it says so (`arith.extui`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatTF32Type,
     IntegerType,
     Signedness,
     f64,
@@ -30,7 +32,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-STORAGE_FLOATS = (Float16Type, BFloat16Type)
+STORAGE_FLOATS = (Float16Type, BFloat16Type, FloatTF32Type)
 COMPUTE_FLOATS = (Float32Type, Float64Type)
 INTEGER_WIDTHS = (8, 16, 32, 64)
 
@@ -63,7 +65,7 @@ def is_compute_float(element: Attribute) -> bool:
 
 
 def is_float(element: Attribute) -> bool:
-    """A float type that may be stored: f16, bf16, f32 or f64."""
+    """A float type that may be stored: f16, bf16, tf32, f32 or f64."""
     return isinstance(element, (*COMPUTE_FLOATS, *STORAGE_FLOATS))
 
 
@@ -76,8 +78,8 @@ def verify_element(element: Attribute) -> None:
     """Raise unless tensors of deplo may hold `element`."""
     if not is_element(element):
         raise VerifyException(
-            f"element type {element} is not supported; expected f16, bf16, f32, f64, i1, i8, i16, "
-            "i32, i64 or ui8"
+            f"element type {element} is not supported; expected f16, bf16, tf32, f32, f64, i1, i8, "
+            "i16, i32, i64 or ui8"
         )
 
 
@@ -89,9 +91,11 @@ def verify_bits(element: Attribute) -> None:
 
 
 def storage_bytes(element: Attribute) -> int:
-    """Bytes one element takes in memory; a bool takes one."""
+    """Bytes one element takes in memory; a bool takes one, tf32 four."""
     if is_bool(element):
         return 1
+    if isinstance(element, FloatTF32Type):
+        return 4
     assert isinstance(element, IntegerType | AnyFloat)
     return element.bitwidth // 8
 

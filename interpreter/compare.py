@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.dialects.builtin import BFloat16Type
 from xdsl.ir import Attribute
 
+from ..dialects.scalars import STORAGE_FLOATS
 from .numpy_types import Array
 
 RELATIVE_TOLERANCE = {8: 1e-10, 4: 2e-5, 2: 2e-3}
-"""By bytes of the float type. Reductions may re-associate between stages and functions such as `exp` may
-differ by a few units in the last place, so a stage is compared with the one above to this tolerance,
-relative to the element and to the root mean square of the result."""
+"""By bytes of the float type, tf32 as f16, whose fraction is as long. Reductions may re-associate between
+stages and functions such as `exp` may differ by a few units in the last place, so a stage is compared with
+the one above to this tolerance, relative to the element and to the root mean square of the result."""
 
 
 def compare(expected: Array, actual: Array, element: Attribute | None = None) -> str | None:
@@ -26,7 +27,7 @@ def compare(expected: Array, actual: Array, element: Attribute | None = None) ->
     if expected.dtype.kind != "f":
         wrong = expected != actual
     else:
-        size = 2 if isinstance(element, BFloat16Type | Float16Type) else expected.dtype.itemsize
+        size = 2 if isinstance(element, STORAGE_FLOATS) else expected.dtype.itemsize
         tolerance = 1e-2 if isinstance(element, BFloat16Type) else RELATIVE_TOLERANCE[size]
         a, b = expected.astype(np.float64), actual.astype(np.float64)
         finite = np.isfinite(a) & np.isfinite(b)

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
     i32,
+    tf32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
@@ -89,6 +90,8 @@ _PTX: dict[str, Callable[..., Array]] = {
     "cvt.rn.f16.f32": lambda x: convert(x, f16),
     "cvt.rn.f16.f64": lambda x: convert(x, f16),
     "cvt.rn.bf16.f32": lambda x: convert(x, bf16),
+    "cvt.rna.tf32.f32": lambda x: convert(x, tf32),
+    "mov.b32": lambda x: convert(x, f32),
 }
 
 

@@ -1,8 +1,8 @@
 """How the interpreters hold IR values in numpy.
 
-f16, f32, f64, the integers, bool and what only calls of PyTorch use are numpy's own. numpy has no bf16: its
-values are held as float32 arrays that contain only numbers bf16 can represent, and `round_to_bfloat16`
-makes them.
+f16, f32, f64, the integers, bool and what only calls of PyTorch use are numpy's own. numpy has neither bf16
+nor tf32: their values are held as float32 arrays that contain only numbers they can represent, which
+`round_to_bfloat16` and `round_to_tf32` make.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatTF32Type,
     IndexType,
     IntegerType,
     Signedness,
@@ -29,11 +30,11 @@ _INTEGERS = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
 def numpy_dtype(element: Attribute) -> np.dtype[Any]:
-    """The numpy dtype that holds values of `element`; float32 for bf16."""
+    """The numpy dtype that holds values of `element`; float32 for bf16 and tf32."""
     match element:
         case Float16Type():
             return np.dtype(np.float16)
-        case Float32Type() | BFloat16Type():
+        case Float32Type() | BFloat16Type() | FloatTF32Type():
             return np.dtype(np.float32)
         case Float64Type():
             return np.dtype(np.float64)
@@ -61,6 +62,13 @@ def round_to_bfloat16(values: Array) -> Array:
     return np.where(np.isnan(values), np.float32(np.nan), rounded.view(np.float32))
 
 
+def round_to_tf32(values: Array) -> Array:
+    """Round float32 to the nearest tf32, ties away from zero, held as float32; NaN stays NaN."""
+    values = np.asarray(values, np.float32)
+    rounded = (values.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return np.where(np.isnan(values), np.float32(np.nan), rounded.view(np.float32))
+
+
 def _round_to_odd_float32(values: Array) -> Array:
     """float64 to float32 so that one more rounding is correct: an inexact result gets an odd bit."""
     near = values.astype(np.float32)
@@ -78,6 +86,8 @@ def convert(values: Array, target: Attribute) -> Array:
         values = values.astype(np.float32)  # as PyTorch converts integers to half types
     if isinstance(target, BFloat16Type):
         return round_to_bfloat16(values)
+    if isinstance(target, FloatTF32Type):
+        return round_to_tf32(values)
     dtype = numpy_dtype(target)
     if dtype == np.bool_:
         return values != 0

@@ -22,6 +22,7 @@ DATA_TYPES = {
     "i64": "INT64",
     "f16": "FLOAT16",
     "bf16": "BFLOAT16",
+    "tf32": "FLOAT32",
     "f32": "FLOAT32",
     "f64": "FLOAT64",
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..analysis.cost import longest_reduction
+from ..analysis.roundings import roundings
 from ..analysis.targets import TARGETS
 from ..errors import MismatchError, UsageError, counted
 from ..frontend.sources import Program as Source
@@ -126,7 +126,7 @@ def _differences(program: Program, case: Case, calls: dict[str, Call]) -> dict[s
     exact = None
     if not any(is_random(each.operator) for each in program.fallbacks):
         exact = float64_reference(case.program, case.args, case.kwargs)
-    reduction = longest_reduction(program.stage("loop"))
+    reduction = roundings(program.stage("loop"))
     with same_random_numbers():
         eager = case.run()
     found: dict[str, str] = {}

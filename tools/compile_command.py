@@ -24,7 +24,7 @@ from ..frontend.sources import Program as Source
 from ..passes.decisions import Decision, recording
 from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
-from ..program import Program
+from ..program import Program, module_for
 from ..program_passes import text_of
 from ..program_stages import asked_schedule, make_context, passes_to
 from .compiling import add_compile_options, capture_source, load, progress
@@ -147,7 +147,7 @@ def lower(
     captured: Captured, source: Source, target: Target, stage: str, options: argparse.Namespace
 ) -> tuple[ModuleOp, list[Decision]]:
     """The module at a stage, with the tracing, timing, dumps and checks that the options ask for."""
-    module = captured.module.clone()
+    module = module_for(captured, target).clone()
     context = make_context()
     timing = Timing(sys.stderr)
     schedule = asked_schedule(options.schedule)
@@ -235,7 +235,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _fallbacks(captured: Captured, target: Target) -> tuple[EagerCall, ...]:
     """The operators that PyTorch runs, whatever stage is printed."""
-    module = captured.module.clone()
+    module = module_for(captured, target).clone()
     for _, passes in passes_to("tensor", target):
         for each in passes:
             each.apply(make_context(), module)

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import torch
+
 from ..errors import FallbackWarning
 from ..frontend.capture import Captured, capture
 from ..frontend.sources import Program as Source
@@ -17,6 +19,7 @@ from ..frontend.sources import load_source
 from ..program import Program, compile
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
+from .precision_option import PRECISION_OPTION
 from .schedule_option import SCHEDULE_OPTION
 
 PATIENCE = 1.0
@@ -57,10 +60,13 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
     parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    parser.add_argument("--precision", **PRECISION_OPTION)
 
 
 def load(options: argparse.Namespace) -> Source:
-    """The program that the options name."""
+    """The program that the options name, under the settings that they ask for."""
+    if options.precision is not None:
+        torch.set_float32_matmul_precision(options.precision)
     with progress("loading"):
         return load_source(
             options.source,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, bf16, tf32
+from xdsl.ir import Attribute
 
 from ..analysis.coalescing import AccessCost, access_costs
 from ..analysis.cost import hints_of, traffic, work
@@ -138,7 +139,7 @@ def why_not(program: Program, pass_name: str) -> list[str]:
 
 def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:
     """The kernels of a program as Tile IR, all of it or as one pass leaves it, by name."""
-    module = program.captured.module.clone()
+    module = program.code.module.clone()
     context = make_context()
     for each in [
         p for _, passes in passes_to("tile", program.target, program.schedule) for p in passes
@@ -211,16 +212,21 @@ def _cost(kernel: KernelOp | None, launch: LaunchOp | None, program: Program) ->
     if not target.is_gpu:
         return Cost(operations, moved)
     schedule = None if launch is None else launch.schedule
-    best = peak(target, matrices=schedule is not None and bool(schedule.get("mma")))
+    best = peak(target)
+    if schedule is not None and schedule.get("mma"):
+        is_long = any(type == tf32 for op in kernel.walk() for type in op.result_types)
+        best = peak(target, tf32 if is_long else bf16)
     return Cost(operations, moved, moved / target.dram_bytes_per_second, operations / best, best)
 
 
-def peak(target: Target, *, matrices: bool = False) -> float:
+def peak(target: Target, matrices_of: Attribute | None = None) -> float:
     """Additions and multiplications that a GPU does in a second, two in a multiply-add.
 
-    Those of f32 by 128 lanes of each multiprocessor, or those of `matrices` of halves by tensor cores.
+    Those of f32 by 128 lanes of each multiprocessor, or those of matrices by tensor cores: of halves, or half
+    as many of tf32.
     """
-    return target.processors * (target.mma_per_cycle if matrices else 128) * 2 * target.clock
+    each = 128 if matrices_of is None else target.mma_per_cycle
+    return target.processors * (each // 2 if matrices_of == tf32 else each) * 2 * target.clock
 
 
 def _accesses(launch: LaunchOp) -> tuple[AccessCost, ...]:

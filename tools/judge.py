@@ -3,7 +3,8 @@
 A result is right if it has eager's structure, shapes and dtypes; if integers and bools are equal; if NaN
 and infinities stand where eager has them; and if every float is within an error bound of the float64
 result or of eager's, which may itself be far from float64 where a program loses digits. The bound is that of
-a sum of K products, K the longest reduction of the program:
+a sum of K products, K the longest reduction of the program (and more where factors are rounded before they
+are multiplied, `analysis/roundings.py`):
 
     |result - exact| <= (4 * eps(dtype) + K * eps(float32)) * (|exact| + rms(exact))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..analysis.cost import longest_reduction
+from ..analysis.roundings import roundings
 from ..analysis.targets import TARGETS
 from ..errors import MismatchError, counted
 from ..frontend.sources import Program as Source
@@ -66,7 +66,7 @@ def main(options: argparse.Namespace) -> int:
     exact = None
     if not any(is_random(each.operator) for each in program.fallbacks):
         exact = float64_reference(source.program, source.args, source.kwargs)
-    verdict = judge(eager, result, exact, longest_reduction(program.stage("loop")))
+    verdict = judge(eager, result, exact, roundings(program.stage("loop")))
     bench = None
     if options.bench and not verdict.problem:
         bench = bench_command.measure(program, source, compile_seconds)
@@ -87,7 +87,7 @@ def main(options: argparse.Namespace) -> int:
 
 def check_each_pass(program: Program, source: Source) -> PassChecker:
     """Compare what every stage computes; the checker knows how many do. Raises MismatchError."""
-    module = program.captured.module.clone()
+    module = program.code.module.clone()
     checker = make_checker(program.captured, source, program.target.name)
     context = make_context()
     checker.begin(module)

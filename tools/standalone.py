@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from ..analysis.cost import longest_reduction
+from ..analysis.roundings import roundings
 from ..errors import UsageError
 from ..frontend.capture import Argument, Captured
 from ..frontend.sources import Program as Source
@@ -46,6 +46,7 @@ C_TYPES = {
     "i64": "long long",
     "f16": "unsigned short",
     "bf16": "unsigned short",
+    "tf32": "unsigned",
     "f32": "float",
     "f64": "double",
 }
@@ -142,7 +143,7 @@ def prepare(
     flat = captured.flatten_inputs(source.args, source.kwargs)
     placed = place_values(captured, flat)
     tensors = [tensor_of(captured, argument, flat) for argument in captured.arguments]
-    expected = expected_results(captured, source, longest_reduction(program.stage("loop")))
+    expected = expected_results(captured, source, roundings(program.stage("loop")))
     return tensors, placed, expected
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..analysis.targets import get_target
 from ..errors import UsageError, counted
+from ..program import module_for
 from ..tune.book import machine_text, versions_text
 from ..tune.database import CHOICE_NAMES, Tuning
 from ..tune.session import open_database, tune
@@ -17,6 +18,7 @@ from .compiling import capture_source, load, progress
 from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION
 from .fallback_option import FALLBACK_OPTION
+from .precision_option import PRECISION_OPTION
 
 NAME = "tune"
 HELP = (
@@ -50,6 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
+    parser.add_argument("--precision", **PRECISION_OPTION)
     parser.add_argument(
         "--show", action="store_true", help="print what was found so far, and leave"
     )
@@ -92,8 +95,9 @@ def _tune(options: argparse.Namespace) -> int:
     seconds = seconds_of(options.budget)
     source = load(options)
     captured = capture_source(options, source)
+    target = get_target("cpu")
     with progress(f"tuning {source.title}"):
-        done = tune(captured.module, get_target("cpu"), seconds, settings, _tell)
+        done = tune(module_for(captured, target), target, seconds, settings, _tell)
     for name, why in done.others.items():
         sys.stderr.write(f"{name}: not tuned: {why}\n")
     lines = [_line(tuning) for tuning in done.tunings]

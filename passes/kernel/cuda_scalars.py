@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     FloatAttr,
+    FloatTF32Type,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -203,6 +204,10 @@ def _convert_float(builder: Builder, value: SSAValue, target: Attribute) -> SSAV
             return _insert(builder, PtxOp("cvt.rn.f16.f64", [value]))
         case Float32Type(), BFloat16Type():
             return _insert(builder, PtxOp("cvt.rn.bf16.f32", [value]))
+        case Float32Type(), FloatTF32Type():
+            return _insert(builder, PtxOp("cvt.rna.tf32.f32", [value]))
+        case FloatTF32Type(), Float32Type():
+            return _insert(builder, PtxOp("mov.b32", [value]))
         case Float64Type(), BFloat16Type():
             raise DeploError("lower-to-cuda: no instruction rounds f64 to bf16; go through f32")
         case _:

@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     FloatAttr,
+    FloatTF32Type,
     FunctionType,
     IndexType,
     IntegerAttr,
@@ -43,6 +44,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.syntax import scalar_attr
+from ...errors import DeploError
 from ..decisions import record
 from . import (
     arcs,
@@ -258,6 +260,8 @@ def _expand_conversion(op: Operation, short_nans: bool) -> SSAValue | None:
     if len(op.operands) != 1 or len(op.results) != 1:
         return None
     value, target = op.operands[0], op.results[0].type
+    if isinstance(target, FloatTF32Type):
+        raise DeploError("expand-math: tf32 is what tensor cores multiply, of which a CPU has none")
     m = MathBuilder(op)
     match op:
         case arith.ExtFOp() if isinstance(value.type, NARROW):

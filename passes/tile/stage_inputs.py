@@ -196,9 +196,9 @@ def _is_product(value: SSAValue, staged: Sequence[LoadOp], staging: _Staging) ->
 
 
 def _is_zero_past_the_end(value: SSAValue, staged: Sequence[LoadOp], staging: _Staging) -> bool:
-    """Whether a factor is an operand, perhaps extended, whose last position of K is its buffer's."""
+    """Whether a factor is an operand, perhaps converted, whose last position of K is its buffer's."""
     op = value.owner
-    if isinstance(op, arith.ExtFOp):
+    if isinstance(op, arith.ExtFOp | arith.TruncFOp):
         return _is_zero_past_the_end(op.input, staged, staging)
     if not isinstance(op, LoadOp) or op not in staged:
         return False

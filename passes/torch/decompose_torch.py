@@ -12,13 +12,15 @@ After:
 Leaves no operation of `torch`: if one cannot be lowered, the pass raises
 UnsupportedOpError, which lists every such operation, and the module is left half done; in a module with
 `deplo.fallback = "eager"` it becomes a `tensor_ir.call` instead, as each `torch.call` does. f16 and bf16
-are computed in f32 and rounded once, at the end of each operation of Torch IR.
+are computed in f32 and rounded once, at the end of each operation of Torch IR. Factors of products in f32
+are rounded to what `deplo.products` says (`dialects/products.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr
@@ -27,8 +29,10 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.orders import runs_in_order
+from ...analysis.targets import get_target
 from ...dialects.allowed_sizes import allowed_at, allowing
 from ...dialects.calls import FALLBACK
+from ...dialects.products import rounded_products
 from ...dialects.sizes import UndecidedSize
 from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
@@ -84,7 +88,11 @@ class DecomposeTorchPass(ModulePass):
         """Lower every operation of `torch`. Raises UnsupportedOpError listing those it cannot."""
         refused: list[str] = []
         lowered = 0
-        in_order = runs_in_order(self.target)
+        program = {
+            "in_order": runs_in_order(self.target),
+            "on_gpu": get_target(self.target).is_gpu,
+            "products": rounded_products(op),
+        }
         falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
         with allowing(allowed_at(op)):
             for each in list(op.walk()):
@@ -92,7 +100,7 @@ class DecomposeTorchPass(ModulePass):
                     lower_call(each)
                 elif isinstance(each, TorchOp):
                     may_call = falls_back and not depends_on_sizes(each)
-                    if (reason := _lower(each, may_call, in_order)) is None:
+                    if (reason := _lower(each, may_call, program)) is None:
                         lowered += 1
                     elif may_call:
                         replace_by_call(each, reason)
@@ -108,13 +116,13 @@ class DecomposeTorchPass(ModulePass):
             record(self.name, "main", False, "there is no operation of torch")
 
 
-def _lower(op: TorchOp, may_call: bool, in_order: bool) -> str | None:
+def _lower(op: TorchOp, may_call: bool, program: Mapping[str, Any]) -> str | None:
     """Replace `op`, or say why not and leave everything as it was; then PyTorch may run it, or not."""
     if not op.results:
         op.detach()
         op.erase()
         return None
-    lowering = Lowering(op, may_call=may_call, in_order=in_order)
+    lowering = Lowering(op, may_call=may_call, **program)
     try:
         values = RULES[type(op)](lowering, op)
     except (Refusal, VerifyException, UndecidedSize) as reason:

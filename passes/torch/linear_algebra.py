@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
+from ...dialects.products import Product
 from ...dialects.scalars import Combiner, Function, is_bool
 from ...dialects.torch_base import ScalarValue, Shape, TorchOp
 from ...dialects.torch_shapes import broadcast_shapes
@@ -25,6 +26,7 @@ def _batch(source: Shape, rank: int) -> list[AffineExpr]:
 
 def product(e: Lowering, left: SSAValue, right: SSAValue, *, transposed: bool = False) -> SSAValue:
     """left[…, m, k] times right[…, k, n], or right[…, n, k] if `transposed`; batch axes broadcast."""
+    left, right = (e.factor(value, Product.MATMUL) for value in (left, right))
     rows, depth = shape_of(left)[-2:]
     columns = shape_of(right)[-2 if transposed else -1]
     batches = [shape_of(v)[:-2] for v in (left, right)]

@@ -7,7 +7,7 @@ So a composite operation is rounded to a half type once, at its end, as PyTorch'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite, prod
 from typing import Any
 
@@ -21,6 +21,7 @@ from ...analysis.index import extent_range, simplify
 from ...dialects import sizes
 from ...dialects.affine import replace_dims
 from ...dialects.index import affine_map, condition, delinearize, linearize
+from ...dialects.products import Product
 from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float, ui8
 from ...dialects.sizes import Extent, ExtentAttr, Size, tensor_of
 from ...dialects.syntax import scalar_attr, tensor_type
@@ -78,16 +79,29 @@ def dims(rank: int) -> list[AffineExpr]:
 class Lowering:
     """Builds the operations that replace one operation on tensors, in front of it."""
 
-    def __init__(self, op: Operation, *, may_call: bool = False, in_order: bool = False):
-        """With `may_call`, PyTorch runs what a rule refuses; `in_order` is said in `analysis/orders.py`."""
+    def __init__(
+        self,
+        op: Operation,
+        *,
+        may_call: bool = False,
+        in_order: bool = False,
+        on_gpu: bool = False,
+        products: Mapping[Product, Attribute] | None = None,
+    ):
+        """With `may_call`, PyTorch runs what a rule refuses; `in_order` is said in `analysis/orders.py`.
+
+        `products` says what factors in f32 are rounded to.
+        """
         self.op = op
         self.may_call = may_call
         self.in_order = in_order
+        self.on_gpu = on_gpu
         self.hint = op.results[0].name_hint or op.name.rpartition(".")[2]
         result = tensor_type(op.results[0])
         self.result_element = result.element_type
         self.element = compute_element(result.element_type)
         self.shape = sizes.shape_of(result)
+        self.products = products or {}
         self._builder = Builder(InsertPoint.before(op))
         self._inserted: list[Operation] = []
 
@@ -156,6 +170,16 @@ class Lowering:
         if element_of(value) == element:
             return value
         return self._insert(CastOp(value, element), str(element))
+
+    def factor(self, value: SSAValue, kind: Product) -> SSAValue:
+        """What a product multiplies of `value`: rounded where the module lets it be, and computed in f32."""
+        rounded = self.products.get(kind)
+        widened = isinstance(value.owner, CastOp) and isinstance(
+            element_of(value.owner.input), STORAGE_FLOATS
+        )
+        if rounded is None or element_of(value) != f32 or widened:
+            return value
+        return self.cast(self.cast(value, rounded), f32)
 
     # ---- the primitives
 

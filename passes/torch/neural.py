@@ -129,6 +129,10 @@ def _attention(e: Lowering, op: t.ScaledDotProductAttentionOp) -> SSAValue:
     scores = _masked(e, op, scores)
     axis = len(shape_of(scores)) - 1
     weights = _zero_where_all_masked(e, scores, softmax_over(e, scores, axis), axis)
+    if (
+        e.on_gpu
+    ):  # rounded as in PyTorch's kernels: tensor cores multiply by values of the same type
+        weights = e.cast(e.cast(weights, element_of(op.value)), e.element)
     return e.broadcast(product(e, weights, value), e.shape)
 
 

@@ -17,6 +17,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.affine import product
+from ...dialects.products import Product
 from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
 from ...dialects.sizes import Extent, extent_expr, is_at_most, static_extent
 from ...dialects.torch_base import ScalarValue, Shape, TorchOp
@@ -105,7 +106,11 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     right = _guarded(e, weight, weight_index, has_weight, wide, fill=0, suffix="rhs")
     folded = list(range(rank, len(wide)))
     # Widened is what is read, not the input: a contraction then finds factors of the input's type.
-    factors = (e.cast(each, e.element) for each in (left, right))
+    widened = (e.cast(each, e.element) for each in (left, right))
+    factors = widened
+    if (groups == 1 and all(extent == 1 for extent in kernel_shape)) or not e.on_gpu:
+        # On a GPU windows are no matrices for tensor cores, and no faster for being rounded.
+        factors = (e.factor(each, Product.CONVOLUTION) for each in widened)
     total = e.reduce(Combiner.ADD, e.apply(Function.MUL, *factors), folded)
     result = e.squeeze(total, folded)
     if op.bias is None:

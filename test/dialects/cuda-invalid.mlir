@@ -201,7 +201,7 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) 
   %t = cuda.thread_idx
   %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
   %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16
-  // expected-error@+1 {{f16 and bf16 are converted by PTX instructions}}
+  // expected-error@+1 {{f16, bf16 and tf32 are converted by PTX instructions}}
   %l = cuda.cast %g : f16 to f32
 }
 

@@ -629,7 +629,7 @@ func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {
   ^bb0(%x: memref<32xf32>, %y: memref<32xf32>):
     tile.launch (%r = 32 : thread) {
       %v = loop.load %x[%r] : memref<32xf32>
-      // expected-error@+1 {{multiplies bf16 or f16, got f32}}
+      // expected-error@+1 {{multiplies bf16, f16 or tf32, got f32}}
       %a, %b, %c, %d = tile.mma (%v, %v, %v, %v, %v, %v, %v, %v) by (%v, %v, %v, %v) : f32
       loop.store %a, %y[%r] : memref<32xf32>
     }

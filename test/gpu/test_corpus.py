@@ -11,7 +11,7 @@ from programs import CORPUS, make  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
 import deplo  # noqa: E402
-from deplo.analysis.cost import longest_reduction  # noqa: E402
+from deplo.analysis.roundings import roundings  # noqa: E402
 from deplo.tools.judge import float64_reference, judge  # noqa: E402
 
 
@@ -38,7 +38,7 @@ def test_the_gpu_agrees_with_eager(name: str) -> None:
     with torch.no_grad():
         eager, ours = program(*args), compiled(*args)
     exact = float64_reference(program, args, {})
-    verdict = judge(eager, ours, exact, longest_reduction(compiled.stage("loop")))
+    verdict = judge(eager, ours, exact, roundings(compiled.stage("loop")))
     assert verdict.problem is None
 
 

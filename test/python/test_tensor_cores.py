@@ -89,8 +89,76 @@ def test_the_registers_of_the_instruction_hold_what_ptx_says(element: str) -> No
         np.testing.assert_array_equal(got, expected)
 
 
+WORD_A_PLACES = [(GROUP + 8 * (i % 2), LANE + 4 * (i // 2)) for i in range(4)]
+"""Row and column of elements a0 to a3 of each lane (PTX ISA, "Matrix Fragments for mma.m16n8k8", .tf32)."""
+
+WORD_B_PLACES = [(LANE + 4 * i, GROUP) for i in range(2)]
+"""The same of b0 and b1."""
+
+
+def test_the_registers_of_both_instructions_of_tf32_hold_what_ptx_says() -> None:
+    """The matrices of 8 positions that the two instructions have, one after the other, give their product."""
+    module = lowered(one_product("tf32"))
+    lines = [x for x in cuda_source(module).splitlines() if "mma.sync" in x]
+    assert len(lines) == 2
+    assert all("m16n8k8.row.col.f32.tf32.tf32.f32" in x for x in lines)
+    numbers = [[int(n) for n in re.findall(r'"r"\(v(\d+)\)', line)] for line in lines]
+    assert sorted([*numbers[0], *numbers[1]]) == list(range(12))
+
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.integers(-999, 999, s).astype(np.float32) for s in ((16, 16), (16, 8), (16, 8)))
+    x = np.zeros((12, 32), np.float32)
+    for half, listed in enumerate(numbers):
+        for number, (row, column) in zip(listed[:4], WORD_A_PLACES, strict=True):
+            x[number] = a[row, column + 8 * half]
+        for number, (row, column) in zip(listed[4:], WORD_B_PLACES, strict=True):
+            x[number] = b[row + 8 * half, column]
+    sums = np.stack([c[place] for place in C_PLACES])
+    expected = np.stack([(a @ b + c)[place] for place in C_PLACES])
+    for form in (parse(one_product("tf32")), module):
+        (got,) = interpreter.execute(form, [x, sums])
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"),
+    [
+        (1.0, 1.0),
+        (-0.0, -0.0),
+        (1 + 2**-11, 1 + 2**-10),  # ties go away from zero
+        (-1 - 2**-11, -1 - 2**-10),
+        (1 + 2**-11 - 2**-23, 1.0),
+        (2**-149, 0.0),
+        (2.0**-136, 2.0**-136),
+        ((2 - 2**-23) * 2.0**127, np.inf),
+        (-np.inf, -np.inf),
+        (np.nan, np.nan),
+    ],
+)
+def test_tf32_rounds_as_the_instruction_does(value: float, rounded: float) -> None:
+    text = """
+func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {
+  %short = tensor_ir.cast %x : tensor<1xf32> to tensor<1xtf32>
+  %y = tensor_ir.cast %short : tensor<1xtf32> to tensor<1xf32>
+  func.return %y : tensor<1xf32>
+}"""
+    (got,) = interpreter.execute(parse(text), [np.array([value], np.float32)])
+    np.testing.assert_array_equal(got, np.array([rounded], np.float32))
+    assert np.signbit(got[0]) == np.signbit(rounded)
+
+
 def product(m: object, n: int, k: int, element: str, *, transposed: bool) -> str:
-    """x @ w + b of halves, added up in f32; or with the transpose of w."""
+    """x @ w + b of short floats, added up in f32; or with the transpose of w. In memory tf32 is f32."""
+    if element == "tf32":
+        text = product(m, n, k, "bf16", transposed=transposed)
+        for name in "pq":
+            read = f"= arith.extf %{name} : bf16 to f32"
+            rounded = f"= arith.extf %{name}_short : tf32 to f32"
+            text = text.replace(read, rounded)
+        short = [f"%{name}_short = arith.truncf %{name} : f32 to tf32" for name in "pq"]
+        text = text.replace("%f = ", f"{short[0]}\n{short[1]}\n%f = ")
+        text = re.sub(r"%e = .*|%u = .*", "", text).replace("bf16", "f32")
+        return text.replace("%s, %e", "%s, %c").replace("%u, %out", "%t, %out")
     rows = m if isinstance(m, int) else "?"
     dynamic = "" if isinstance(m, int) else f", #sym.extents<{m}>"
     sizes = "" if isinstance(m, int) else 'attributes {sym.sizes = [#sym.size<"rows", 1, 4096>]}'
@@ -158,11 +226,11 @@ def checked(text: str, target: str, schedule: str) -> int:
 @pytest.mark.parametrize(("m", "n", "k"), CASES)
 @pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])
 def test_a_product_of_any_size(m: int, n: int, k: int, transposed: bool, schedule: str) -> None:
-    element = "f16" if (m + n) % 2 else "bf16"
+    element = ("bf16", "f16", "tf32")[(m + n + k) % 3]
     target = "sm_80" if schedule == "split" else "sm_90a"
     text = product(m, n, k, element, transposed=transposed)
     found = checked(text, target, SCHEDULES[schedule])
-    assert found > 0 or k % 16 or schedule == "model"
+    assert found > 0 or schedule == "model"
 
 
 @pytest.mark.parametrize("m", [1, 16, 65])
@@ -178,8 +246,9 @@ def test_a_product_of_dynamic_rows(m: int) -> None:
     np.testing.assert_allclose(got, expected, rtol=2**-8)
 
 
-def test_infinities_and_nan_stay_in_their_rows_and_columns() -> None:
-    module = parse(product(16, 16, 40, "bf16", transposed=True))
+@pytest.mark.parametrize("element", ["bf16", "tf32"])
+def test_infinities_and_nan_stay_in_their_rows_and_columns(element: str) -> None:
+    module = parse(product(16, 16, 40, element, transposed=True))
     for each in make_pipeline("loop-to-cuda", "sm_90a", "mma=1,BM=16,BN=16,BK=32,FM=2,FN=4"):
         each.apply(make_context(), module)
     assert any(isinstance(op, cuda.MmaOp) for op in module.walk())
@@ -204,7 +273,8 @@ def test_what_is_no_product_of_halves_uses_no_tensor_cores() -> None:
             each.apply(make_context(), module)
     (declined,) = [str(d) for d in decisions if d.pass_name == "schedule" and not d.fired]
     assert declined == (
-        "schedule: linear: declined: it is no sum of products of halves, or there are no tensor cores"
+        "schedule: linear: declined: it is no sum of products of bf16, f16 or tf32, "
+        "or there are no tensor cores"
     )
 
 

@@ -18,10 +18,10 @@
 // REMARK: remark: schedule: linear: declined: it has a schedule already
 // MODEL: remark: schedule: linear: blocks of 64 by 128, threads of 8 by 8: 224 blocks for 132 multiprocessors, each with room for {{[0-9]+}}; about {{[0-9.]+}} kcycles
 // LARGE: remark: schedule: linear: declined: threads of 256 sums need about 440 registers; {{.*}} threads of sm_90a have {{.*}} each
-// DEEP: remark: schedule: linear: declined: slabs of 524288 bytes, 528384 when padded, exceed the 232448 that a block of sm_90a can have
+// DEEP: remark: schedule: linear: declined: slabs of 524288 bytes, 532480 when padded, exceed the 232448 that a block of sm_90a can have
 // THIRDS: error: {{.*}}schedule: thread_m = 3 does not divide block_m = 16
 // MANY: error: {{.*}}schedule: blocks of 64 by 64 with threads of 1 by 1 have 4096 threads; a block has at most 1024
-// MMA: remark: schedule: linear: declined: it is no sum of products of halves, or there are no tensor cores
+// MMA: remark: schedule: linear: declined: it is no sum of products of bf16, f16 or tf32, or there are no tensor cores
 // PAIRS: error: {{.*}}schedule: for mma, threads compute pairs of rows and of columns, and block_k is a multiple of 16, not 3 by 4 and 32
 // LANES: error: {{.*}}schedule: for mma, 4 threads share a row and whole warps the columns; blocks of 64 by 64 have threads of 2 by 8
 // CPU: remark: schedule: linear: declined: a CPU's schedule is decided by the passes that carry it out
@@ -221,4 +221,29 @@ func.func @main(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tenso
     }
   }
   func.return %y : tensor<4096x4096xbf16>
+}
+
+// -----
+
+// Numbers in f32 that are rounded to tf32 first: warps multiply those, in chunks of half as many.
+// CHECK-LABEL: loop.kernel @rounded
+// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 16, thread_m = 2, thread_n = 32, mma = 1>)
+func.func @main(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
+  %y = loop.kernel @rounded(%x, %w) : (tensor<4096x4096xf32>, tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
+  ^bb0(%x: memref<4096x4096xf32>, %w: memref<4096x4096xf32>, %out: memref<4096x4096xf32>):
+    tile.launch (%i = 4096 : thread, %j = 4096 : thread) {
+      %s = loop.for %k = 0 to 4096 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<4096x4096xf32>
+        %a = arith.truncf %p : f32 to tf32
+        %f = arith.extf %a : tf32 to f32
+        %q = loop.load %w[%j, %k] : memref<4096x4096xf32>
+        %b = arith.truncf %q : f32 to tf32
+        %g = arith.extf %b : tf32 to f32
+        %r = arith.mulf %f, %g : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<4096x4096xf32>
+    }
+  }
+  func.return %y : tensor<4096x4096xf32>
 }

@@ -308,7 +308,7 @@ func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16x
 
 // CHECK-LABEL: loop.kernel @scaled
 // CHECK-NOT:     tile.mma
-// REMARK: remark: tensor-cores: scaled: declined: what it multiplies are no halves
+// REMARK: remark: tensor-cores: scaled: declined: what it multiplies is no bf16, f16 or tf32
 func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16xf32> {
   %y = loop.kernel @scaled(%x, %w) : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32> {
   ^bb0(%x: memref<16x64xbf16>, %w: memref<16x64xbf16>, %y: memref<16x16xf32>):
