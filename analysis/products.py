@@ -223,10 +223,13 @@ def _loads(product: Product, factors: Sequence[SSAValue]) -> list[LoadOp] | None
     return loads if counters and len(loads) == len(factors) else None
 
 
-def goes_straight(load: LoadOp, sweeps: Sequence[ForOp]) -> bool:
-    """Whether what sweeps read of an array, one in the other, lies one after the other."""
+def goes_straight(load: LoadOp, sweeps: Sequence[ForOp], width: int = 2) -> bool:
+    """Whether what sweeps read of an array, one in the other, lies one after the other.
+
+    Of one sweep, this is said of each `width` positions.
+    """
     if len(sweeps) == 1:
-        return is_unit_stride(load, sweeps[0].induction_var)
+        return is_unit_stride(load, sweeps[0].induction_var, width)
     assert isinstance(load.memref.type, MemRefType)
     offset = linearize(load.map.data.results, shape_of(load.memref.type))
     distance: Extent = 1

@@ -26,6 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils import _pytree as pytree
+from xdsl.dialects.builtin import tf32
 
 import deplo
 from deplo.analysis.targets import Target
@@ -47,8 +48,9 @@ from deplo.tools.measuring import (
 RESULT = ROOT / "bench" / "results" / "gpu.json"
 ROUNDS = 30
 BUDGET_SECONDS = 540.0
-TOLERANCE = 1e-3
-"""Of the largest relative error, ||ours - exact|| / ||exact||: f32 lands far below it, tf32 does not."""
+TOLERANCE = {"highest": 1e-3, "high": 1e-2}
+"""Of the largest relative error, ||ours - exact|| / ||exact||, by how precise products of f32 are: with the
+first f32 lands far below it, tf32 does not."""
 
 
 def cases(device: str, *, small: bool) -> Iterator[Callable[[], Case]]:
@@ -135,7 +137,7 @@ def with_graphs(calls: dict[str, Call]) -> dict[str, Call]:
 
 def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
     """One row of the table."""
-    on_gpu = target.is_gpu
+    on_gpu, precision = target.is_gpu, torch.get_float32_matmul_precision()
     start = time.perf_counter()
     compiled = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
     compiled(*case.args, **case.kwargs)
@@ -149,7 +151,7 @@ def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
         case,
         contenders,
         rounds,
-        TOLERANCE,
+        TOLERANCE[precision],
         clock=GpuClock() if on_gpu else CpuClock(),
         timed=with_graphs if on_gpu else lambda calls: calls,
     )
@@ -158,7 +160,8 @@ def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
     moved, flops = work_of(case)
     floor = 0.0
     if on_gpu:
-        floor = max(moved / target.dram_bytes_per_second, flops / peak(target))
+        fastest = peak(target, tf32 if precision == "high" else None)
+        floor = max(moved / target.dram_bytes_per_second, flops / fastest)
     return {
         **row,
         "compile_seconds": compile_seconds,
@@ -219,6 +222,12 @@ def main() -> int:
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds after which no case begins"
     )
+    parser.add_argument(
+        "--precision",
+        choices=TOLERANCE,
+        default="highest",
+        help="of products of f32: 'high' lets all contenders multiply tf32; give it an --out of its own",
+    )
     options = parser.parse_args()
     started = time.perf_counter()
     if options.show:
@@ -227,8 +236,8 @@ def main() -> int:
     if not options.dry_run and not torch.cuda.is_available():
         print("error: torch finds no GPU; --dry-run shows that the script runs", file=sys.stderr)
         return 4
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision(options.precision)
+    torch.backends.cudnn.allow_tf32 = options.precision == "high"
     target = deplo.program.get_target("cpu") if options.dry_run else _target()
     result: dict[str, Any] = {"machine": gpu_machine(), "cases": {}}
     if options.out.exists() and not options.fresh and not options.dry_run:

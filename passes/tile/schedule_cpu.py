@@ -37,6 +37,7 @@ from ...analysis.products import (
     axes_of,
     comes_in_pairs,
     find_product,
+    goes_straight,
     lies_along_k,
     may_stay,
     pitch_along,
@@ -113,7 +114,10 @@ def _lies_across(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> bo
 
 
 def _lies_even(product: Product, factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> bool:
-    """Whether lines of some factors along K are at even distances, and whole steps of matrix tiles."""
+    """Whether lines of some factors along K are at even distances, and whole steps of matrix tiles.
+
+    A step may not go from one line to another, as that of rows does which are made of several heads.
+    """
     extent, counter = product.extent, launch.body.block.args[axis]
     whole = isinstance(extent, int) and extent % amx.DEPTH == 0
     loads = [each.owner for each in factors if isinstance(each.owner, LoadOp)]
@@ -121,6 +125,7 @@ def _lies_even(product: Product, factors: Sequence[SSAValue], axis: int, launch:
         whole
         and len(loads) == len(factors)
         and all(pitch_along(load, counter) is not None for load in loads)
+        and all(goes_straight(load, product.sweeps, amx.DEPTH) for load in loads)
     )
 
 
