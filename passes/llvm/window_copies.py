@@ -249,9 +249,11 @@ class _Copy:
             code.builder.insert(StoreOp(element, self.buffer, exprs, [row, column]))
 
     def _yielded(self, block: Block, counters: dict[SSAValue, SSAValue]) -> SSAValue:
-        """What a block yields, computed here."""
+        """What a block yields, computed here; a constant may stand around it, behind this place."""
         *ops, last = block.ops
         (element,) = last.operands
+        if isinstance(element.owner, arith.ConstantOp) and element.owner not in ops:
+            ops.append(element.owner)
         return self.code.clone(ops, counters).get(element, element)
 
     # ------------------------------------------------------------------ limits
@@ -271,8 +273,15 @@ class _Copy:
                 start = self._larger(start, self._index((rest * -1 + (slope - 1)) // slope))
             elif slope < 0:
                 end = self._smaller(end, self._index(rest // -slope + 1))
+            elif counter is self.row and self._is_of_block(expr):
+                # Where it does not hold, nothing is inside: the end is not behind the first row.
+                end = self._smaller(end, self._index((rest + 1) * extent))
         start = self._smaller(start, extent)
         return start, self._larger(end, start)
+
+    def _is_of_block(self, expr: AffineExpr) -> bool:
+        """Whether a condition is the same for all elements of a block's pack."""
+        return slope_along(expr, self.test.operands_, self.column) == 0
 
     def _index(self, expr: AffineExpr) -> Limit:
         simple = simplify(expr, operand_ranges(self.test.operands_))

@@ -233,3 +233,37 @@ def test_channels_that_come_last_are_vectors(dtype: torch.dtype, kernel: int) ->
     fired = {d["pass"] for d in compiled.report()["decisions"] if d["fired"]}
     assert {"transpose-weights", "strip-channels", "unroll-windows"} <= fired
     assert torch.equal(compiled(x, w), program(x.float(), w.float()).to(dtype))
+
+
+ROWS_AROUND = {
+    "groups, channels last": (6, 2, 2, (1, 5), (2, 0), 1, (16, 9)),
+    "depthwise": (33, 33, 33, (1, 5), (1, 0), 1, (16, 21)),
+    "dilated": (16, 1, 1, (1, 5), (2, 0), 2, (10, 28)),
+    "transposed and depthwise": (16, 16, 16, (5, 1), (0, 0), 1, (9, 16)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ROWS_AROUND)
+def test_rows_around_an_image_that_are_whole(name: str, dtype: torch.dtype) -> None:
+    """A row of windows is inside or not, whatever its columns: then nothing of it is read."""
+    channels, results, groups, kernel, padding, dilation, extents = ROWS_AROUND[name]
+    x = torch.randn(2, channels, *extents).to(dtype)
+    if "last" in name:
+        x = x.contiguous(memory_format=torch.channels_last)
+    w = torch.randn(results, channels // groups, *kernel).to(dtype)
+    scale, shift = torch.rand(results).to(dtype) + 0.5, torch.randn(results).to(dtype)
+
+    def program(x, w, scale, shift):
+        x = x.relu()
+        if "transposed" in name:
+            y = F.conv_transpose2d(x, w, shift, padding=padding, groups=groups)
+        else:
+            y = F.conv2d(x, w, None, 1, padding, dilation, groups)
+        return F.batch_norm(y, shift * 0, scale, scale, shift).relu()
+
+    inputs = x, w, scale, shift
+    result = deplo.compile(program, inputs, target="cpu")(*inputs)
+    exact = program(*(each.double() for each in inputs))
+    error = (result.double() - exact).norm() / exact.norm()
+    assert error < (1e-6 if dtype == torch.float32 else 1e-2)
