@@ -39,6 +39,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...dialects.amx import DEPTH
 from ...dialects.loop import ForOp, LoadOp, TestOp
 from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.tile_pack import PackOp
@@ -236,7 +237,11 @@ class SoftmaxBlock(PackedBlock):
     ) -> None:
         """Fill a pack: so many rows, to the end of a register tile, and positions."""
         code, body = self.code, PackBody.of(pack)
-        if pack is not self.value:
+        if pack is self.value and self.limits.found:
+            # Steps of pairs are whole where masks end: behind them stand values, whose weights are 0.
+            step = code.index((D0 + (DEPTH - 1)) // DEPTH * DEPTH, [length])
+            length = self._least(code.smaller(step, self.constants.get(self.part)), body.positions)
+        elif pack is not self.value:
             length = self._least(length, body.positions)
         total = code.index((D0 + (tile - 1)) // tile * tile, [rows])
         filled = self._least(total, body.rows)

@@ -235,6 +235,8 @@ ATTENTIONS = {
     "long": ((1, 2, 130, 64), (1, 2, 1100, 64), 64, False),
     "causal": ((1, 3, 77, 64), (1, 3, 77, 64), 64, True),
     "causal and long": ((1, 2, 700, 32), (1, 2, 700, 32), 48, True),
+    "causal with few rows": ((1, 3, 7, 16), (1, 3, 130, 16), 16, True),
+    "causal with odd rows": ((2, 2, 33, 48), (2, 2, 130, 48), 48, True),
     "few rows": ((2, 3, 5, 64), (2, 3, 130, 64), 64, False),
 }
 
