@@ -23,6 +23,7 @@ from . import (
     run_command,
     tune_command,
 )
+from .precision_option import asked_precision
 from .reproducer import Reproducer, of_mismatch, write_directory
 
 EXAMPLES = """\
@@ -116,7 +117,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command; gives its exit code."""
     options = make_parser().parse_args(arguments)
     try:
-        return options.handler(options)
+        with asked_precision(options):
+            return options.handler(options)
     except DeploError as error:
         sys.stderr.write(f"error: {error}\n")
         if isinstance(error, MismatchError) and error.program:

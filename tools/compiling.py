@@ -10,8 +10,6 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import torch
-
 from ..errors import FallbackWarning
 from ..frontend.capture import Captured, capture
 from ..frontend.sources import Program as Source
@@ -64,9 +62,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
 
 
 def load(options: argparse.Namespace) -> Source:
-    """The program that the options name, under the settings that they ask for."""
-    if options.precision is not None:
-        torch.set_float32_matmul_precision(options.precision)
+    """The program that the options name."""
     with progress("loading"):
         return load_source(
             options.source,

@@ -356,7 +356,12 @@ NEURAL = {
         torch.randn(2, 2, 5, 8),
         torch.randn(2, 2, 5, 8),
     ),
-    "attention_half": lambda: (F.scaled_dot_product_attention, Q.half(), K.half(), V.half()),
+    "attention_bfloat16": lambda: (
+        F.scaled_dot_product_attention,
+        Q.bfloat16(),
+        K.bfloat16(),
+        V.bfloat16(),
+    ),
     "gather": lambda: (
         lambda a, i: (a.gather(1, i), a.gather(-1, i), a.T.gather(0, i[:1])),
         torch.randn(3, 4),

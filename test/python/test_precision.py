@@ -32,11 +32,11 @@ MULTIPLIES_BF16 = host_cpu().pairs or host_cpu().mma
 
 @pytest.fixture(autouse=True)
 def settings() -> Iterator[None]:
-    """Leave PyTorch's settings as they were."""
-    precision, convolutions = torch.get_float32_matmul_precision(), BACKENDS.cudnn.allow_tf32
-    yield
+    """Leave PyTorch's settings as they were; convolutions on a GPU may be in tf32, as they may by default."""
+    precision = torch.get_float32_matmul_precision()
+    with BACKENDS.cudnn.flags(enabled=True, allow_tf32=True):
+        yield
     torch.set_float32_matmul_precision(precision)
-    BACKENDS.cudnn.allow_tf32 = convolutions
 
 
 def asked(program: Program) -> dict[Product, Attribute]:
@@ -62,15 +62,14 @@ def test_what_a_setting_asks_for(
     precision: str, gpu: dict[str, Attribute], cpu: dict[str, Attribute]
 ) -> None:
     torch.set_float32_matmul_precision(precision)
-    BACKENDS.cudnn.allow_tf32 = False
-    assert asked(deplo.compile(two_products, SQUARES, target="sm_90a")) == gpu
+    with BACKENDS.cudnn.flags(enabled=True, allow_tf32=False):
+        assert asked(deplo.compile(two_products, SQUARES, target="sm_90a")) == gpu
     found = asked(deplo.compile(two_products, SQUARES))
     assert found == (cpu if MULTIPLIES_BF16 else {})
 
 
 def test_convolutions_have_a_setting_of_their_own() -> None:
     torch.set_float32_matmul_precision("highest")
-    BACKENDS.cudnn.allow_tf32 = True
     program = deplo.compile(two_products, SQUARES, target="sm_90a")
     assert asked(program) == {Product.CONVOLUTION: tf32}
     softmax = deplo.compile(lambda x: x.softmax(-1), SQUARES[:1], target="sm_90a")
@@ -128,7 +127,6 @@ def rounded(program: Callable[..., Any]) -> Callable[..., Any]:
 def test_a_gpu_multiplies_what_is_rounded(name: str) -> None:
     function, shapes = PROGRAMS[name]
     torch.set_float32_matmul_precision("high")
-    BACKENDS.cudnn.allow_tf32 = True
     generator = torch.Generator().manual_seed(0)
     inputs = [torch.randn(shape, generator=generator) for shape in shapes]
     program = deplo.compile(function, inputs, target="sm_90a")
@@ -152,7 +150,6 @@ def test_tensor_cores_multiply_tf32(name: str) -> None:
         "convolution of points": [(1, 256, 32, 32), (128, 256, 1, 1)],
     }[name]
     torch.set_float32_matmul_precision("high")
-    BACKENDS.cudnn.allow_tf32 = True
     inputs = [torch.ones(shape) for shape in shapes]
     module = deplo.compile(function, inputs, target="sm_90a").stage("cuda")
     (op, *_) = [op for op in module.walk() if isinstance(op, cuda.MmaOp)]
@@ -170,9 +167,18 @@ def test_attention_multiplies_rounded_weights() -> None:
     assert 2**-16 < error < 2**-10
 
 
+def test_attention_of_halves_on_a_gpu_rounds_its_weights() -> None:
+    """As PyTorch's kernels do: tensor cores multiply by values of the same type."""
+    q, k, v = (torch.randn(1, 2, 64, 32).half() for _ in range(3))
+    program = deplo.compile(attention, (q, k, v), target="sm_90a")
+    (got,) = interpreter.execute(program.stage("tensor"), [each.numpy() for each in (q, k, v)])
+    scores = (q.double() @ k.double().mT) / 32**0.5
+    expected = (scores.softmax(-1).half().double() @ v.double()).half().numpy()
+    np.testing.assert_allclose(got, expected, rtol=2**-10, atol=2**-14)
+
+
 def test_windows_on_a_gpu_are_computed_in_f32() -> None:
     """They are no matrices for tensor cores, so that rounding would gain nothing."""
-    BACKENDS.cudnn.allow_tf32 = True
     program = deplo.compile(
         F.conv2d, (torch.ones(1, 4, 9, 9), torch.ones(4, 4, 3, 3)), target="sm_90a"
     )
@@ -226,7 +232,6 @@ def test_the_judge_allows_what_is_rounded_and_no_more() -> None:
     torch.set_float32_matmul_precision("highest")
     assert roundings(deplo.compile(torch.mm, (x, w), target="sm_90a").stage("loop")) == 256
     # A setting that changes nothing of a program allows it nothing.
-    BACKENDS.cudnn.allow_tf32 = True
     image, weight = torch.ones(1, 4, 9, 9), torch.ones(4, 4, 3, 3)
     windows = deplo.compile(F.conv2d, (image, weight), target="sm_90a")
     assert asked(windows)
