@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 import sympy
 import torch
+from sympy.logic.boolalg import Boolean
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import Max
@@ -114,7 +115,8 @@ class ReturnedSize:
     def of(self, arguments: Sequence[Any]) -> int:
         """The number for these arguments."""
         known = {symbol: axis.size(arguments) for symbol, axis in self.axes.items()}
-        return int(self.expr.xreplace(known))
+        found = self.expr.xreplace(known)
+        return bool(found) if isinstance(found, Boolean) else int(found)
 
 
 @dataclass(frozen=True)

@@ -601,3 +601,19 @@ def test_steps_of_a_model_are_those_of_eager(architecture: str) -> None:
             optimizer.step()
     for eager, ours in zip(*(each.parameters() for each in trained), strict=True):
         torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-5)
+
+
+def test_a_condition_on_sizes_may_be_saved_for_the_gradients() -> None:
+    """As `is_causal=q_len > 1` is in models of Hugging Face."""
+
+    def program(q: torch.Tensor) -> torch.Tensor:
+        causal = q.shape[-2] % 2 == 0
+        return nn.functional.scaled_dot_product_attention(q, q, q, is_causal=causal)
+
+    compiled = torch.compile(program, backend="deplo", dynamic=True)
+    for length in (33, 35, 34):
+        ours, eager = (torch.linspace(-1, 1, 3 * length * 16).view(1, 3, length, 16) for _ in "ab")
+        for q, function in ((ours, compiled), (eager, program)):
+            q.requires_grad_()
+            function(q).square().sum().backward()
+        torch.testing.assert_close(ours.grad, eager.grad)
