@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, bf16, tf32
+from xdsl.ir import Attribute
 
 from ..dialects.products import rounded_products
 from .cost import longest_reduction
 
-FRACTION_BITS = {tf32: 10, bf16: 7}
+FRACTION_BITS: dict[Attribute, int] = {tf32: 10, bf16: 7}
 """Of the types that factors of products in f32 may be rounded to."""
 
 

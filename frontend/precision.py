@@ -7,6 +7,8 @@ instructions that multiply bf16. Everything else is f32, which is never less pre
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from xdsl.dialects.builtin import DictionaryAttr, Float32Type, ModuleOp, bf16, tf32
 from xdsl.ir import Attribute, Operation
@@ -15,7 +17,7 @@ from ..dialects import torch_ops as t
 from ..dialects.products import PRODUCTS, Product
 from ..dialects.syntax import tensor_type
 
-_KINDS = {
+_KINDS: dict[type[Operation], Product] = {
     t.LinearOp: Product.MATMUL,
     t.MatmulOp: Product.MATMUL,
     t.MmOp: Product.MATMUL,
@@ -45,7 +47,7 @@ def with_asked_precision(module: ModuleOp, *, on_gpu: bool, multiplies_bf16: boo
 
 def _asked(on_gpu: bool, multiplies_bf16: bool) -> dict[Product, Attribute]:
     """What PyTorch's settings let products of each kind round to."""
-    backends = torch.backends
+    backends: Any = torch.backends
     if on_gpu:
         settings = {Product.MATMUL: backends.cuda.matmul, Product.CONVOLUTION: backends.cudnn.conv}
         return {k: tf32 for k, setting in settings.items() if setting.fp32_precision == "tf32"}
