@@ -85,11 +85,12 @@ MMA_TILES = ((2, 4), (2, 8), (2, 16), (2, 32), (4, 4), (4, 8), (4, 16), (4, 32),
 MMA_WARPS = (4, 8, 2, 1)
 """Warps of such a block, one below the other."""
 
-MMA_BLOCK_K = {2: (32,), 4: (16, 32)}
+HALF_BYTES, WORD_BYTES = 2, 4
+"""Of the elements that tensor cores multiply: bf16 and f16, or tf32."""
+
+MMA_BLOCK_K = {HALF_BYTES: (32,), WORD_BYTES: (16, 32)}
 """Positions of K in its scratchpad, by the bytes of an element. Rows of 16 tf32 need no padding, for two of
 them fill all banks; those of 32 wait for memory half as often."""
-
-HALF_BYTES, WORD_BYTES = MMA_BLOCK_K
 
 
 def _parts(extent: int, size: int) -> int:

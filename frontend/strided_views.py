@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import torch
 
-from .arguments import is_plain
+from .arguments import BY_STRIDES, is_plain
 from .view_outputs import order_in_memory
 
 aten = torch.ops.aten
-
-BY_STRIDES = (aten.as_strided.default, aten.as_strided_copy.default)
 
 
 def permute_to_memory_order(graph: torch.fx.Graph) -> None:
@@ -27,7 +25,7 @@ def permute_to_memory_order(graph: torch.fx.Graph) -> None:
 
     One that reads a part of memory, or memory from another place on, stays as it is.
     """
-    for node in [n for n in graph.nodes if n.target in BY_STRIDES]:
+    for node in [n for n in graph.nodes if str(n.target).removeprefix("aten.") in BY_STRIDES]:
         source = node.args[0]
         order = None if is_plain(source) else order_in_memory(source)
         if order is None or source.meta["val"].storage_offset() != 0:

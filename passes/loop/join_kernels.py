@@ -311,10 +311,10 @@ class JoinKernelsPass(ModulePass):
                 continue
             names = first.sym_name.data, second.sym_name.data
             place = anchor(first, second)
-            depth = obstacle(first, second)
+            apart = obstacle(first, second)
             if place is None:
-                depth = "what stands between them needs the one and gives something to the other"
-            depth = depth or self._depth(first, second, reads=reads)
+                apart = "what stands between them needs the one and gives something to the other"
+            depth = apart or self._depth(first, second, reads=reads)
             if isinstance(depth, str) or place is None:
                 reason = f"not joined with {names[0]}: {depth}"
                 record(PASS, names[1], False, reason, second, names[:1])

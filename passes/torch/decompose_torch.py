@@ -18,9 +18,9 @@ are rounded to what `deplo.products` says (`dialects/products.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr
@@ -88,11 +88,12 @@ class DecomposeTorchPass(ModulePass):
         """Lower every operation of `torch`. Raises UnsupportedOpError listing those it cannot."""
         refused: list[str] = []
         lowered = 0
-        program = {
-            "in_order": runs_in_order(self.target),
-            "on_gpu": get_target(self.target).is_gpu,
-            "products": rounded_products(op),
-        }
+        start = partial(
+            Lowering,
+            in_order=runs_in_order(self.target),
+            on_gpu=get_target(self.target).is_gpu,
+            products=rounded_products(op),
+        )
         falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
         with allowing(allowed_at(op)):
             for each in list(op.walk()):
@@ -100,7 +101,7 @@ class DecomposeTorchPass(ModulePass):
                     lower_call(each)
                 elif isinstance(each, TorchOp):
                     may_call = falls_back and not depends_on_sizes(each)
-                    if (reason := _lower(each, may_call, program)) is None:
+                    if (reason := _lower(each, start, may_call)) is None:
                         lowered += 1
                     elif may_call:
                         replace_by_call(each, reason)
@@ -116,13 +117,13 @@ class DecomposeTorchPass(ModulePass):
             record(self.name, "main", False, "there is no operation of torch")
 
 
-def _lower(op: TorchOp, may_call: bool, program: Mapping[str, Any]) -> str | None:
+def _lower(op: TorchOp, start: Callable[..., Lowering], may_call: bool) -> str | None:
     """Replace `op`, or say why not and leave everything as it was; then PyTorch may run it, or not."""
     if not op.results:
         op.detach()
         op.erase()
         return None
-    lowering = Lowering(op, may_call=may_call, **program)
+    lowering = start(op, may_call=may_call)
     try:
         values = RULES[type(op)](lowering, op)
     except (Refusal, VerifyException, UndecidedSize) as reason:
