@@ -169,9 +169,9 @@ def test_damaged_programs_never_break_the_driver(capfd, tmp_path, monkeypatch):
                 case _:
                     data[at:at] = data[at : at + rng.randint(1, 30)]
         path.write_bytes(bytes(data))
-        start = time.perf_counter()
+        start = time.process_time()
         code = run([str(path)])
-        assert time.perf_counter() - start < SECONDS
+        assert time.process_time() - start < SECONDS
         out, err = capfd.readouterr()
         assert code in (0, 1)
         assert (code == 0) == (err == "") == bool(out)
