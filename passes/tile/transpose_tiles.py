@@ -28,7 +28,7 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -103,12 +103,19 @@ def _nests(kernel: KernelOp) -> list[_Nest]:
 
 
 def _transposed(nest: _Nest) -> dict[LoadOp, int]:
-    """The loads of a nest that squares can serve."""
+    """The loads of a nest that squares can serve: what else their index reads is known in front of it."""
     found: dict[LoadOp, int] = {}
     for op in nest.body.ops:
-        if isinstance(op, LoadOp) and (along := dimension_along(op, *nest.counters)) is not None:
+        if not isinstance(op, LoadOp) or any(_is_computed_in(nest, v) for v in op.indices):
+            continue
+        if (along := dimension_along(op, *nest.counters)) is not None:
             found[op] = along
     return found
+
+
+def _is_computed_in(nest: _Nest, value: SSAValue) -> bool:
+    """Whether a nest computes a value, such as an index from data, for each of its points."""
+    return isinstance(value.owner, Operation) and nest.rows.is_ancestor(value.owner)
 
 
 def _reason(nest: _Nest) -> str | None:

@@ -198,3 +198,26 @@ func.func @main(%x: tensor<?x32xf32, #sym.extents<s0>>) -> (tensor<32x?xf32, #sy
   }
   func.return %z, %y : tensor<32x?xf32, #sym.extents<s0>>, tensor<32x?xf32, #sym.extents<s0>>
 }
+
+// -----
+
+// The index from data is known for each point only: no square can be turned in front of them.
+// REMARK: remark: transpose-tiles: chosen: declined: no two loops read an array down its columns
+// CHECK-LABEL: loop.kernel @chosen
+// CHECK-NOT:   loop.transpose
+func.func @main(%x: tensor<16x5x16xf32>, %ids: tensor<16xi64>) -> tensor<16x16xf32> {
+  %z = loop.kernel @chosen(%x, %ids) : (tensor<16x5x16xf32>, tensor<16xi64>) -> tensor<16x16xf32> {
+  ^bb0(%in: memref<16x5x16xf32>, %which: memref<16xi64>, %out: memref<16x16xf32>):
+    tile.launch () schedule(#tile.schedule<serial = 256>) {
+      loop.for %i = 0 to 16 {
+        loop.for %j = 0 to 16 {
+          %id = loop.load %which[%j] : memref<16xi64>
+          %row = loop.checked_index %id below 5 : i64
+          %v = loop.load %in[%j, %row, %i] : memref<16x5x16xf32>
+          loop.store %v, %out[%i, %j] : memref<16x16xf32>
+        }
+      }
+    }
+  }
+  func.return %z : tensor<16x16xf32>
+}
