@@ -134,7 +134,7 @@ def capture_graph(
         tensors={node.name: value for node, value in constants.items()},
         constants={},
         outputs=outputs,
-        in_spec=pytree.tree_structure((tuple(range(len(tensors))), {})),
+        in_spec=pytree.tree_structure((tuple(range(len(placeholders))), {})),
         out_spec=pytree.tree_structure(list(range(len(outputs)))),
         keyword_order=(),
         updated=tuple(map(placeholders.index, updated)),

@@ -603,6 +603,18 @@ def test_steps_of_a_model_are_those_of_eager(architecture: str) -> None:
         torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-5)
 
 
+def test_numbers_may_come_after_the_tensors() -> None:
+    """With dynamic sizes they are inputs of the graph, in the order in which the program reads them."""
+
+    def program(x: torch.Tensor, y: torch.Tensor, axis: int) -> torch.Tensor:
+        return torch.minimum(x, y).mean([axis]).abs()
+
+    compiled = torch.compile(program, backend="deplo", dynamic=True, fullgraph=True)
+    x, y = torch.linspace(-2, 3, 12).view(3, 4), torch.linspace(1, -1, 4)
+    for axis in (0, 1):
+        torch.testing.assert_close(compiled(x, y, axis), program(x, y, axis))
+
+
 def test_a_condition_on_sizes_may_be_saved_for_the_gradients() -> None:
     """As `is_causal=q_len > 1` is in models of Hugging Face."""
 
