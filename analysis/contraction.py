@@ -15,11 +15,19 @@ from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
 
 from ..dialects.affine import replace_dims
 from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp
 from ..dialects.tile import LaunchOp
+from .borders import bordered_load, is_border_test, loads_through_borders
+from .conditions import slope_along
 from .index import UNKNOWN, operand_ranges, simplify
 
 
@@ -40,11 +48,11 @@ def find_contraction(launch: LaunchOp) -> Contraction | str:
     if len(sweeps) > 1:
         return f"{len(sweeps)} sweeps in the body; a contraction has one"
     (sweep,) = sweeps
-    if any(isinstance(op, ForOp | scf.IfOp | TestOp) for op in sweep.body.walk()):
+    if any(isinstance(op, ForOp) or _is_condition(op) for op in sweep.body.walk()):
         return "the sweep has loops or conditions of its own"
     if any(isinstance(op, CheckedIndexOp | AssertOp) for op in launch.walk()):
         return "it checks indices from data"
-    read = [axes_of(load, launch) for load in sweep.body.ops if isinstance(load, LoadOp)]
+    read = [axes_of(load, launch) for load in loads_through_borders(sweep.body.block)]
     chosen = _choose_axes([axes for axes in read if axes])
     if chosen is None:
         return "no reduce of operands that depend on different axes"
@@ -52,6 +60,13 @@ def find_contraction(launch: LaunchOp) -> Contraction | str:
     if any(axes_of(load, launch) & {m, n} for load in _loads_before(sweep)):
         return "the sweep needs what is loaded before it for each row or column"
     return Contraction(sweep, m, n)
+
+
+def _is_condition(op: Operation) -> bool:
+    """Whether an operation is a condition, and not that of the border of what a block copies."""
+    if isinstance(op, scf.IfOp):
+        return bordered_load(op) is None
+    return isinstance(op, TestOp) and not is_border_test(op)
 
 
 def _loads_before(sweep: ForOp) -> list[LoadOp]:
@@ -93,16 +108,16 @@ def operands_are_boxes(contraction: Contraction, launch: LaunchOp, sizes: Sequen
     arguments = launch.body.block.args
     counters = (arguments[contraction.m], arguments[contraction.n], contraction.sweep.induction_var)
     local: dict[SSAValue, int] = dict(zip(counters, sizes, strict=True))
-    loads = [op for op in contraction.sweep.body.ops if isinstance(op, LoadOp)]
+    loads = loads_through_borders(contraction.sweep.body.block)
     rows = counters[:2]
     return all(is_box(load, local) for load in loads if any(v in load.indices for v in rows))
 
 
 def is_box(load: LoadOp, local: dict[SSAValue, int]) -> bool:
-    """Whether neighbours along each counter are read at neighbouring positions of one axis of the buffer.
+    """Whether neighbours along each counter are read a fixed step apart along one axis of the buffer.
 
     `local` has the counters in question, and in parts of what size they come: within a part, positions
-    must be neighbours.
+    must be that step apart: one element, or two in windows that are two elements apart.
     """
     ranges = operand_ranges(load.indices)
     count = len(load.indices)
@@ -125,11 +140,23 @@ def is_box(load: LoadOp, local: dict[SSAValue, int]) -> bool:
     return True
 
 
+def step_along(load: LoadOp, counter: SSAValue) -> int:
+    """How far apart along an axis of the buffer neighbours along a counter are read, 1 if that differs."""
+    steps = (slope_along(expr, load.indices, counter) for expr in load.map.data.results)
+    return max((abs(step) for step in steps if step), default=1)
+
+
 def _plain_term(expr: AffineExpr, dim: int) -> bool:
-    """Whether `expr` is a sum in which the dim stands alone, once."""
+    """Whether `expr` is a sum in which a multiple of the dim stands alone, once."""
     match expr:
         case AffineDimExpr(position=position):
             return position == dim
+        case AffineBinaryOpExpr(
+            kind=AffineBinaryOpKind.Mul,
+            lhs=AffineDimExpr(position=position),
+            rhs=AffineConstantExpr(value=step),
+        ):
+            return position == dim and step > 0
         case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
             here = [side for side in (lhs, rhs) if dim in side.used_dims()]
             return len(here) == 1 and _plain_term(here[0], dim)

@@ -17,12 +17,15 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import prod
 
+from xdsl.dialects import scf
+
 from ..dialects.kernel import WARP
-from ..dialects.loop import KernelOp, LoadOp
+from ..dialects.loop import KernelOp
 from ..dialects.mma import COLUMNS, DEPTH, LANES, ROWS, SLOTS
 from ..dialects.scalars import storage_bytes
 from ..dialects.tile import MAX_THREADS, LaunchOp
-from .contraction import Contraction, axes_of
+from .borders import loads_through_borders
+from .contraction import Contraction, axes_of, step_along
 from .cost import traffic, trips
 from .factors import find_factors
 from .targets import BLOCK_RESERVE, Target
@@ -177,6 +180,9 @@ class Problem:
     stages: int = ASYNC_BUFFERS
     """Buffers of each slab at most; one where nothing is copied while threads compute."""
 
+    even: bool = False
+    """Whether parts of K must be alike: what windows read past its end need not be 0."""
+
     @property
     def work(self) -> int:
         """Multiply-adds."""
@@ -239,6 +245,8 @@ class Problem:
     def splits(self, tiling: Tiling, parts: Iterable[int]) -> list[Tiling]:
         """A tiling with K in these numbers of parts, as far as they have something to do."""
         chunks = max(_parts(self.k, tiling.block_k), 1)
+        if self.even:
+            return [replace(tiling, split_k=n) for n in parts if chunks % n == 0]
         return [replace(tiling, split_k=_parts(chunks, _parts(chunks, n))) for n in parts]
 
     def blocks(self, tiling: Tiling) -> int:
@@ -313,13 +321,13 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
     batch = prod(e for i, e in enumerate(extents) if i not in (contraction.m, contraction.n))
     operands = {
         (load.memref, load.map, tuple(load.indices)): load
-        for load in contraction.sweep.body.ops
-        if isinstance(load, LoadOp)
+        for load in loads_through_borders(contraction.sweep.body.block)
     }
 
     def width(axis: int) -> int:
+        counter = launch.body.block.args[axis]
         loads = (load for load in operands.values() if axis in axes_of(load, launch))
-        return sum(storage_bytes(load.result.type) for load in loads)
+        return sum(storage_bytes(load.result.type) * step_along(load, counter) for load in loads)
 
     kernel = launch.parent_op()
     assert isinstance(kernel, KernelOp)
@@ -335,6 +343,7 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         width(contraction.n),
         traffic(kernel),
         short_bytes=short,
+        even=any(isinstance(op, scf.IfOp) for op in contraction.sweep.body.ops),
     )
 
 
@@ -410,6 +419,8 @@ def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling
     roomy = [tiling for tiling in legal if not problem.is_crowded(tiling, target)]
     parts = (asked["split_k"],) if "split_k" in asked else SPLITS
     splits = dict.fromkeys(t for each in roomy or legal for t in problem.splits(each, parts))
+    if not splits:
+        return f"K of {problem.k} has no {asked['split_k']} parts that are alike, as those of windows must be"
     cycles = {tiling: problem.cycles(tiling, target) for tiling in splits}
     best = _busiest(problem, cycles, target)
     whole = {tiling: cost for tiling, cost in cycles.items() if tiling.split_k == 1}

@@ -30,6 +30,7 @@ PASSES = {
     "prove-indices": ".loop.prove_indices:ProveIndicesPass",
     "name-kernels": ".loop.name_kernels:NameKernelsPass",
     "transpose-weights": ".loop.transpose_weights:TransposeWeightsPass",
+    "flatten-windows": ".loop.flatten_windows:FlattenWindowsPass",
     "tileify": ".tile.tileify:TileifyPass",
     "schedule": ".tile.schedule:SchedulePass",
     "deepen-launch": ".tile.deepen_launch:DeepenLaunchPass",

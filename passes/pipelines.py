@@ -54,6 +54,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     ),
     "loop-to-tile": (
         "transpose-weights{target=$target}",
+        "flatten-windows{target=$target}",
         "tileify",
         "split-axes{target=$target}",
         "share-prefixes{target=$target}",

@@ -96,7 +96,7 @@ def _find_rows(kernel: KernelOp) -> tuple[LoadOp, list[SSAValue]] | str:
         alone = load.memref.has_one_use() and load.parent_op() is sweeps[-1]
         if len(row) != 1 or not alone or not {*inner}.issubset(load.indices):
             continue
-        if not _stands_alone(load, row[0].induction_var):
+        if not stands_alone(load, row[0].induction_var):
             continue
         if trips(row[0].extent.data) < LEAST:
             return "its rows are few"
@@ -111,7 +111,7 @@ def _find_rows(kernel: KernelOp) -> tuple[LoadOp, list[SSAValue]] | str:
     return "it is a contraction"
 
 
-def _stands_alone(load: LoadOp, counter: SSAValue) -> bool:
+def stands_alone(load: LoadOp, counter: SSAValue) -> bool:
     """Whether a counter is in no index with another one, as those of an image's windows are."""
     used = [{load.indices[d] for d in expr.used_dims()} for expr in load.map.data.results]
     return all(each == {counter} for each in used if counter in each)
@@ -126,7 +126,7 @@ def _widening(load: LoadOp) -> arith.ExtFOp | None:
             return None
 
 
-def _turn(
+def turn_weights(
     kernel: KernelOp,
     load: LoadOp,
     counters: Sequence[SSAValue],
@@ -171,7 +171,7 @@ def _apply(kernel: KernelOp) -> tuple[bool, str]:
         rows = _find_rows(kernel)
         if isinstance(rows, str):
             return False, rows
-        _turn(kernel, *rows, "row")
+        turn_weights(kernel, *rows, "row")
         return True, "its weights lie as its sums do"
     found = _find(kernel)
     if isinstance(found, str):
@@ -179,7 +179,7 @@ def _apply(kernel: KernelOp) -> tuple[bool, str]:
     channel = perfect_nest(kernel)[-1].induction_var
     for load in found:
         counters = [*dict.fromkeys(v for v in load.indices if v is not channel), channel]
-        _turn(kernel, load, counters, "channel", _widening(load))
+        turn_weights(kernel, load, counters, "channel", _widening(load))
     return True, "its weights lie as its channels do"
 
 

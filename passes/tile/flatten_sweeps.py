@@ -73,7 +73,7 @@ def nest_of(sweep: ForOp) -> list[ForOp]:
 
 
 @dataclass(frozen=True)
-class _Order:
+class Order:
     """The loops of a nest as they are to be: one that stays around the others, and those that become one."""
 
     flat: list[ForOp]
@@ -95,7 +95,7 @@ class _Order:
         return f"threads share the axis of {self.around.extent.data}, each goes over {extents} more"
 
 
-def choose_order(nest: list[ForOp]) -> _Order | str:
+def choose_order(nest: list[ForOp]) -> Order | str:
     """How the loops of a nest become one, or why they stay as they are."""
     if any(loop.never_runs for loop in nest):
         return "a sweep has no iterations"
@@ -112,8 +112,8 @@ def choose_order(nest: list[ForOp]) -> _Order | str:
     if unknown and order[-1] is unknown[0]:
         if unknown == nest[:1] and len(nest) == 2:
             return "threads share the axis whose elements are neighbours as it is"
-        return _Order(known, unknown[0])
-    return _Order([*unknown, *known])
+        return Order(known, unknown[0])
+    return Order([*unknown, *known])
 
 
 def _places(loops: list[ForOp]) -> dict[SSAValue, AffineExpr]:
@@ -130,7 +130,7 @@ def _places(loops: list[ForOp]) -> dict[SSAValue, AffineExpr]:
     return exprs
 
 
-def flatten(nest: list[ForOp], order: _Order) -> None:
+def flatten(nest: list[ForOp], order: Order) -> None:
     """Put one loop in the place of a nest, or two of which the outer one is what threads are to share."""
     outermost, innermost = nest[0], nest[-1]
     first = innermost.body.block.first_op

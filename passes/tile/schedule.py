@@ -25,6 +25,7 @@ from ...analysis.cost import hints_of
 from ...analysis.targets import Target, get_target
 from ...analysis.tilings import Problem, Tiling, choose, misfit, problem_of
 from ...dialects.loop import KernelOp
+from ...dialects.mma import DEPTH
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
@@ -161,6 +162,12 @@ class SchedulePass(ModulePass):
             asked = ", ".join(f"{choice} = {value}" for choice, value in self.rows.items())
             record(self.name, name, True, f"{asked}, as asked", launch)
 
+    def _attempts(self) -> list[dict[str, int]]:
+        """What to ask for, in turn: of windows, short parts of K may be boxes where longer ones are none."""
+        asked = [self.tiles, {}] if self.tiles else [{}]
+        shorter = [] if "block_k" in self.tiles else [{"block_k": DEPTH}]
+        return [*asked, *shorter]
+
     def _choose(self, name: str, launch: LaunchOp) -> tuple[Contraction, Tiling] | None:
         """The model's choice with what is asked for; without, where this kernel cannot have it."""
         target = get_target(self.target)
@@ -169,7 +176,7 @@ class SchedulePass(ModulePass):
             record(self.name, name, False, found, launch)
             return None
         contraction, problem = found
-        for asked in (self.tiles, {}) if self.tiles else ({},):
+        for asked in self._attempts():
             best = choose(problem, asked, target)
             if isinstance(best, Tiling):
                 if _are_boxes(contraction, launch, best):

@@ -13,7 +13,8 @@ becomes
 
 Staged are the operands of a chunked contraction that depend on its rows or columns. All threads copy, also
 those past the end of the result, so the sweep leaves the condition around it; past the end of an operand the
-slab is 0. A mask on K goes where it is not needed any more: if both factors of a product are 0 there.
+slab is 0, and so are the borders of images, whose condition goes (`analysis/borders.py`). A mask on K goes
+where it is not needed any more: if both factors of a product are 0 there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from ...analysis.borders import is_border_test
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.launches import launches_of
 from ...analysis.slabs import Slab, slab_of
@@ -40,7 +42,7 @@ from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp, StageOp
 from ...dialects.tile_pack import PackOp
 from ..decisions import record
-from ..replacing import replace
+from ..replacing import decide, replace
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,10 @@ def _stands_in(value: SSAValue, block: Block) -> bool:
 def stage(staging: _Staging) -> int:
     """Copy the operands of each chunk first; gives the bytes of the slabs."""
     vanishes = _vanishes(staging)
+    tests = [op for op in staging.inner.walk() if isinstance(op, TestOp) and is_border_test(op)]
     size = copy_first([(load, _slab(load, staging)) for load in staging.loads()], staging.inner)
+    for test in tests:
+        decide(test, holds=True)
     if vanishes:
         _unmask(staging.inner)
     if staging.guard is not None:

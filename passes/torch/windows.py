@@ -17,6 +17,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
 from ...dialects.affine import product
+from ...dialects.mma import DEPTH
 from ...dialects.products import Product
 from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
 from ...dialects.sizes import Extent, extent_expr, is_at_most, static_extent
@@ -108,14 +109,21 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     # Widened is what is read, not the input: a contraction then finds factors of the input's type.
     widened = (e.cast(each, e.element) for each in (left, right))
     factors = widened
-    if (groups == 1 and all(extent == 1 for extent in kernel_shape)) or not e.on_gpu:
-        # On a GPU windows are no matrices for tensor cores, and no faster for being rounded.
+    if not e.on_gpu or _multiplies_matrices(groups, source[1], kernel_shape):
         factors = (e.factor(each, Product.CONVOLUTION) for each in widened)
     total = e.reduce(Combiner.ADD, e.apply(Function.MUL, *factors), folded)
     result = e.squeeze(total, folded)
     if op.bias is None:
         return result
     return e.apply(Function.ADD, result, along_channels(e, e.cast(op.bias, e.element)))
+
+
+def _multiplies_matrices(groups: int, channels: Extent, kernel_shape: Shape) -> bool:
+    """Whether a convolution is one of matrices, for tensor cores: others are no faster for being rounded."""
+    if groups > 1:
+        return False
+    whole = isinstance(channels, int) and channels % DEPTH == 0
+    return whole or all(extent == 1 for extent in kernel_shape)
 
 
 def along_channels(e: Lowering, value: SSAValue) -> SSAValue:

@@ -117,9 +117,9 @@ func.func @main(%x: tensor<8x64xf32>) -> tensor<8xf32> {
 
 // -----
 
-// Too little work, an operand read at every second position, and a condition in the sweep.
+// Too little work, an operand of which every row is read twice, and a condition in the sweep.
 // MODEL: remark: schedule: small: declined: 4096 multiply-adds are too few to share operands for
-// REMARK: remark: schedule: strided: declined: an operand is not read position by position
+// REMARK: remark: schedule: twice: declined: an operand is not read position by position
 // REMARK: remark: schedule: padded: declined: the sweep has loops or conditions of its own
 func.func @main(%x: tensor<16x16xf32>, %w: tensor<256x256xf32>) -> (tensor<16x16xf32>, tensor<128x128xf32>, tensor<64x64xf32>) {
   %a = loop.kernel @small(%x) : (tensor<16x16xf32>) -> tensor<16x16xf32> {
@@ -134,11 +134,11 @@ func.func @main(%x: tensor<16x16xf32>, %w: tensor<256x256xf32>) -> (tensor<16x16
       loop.store %s, %out[%i, %j] : memref<16x16xf32>
     }
   }
-  %b = loop.kernel @strided(%w) : (tensor<256x256xf32>) -> tensor<128x128xf32> {
+  %b = loop.kernel @twice(%w) : (tensor<256x256xf32>) -> tensor<128x128xf32> {
   ^bb0(%w: memref<256x256xf32>, %out: memref<128x128xf32>):
     tile.launch (%i = 128 : thread, %j = 128 : thread) {
       %s = loop.for %k = 0 to 128 reduce(add) -> f32 {
-        %p = loop.load %w[%i * 2, %k] : memref<256x256xf32>
+        %p = loop.load %w[%i floordiv 2, %k] : memref<256x256xf32>
         %q = loop.load %w[%j, %k] : memref<256x256xf32>
         %r = arith.mulf %p, %q : f32
         loop.yield %r : f32
@@ -246,4 +246,36 @@ func.func @main(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> tensor<
     }
   }
   func.return %y : tensor<4096x4096xf32>
+}
+
+// -----
+
+// Every second pixel is a box, too, twice as wide; what windows read past the end of K need not be 0, so its parts are alike.
+// RUN: deplo-opt %s -p 'schedule{split_k=5}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=PARTS
+// MODEL: remark: schedule: strided: blocks of
+// PARTS: remark: schedule: strided: declined: K of 192 has no 5 parts that are alike, as those of windows must be
+// PARTS: remark: schedule: strided: blocks of
+func.func @main(%x: tensor<64x64xf16>, %w: tensor<3x64x64xf16>) -> tensor<64x32xf32> {
+  %y = loop.kernel @strided(%x, %w) : (tensor<64x64xf16>, tensor<3x64x64xf16>) -> tensor<64x32xf32> {
+  ^bb0(%x: memref<64x64xf16>, %w: memref<3x64x64xf16>, %out: memref<64x32xf32>):
+    tile.launch (%j = 64 : thread, %z = 32 : thread) {
+      %s = loop.for %k = 0 to 192 reduce(add) -> f32 {
+        %inside = loop.test[%z * 2 + %k floordiv 64 >= 1]
+        %v = scf.if %inside -> (f16) {
+          %e = loop.load %x[%k mod 64, %z * 2 + %k floordiv 64 - 1] : memref<64x64xf16>
+          scf.yield %e : f16
+        } else {
+          %zero = arith.constant 0.0 : f16
+          scf.yield %zero : f16
+        }
+        %a = arith.extf %v : f16 to f32
+        %u = loop.load %w[%k floordiv 64, %j, %k mod 64] : memref<3x64x64xf16>
+        %b = arith.extf %u : f16 to f32
+        %p = arith.mulf %a, %b : f32
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%j, %z] : memref<64x32xf32>
+    }
+  }
+  func.return %y : tensor<64x32xf32>
 }

@@ -159,3 +159,38 @@ func.func @main(%x: tensor<40x32xf32>, %w: tensor<64x32xf32>, %b: tensor<64xf32>
   }
   func.return %y : tensor<40x64xf32>
 }
+
+// -----
+
+// Around the image there is 0, as around every source: no condition is left, and nothing of the box is read twice.
+// CHECK-LABEL: loop.kernel @windows
+// CHECK:         %s = loop.for %k_block = 0 to 6 reduce(add) -> f32 {
+// CHECK-NEXT:      %x_smem = tile.stage %x[%k_block mod 2 * 16, %z_block * 16 + %k_block floordiv 2 - 1] : memref<32x30xf16> -> memref<16x16xf16, "shared">
+// CHECK-NEXT:      %w_smem = tile.stage %w[%k_block floordiv 2, 0, %k_block mod 2 * 16] : memref<3x16x32xf16> -> memref<16x16xf16, "shared">
+// CHECK-NEXT:      loop.for %k = 0 to 16 reduce(add) -> f32 {
+// CHECK-NEXT:        loop.load %x_smem[%k, %z_thread]
+// CHECK-NEXT:        arith.extf
+func.func @main(%x: tensor<32x30xf16>, %w: tensor<3x16x32xf16>) -> tensor<16x30xf32> {
+  %y = loop.kernel @windows(%x, %w) : (tensor<32x30xf16>, tensor<3x16x32xf16>) -> tensor<16x30xf32> {
+  ^bb0(%x: memref<32x30xf16>, %w: memref<3x16x32xf16>, %out: memref<16x30xf32>):
+    tile.launch (%j = 16 : thread, %z = 30 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 16, block_n = 16, block_k = 16, thread_m = 2, thread_n = 4>) {
+      %s = loop.for %k = 0 to 96 reduce(add) -> f32 {
+        %inside = loop.test[%z + %k floordiv 32 >= 1, %z + %k floordiv 32 < 31]
+        %v = scf.if %inside -> (f16) {
+          %e = loop.load %x[%k mod 32, %z + %k floordiv 32 - 1] : memref<32x30xf16>
+          scf.yield %e : f16
+        } else {
+          %zero = arith.constant 0.0 : f16
+          scf.yield %zero : f16
+        }
+        %a = arith.extf %v : f16 to f32
+        %u = loop.load %w[%k floordiv 32, %j, %k mod 32] : memref<3x16x32xf16>
+        %b = arith.extf %u : f16 to f32
+        %p = arith.mulf %a, %b : f32
+        loop.yield %p : f32
+      }
+      loop.store %s, %out[%j, %z] : memref<16x30xf32>
+    }
+  }
+  func.return %y : tensor<16x30xf32>
+}

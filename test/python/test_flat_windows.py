@@ -1,0 +1,106 @@
+"""Convolutions on a GPU are products of matrices: random ones, under several schedules, and their edges."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import deplo
+from deplo import interpreter
+from deplo.dialects import cuda
+from deplo.passes.decisions import recording
+
+CONVOLUTIONS: dict[tuple[int, bool], Any] = {
+    (1, False): F.conv1d,
+    (2, False): F.conv2d,
+    (3, False): F.conv3d,
+    (1, True): F.conv_transpose1d,
+    (2, True): F.conv_transpose2d,
+    (3, True): F.conv_transpose3d,
+}
+SCHEDULES = ("", "mma=1", "mma=1,BK=16", "mma=1,SK=3", "SK=2", "mma=1,stages=1", "mma=1,BK=32,SK=9")
+ERRORS = {torch.float32: 3e-6, torch.float16: 1e-3, torch.bfloat16: 6e-3}
+"""Of all results, relative, by the type of the inputs."""
+
+
+def executed(program: Any, inputs: list[Tensor]) -> tuple[np.ndarray, bool, bool]:
+    """What the CUDA form of a program computes, if windows are flattened in it, and if tensor cores multiply."""
+    with recording() as decisions, torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        module = deplo.compile(program, inputs, target="sm_90a").stage("cuda")
+    arrays = [(x.float() if x.dtype == torch.bfloat16 else x).contiguous().numpy() for x in inputs]
+    (got,) = interpreter.execute(module, arrays)
+    flat = any(d.fired for d in decisions if d.pass_name == "flatten-windows")
+    return got, flat, any(isinstance(op, cuda.MmaOp) for op in module.walk())
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_convolutions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
+    dtype = rng.choice([torch.float32, torch.float16, torch.bfloat16])
+    rank, transposed = rng.choice([1, 2, 2, 2, 3]), rng.random() < 0.2
+    channels, rows = rng.choice([16, 32, 48, 64]), rng.choice([16, 20, 32, 40])
+    most = 5 if rank < 3 else 3
+    kernel = [rng.randint(2, most), *(rng.randint(1, most) for _ in range(rank - 1))]
+    slides = {
+        "stride": [rng.choice([1, 1, 2, 3]) for _ in kernel],
+        "dilation": [rng.choice([1, 1, 2]) for _ in kernel],
+        "padding": [rng.choice([0, 1, 2]) for _ in kernel],
+    }
+    sizes = [{1: 40, 2: 4, 3: 4}[rank] + rng.choice([5, 9, 14, 17] if rank < 3 else [5, 6]) for _ in kernel]
+    relu = rng.random() < 0.5
+    monkeypatch.setenv("DEPLO_SCHEDULE", rng.choice(SCHEDULES))
+    convolve = CONVOLUTIONS[rank, transposed]
+
+    def program(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        y = convolve(x, w, b, **slides)
+        return y.relu() if relu else y
+
+    weights = (channels, rows, *kernel) if transposed else (rows, channels, *kernel)
+    shapes = [(rng.choice([1, 2]), channels, *sizes), weights, (rows,)]
+    inputs = [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]
+    got, flat, _ = executed(program, inputs)
+    expected = program(*(x.double() for x in inputs)).numpy()
+    assert got.shape == expected.shape
+    assert np.linalg.norm(got - expected) <= ERRORS[dtype] * np.linalg.norm(expected)
+    # The phases of a transposed convolution may have one place each: those are products as they are.
+    assert flat or transposed
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_tensor_cores_multiply_what_is_short(dtype: torch.dtype) -> None:
+    inputs = [torch.ones(1, 64, 12, 40), torch.ones(64, 64, 3, 3)]
+    inputs = [x.to(dtype) for x in inputs]
+    got, flat, matrices = executed(lambda x, w: F.conv2d(x, w, padding=1), inputs)
+    assert flat and matrices == (dtype != torch.float32)
+    assert got[0, 5, 6, 7] == 576 and got[0, 0, 0, 0] == 256
+
+
+def test_what_is_converted_on_the_way_is_staged_as_it_lies() -> None:
+    """As automatic mixed precision does."""
+
+    def program(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv2d(x.half(), w.half(), padding=1)
+
+    inputs = [torch.randn(1, 64, 12, 40), torch.randn(64, 64, 3, 3)]
+    got, flat, matrices = executed(program, inputs)
+    assert flat and matrices
+    expected = program(*inputs).double().numpy()
+    np.testing.assert_allclose(got, expected, atol=2**-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_around_an_image_is_zero_and_what_is_in_it_is_not(value: float) -> None:
+    """Nothing that a window does not read reaches its sum, past the end of K neither."""
+    x, w = torch.ones(1, 16, 9, 19), torch.ones(16, 16, 3, 3)
+    x[0, 3, 8, 18] = value
+    w[:, :, 1, 1] = 0
+    got, flat, _ = executed(lambda x, w: F.conv2d(x, w, padding=1), [x, w])
+    assert flat
+    expected = F.conv2d(x.double(), w.double(), padding=1).numpy()
+    np.testing.assert_array_equal(got, expected)
