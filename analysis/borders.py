@@ -20,7 +20,7 @@ from math import copysign
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, MemRefType
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ..dialects.affine import replace_dims
@@ -56,6 +56,14 @@ def is_border_test(test: TestOp) -> bool:
     """Whether a condition is that of borders, and of nothing else."""
     uses = [use.operation for use in test.result.uses]
     return all(isinstance(op, scf.IfOp) and bordered_load(op) is not None for op in uses)
+
+
+def border_tests(op: Operation) -> list[TestOp]:
+    """The conditions of the borders in an operation, wherever they stand, that are of nothing else."""
+    guards = [o for o in op.walk() if isinstance(o, scf.IfOp) and bordered_load(o) is not None]
+    tests = (guard.cond.owner for guard in guards)
+    found = dict.fromkeys(test for test in tests if isinstance(test, TestOp))
+    return [test for test in found if is_border_test(test)]
 
 
 def _loaded(block: Block) -> LoadOp | None:

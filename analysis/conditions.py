@@ -11,7 +11,7 @@ Between two such places it says the same in all iterations, or needs no counter 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -25,7 +25,7 @@ from xdsl.ir.affine import (
 )
 
 from ..dialects.affine import replace_dims
-from .index import bounds, operand_ranges, simplify
+from .index import Range, bounds, operand_ranges, simplify
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,14 @@ def slope_along(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValu
 
     All else in it may be sizes and quotients.
     """
-    later = [AffineExpr.dimension(i) + int(v is counter) for i, v in enumerate(operands)]
-    step = simplify(replace_dims(expr, later) + expr * -1, operand_ranges(operands))
+    moved = {i for i, value in enumerate(operands) if value is counter}
+    return slope(expr, moved, operand_ranges(operands))
+
+
+def slope(expr: AffineExpr, moved: Collection[int], ranges: Sequence[Range]) -> int | None:
+    """How much more an expression is where some dims are one further; None if that differs."""
+    later = [AffineExpr.dimension(i) + int(i in moved) for i in range(len(ranges))]
+    step = simplify(replace_dims(expr, later) + expr * -1, ranges)
     return step.value if isinstance(step, AffineConstantExpr) else None
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
@@ -27,8 +28,9 @@ from ..dialects.affine import replace_dims
 from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp
 from ..dialects.tile import LaunchOp
 from .borders import bordered_load, is_border_test, loads_through_borders
-from .conditions import slope_along
+from .conditions import slope
 from .index import UNKNOWN, operand_ranges, simplify
+from .lines import in_lines, line_length
 
 
 @dataclass(frozen=True)
@@ -130,20 +132,25 @@ def is_box(load: LoadOp, local: dict[SSAValue, int]) -> bool:
         if value in local:
             wide[i] = (0, local[value] - 1)
             wide[count + i] = (0, UNKNOWN[1] // local[value] // 4)
-    counted: set[int] = set()
-    for expr in load.map.data.results:
-        parted = simplify(replace_dims(expr, dims), wide)
-        used = [d for d in parted.used_dims() if d < count and load.indices[d] in local]
-        if len(used) > 1 or any(d in counted or not _plain_term(parted, d) for d in used):
+    parted = [simplify(replace_dims(expr, dims), wide) for expr in load.map.data.results]
+    sizes = {i: local[value] for i, value in enumerate(load.indices) if value in local}
+    counted = in_lines(parted, wide, sizes)
+    seen: set[int] = set()
+    for expr in counted.exprs:
+        used = [d for d in expr.used_dims() if d in counted.sizes]
+        if len(used) > 1 or any(d in seen or not _plain_term(expr, d) for d in used):
             return False
-        counted.update(used)
+        seen.update(used)
     return True
 
 
 def step_along(load: LoadOp, counter: SSAValue) -> int:
-    """How far apart along an axis of the buffer neighbours along a counter are read, 1 if that differs."""
-    steps = (slope_along(expr, load.indices, counter) for expr in load.map.data.results)
-    return max((abs(step) for step in steps if step), default=1)
+    """How many elements of a box there are for each that is read along a counter: 2 of every second one."""
+    dim, ranges = list(load.indices).index(counter), operand_ranges(load.indices)
+    exprs = load.map.data.results
+    counted = in_lines(exprs, ranges, {dim: line_length(exprs, dim) or 1})
+    steps = (slope(e, {d}, counted.ranges) for e in counted.exprs for d in counted.sizes)
+    return prod(abs(step) for step in steps if step)
 
 
 def _plain_term(expr: AffineExpr, dim: int) -> bool:

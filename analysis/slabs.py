@@ -3,12 +3,13 @@
     loop.load %x[%j_block * 32 + %j, %i_block * 32 + %i + 1]        // %i and %j run to 32 inside a block
 
 reads 32 rows of 32 from `%x[%j_block * 32, %i_block * 32 + 1]` on, at `[%j, %i]` within the box. A counter
-may run backwards: of `31 - %i` the box begins where `%i` ends.
+may run backwards: of `31 - %i` the box begins where `%i` ends. One that goes along whole lines of an image
+counts two axes of the box (`analysis/lines.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -20,8 +21,9 @@ from ..dialects.affine import ZERO, replace_dims
 from ..dialects.loop import LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Size, shape_of
-from .conditions import Linear, slope_along
-from .index import operand_ranges, simplify
+from .conditions import Linear, slope
+from .index import Range, operand_ranges, simplify
+from .lines import in_lines
 
 
 @dataclass(frozen=True)
@@ -61,23 +63,29 @@ def slab_of(load: LoadOp, local: Mapping[SSAValue, int]) -> Slab | None:
     `local` are those counters, with their extents. Axes of the source in front of the first one that they run
     along are none of the slab's.
     """
+    sizes = {i: local[value] for i, value in enumerate(load.indices) if value in local}
     ranges = operand_ranges(load.indices)
-    inside = [value in local for value in load.indices]
-    zeroed = [ZERO if here else AffineExpr.dimension(i) for i, here in enumerate(inside)]
+    counted = in_lines(load.map.data.results, ranges, sizes)
+    zeroed = [ZERO if i in counted.sizes else dim for i, dim in enumerate(_dims(counted.ranges))]
     origin: list[AffineExpr] = []
     shape: list[int] = []
     index: list[AffineExpr] = []
-    for expr in load.map.data.results:
+    for expr in counted.exprs:
         slopes: dict[int, int] = {}
-        for dim in sorted(d for d in expr.used_dims() if inside[d]):
-            slope = slope_along(expr, load.indices, load.indices[dim])
-            if slope is None:
+        for dim in sorted(d for d in expr.used_dims() if d in counted.sizes):
+            step = slope(expr, {dim}, counted.ranges)
+            if step is None:
                 return None
-            slopes[dim] = slope
-        spans = [slope * (local[load.indices[dim]] - 1) for dim, slope in slopes.items()]
+            slopes[dim] = step
+        spans = [step * (counted.sizes[dim] - 1) for dim, step in slopes.items()]
         first = sum(span for span in spans if span < 0)
-        origin.append(simplify(replace_dims(expr, zeroed) + first, ranges))
+        origin.append(simplify(replace_dims(expr, zeroed) + first, counted.ranges))
         if slopes or shape:
             shape.append(sum(map(abs, spans)) + 1)
-            index.append(simplify(Linear(slopes, -first).expr, ranges))
+            whole = [counted.dims.get(i, dim) for i, dim in enumerate(_dims(counted.ranges))]
+            index.append(simplify(replace_dims(Linear(slopes, -first).expr, whole), ranges))
     return Slab(origin, shape, index)
+
+
+def _dims(ranges: Sequence[Range]) -> list[AffineExpr]:
+    return [AffineExpr.dimension(i) for i in range(len(ranges))]

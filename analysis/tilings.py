@@ -15,9 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from math import prod
-
-from xdsl.dialects import scf
+from math import lcm, prod
 
 from ..dialects.kernel import WARP
 from ..dialects.loop import KernelOp
@@ -28,6 +26,7 @@ from .borders import loads_through_borders
 from .contraction import Contraction, axes_of, step_along
 from .cost import traffic, trips
 from .factors import find_factors
+from .lines import length_along
 from .targets import BLOCK_RESERVE, Target
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
@@ -84,6 +83,9 @@ SPARE_REGISTERS = 1 / 8
 
 MMA_TILES = ((2, 4), (2, 8), (2, 16), (2, 32), (4, 4), (4, 8), (4, 16), (4, 32), (8, 8), (8, 16))
 """Rows and columns of one thread whose warp multiplies matrices."""
+
+MOST_LINES = 128
+"""Columns, at most, of a block that has whole lines of an image."""
 
 MMA_WARPS = (4, 8, 2, 1)
 """Warps of such a block, one below the other."""
@@ -180,8 +182,10 @@ class Problem:
     stages: int = ASYNC_BUFFERS
     """Buffers of each slab at most; one where nothing is copied while threads compute."""
 
+    line: int = 1
+    """Columns of a line, of which a block has whole ones."""
     even: bool = False
-    """Whether parts of K must be alike: what windows read past its end need not be 0."""
+    """Whether K comes in whole parts: what windows read past its end need not be 0."""
 
     @property
     def work(self) -> int:
@@ -202,6 +206,12 @@ class Problem:
         """Why this contraction cannot have a tiling, or None."""
         if (misfit := tiling.misfit()) is not None:
             return misfit
+        if self.even and self.k % tiling.block_k:
+            return (
+                f"K of {self.k}, the positions of windows, has no whole parts of {tiling.block_k}"
+            )
+        if tiling.block_n % self.line:
+            return f"blocks of {tiling.block_n} columns have no whole lines of {self.line}"
         if tiling.mma and not (self.short_bytes and target.mma_per_cycle):
             return "it is no sum of products of bf16, f16 or tf32, or there are no tensor cores"
         size = self.slab_bytes(tiling)
@@ -324,6 +334,8 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         for load in loads_through_borders(contraction.sweep.body.block)
     }
 
+    column, position = launch.body.block.args[contraction.n], contraction.sweep.induction_var
+
     def width(axis: int) -> int:
         counter = launch.body.block.args[axis]
         loads = (load for load in operands.values() if axis in axes_of(load, launch))
@@ -343,14 +355,18 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         width(contraction.n),
         traffic(kernel),
         short_bytes=short,
-        even=any(isinstance(op, scf.IfOp) for op in contraction.sweep.body.ops),
+        line=max(length_along(load, column) or 1 for load in operands.values()),
+        even=any(length_along(load, position) is not None for load in operands.values()),
     )
 
 
-def candidates(asked: Mapping[str, int], short_bytes: int = HALF_BYTES) -> Iterable[Tiling]:
+def candidates(
+    asked: Mapping[str, int], short_bytes: int = HALF_BYTES, line: int = 1
+) -> Iterable[Tiling]:
     """The tilings that the model chooses from, each with what is asked for; how to split K comes later.
 
-    `short_bytes` is what an element has that matrices would be of, or 0.
+    `short_bytes` is what an element has that matrices would be of, or 0; blocks of whole lines of `line`
+    columns are among them.
     """
     tiles: Iterable[tuple[int, int]] = TILES
     if "thread_m" in asked or "thread_n" in asked:
@@ -377,14 +393,17 @@ def candidates(asked: Mapping[str, int], short_bytes: int = HALF_BYTES) -> Itera
                 *tile,
             )
     if asked.get("mma") != 0:
-        yield from _mma_candidates(asked, short_bytes)
+        yield from _mma_candidates(asked, short_bytes, line)
 
 
-def _mma_candidates(asked: Mapping[str, int], short_bytes: int) -> Iterable[Tiling]:
+def _mma_candidates(asked: Mapping[str, int], short_bytes: int, line: int) -> Iterable[Tiling]:
     """Those whose warps multiply matrices."""
     depths = MMA_BLOCK_K[short_bytes or HALF_BYTES]
     depths = (asked["block_k"],) if "block_k" in asked else depths
-    for (rows, columns), warps, depth in product(MMA_TILES, MMA_WARPS, depths):
+    whole = lcm(line, COLUMNS) // LANES
+    widths = {whole * n for n in (1, 2) if whole * n <= MOST_LINES // LANES}
+    tiles = dict.fromkeys([*MMA_TILES, *product((2, 4, 8), sorted(widths) if line > 1 else ())])
+    for (rows, columns), warps, depth in product(tiles, MMA_WARPS, depths):
         thread_m = asked.get("thread_m", rows)
         thread_n = asked.get("thread_n", max(asked.get("block_n", LANES * columns) // LANES, 1))
         yield Tiling(
@@ -411,7 +430,7 @@ def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling
     """
     if "stages" in asked:
         problem = replace(problem, stages=asked["stages"])
-    proposed = candidates(asked, problem.short_bytes)
+    proposed = candidates(asked, problem.short_bytes, problem.line)
     reasons = {tiling: problem.illegal(tiling, target) for tiling in proposed}
     legal = [tiling for tiling, reason in reasons.items() if reason is None]
     if not legal:

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ..dialects.loop import ForOp, LoadOp, StoreOp
+from ..dialects.mma import DEPTH
 from ..dialects.tile import LaunchOp
 from .conditions import linear
 
@@ -21,8 +22,20 @@ MOST_STEPS = 8
 MOST_ELEMENTS = 64
 """Of a window."""
 
+MOST_WASTE = 6
+"""Channels that tensor cores sum over, for each one that there is; the others are 0."""
+
+LEAST_ROWS = 16
+"""Rows of weights, at least, for windows to be multiplied as matrices."""
+
 MOST_STRIDE = 4
 """From a window to the next one, in elements."""
+
+
+def padded_channels(channels: int) -> int | None:
+    """A number of channels that tensor cores sum over whole; None if most of them would be 0."""
+    padded = -(-channels // DEPTH) * DEPTH
+    return padded if padded <= MOST_WASTE * channels else None
 
 
 def window_elements(launch: LaunchOp) -> int | None:

@@ -32,6 +32,7 @@ PASSES = {
     "transpose-weights": ".loop.transpose_weights:TransposeWeightsPass",
     "flatten-windows": ".loop.flatten_windows:FlattenWindowsPass",
     "tileify": ".tile.tileify:TileifyPass",
+    "join-lines": ".tile.join_lines:JoinLinesPass",
     "schedule": ".tile.schedule:SchedulePass",
     "deepen-launch": ".tile.deepen_launch:DeepenLaunchPass",
     "online-softmax": ".tile.online_softmax:OnlineSoftmaxPass",

@@ -15,8 +15,9 @@ moved by as much. What a block reads of either for some of the channels is a box
 nothing is laid out as a matrix first. Weights are copied in this order once, so that channels, which are
 summed over, are neighbours.
 
-Declined are CPUs, which gather windows into packs; channels that are no multiple of 16, for then a part of K
-meets two places; windows of an image that has something else than 0 around it.
+Where channels are no multiple of 16, the sweep goes over more: past the last one there is 0, as around the
+image. Declined are CPUs, which gather windows into packs; channels so few that most would be 0; windows of an
+image that has something else than 0 around it.
 """
 
 from __future__ import annotations
@@ -24,27 +25,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 
 from ...analysis.borders import is_border_test, loads_through_borders
 from ...analysis.cost import trips
 from ...analysis.targets import get_target
-from ...analysis.windows import MOST_ELEMENTS
+from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS, padded_channels
+from ...dialects.affine import replace_dims
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
 from ...dialects.mma import DEPTH
 from ...dialects.scalars import Combiner
+from ...dialects.sizes import ExtentAttr
 from ..decisions import record
+from ..replacing import rename, replace
 from ..tile.flatten_sweeps import Order
 from ..tile.flatten_sweeps import flatten as flatten_nest
 from .nests import perfect_nest
+from .scalar_code import emit_constant
 from .transpose_weights import stands_alone, turn_weights
-
-LEAST_ROWS = 16
-"""Of weights."""
 
 LEAST_PRODUCTS = 1 << 15
 """Multiply-adds below which a launch is given no schedule (`schedule`)."""
@@ -74,8 +79,8 @@ def find_windows(kernel: KernelOp) -> Windows | str:
         return "it sums over an axis of dynamic extent"
     if prod(map(trips, extents[1:])) > MOST_ELEMENTS:
         return f"its inner sweeps have more than {MOST_ELEMENTS} positions: no windows"
-    if trips(extents[0]) % DEPTH:
-        return f"{extents[0]} channels are no multiple of {DEPTH}"
+    if padded_channels(trips(extents[0])) is None:
+        return f"{extents[0]} channels are too few: most of {DEPTH} would be 0"
     loads = _factors(sweeps[-1])
     if loads is None:
         return "it does not sum products of two arrays, with 0 around them"
@@ -142,9 +147,43 @@ def flatten(kernel: KernelOp, found: Windows) -> str:
     sweeps = [*found.places, found.channels]
     counters = [sweep.induction_var for sweep in sweeps]
     turn_weights(kernel, found.weights, [*counters[:-1], found.row, counters[-1]], "place")
+    _pad(found.channels)
     order = Order(sweeps)
     flatten_nest([found.channels, *found.places], order)
     return order.told
+
+
+def _pad(channels: ForOp) -> None:
+    """Let a sweep go over as many channels as tensor cores take; those that there are not have borders."""
+    count = trips(channels.extent.data)
+    padded = padded_channels(count)
+    if padded is None or padded == count:
+        return
+    counter = channels.induction_var
+    for load in [op for op in channels.walk() if isinstance(op, LoadOp) and counter in op.indices]:
+        _enclose(load, AffineExpr.dimension(0) * -1 + (count - 1), counter)
+    channels.extent = ExtentAttr(padded)
+
+
+def _enclose(load: LoadOp, inside: AffineExpr, counter: SSAValue) -> None:
+    """Have a load give 0 unless an expression of a counter is at least 0, too."""
+    guard = load.parent_op()
+    if isinstance(guard, scf.IfOp):
+        test = guard.cond.owner
+        assert isinstance(test, TestOp)
+        space = [*test.operands_, counter]
+        moved = replace_dims(inside, [AffineExpr.dimension(len(space) - 1)])
+        replace(test, TestOp([*test.exprs, moved], space))
+        return
+    assert load.parent is not None
+    test, then, otherwise = TestOp([inside], [counter]), Block(), Block()
+    guard = scf.IfOp(test.result, [load.result.type], Region(then), Region(otherwise))
+    load.parent.insert_ops_before([test, guard], load)
+    rename([load.result], guard.output)
+    load.detach()
+    then.add_ops([load, scf.YieldOp(load.result)])
+    at_zero = Builder(InsertPoint.at_end(otherwise))
+    at_zero.insert(scf.YieldOp(emit_constant(at_zero, 0, load.result.type)))
 
 
 @dataclass(frozen=True)

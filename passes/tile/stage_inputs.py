@@ -29,7 +29,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from ...analysis.borders import is_border_test
+from ...analysis.borders import border_tests, bordered_load
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.launches import launches_of
 from ...analysis.slabs import Slab, slab_of
@@ -99,7 +99,8 @@ def find_staging(launch: LaunchOp) -> _Staging | str:
     )
     if outer is None or inner is None:
         return "there is no chunked reduce loop"
-    if guard is not None and any(_stands_in(value, block) for value in _reads(outer)):
+    read = _reads(outer) - {test.result for test in border_tests(inner)}
+    if guard is not None and any(_stands_in(value, block) for value in read):
         return "the sweep needs what is computed under the condition around it"
     return _Staging(launch, outer, inner, guard)
 
@@ -116,7 +117,7 @@ def _stands_in(value: SSAValue, block: Block) -> bool:
 def stage(staging: _Staging) -> int:
     """Copy the operands of each chunk first; gives the bytes of the slabs."""
     vanishes = _vanishes(staging)
-    tests = [op for op in staging.inner.walk() if isinstance(op, TestOp) and is_border_test(op)]
+    tests = border_tests(staging.inner)
     size = copy_first([(load, _slab(load, staging)) for load in staging.loads()], staging.inner)
     for test in tests:
         decide(test, holds=True)
@@ -205,6 +206,8 @@ def _is_zero_past_the_end(value: SSAValue, staged: Sequence[LoadOp], staging: _S
     op = value.owner
     if isinstance(op, arith.ExtFOp | arith.TruncFOp):
         return _is_zero_past_the_end(op.input, staged, staging)
+    if isinstance(op, scf.IfOp):
+        op = bordered_load(op)
     if not isinstance(op, LoadOp) or op not in staged:
         return False
     masked = _masked(staging.inner)

@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...analysis.windows import LEAST_ROWS, padded_channels
 from ...dialects import torch_ops as t
 from ...dialects.affine import product
-from ...dialects.mma import DEPTH
 from ...dialects.products import Product
 from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
 from ...dialects.sizes import Extent, extent_expr, is_at_most, static_extent
@@ -109,7 +109,7 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     # Widened is what is read, not the input: a contraction then finds factors of the input's type.
     widened = (e.cast(each, e.element) for each in (left, right))
     factors = widened
-    if not e.on_gpu or _multiplies_matrices(groups, source[1], kernel_shape):
+    if not e.on_gpu or _multiplies_matrices(groups, source[1], e.shape[1], kernel_shape):
         factors = (e.factor(each, Product.CONVOLUTION) for each in widened)
     total = e.reduce(Combiner.ADD, e.apply(Function.MUL, *factors), folded)
     result = e.squeeze(total, folded)
@@ -118,12 +118,14 @@ def _convolution(e: Lowering, op: t.ConvolutionOp) -> SSAValue:
     return e.apply(Function.ADD, result, along_channels(e, e.cast(op.bias, e.element)))
 
 
-def _multiplies_matrices(groups: int, channels: Extent, kernel_shape: Shape) -> bool:
+def _multiplies_matrices(groups: int, channels: Extent, rows: Extent, kernel_shape: Shape) -> bool:
     """Whether a convolution is one of matrices, for tensor cores: others are no faster for being rounded."""
     if groups > 1:
         return False
-    whole = isinstance(channels, int) and channels % DEPTH == 0
-    return whole or all(extent == 1 for extent in kernel_shape)
+    if all(extent == 1 for extent in kernel_shape):
+        return True
+    many = isinstance(channels, int) and padded_channels(channels) is not None
+    return many and isinstance(rows, int) and rows >= LEAST_ROWS
 
 
 def along_channels(e: Lowering, value: SSAValue) -> SSAValue:

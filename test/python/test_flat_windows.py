@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from layers import assert_kernels_fit
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -15,6 +16,7 @@ import deplo
 from deplo import interpreter
 from deplo.dialects import cuda
 from deplo.passes.decisions import recording
+from deplo.passes.loop.flatten_windows import LEAST_PRODUCTS
 
 CONVOLUTIONS: dict[tuple[int, bool], Any] = {
     (1, False): F.conv1d,
@@ -30,7 +32,7 @@ ERRORS = {torch.float32: 3e-6, torch.float16: 1e-3, torch.bfloat16: 6e-3}
 
 
 def executed(program: Any, inputs: list[Tensor]) -> tuple[np.ndarray, bool, bool]:
-    """What the CUDA form of a program computes, if windows are flattened in it, and if tensor cores multiply."""
+    """What a program computes in its CUDA form, if windows are flattened, and if tensor cores multiply."""
     with recording() as decisions, torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         module = deplo.compile(program, inputs, target="sm_90a").stage("cuda")
     arrays = [(x.float() if x.dtype == torch.bfloat16 else x).contiguous().numpy() for x in inputs]
@@ -44,7 +46,7 @@ def test_random_convolutions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     dtype = rng.choice([torch.float32, torch.float16, torch.bfloat16])
     rank, transposed = rng.choice([1, 2, 2, 2, 3]), rng.random() < 0.2
-    channels, rows = rng.choice([16, 32, 48, 64]), rng.choice([16, 20, 32, 40])
+    channels, rows = rng.choice([3, 16, 20, 32, 48, 64]), rng.choice([16, 20, 32, 40])
     most = 5 if rank < 3 else 3
     kernel = [rng.randint(2, most), *(rng.randint(1, most) for _ in range(rank - 1))]
     slides = {
@@ -52,7 +54,11 @@ def test_random_convolutions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
         "dilation": [rng.choice([1, 1, 2]) for _ in kernel],
         "padding": [rng.choice([0, 1, 2]) for _ in kernel],
     }
-    sizes = [{1: 40, 2: 4, 3: 4}[rank] + rng.choice([5, 9, 14, 17] if rank < 3 else [5, 6]) for _ in kernel]
+    # Lines of 7, 8 and 14 results are joined, those of odd lengths are not.
+    sizes = [
+        {1: 40, 2: 5, 3: 5}[rank] + rng.choice([4, 5, 9, 10, 14] if rank < 3 else [4, 6])
+        for _ in kernel
+    ]
     relu = rng.random() < 0.5
     monkeypatch.setenv("DEPLO_SCHEDULE", rng.choice(SCHEDULES))
     convolve = CONVOLUTIONS[rank, transposed]
@@ -69,7 +75,28 @@ def test_random_convolutions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert got.shape == expected.shape
     assert np.linalg.norm(got - expected) <= ERRORS[dtype] * np.linalg.norm(expected)
     # The phases of a transposed convolution may have one place each: those are products as they are.
-    assert flat or transposed
+    products = inputs[1].numel() * expected[:, 0].size
+    assert flat or transposed or products < LEAST_PRODUCTS
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride"),
+    [(7, 3, 1), (14, 3, 1), (14, 3, 2), (8, 1, 1), (28, 1, 2), (30, 7, 4)],
+)
+def test_blocks_have_whole_lines_of_small_images(size: int, kernel: int, stride: int) -> None:
+    def program(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv2d(x, w, padding=kernel // 2, stride=stride)
+
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(2, 32, size, size), (32, 32, kernel, kernel)]
+    inputs = [torch.randn(shape, generator=generator).half() for shape in shapes]
+    with recording() as decisions:
+        got, _, matrices = executed(program, inputs)
+        deplo.compile(program, inputs, target="sm_90a").stage("tile")
+    assert any(d.fired for d in decisions if d.pass_name == "join-lines")
+    assert matrices
+    expected = program(*(x.double() for x in inputs)).numpy()
+    assert np.linalg.norm(got - expected) <= ERRORS[torch.float16] * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -77,8 +104,8 @@ def test_tensor_cores_multiply_what_is_short(dtype: torch.dtype) -> None:
     inputs = [torch.ones(1, 64, 12, 40), torch.ones(64, 64, 3, 3)]
     inputs = [x.to(dtype) for x in inputs]
     got, flat, matrices = executed(lambda x, w: F.conv2d(x, w, padding=1), inputs)
-    assert flat and matrices == (dtype != torch.float32)
-    assert got[0, 5, 6, 7] == 576 and got[0, 0, 0, 0] == 256
+    assert (flat, matrices) == (True, dtype != torch.float32)
+    assert (got[0, 5, 6, 7], got[0, 0, 0, 0]) == (576, 256)
 
 
 def test_what_is_converted_on_the_way_is_staged_as_it_lies() -> None:
@@ -89,7 +116,7 @@ def test_what_is_converted_on_the_way_is_staged_as_it_lies() -> None:
 
     inputs = [torch.randn(1, 64, 12, 40), torch.randn(64, 64, 3, 3)]
     got, flat, matrices = executed(program, inputs)
-    assert flat and matrices
+    assert (flat, matrices) == (True, True)
     expected = program(*inputs).double().numpy()
     np.testing.assert_allclose(got, expected, atol=2**-9 * np.abs(expected).max())
 
@@ -104,3 +131,25 @@ def test_what_is_around_an_image_is_zero_and_what_is_in_it_is_not(value: float) 
     assert flat
     expected = F.conv2d(x.double(), w.double(), padding=1).numpy()
     np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("image", "weight", "stride"),
+    [
+        ((32, 3, 224, 224), (64, 3, 7, 7), 2),  # the first layer of a ResNet
+        ((32, 256, 14, 14), (256, 256, 3, 3), 1),
+        ((2, 320, 64, 64), (320, 320, 3, 3), 1),  # of Stable Diffusion
+    ],
+)
+def test_convolutions_of_published_models_fit(
+    image: tuple[int, ...], weight: tuple[int, ...], stride: int, dtype: torch.dtype
+) -> None:
+    def program(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv2d(x, w, padding=weight[2] // 2, stride=stride)
+
+    inputs = [torch.empty(shape, dtype=dtype) for shape in (image, weight)]
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=True):
+        compiled = deplo.compile(program, inputs, target="sm_90a")
+    assert any("mma.sync" in kernel.source for kernel in compiled.kernels)
+    assert_kernels_fit(compiled)

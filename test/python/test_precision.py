@@ -96,6 +96,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "of computed factors": (lambda x, y: x.relu() @ y.sigmoid(), [(32, 32), (32, 32)]),
     "in a row": (lambda x, y, z: (x @ y).relu() @ z, [(32, 32), (32, 64), (64, 16)]),
     "convolution of points": (F.conv2d, [(1, 32, 6, 5), (16, 32, 1, 1)]),
+    "convolution of windows": (F.conv2d, [(1, 32, 6, 8), (16, 32, 3, 3)]),
 }
 
 
@@ -141,13 +142,16 @@ def test_a_gpu_multiplies_what_is_rounded(name: str) -> None:
         assert np.abs(got - exact.numpy()).max() > 2**-16 * scale, "nothing was rounded"
 
 
-@pytest.mark.parametrize("name", ["mm", "linear", "convolution of points"])
+@pytest.mark.parametrize(
+    "name", ["mm", "linear", "convolution of points", "convolution of windows"]
+)
 def test_tensor_cores_multiply_tf32(name: str) -> None:
     function, _ = PROGRAMS[name]
     shapes = {
         "mm": [(256, 512), (512, 256)],
         "linear": [(256, 512), (128, 512)],
         "convolution of points": [(1, 256, 32, 32), (128, 256, 1, 1)],
+        "convolution of windows": [(1, 64, 16, 16), (64, 64, 3, 3)],
     }[name]
     torch.set_float32_matmul_precision("high")
     inputs = [torch.ones(shape) for shape in shapes]
@@ -177,7 +181,7 @@ def test_attention_of_halves_on_a_gpu_rounds_its_weights() -> None:
     np.testing.assert_allclose(got, expected, rtol=2**-10, atol=2**-14)
 
 
-def test_windows_on_a_gpu_are_computed_in_f32() -> None:
+def test_windows_of_few_channels_on_a_gpu_are_computed_in_f32() -> None:
     """They are no matrices for tensor cores, so that rounding would gain nothing."""
     program = deplo.compile(
         F.conv2d, (torch.ones(1, 4, 9, 9), torch.ones(4, 4, 3, 3)), target="sm_90a"

@@ -52,25 +52,31 @@ func.func @main(%x: tensor<16x8x8xf16>, %w: tensor<16x16x3x2xf16>) -> tensor<16x
 
 // -----
 
-// A part of K would meet two places; an image with ones around it is not what is copied; a product of matrices.
-// REMARK: remark: flatten-windows: colors: declined: 3 channels are no multiple of 16
+// Three colors are three of 16 channels, with borders; an image with ones around it is not what is copied; a product.
+// CHECK-LABEL: loop.kernel @colors
+// CHECK:         loop.for %c = 0 to 48 reduce(add)
+// CHECK-NEXT:      loop.test[%c mod 16 < 3]
+// CHECK:             loop.load %x[%c mod 16, %z + %c floordiv 16]
+// CHECK:           loop.test[%c mod 16 < 3]
+// CHECK:             loop.load %w[%c floordiv 16, %j, %c mod 16] : memref<3x16x3xf32>
+// REMARK: remark: flatten-windows: colors: 3 by 16 elements are one sweep
 // REMARK: remark: flatten-windows: ones: declined: it does not sum products of two arrays, with 0 around them
 // REMARK: remark: flatten-windows: product: declined: it sums over no windows
-func.func @main(%x: tensor<3x40xf32>, %w: tensor<16x3x3xf32>, %x1: tensor<16x40xf32>, %w1: tensor<16x16x3xf32>, %w2: tensor<16x16xf32>) -> (tensor<16x38xf32>, tensor<16x40xf32>, tensor<16x40xf32>) {
-  %a = loop.kernel @colors(%x, %w) : (tensor<3x40xf32>, tensor<16x3x3xf32>) -> tensor<16x38xf32> {
-  ^bb0(%x: memref<3x40xf32>, %w: memref<16x3x3xf32>, %out: memref<16x38xf32>):
+func.func @main(%x: tensor<3x400xf32>, %w: tensor<16x3x3xf32>, %x1: tensor<16x40xf32>, %w1: tensor<16x16x3xf32>, %w2: tensor<16x16xf32>) -> (tensor<16x398xf32>, tensor<16x40xf32>, tensor<16x40xf32>) {
+  %a = loop.kernel @colors(%x, %w) : (tensor<3x400xf32>, tensor<16x3x3xf32>) -> tensor<16x398xf32> {
+  ^bb0(%x: memref<3x400xf32>, %w: memref<16x3x3xf32>, %out: memref<16x398xf32>):
     loop.for %j = 0 to 16 {
-      loop.for %z = 0 to 38 {
+      loop.for %z = 0 to 398 {
         %s = loop.for %c = 0 to 3 reduce(add) -> f32 {
           %s1 = loop.for %t = 0 to 3 reduce(add) -> f32 {
-            %v = loop.load %x[%c, %z + %t] : memref<3x40xf32>
+            %v = loop.load %x[%c, %z + %t] : memref<3x400xf32>
             %u = loop.load %w[%j, %c, %t] : memref<16x3x3xf32>
             %p = arith.mulf %v, %u : f32
             loop.yield %p : f32
           }
           loop.yield %s1 : f32
         }
-        loop.store %s, %out[%j, %z] : memref<16x38xf32>
+        loop.store %s, %out[%j, %z] : memref<16x398xf32>
       }
     }
   }
@@ -112,18 +118,36 @@ func.func @main(%x: tensor<3x40xf32>, %w: tensor<16x3x3xf32>, %x1: tensor<16x40x
       }
     }
   }
-  func.return %a, %b, %d : tensor<16x38xf32>, tensor<16x40xf32>, tensor<16x40xf32>
+  func.return %a, %b, %d : tensor<16x398xf32>, tensor<16x40xf32>, tensor<16x40xf32>
 }
 
 // -----
 
-// Few rows, few products, inner sweeps that are no windows, channels that rows choose, a dynamic axis.
+// Few channels or rows, few products, inner sweeps that are no windows, channels that rows choose, a dynamic axis.
+// REMARK: remark: flatten-windows: gray: declined: 2 channels are too few: most of 16 would be 0
 // REMARK: remark: flatten-windows: narrow: declined: 8 rows of weights are fewer than 16
 // REMARK: remark: flatten-windows: short: declined: its products are too few to share operands for
 // REMARK: remark: flatten-windows: lines: declined: its inner sweeps have more than 64 positions: no windows
 // REMARK: remark: flatten-windows: groups: declined: no factor depends on one axis that the other one does not
 // REMARK: remark: flatten-windows: dynamic: declined: it sums over an axis of dynamic extent
-func.func @main(%x: tensor<16x40xf32>, %w: tensor<8x16x3xf32>, %w1: tensor<16x16x3xf32>, %x2: tensor<16x90xf32>, %w2: tensor<16x16x70xf32>, %x3: tensor<32x40xf32>, %x4: tensor<?x40xf32, #sym.extents<s0>>, %w4: tensor<16x?x3xf32, #sym.extents<s0>>) -> (tensor<8x38xf32>, tensor<16x2xf32>, tensor<16x20xf32>, tensor<16x38xf32>, tensor<16x38xf32>) attributes {sym.sizes = [#sym.size<"n", 1, 4096>]} {
+func.func @main(%x: tensor<16x40xf32>, %w: tensor<8x16x3xf32>, %w1: tensor<16x16x3xf32>, %x2: tensor<16x90xf32>, %w2: tensor<16x16x70xf32>, %x3: tensor<32x40xf32>, %x4: tensor<?x40xf32, #sym.extents<s0>>, %w4: tensor<16x?x3xf32, #sym.extents<s0>>, %x5: tensor<2x400xf32>, %w5: tensor<16x2x3xf32>) -> (tensor<8x38xf32>, tensor<16x2xf32>, tensor<16x20xf32>, tensor<16x38xf32>, tensor<16x38xf32>, tensor<16x398xf32>) attributes {sym.sizes = [#sym.size<"n", 1, 4096>]} {
+  %g = loop.kernel @gray(%x5, %w5) : (tensor<2x400xf32>, tensor<16x2x3xf32>) -> tensor<16x398xf32> {
+  ^bb0(%x: memref<2x400xf32>, %w: memref<16x2x3xf32>, %out: memref<16x398xf32>):
+    loop.for %j = 0 to 16 {
+      loop.for %z = 0 to 398 {
+        %s = loop.for %c = 0 to 2 reduce(add) -> f32 {
+          %s1 = loop.for %t = 0 to 3 reduce(add) -> f32 {
+            %v = loop.load %x[%c, %z + %t] : memref<2x400xf32>
+            %u = loop.load %w[%j, %c, %t] : memref<16x2x3xf32>
+            %p = arith.mulf %v, %u : f32
+            loop.yield %p : f32
+          }
+          loop.yield %s1 : f32
+        }
+        loop.store %s, %out[%j, %z] : memref<16x398xf32>
+      }
+    }
+  }
   %a = loop.kernel @narrow(%x, %w) : (tensor<16x40xf32>, tensor<8x16x3xf32>) -> tensor<8x38xf32> {
   ^bb0(%x: memref<16x40xf32>, %w: memref<8x16x3xf32>, %out: memref<8x38xf32>):
     loop.for %j = 0 to 8 {
@@ -209,5 +233,5 @@ func.func @main(%x: tensor<16x40xf32>, %w: tensor<8x16x3xf32>, %w1: tensor<16x16
       }
     }
   }
-  func.return %a, %b, %d, %e, %f : tensor<8x38xf32>, tensor<16x2xf32>, tensor<16x20xf32>, tensor<16x38xf32>, tensor<16x38xf32>
+  func.return %a, %b, %d, %e, %f, %g : tensor<8x38xf32>, tensor<16x2xf32>, tensor<16x20xf32>, tensor<16x38xf32>, tensor<16x38xf32>, tensor<16x398xf32>
 }

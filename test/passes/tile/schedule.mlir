@@ -117,9 +117,9 @@ func.func @main(%x: tensor<8x64xf32>) -> tensor<8xf32> {
 
 // -----
 
-// Too little work, an operand of which every row is read twice, and a condition in the sweep.
+// Too little work, an operand read along its diagonals, and a condition in the sweep.
 // MODEL: remark: schedule: small: declined: 4096 multiply-adds are too few to share operands for
-// REMARK: remark: schedule: twice: declined: an operand is not read position by position
+// REMARK: remark: schedule: diagonal: declined: an operand is not read position by position
 // REMARK: remark: schedule: padded: declined: the sweep has loops or conditions of its own
 func.func @main(%x: tensor<16x16xf32>, %w: tensor<256x256xf32>) -> (tensor<16x16xf32>, tensor<128x128xf32>, tensor<64x64xf32>) {
   %a = loop.kernel @small(%x) : (tensor<16x16xf32>) -> tensor<16x16xf32> {
@@ -134,11 +134,11 @@ func.func @main(%x: tensor<16x16xf32>, %w: tensor<256x256xf32>) -> (tensor<16x16
       loop.store %s, %out[%i, %j] : memref<16x16xf32>
     }
   }
-  %b = loop.kernel @twice(%w) : (tensor<256x256xf32>) -> tensor<128x128xf32> {
+  %b = loop.kernel @diagonal(%w) : (tensor<256x256xf32>) -> tensor<128x128xf32> {
   ^bb0(%w: memref<256x256xf32>, %out: memref<128x128xf32>):
     tile.launch (%i = 128 : thread, %j = 128 : thread) {
       %s = loop.for %k = 0 to 128 reduce(add) -> f32 {
-        %p = loop.load %w[%i floordiv 2, %k] : memref<256x256xf32>
+        %p = loop.load %w[%i + %k, %k] : memref<256x256xf32>
         %q = loop.load %w[%j, %k] : memref<256x256xf32>
         %r = arith.mulf %p, %q : f32
         loop.yield %r : f32
@@ -255,6 +255,8 @@ func.func @main(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> tensor<
 // MODEL: remark: schedule: strided: blocks of
 // PARTS: remark: schedule: strided: declined: K of 192 has no 5 parts that are alike, as those of windows must be
 // PARTS: remark: schedule: strided: blocks of
+// RUN: deplo-opt %s -p 'schedule{block_k=40}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=WHOLE
+// WHOLE: remark: schedule: strided: declined: K of 192, the positions of windows, has no whole parts of 40
 func.func @main(%x: tensor<64x64xf16>, %w: tensor<3x64x64xf16>) -> tensor<64x32xf32> {
   %y = loop.kernel @strided(%x, %w) : (tensor<64x64xf16>, tensor<3x64x64xf16>) -> tensor<64x32xf32> {
   ^bb0(%x: memref<64x64xf16>, %w: memref<3x64x64xf16>, %out: memref<64x32xf32>):
