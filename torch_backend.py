@@ -35,6 +35,7 @@ from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
 from .frontend.margins import replace_margin_losses
+from .frontend.numbers import with_numbers_carried
 from .frontend.view_inputs import permuted, read_as_they_lie
 from .frontend.view_outputs import Axes, ReturnedSize, at_call, defining_axes, is_row_major
 from .program import Program, choose_target
@@ -154,8 +155,14 @@ def _compile(
     ]
     count, updated = len(layouts), captured.updated
 
+    numbers = captured.numbers
+    if numbers:
+        graph.recompile()  # for those that the program does not hold for
+
     def run(*given: Any) -> list[Any]:
         inputs = permuted(given, orders)
+        if numbers and (inputs := with_numbers_carried(inputs, numbers)) is None:
+            return graph.forward(*permuted(given, orders))
         values = program.run_flat(inputs)
         results = [
             value if layout is None else layout(value, inputs)

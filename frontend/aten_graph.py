@@ -14,6 +14,7 @@ from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
+from .numbers import numbers_as_extents, numbers_of
 from .size_guards import as_multiples, guards_of, shape_environment
 from .sizes import InputTensor, Limits, Refused, input_sizes
 from .strided_views import permute_to_memory_order
@@ -109,6 +110,7 @@ def capture_graph(
     graph = copy.deepcopy(module.graph)
     updated = take_updates(graph)
     permute_to_memory_order(graph)
+    carriers = numbers_as_extents(graph)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     tensors = _tensors(placeholders)
     limits = _limits(graph)
@@ -138,4 +140,5 @@ def capture_graph(
         out_spec=pytree.tree_structure(list(range(len(outputs)))),
         keyword_order=(),
         updated=tuple(map(placeholders.index, updated)),
+        numbers=numbers_of(carriers, placeholders, sizes),
     )

@@ -24,6 +24,7 @@ from .dynamic_shapes import asked_axes
 from .export import SizesDoNotFit, export
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
+from .numbers import Number
 from .python_values import Inputs, close_over, with_closed_over
 from .size_guards import as_multiples, check_guards, guards_of
 from .size_one import dynamic_sizes
@@ -67,6 +68,8 @@ class Captured:
     """Whether the program reads tensors by strides, so that it holds for contiguous inputs only."""
     updated: tuple[int, ...] = ()
     """Inputs whose new values are the last outputs, by flat position; an output may be the input itself."""
+    numbers: tuple[Number, ...] = ()
+    """Inputs that are numbers, and tensors of that extent to the program."""
 
     def flatten_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The inputs of a call in the order of `flat_index`.

@@ -368,5 +368,5 @@ def _size(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> Siz
     """What the IR says of a symbol."""
     lower, upper = limits.lower, limits.upper
     most = int(upper) if upper.is_Integer and int(upper) <= MAX_SIZE else None
-    least = max(smallest, int(lower))
+    least = max(smallest, int(lower)) if lower.is_Integer else smallest
     return SizeAttr(label, least, most, max(hint, least))
