@@ -5,7 +5,7 @@ A numpy bfloat16 array is an array of its bits, `uint16`. Torch is imported only
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from math import prod
 from operator import attrgetter
@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UsageError
 from .huge_pages import LARGE_BYTES, ask_for_huge_pages
 from .plan_parts import ALIGNMENT, Argument, Array
-from .sizes import static
+from .sizes import Extent, static
 
 NUMPY_DTYPES = {
     "i1": "bool",
@@ -165,7 +165,11 @@ class TorchLibrary:
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
-        made = self._empty(array.shape, dtype=self._dtypes[array.dtype], device=self._device)
+        return self.made(array.dtype, array.shape)
+
+    def made(self, dtype: str, shape: Sequence[Extent]) -> Any:
+        """A new tensor."""
+        made = self._empty(shape, dtype=self._dtypes[dtype], device=self._device)
         return _on_huge_pages(made) if self._is_cpu and made.nbytes >= LARGE_BYTES else made
 
     def pointers(self, values: Sequence[Any]) -> list[int]:
@@ -202,6 +206,23 @@ class TorchLibrary:
         if self._guards is None or not values:
             return None
         sizes, strides = [list(v.shape) for v in values], [list(v.stride()) for v in values]
+        guards = self._guards(*values, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+        return guards.check
+
+    def guard_of_sizes(
+        self, values: Sequence[Any], dynamic: Sequence[Collection[int]]
+    ) -> Callable[..., bool] | None:
+        """As `guard`, but axes that are `dynamic` may have any extent, and the array any strides."""
+        if self._guards is None or not values:
+            return None
+        sizes = [
+            [None if axis in axes else n for axis, n in enumerate(value.shape)]
+            for value, axes in zip(values, dynamic, strict=True)
+        ]
+        strides = [
+            [None if axes else n for n in value.stride()]
+            for value, axes in zip(values, dynamic, strict=True)
+        ]
         guards = self._guards(*values, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
         return guards.check
 

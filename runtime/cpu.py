@@ -16,6 +16,7 @@ from . import jit
 from .arrays import (
     Library,
     NumpyLibrary,
+    TorchLibrary,
     aligned_bytes,
     check_count,
     is_torch_tensor,
@@ -23,10 +24,11 @@ from .arrays import (
     torch_library,
 )
 from .calls import BoundCall
-from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, failure, run_group, worth_sharing
+from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, failure, run_group, threads_of
 from .plan import MAX_KNOWN, Plan
 from .plan_parts import Array, CallStep, Ref
 from .prepared import NativeLaunch, PreparedCall, nothing, prepare
+from .sized_calls import SizedCalls
 from .sizes import static
 from .stages import check_found, find_sizes, stages_of
 from .threads import Sharing, sharing
@@ -77,6 +79,7 @@ class CpuProgram:
         self._own = threading.local()
         self._ready: dict[int, _Ready] = {}
         self._prepared: tuple[PreparedCall, ...] = ()
+        self._sized: SizedCalls | None = None
 
     def __call__(self, *arguments: Any, given: Sequence[Sequence[Any]] = ()) -> tuple[Any, ...]:
         """Run the plan; raises UsageError if an argument does not fit it.
@@ -84,9 +87,26 @@ class CpuProgram:
         `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
         a size is found to be 0.
         """
-        if not given and (results := self.again(arguments)) is not None:
-            return results
-        return self._run(arguments, given, sharing())
+        shared = sharing()
+        if not given:
+            if (results := self.again(arguments)) is not None:
+                return results
+            if (results := self._of_any_sizes(arguments, shared)) is not None:
+                return results
+        return self._run(arguments, given, shared)
+
+    def _of_any_sizes(self, arguments: Sequence[Any], shared: Sharing) -> tuple[Any, ...] | None:
+        """Run the plan on tensors that differ from an earlier call's in their sizes alone; else None."""
+        sized = self._sized
+        if sized is None or sized.shared is not shared or sized.count != len(arguments):
+            return None
+        results = sized.run(arguments, self._arena)
+        if isinstance(results, str):
+            raise failure(results)
+        if results is not None and sized.repeats == TIMED_CALLS:
+            library = self._library(arguments)
+            self._prepare(self._at(self.plan.at(shapes_of(arguments))), arguments, library, shared)
+        return results
 
     def again(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
         """Run the plan as an earlier call did, if arguments are like its: prepared; else None."""
@@ -150,9 +170,19 @@ class CpuProgram:
                 check_found(ready.plan, stage, made)
         _write_back(ready.plan, arguments, arrays)
         ready.calls += 1
+        if as_they_are:
+            self._learn(arguments, library, shared)
         if as_they_are and ready.calls >= TIMED_CALLS:
             self._prepare(ready, arguments, library, shared)
         return tuple([arguments[i] if i < count else arrays[i] for i in ready.results])
+
+    def _learn(self, arguments: Sequence[Any], library: Library, shared: Sharing) -> None:
+        """Be ready for arguments of other sizes than these."""
+        if not isinstance(library, TorchLibrary) or not SizedCalls.may_run(self.plan, shared):
+            return
+        if self._sized is None or self._sized.shared is not shared:
+            self._sized = SizedCalls(self.plan, self._kernels, shared)
+        self._sized.learn(library, arguments)
 
     def _prepare(
         self, ready: _Ready, arguments: Sequence[Any], library: Library, shared: Sharing
@@ -160,15 +190,9 @@ class CpuProgram:
         """Prepare calls with such arguments, if native calls can do all launches: without a pool."""
         if any(stage.finds for stage in self._stages):
             return
-        threads = [
-            step.kernel.threads_for(step.blocks, shared) if isinstance(step, Launch) else 1
-            for step in ready.steps
-        ]
-        together = [False] * len(threads)
-        for group in (group for stage in self._stages for group in stage.groups):
-            if len(group) > 1 and worth_sharing(ready.launches(group), shared):
-                for i in group:
-                    threads[i], together[i] = shared.threads, i != group[-1]
+        groups = [group for stage in self._stages for group in stage.groups]
+        launches = [step if isinstance(step, Launch) else None for step in ready.steps]
+        threads, together = threads_of(launches, groups, shared)
         if shared.team is None and max(threads, default=1) > 1:
             return
         if (fits := library.guard(arguments)) is None:

@@ -78,6 +78,25 @@ def worth_sharing(launches: Sequence[Launch], shared: Sharing) -> bool:
     return shared.threads > 1 and seconds >= shared.worth_seconds
 
 
+def threads_of(
+    launches: Sequence[Launch | None], groups: Sequence[range], shared: Sharing
+) -> tuple[list[int], list[bool]]:
+    """How many threads are to run each launch, and whether it runs at once with the next one.
+
+    What is no launch is run by one.
+    """
+    threads = [
+        1 if each is None else each.kernel.threads_for(each.blocks, shared) for each in launches
+    ]
+    together = [False] * len(threads)
+    for group in groups:
+        members = [each for i in group if (each := launches[i]) is not None]
+        if len(group) > 1 and worth_sharing(members, shared):
+            for i in group:
+                threads[i], together[i] = shared.threads, i != group[-1]
+    return threads, together
+
+
 class CpuKernel:
     """A compiled kernel, and how long one of its blocks takes."""
 

@@ -103,7 +103,7 @@ class Plan:
         ends = [static(b.offset) + b.array.nbytes for b in buffers if b.offset is not None]
         plan = replace(
             self,
-            arguments=tuple(replace(a, array=a.array.at(sizes)) for a in self.arguments),
+            arguments=tuple(a.at(sizes) for a in self.arguments),
             buffers=buffers,
             steps=tuple(s.at(sizes) if isinstance(s, Step) else s for s in self.steps),
             arena_bytes=max(ends, default=0),

@@ -6,7 +6,8 @@ What is no such form raises KeyError, TypeError or ValueError when it is read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, cast
 
@@ -45,8 +46,15 @@ class Array:
         """Its size in bytes."""
         return prod(map(static, self.shape)) * ITEM_BYTES[self.dtype]
 
+    @cached_property
+    def is_static(self) -> bool:
+        """Whether its shape depends on no size."""
+        return not any(isinstance(extent, Expression) for extent in self.shape)
+
     def at(self, sizes: Sequence[int]) -> Array:
         """The same where the sizes are known."""
+        if self.is_static:
+            return self
         return Array(self.dtype, tuple(evaluate(extent, sizes) for extent in self.shape))
 
     def __str__(self) -> str:
@@ -63,6 +71,12 @@ class Argument:
     said: str = ""
     """The array as the program says it, dynamic sizes by their names; if empty, `array` is that."""
 
+    def at(self, sizes: Sequence[int]) -> Argument:
+        """The same where the sizes are known."""
+        if self.array.is_static:
+            return self
+        return Argument(self.name, self.kind, self.array.at(sizes), self.said)
+
 
 @dataclass(frozen=True)
 class Buffer:
@@ -73,6 +87,8 @@ class Buffer:
 
     def at(self, sizes: Sequence[int]) -> Buffer:
         """The same where the sizes are known."""
+        if self.array.is_static and not isinstance(self.offset, Expression):
+            return self
         offset = None if self.offset is None else evaluate(self.offset, sizes)
         return Buffer(self.array.at(sizes), offset)
 
@@ -116,9 +132,12 @@ class Step:
 
     def at(self, sizes: Sequence[int]) -> Step:
         """The same where the sizes are known."""
-        numbers = tuple(evaluate(size, sizes) for size in self.sizes)
-        blocks = evaluate(self.blocks, sizes)
-        return replace(self, blocks=blocks, sizes=numbers)
+        if not self.sizes and not isinstance(self.blocks, Expression):
+            return self
+        numbers = tuple([evaluate(size, sizes) for size in self.sizes])
+        blocks, threads = evaluate(self.blocks, sizes), self.threads
+        names = self.kernel, self.arguments
+        return Step(*names, blocks, threads, numbers, self.group, self.writes)
 
 
 @dataclass(frozen=True)

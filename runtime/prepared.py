@@ -85,7 +85,7 @@ def prepare(
     addresses = count + len(makers) + len(offsets)
     sizes = [size for each in launches for size in each.sizes]
     pack = struct.Struct(f"{addresses + len(sizes)}q").pack
-    native = _run()
+    native = deplo_run()
     parts: list[BoundCall | NativePart] = []
     for kind, group in groupby(steps, type):
         if kind is BoundCall:
@@ -164,7 +164,7 @@ class NativePart:
 
 
 @cache
-def _run() -> Callable[[int, bytes], int]:
+def deplo_run() -> Callable[[int, bytes], int]:
     """`deplo_run(program, values)`; it releases the GIL."""
     compiled = jit.compile_kernel("deplo_run", _RUN)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p)

@@ -9,21 +9,15 @@ sizes, `s0` the first:
 from __future__ import annotations
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from ..errors import UsageError
 
-_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
 
 @dataclass(frozen=True)
@@ -37,7 +31,7 @@ class Expression:
 
     def evaluate(self, sizes: Sequence[int]) -> int:
         """Its value where size `i` is `sizes[i]`."""
-        return _evaluate(ast.parse(self.text, mode="eval").body, sizes)
+        return _compiled(self.text)(sizes)
 
     def named(self, names: Sequence[str]) -> str:
         """Its text with the sizes' own names."""
@@ -54,7 +48,7 @@ def read_extent(data: Any) -> Extent:
     if not isinstance(data, str):
         raise ValueError(f"not an extent: {data!r}")
     try:
-        _evaluate(ast.parse(data, mode="eval").body, _AnySize())
+        _compiled(data)(_AnySize())
     except (SyntaxError, ArithmeticError) as error:
         raise ValueError(f"not an extent: {data!r}") from error
     return Expression(data)
@@ -81,16 +75,48 @@ def static(extent: Extent) -> int:
     return extent
 
 
-def _evaluate(node: ast.expr, sizes: Sequence[int]) -> int:
+def evaluator(
+    lists: Sequence[Sequence[Extent]],
+) -> Callable[[Sequence[int]], tuple[tuple[int, ...], ...]]:
+    """What computes lists of extents from sizes, all at once."""
+    tuples: list[ast.expr] = [ast.Tuple([_tree(e) for e in each], ast.Load()) for each in lists]
+    return _function(ast.Tuple(tuples, ast.Load()))
+
+
+@cache
+def _compiled(text: str) -> Callable[[Sequence[int]], int]:
+    """What computes an expression from sizes. Raises ValueError for what is no arithmetic of them."""
+    return _function(_tree(Expression(text)))
+
+
+def _tree(extent: Extent) -> ast.expr:
+    if isinstance(extent, int):
+        return ast.Constant(extent)
+    return _checked(ast.parse(extent.text, mode="eval").body)
+
+
+def _function(body: ast.expr) -> Callable[[Sequence[int]], Any]:
+    """A function of sizes, from an expression that is checked."""
+    arguments = ast.arguments([], [ast.arg("sizes")], None, [], [], None, [])
+    tree = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
+    made: Callable[[Sequence[int]], Any] = eval(
+        compile(tree, "<sizes>", "eval"), {"__builtins__": {}}
+    )
+    return made
+
+
+def _checked(node: ast.expr) -> ast.expr:
+    """An expression that consists of nothing but sums, products and quotients, of sizes by their numbers."""
     match node:
-        case ast.Constant(value=int(value)):
-            return value
+        case ast.Constant(value=int()):
+            return node
         case ast.Name(id=name) if re.fullmatch(r"s\d+", name):
-            return sizes[int(name[1:])]
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_evaluate(operand, sizes)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_evaluate(left, sizes), _evaluate(right, sizes))
+            number = ast.Constant(int(name[1:]))
+            return ast.Subscript(ast.Name("sizes", ast.Load()), number, ast.Load())
+        case ast.UnaryOp(op=ast.USub() as op, operand=operand):
+            return ast.UnaryOp(op, _checked(operand))
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
+            return ast.BinOp(_checked(left), op, _checked(right))
         case _:
             raise ValueError(f"not an extent: {ast.unparse(node)}")
 
