@@ -29,6 +29,7 @@ from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
 
 from .analysis.eager_calls import summary
 from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
+from .frontend.assignments import assign_by_positions
 from .frontend.aten_graph import capture_graph
 from .frontend.decompositions import decompositions
 from .frontend.fixed_point import in_fixed_point
@@ -74,6 +75,7 @@ def deplo_backend(
         )
         return graph.forward
     replace_margin_losses(graph)
+    assign_by_positions(graph)
     fallback = given.get("fallback", OPTIONS["fallback"][0])
     compiler = functools.partial(_compile, fallback)
     training = training_decompositions(calls_pytorch=fallback == "eager")

@@ -60,8 +60,14 @@ class Sizes:
         self,
         symbols: Mapping[sympy.Symbol, SizeAttr] | None = None,
         multiples: Mapping[sympy.Symbol, Multiple] | None = None,
+        *,
+        found: bool = False,
     ):
-        """What export's symbols are; of those that are multiples of something, that is the size."""
+        """What export's symbols are; of those that are multiples of something, that is the size.
+
+        `found` says whether some are found in data.
+        """
+        self.found = found
         self.known = {} if symbols is None else symbols
         self.multiples = {} if multiples is None else multiples
         self.attributes = tuple(
@@ -83,7 +89,8 @@ class Sizes:
 
     def and_found(self, graph: torch.fx.Graph, limits: Limits) -> Sizes:
         """These sizes and those that operators of `graph` find in their data, as `limits` allows them."""
-        return Sizes({**self.known, **_found_sizes(graph, limits)}, self.multiples)
+        found = _found_sizes(graph, limits)
+        return Sizes({**self.known, **found}, self.multiples, found=bool(found))
 
     def extent(self, value: int | torch.SymInt) -> Extent:
         """An extent that export gives. Raises Refused if the IR has no expression for it."""

@@ -39,10 +39,10 @@ def mark_updates(
 ) -> None:
     """Say which of the last outputs, the new values of placeholders, may take their places.
 
-    None may where sizes are dynamic: a program that finds one to be 0 begins anew, with its arguments as they
-    were.
+    None may where sizes are found in data: a program that finds one to be 0 begins anew, with its arguments
+    as they were.
     """
-    if importer.sizes.attributes:
+    if importer.sizes.found:
         return
     owned = [output.index for output in outputs if output.source == "result"]
     for node, output in zip(updated, outputs[len(outputs) - len(updated) :], strict=True):
