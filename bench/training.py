@@ -14,7 +14,8 @@ import argparse
 import copy
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 THREADS = 2
@@ -102,8 +103,9 @@ def gradients(layer: nn.Module, call: Callable[..., Any], x: torch.Tensor, g: to
     return [x.grad, *(parameter.grad for parameter in layer.parameters())]
 
 
-def measure(make: Callable[[], nn.Module], shape: tuple[int, ...], rounds: int) -> dict[str, Any]:
+def measure(name: str, rounds: int) -> dict[str, Any]:
     """One row of the table."""
+    make, shape = CASES[name]
     torch.manual_seed(0)
     layer, x = make().train(), torch.randn(shape)
     g = torch.randn_like(layer(x))
@@ -150,10 +152,10 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    """Measure or show."""
+def main(text: str | None, file: Path, cases: Iterable[str], measured: Callable[..., Any]) -> int:
+    """Measure cases or show the results in a file; `measured` makes a row of a case, in so many rounds."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--show", action="store_true", help="print the results file and leave")
     parser.add_argument(
@@ -162,9 +164,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each ({ROUNDS})")
     options = parser.parse_args()
     if options.show:
-        if not RESULT.exists():
-            parser.error(f"there is no {RESULT.relative_to(ROOT)} yet; run without --show")
-        print(table(json.loads(RESULT.read_text())))
+        if not file.exists():
+            parser.error(f"there is no {file.relative_to(ROOT)} yet; run without --show")
+        print(table(json.loads(file.read_text())))
         return 0
     torch.set_num_threads(THREADS)
     result: dict[str, Any] = {
@@ -172,14 +174,14 @@ def main() -> int:
         "machine": {**machine(), "threads": THREADS},
         "cases": {},
     }
-    for name, (make, shape) in CASES.items():
+    for name in cases:
         if options.only is None or options.only in name:
-            result["cases"][name] = measure(make, shape, options.rounds)
+            result["cases"][name] = measured(name, options.rounds)
     print(table(result))
     if options.only is None:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+        file.write_text(json.dumps(result, indent=1) + "\n")
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(__doc__, RESULT, CASES, measure))
