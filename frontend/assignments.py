@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -40,7 +41,8 @@ def assign_by_positions(graph: torch.fx.GraphModule) -> None:
         whole, source = _example(target), _example(value)
         if not isinstance(whole, torch.Tensor) or not isinstance(source, torch.Tensor):
             continue
-        if whole.numel() < SMALL or whole.dtype.is_complex or whole.device != source.device:
+        elements = prod(_number(n) or 0 for n in whole.shape)
+        if elements < SMALL or whole.dtype.is_complex or whole.device != source.device:
             continue
         if (part := _part_of(index, whole)) is None:
             continue
@@ -58,7 +60,7 @@ def _example(value: Any) -> Any:
 
 
 def _number(value: Any) -> int | None:
-    """What a number is in the example."""
+    """What a number is in the example; asks no guard."""
     value = _example(value)
     if isinstance(value, torch.SymInt):
         return value.node.hint if value.node.has_hint() else None
@@ -126,7 +128,7 @@ def _rewrite(graph: torch.fx.Graph, node: torch.fx.Node, part: _Part, shape: lis
     """Put the change of the positions of a part, of some shape, in the place of an assignment."""
     target, _, value = node.args
     assert isinstance(target, torch.fx.Node)
-    whole, source = _example(target), _example(value)
+    whole, source, last = _example(target), _example(value), node.prev
     with graph.inserting_before(node):
         if len(source.shape) != len(shape) or not all(map(_same, source.shape, shape)):
             value = graph.call_method("expand", (value, shape))
@@ -138,4 +140,8 @@ def _rewrite(graph: torch.fx.Graph, node: torch.fx.Node, part: _Part, shape: lis
             value = graph.call_method("to", (value, whole.dtype))
         positions = graph.call_function(torch.arange, (part.start, stop), {"device": whole.device})
         graph.call_method("index_copy_", (target, part.axis, positions, value))
+    new = node.prev
+    while new is not last:
+        new.meta["stack_trace"] = node.meta.get("stack_trace")
+        new = new.prev
     graph.erase_node(node)

@@ -187,7 +187,7 @@ def test_vv_shows_each_pass_as_a_diff_or_a_reason(run):
     opened = re.findall(r"^>>> ([dolktcn]:\d{3}_\w+)$", err, re.MULTILINE)
     closed = re.findall(r"^<<< ([dolktcn]:\d{3}_\w+)$", err, re.MULTILINE)
     assert opened == closed
-    assert "t:002_tileify" in opened
+    assert "t:003_tileify" in opened
     skipped = re.findall(r"^--- ([dolktcn]:\d{3}_\w+) skipped at [\w$]+: .+$", err, re.MULTILINE)
     assert skipped
     passes = {label.partition("_")[2] for label in opened + skipped}
