@@ -73,8 +73,11 @@ class SizedCalls:
         return bool(plan.sizes) and said and threads and not plan.calls
 
     def learn(self, library: TorchLibrary, arguments: Sequence[Any]) -> None:
-        """Take the arguments of a call for what those of later ones are to be like, but for their sizes."""
-        if self._fits is not None:
+        """Take the arguments of a call for what those of later ones are to be like, but for their sizes.
+
+        The latest call that was of another kind counts: one without gradients, say.
+        """
+        if self._fits is not None and self._fits(*arguments):
             return
         arrays = [argument.array for argument in self._plan.arguments]
         dynamic = [

@@ -93,6 +93,17 @@ def test_sizes_that_stay_are_prepared(slowly: list[tuple[int, ...]]) -> None:
     assert any(each.fits(rows(50)) for each in executable._prepared)
 
 
+def test_calls_of_another_kind_are_learned_again(slowly: list[tuple[int, ...]]) -> None:
+    program = compiled(PROGRAMS["rows"])
+    with torch.inference_mode():
+        for n in (33, 34, 35, 36, 37, 38, 39):
+            program(rows(n))
+    before = len(slowly)
+    for n in range(40, 60):
+        torch.testing.assert_close(program(rows(n)), rows(n).softmax(-1))
+    assert len(slowly) == before + 1
+
+
 @pytest.mark.parametrize("n", [1, 5000])
 def test_sizes_that_are_not_allowed_are_an_error(n: int) -> None:
     program = compiled(PROGRAMS["rows"])
