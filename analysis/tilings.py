@@ -12,10 +12,9 @@ traffic of the partial sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from itertools import product
-from math import lcm, prod
+from math import prod
 
 from ..dialects.kernel import WARP
 from ..dialects.loop import KernelOp
@@ -29,20 +28,8 @@ from .factors import find_factors
 from .lines import length_along
 from .targets import BLOCK_RESERVE, Target
 
-TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
-"""Rows and columns that one thread may compute."""
-
-SHAPES = ((16, 16), (8, 32), (32, 8), (8, 16), (4, 32), (8, 8))
-"""Rows and columns of threads in a block."""
-
-BLOCK_K = 16
-"""Positions of K in the scratchpad: with 128 rows and 128 columns, 16 KB of f32."""
-
-SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-"""Parts of K that blocks may share."""
-
-SPLIT_GAIN = 1 / 8
-"""The part of the cycles that a split must save: the model is no better than that."""
+MIN_PRODUCT = 1 << 15
+"""Multiply-adds below which nothing is worth staging."""
 
 SCHEDULERS = 4
 """Warps of a multiprocessor that issue an instruction in one cycle."""
@@ -68,9 +55,6 @@ PADDING = 16
 HIDDEN = 7 / 8
 """The part of the shorter one of computing and waiting for memory that the longer one hides."""
 
-ALIKE = 1 / 16
-"""Tilings whose cycles differ by less the model cannot tell apart."""
-
 LAUNCH_CYCLES = 4000
 """What one more kernel costs: about 2 us."""
 
@@ -80,22 +64,8 @@ BASE_REGISTERS, REGISTERS_PER_SUM = 24, 1.625
 SPARE_REGISTERS = 1 / 8
 """The part of a thread's registers that the estimate leaves free."""
 
-
-MMA_TILES = ((2, 4), (2, 8), (2, 16), (2, 32), (4, 4), (4, 8), (4, 16), (4, 32), (8, 8), (8, 16))
-"""Rows and columns of one thread whose warp multiplies matrices."""
-
-MOST_LINES = 128
-"""Columns, at most, of a block that has whole lines of an image."""
-
-MMA_WARPS = (4, 8, 2, 1)
-"""Warps of such a block, one below the other."""
-
 HALF_BYTES, WORD_BYTES = 2, 4
 """Of the elements that tensor cores multiply: bf16 and f16, or tf32."""
-
-MMA_BLOCK_K = {HALF_BYTES: (32,), WORD_BYTES: (16, 32)}
-"""Positions of K in its scratchpad, by the bytes of an element. Rows of 16 tf32 need no padding, for two of
-them fill all banks; those of 32 wait for memory half as often."""
 
 
 def _parts(extent: int, size: int) -> int:
@@ -358,99 +328,3 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         line=max(length_along(load, column) or 1 for load in operands.values()),
         even=any(length_along(load, position) is not None for load in operands.values()),
     )
-
-
-def candidates(
-    asked: Mapping[str, int], short_bytes: int = HALF_BYTES, line: int = 1
-) -> Iterable[Tiling]:
-    """The tilings that the model chooses from, each with what is asked for; how to split K comes later.
-
-    `short_bytes` is what an element has that matrices would be of, or 0; blocks of whole lines of `line`
-    columns are among them.
-    """
-    tiles: Iterable[tuple[int, int]] = TILES
-    if "thread_m" in asked or "thread_n" in asked:
-        sizes = (8, 4, 2, 1)
-        rows, columns = (
-            (asked[each],) if each in asked else sizes for each in ("thread_m", "thread_n")
-        )
-        tiles = product(rows, columns)
-    for tile in () if asked.get("mma") else tiles:
-        shapes: Iterable[tuple[int, int]] = SHAPES
-        if "block_m" in asked or "block_n" in asked:
-            counts = (32, 16, 8, 4, 2, 1)
-            blocks = (asked.get("block_m"), asked.get("block_n"))
-            rows, columns = (
-                counts if block is None else (max(block // part, 1),)
-                for block, part in zip(blocks, tile, strict=True)
-            )
-            shapes = product(rows, columns)
-        for shape in shapes:
-            yield Tiling(
-                asked.get("block_m", shape[0] * tile[0]),
-                asked.get("block_n", shape[1] * tile[1]),
-                asked.get("block_k", BLOCK_K),
-                *tile,
-            )
-    if asked.get("mma") != 0:
-        yield from _mma_candidates(asked, short_bytes, line)
-
-
-def _mma_candidates(asked: Mapping[str, int], short_bytes: int, line: int) -> Iterable[Tiling]:
-    """Those whose warps multiply matrices."""
-    depths = MMA_BLOCK_K[short_bytes or HALF_BYTES]
-    depths = (asked["block_k"],) if "block_k" in asked else depths
-    whole = lcm(line, COLUMNS) // LANES
-    widths = {whole * n for n in (1, 2) if whole * n <= MOST_LINES // LANES}
-    tiles = dict.fromkeys([*MMA_TILES, *product((2, 4, 8), sorted(widths) if line > 1 else ())])
-    for (rows, columns), warps, depth in product(tiles, MMA_WARPS, depths):
-        thread_m = asked.get("thread_m", rows)
-        thread_n = asked.get("thread_n", max(asked.get("block_n", LANES * columns) // LANES, 1))
-        yield Tiling(
-            asked.get("block_m", warps * WARP // LANES * thread_m),
-            asked.get("block_n", LANES * thread_n),
-            depth,
-            thread_m,
-            thread_n,
-            mma=1,
-        )
-
-
-def misfit(asked: Mapping[str, int]) -> str | None:
-    """Why no kernel at all can have what is asked for, or None."""
-    reasons = [tiling.misfit() for tiling in candidates(asked)]
-    return None if None in reasons else reasons[0]
-
-
-def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling | str:
-    """The legal tiling that takes the fewest cycles; of those alike, one that keeps more of the machine busy.
-
-    Those that fill no multiprocessor's registers come first. K is split where that saves enough.
-    Or why this contraction can have none with what is asked for.
-    """
-    if "stages" in asked:
-        problem = replace(problem, stages=asked["stages"])
-    proposed = candidates(asked, problem.short_bytes, problem.line)
-    reasons = {tiling: problem.illegal(tiling, target) for tiling in proposed}
-    legal = [tiling for tiling, reason in reasons.items() if reason is None]
-    if not legal:
-        return next(reason for reason in reasons.values() if reason is not None)
-    roomy = [tiling for tiling in legal if not problem.is_crowded(tiling, target)]
-    parts = (asked["split_k"],) if "split_k" in asked else SPLITS
-    splits = dict.fromkeys(t for each in roomy or legal for t in problem.splits(each, parts))
-    if not splits:
-        return f"K of {problem.k} has no {asked['split_k']} parts that are alike, as those of windows must be"
-    cycles = {tiling: problem.cycles(tiling, target) for tiling in splits}
-    best = _busiest(problem, cycles, target)
-    whole = {tiling: cost for tiling, cost in cycles.items() if tiling.split_k == 1}
-    if best.split_k == 1 or not whole:
-        return best
-    unsplit = _busiest(problem, whole, target)
-    return best if cycles[best] < (1 - SPLIT_GAIN) * cycles[unsplit] else unsplit
-
-
-def _busiest(problem: Problem, cycles: Mapping[Tiling, float], target: Target) -> Tiling:
-    """Of the tilings with about the fewest cycles, the fastest that gives most multiprocessors a block."""
-    most = (1 + ALIKE) * min(cycles.values())
-    alike = [tiling for tiling, cost in cycles.items() if cost <= most]
-    return max(alike, key=lambda t: (min(problem.blocks(t), target.processors), -cycles[t]))

@@ -201,27 +201,23 @@ class TorchLibrary:
             found.append(value.data_ptr())
         return found
 
-    def guard(self, values: Sequence[Any]) -> Callable[..., bool] | None:
-        """See `Library.guard`; it is the one that Dynamo puts in front of compiled functions."""
-        if self._guards is None or not values:
-            return None
-        sizes, strides = [list(v.shape) for v in values], [list(v.stride()) for v in values]
-        guards = self._guards(*values, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
-        return guards.check
-
-    def guard_of_sizes(
-        self, values: Sequence[Any], dynamic: Sequence[Collection[int]]
+    def guard(
+        self, values: Sequence[Any], dynamic: Sequence[Collection[int]] | None = None
     ) -> Callable[..., bool] | None:
-        """As `guard`, but axes that are `dynamic` may have any extent, and the array any strides."""
+        """See `Library.guard`; it is the one that Dynamo puts in front of compiled functions.
+
+        Of each array, axes that are `dynamic` may have any extent, and the array any strides then.
+        """
         if self._guards is None or not values:
             return None
+        free = dynamic or [()] * len(values)
         sizes = [
             [None if axis in axes else n for axis, n in enumerate(value.shape)]
-            for value, axes in zip(values, dynamic, strict=True)
+            for value, axes in zip(values, free, strict=True)
         ]
         strides = [
             [None if axes else n for n in value.stride()]
-            for value, axes in zip(values, dynamic, strict=True)
+            for value, axes in zip(values, free, strict=True)
         ]
         guards = self._guards(*values, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
         return guards.check

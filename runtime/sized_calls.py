@@ -43,8 +43,7 @@ class SizedCalls:
         self._made = [i for i, buffer in enumerate(plan.buffers) if buffer.offset is None]
         placed = [i for i, buffer in enumerate(plan.buffers) if buffer.offset is not None]
         arguments = len(plan.arguments)
-        places = {i: arguments + n for n, i in enumerate([*self._made, *placed])}
-        self._places = {arguments + i: place for i, place in places.items()}
+        self._places = {i: arguments + n for n, i in enumerate([*self._made, *placed])}
         self._results = [self._place(ref) for ref in plan.results]
         self._dynamic = [i for i, each in enumerate(plan.arguments) if not each.array.is_static]
         sizes = [size for step in self._steps for size in step.sizes]
@@ -54,7 +53,7 @@ class SizedCalls:
             [
                 [step.blocks for step in self._steps],
                 sizes,
-                [_offset(plan.buffers[i]) for i in placed],
+                [plan.buffers[i].offset or 0 for i in placed],
                 [_end(plan.buffers[i]) for i in placed],
                 plan.positive,
                 *(array.shape for array in arrays),
@@ -90,9 +89,11 @@ class SizedCalls:
             library.maker(array) if (array := self._plan.buffers[i].array).is_static else None
             for i in self._made
         ]
-        self._fits = library.guard_of_sizes(arguments, dynamic)  # last: from now on calls are run
+        self._fits = library.guard(arguments, dynamic)  # last: from now on calls are run
 
-    def run(self, arguments: Sequence[Any], arena: Callable[[int], int]) -> Any:
+    def run(
+        self, arguments: Sequence[Any], arena: Callable[[int], int]
+    ) -> tuple[Any, ...] | str | None:
         """The results, or what a check says that failed; None for a call of another kind, or to be timed.
 
         `arena` gives the address of so many bytes.
@@ -138,9 +139,7 @@ class SizedCalls:
 
     def _place(self, ref: Ref) -> int:
         """Where an array is among the values of a call: arguments, what is made, the arena's buffers."""
-        if ref.kind == "argument":
-            return ref.index
-        return self._places[len(self._plan.arguments) + ref.index]
+        return ref.index if ref.kind == "argument" else self._places[ref.index]
 
     def _is_settled(self, launch: Launch) -> bool:
         """Whether it is known if a launch is worth other threads' help."""
@@ -173,11 +172,6 @@ class SizedCalls:
             self._programs.clear()
         part = self._programs[blocks] = NativePart.of(self.shared, native, first)
         return part
-
-
-def _offset(buffer: Buffer) -> Extent:
-    assert buffer.offset is not None
-    return buffer.offset
 
 
 def _end(buffer: Buffer) -> Extent:

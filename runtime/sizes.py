@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -48,20 +48,10 @@ def read_extent(data: Any) -> Extent:
     if not isinstance(data, str):
         raise ValueError(f"not an extent: {data!r}")
     try:
-        _compiled(data)(_AnySize())
+        _compiled(data)({number: 1 << 20 for number in sizes_in(Expression(data))})
     except (SyntaxError, ArithmeticError) as error:
         raise ValueError(f"not an extent: {data!r}") from error
     return Expression(data)
-
-
-class _AnySize(Sequence[int]):
-    """A value for each size, to see whether an expression is one."""
-
-    def __getitem__(self, index: Any) -> Any:
-        return 1 << 20
-
-    def __len__(self) -> int:
-        raise NotImplementedError
 
 
 def evaluate(extent: Extent, sizes: Sequence[int]) -> int:
@@ -84,7 +74,7 @@ def evaluator(
 
 
 @cache
-def _compiled(text: str) -> Callable[[Sequence[int]], int]:
+def _compiled(text: str) -> Callable[[Sequence[int] | Mapping[int, int]], int]:
     """What computes an expression from sizes. Raises ValueError for what is no arithmetic of them."""
     return _function(_tree(Expression(text)))
 
@@ -95,13 +85,11 @@ def _tree(extent: Extent) -> ast.expr:
     return _checked(ast.parse(extent.text, mode="eval").body)
 
 
-def _function(body: ast.expr) -> Callable[[Sequence[int]], Any]:
+def _function(body: ast.expr) -> Callable[[Any], Any]:
     """A function of sizes, from an expression that is checked."""
     arguments = ast.arguments([], [ast.arg("sizes")], None, [], [], None, [])
     tree = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
-    made: Callable[[Sequence[int]], Any] = eval(
-        compile(tree, "<sizes>", "eval"), {"__builtins__": {}}
-    )
+    made: Callable[[Any], Any] = eval(compile(tree, "<sizes>", "eval"), {"__builtins__": {}})
     return made
 
 

@@ -37,6 +37,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.borders import is_border_test, loads_through_borders
 from ...analysis.cost import trips
 from ...analysis.targets import get_target
+from ...analysis.tilings import MIN_PRODUCT
 from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS, padded_channels
 from ...dialects.affine import replace_dims
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
@@ -50,9 +51,6 @@ from ..tile.flatten_sweeps import flatten as flatten_nest
 from .nests import perfect_nest
 from .scalar_code import emit_constant
 from .transpose_weights import stands_alone, turn_weights
-
-LEAST_PRODUCTS = 1 << 15
-"""Multiply-adds below which a launch is given no schedule (`schedule`)."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def find_windows(kernel: KernelOp) -> Windows | str:
     rows = next(trips(loop.extent.data) for loop in loops if loop.induction_var is row)
     if rows < LEAST_ROWS:
         return f"{rows} rows of weights are fewer than {LEAST_ROWS}"
-    if prod(trips(loop.extent.data) for loop in (*loops, *sweeps)) < LEAST_PRODUCTS:
+    if prod(trips(loop.extent.data) for loop in (*loops, *sweeps)) < MIN_PRODUCT:
         return "its products are too few to share operands for"
     return Windows(channels, tuple(places), image, weights, row)
 

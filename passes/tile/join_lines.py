@@ -30,7 +30,7 @@ from ...analysis.contraction import Contraction, axes_of, find_contraction
 from ...analysis.factors import find_factors
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
-from ...analysis.tilings import MOST_LINES
+from ...analysis.tiling_choice import MOST_LINES
 from ...dialects.loop import LoadOp
 from ...dialects.mma import COLUMNS
 from ...dialects.tile import LaunchOp

@@ -23,16 +23,14 @@ from xdsl.passes import ModulePass
 from ...analysis.contraction import Contraction, find_contraction, operands_are_boxes
 from ...analysis.cost import hints_of
 from ...analysis.targets import Target, get_target
-from ...analysis.tilings import Problem, Tiling, choose, misfit, problem_of
+from ...analysis.tiling_choice import choose, misfit
+from ...analysis.tilings import MIN_PRODUCT, Problem, Tiling, problem_of
 from ...dialects.loop import KernelOp
 from ...dialects.mma import DEPTH
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
 from ..decisions import record
-
-MIN_PRODUCT = 1 << 15
-"""Multiply-adds below which nothing is worth staging."""
 
 
 def find_problem(

@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 import deplo
 from deplo import interpreter
+from deplo.analysis.tilings import MIN_PRODUCT
 from deplo.dialects import cuda
 from deplo.passes.decisions import recording
-from deplo.passes.loop.flatten_windows import LEAST_PRODUCTS
 
 CONVOLUTIONS: dict[tuple[int, bool], Any] = {
     (1, False): F.conv1d,
@@ -76,7 +76,7 @@ def test_random_convolutions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert np.linalg.norm(got - expected) <= ERRORS[dtype] * np.linalg.norm(expected)
     # The phases of a transposed convolution may have one place each: those are products as they are.
     products = inputs[1].numel() * expected[:, 0].size
-    assert flat or transposed or products < LEAST_PRODUCTS
+    assert flat or transposed or products < MIN_PRODUCT
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ FILES = [
     *sorted((ROOT / "passes" / "llvm").glob("*.py")),
     *sorted((ROOT / "passes" / "loop").glob("*.py")),
     ROOT / "analysis" / "contraction.py",
+    ROOT / "analysis" / "tiling_choice.py",
     ROOT / "analysis" / "tilings.py",
 ]
 TOLD = ("record", "append")

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from deplo import compile
 from deplo.analysis.targets import TARGETS
-from deplo.analysis.tilings import Problem, choose
+from deplo.analysis.tiling_choice import choose
+from deplo.analysis.tilings import Problem
 from deplo.analysis.verify import verify_module
 from deplo.dialects.cuda import AtomicAddOp
 from deplo.frontend.sources import Program as Source
