@@ -7,6 +7,7 @@ import re
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import cuda
+from ..dialects.inside import ops_in
 from ..errors import DeploError
 from .targets import TARGETS
 
@@ -18,7 +19,7 @@ def require_architecture(module: ModuleOp, target: str) -> None:
     kernels how much shared memory their launches ask for.
     """
     limit = TARGETS[target].block_shared_bytes if target in TARGETS else None
-    for function in [op for op in module.walk() if isinstance(op, cuda.FuncOp)]:
+    for function in [op for op in ops_in(module) if isinstance(op, cuda.FuncOp)]:
         if limit is not None and function.shared_bytes > limit:
             raise DeploError(
                 f"@{function.sym_name.data} needs {function.shared_bytes} bytes of shared memory, "
@@ -27,7 +28,7 @@ def require_architecture(module: ModuleOp, target: str) -> None:
     match = re.fullmatch(r"sm_(\d+)[af]?", target)
     if match is None:
         return
-    for op in module.walk():
+    for op in ops_in(module):
         since: int = getattr(op, "SINCE", 0)
         if int(match.group(1)) < since:
             raise DeploError(

@@ -24,6 +24,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ..dialects.affine import replace_dims
+from ..dialects.inside import ops_in
 from ..dialects.loop import LoadOp, TestOp
 from ..dialects.sizes import extent_expr, shape_of
 from .index import operand_ranges, simplify
@@ -60,7 +61,7 @@ def is_border_test(test: TestOp) -> bool:
 
 def border_tests(op: Operation) -> list[TestOp]:
     """The conditions of the borders in an operation, wherever they stand, that are of nothing else."""
-    guards = [o for o in op.walk() if isinstance(o, scf.IfOp) and bordered_load(o) is not None]
+    guards = [o for o in ops_in(op) if isinstance(o, scf.IfOp) and bordered_load(o) is not None]
     tests = (guard.cond.owner for guard in guards)
     found = dict.fromkeys(test for test in tests if isinstance(test, TestOp))
     return [test for test in found if is_border_test(test)]

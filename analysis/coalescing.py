@@ -21,6 +21,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ..dialects.affine import count_symbols
 from ..dialects.index import delinearize, linearize
+from ..dialects.inside import ops_in
 from ..dialects.kernel import WARP
 from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.loop_access import REGISTERS
@@ -163,7 +164,7 @@ def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
     """The cost of each access of a launch, in order; registers cost nothing."""
     arguments: list[SSAValue] = list(launch.body.block.args)
     points = [{arguments[axis]: v for axis, v in lane.items()} for lane in lanes(launch)]
-    for op in launch.walk():
+    for op in ops_in(launch):
         if not isinstance(op, LoadOp | StoreOp):
             continue
         memref = op.memref.type

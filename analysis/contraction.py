@@ -25,6 +25,7 @@ from xdsl.ir.affine import (
 )
 
 from ..dialects.affine import replace_dims
+from ..dialects.inside import ops_in
 from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp
 from ..dialects.tile import LaunchOp
 from .borders import bordered_load, is_border_test, loads_through_borders
@@ -50,9 +51,9 @@ def find_contraction(launch: LaunchOp) -> Contraction | str:
     if len(sweeps) > 1:
         return f"{len(sweeps)} sweeps in the body; a contraction has one"
     (sweep,) = sweeps
-    if any(isinstance(op, ForOp) or _is_condition(op) for op in sweep.body.walk()):
+    if any(isinstance(op, ForOp) or _is_condition(op) for op in ops_in(sweep.body)):
         return "the sweep has loops or conditions of its own"
-    if any(isinstance(op, CheckedIndexOp | AssertOp) for op in launch.walk()):
+    if any(isinstance(op, CheckedIndexOp | AssertOp) for op in ops_in(launch)):
         return "it checks indices from data"
     read = [axes_of(load, launch) for load in loads_through_borders(sweep.body.block)]
     chosen = _choose_axes([axes for axes in read if axes])
@@ -73,15 +74,15 @@ def _is_condition(op: Operation) -> bool:
 
 def _loads_before(sweep: ForOp) -> list[LoadOp]:
     """The loads outside a loop that it depends on."""
-    inside = {op for op in sweep.walk()}
+    inside = {op for op in ops_in(sweep)}
     todo = [value.owner for op in inside for value in op.operands]
     found: dict[Operation, None] = {}
     while todo:
         op = todo.pop()
         if isinstance(op, Operation) and op not in inside and op not in found:
             found[op] = None
-            todo += [value.owner for inner in op.walk() for value in inner.operands]
-    return [inner for op in found for inner in op.walk() if isinstance(inner, LoadOp)]
+            todo += [value.owner for inner in ops_in(op) for value in inner.operands]
+    return [inner for op in found for inner in ops_in(op) if isinstance(inner, LoadOp)]
 
 
 def axes_of(op: LoadOp | StoreOp, launch: LaunchOp) -> frozenset[int]:

@@ -23,6 +23,7 @@ from ..dialects import cuda
 from ..dialects.affine import count_symbols
 from ..dialects.allowed_sizes import DEFAULT_HINT
 from ..dialects.index_ranges import is_bounded, numbers
+from ..dialects.inside import ops_in
 from ..dialects.loop import ForOp, KernelOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, shape_of
@@ -137,7 +138,7 @@ def _trips(op: Operation) -> int:
 def work(kernel: KernelOp) -> float:
     """Work of one run of a kernel; a reduction folds once per contribution."""
     total = 0.0
-    for op in kernel.body.walk():
+    for op in ops_in(kernel.body):
         if isinstance(op, ForOp) and op.res:
             total += executions(op) * trips(op.extent.data) * len(op.res)
         elif cost := scalar_work(op):
@@ -165,7 +166,7 @@ def traffic(kernel: KernelOp) -> int:
 def longest_reduction(module: Operation) -> int:
     """The most contributions that one result of any kernel folds, nested reductions multiplied."""
     longest = 1
-    for op in module.walk():
+    for op in ops_in(module):
         if isinstance(op, ForOp) and op.res:
             count = trips(op.extent.data)
             parent = op.parent_op()

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from ..dialects.affine import divisions, leaves
+from ..dialects.inside import ops_in
 from ..dialects.loop import KernelOp, LoadOp, TestOp
 from .conditions import linear
 from .cost import elements
@@ -60,7 +61,7 @@ def alternating_axes(kernel: KernelOp, axis_of: Mapping[SSAValue, int]) -> set[i
     """
     if not _is_from_pieces(kernel):
         return set()
-    tests = [op for op in kernel.walk() if isinstance(op, TestOp)]
+    tests = [op for op in ops_in(kernel) if isinstance(op, TestOp)]
     dims = [
         test.operands_[leaf.position]
         for test in tests
@@ -77,7 +78,7 @@ def _is_from_pieces(kernel: KernelOp) -> bool:
 
 
 def _loads(kernel: KernelOp) -> list[LoadOp]:
-    return [op for op in kernel.walk() if isinstance(op, LoadOp)]
+    return [op for op in ops_in(kernel) if isinstance(op, LoadOp)]
 
 
 def reads_windows(load: LoadOp) -> bool:

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float32Type, MemRefType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects.index import linearize
+from ..dialects.inside import ops_in
 from ..dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent, shape_of
@@ -131,9 +132,9 @@ def _find_factors(launch: LaunchOp) -> tuple[tuple[ForOp, ...], Pairs] | str:
         return "no reduce loop in the body"
     if len(loops) > 1:
         return f"{len(loops)} loops in the body; a contraction has one"
-    if any(isinstance(op, StageOp | PackOp | CombineOp) for op in launch.walk()):
+    if any(isinstance(op, StageOp | PackOp | CombineOp) for op in ops_in(launch)):
         return "its threads work together already"
-    if any(isinstance(op, CheckedIndexOp | AssertOp | AccumulateOp) for op in launch.walk()):
+    if any(isinstance(op, CheckedIndexOp | AssertOp | AccumulateOp) for op in ops_in(launch)):
         return "it checks indices from data or accumulates in memory"
     sweeps = _nest(loops[0])
     if isinstance(sweeps, str):
@@ -186,7 +187,7 @@ def walk_along_k(
     length = product.sweeps[-1].extent.data
     deep = isinstance(length, int) and length >= LONG
     ops = [op for each in factors for op in slice_of(each, launch)]
-    read = (inner for op in ops for inner in (op.walk() if deep else [op]))
+    read = (inner for op in ops for inner in (ops_in(op) if deep else [op]))
     loads = [op for op in read if isinstance(op, LoadOp)]
     along, across = product.sweeps[-1].induction_var, launch.body.block.args[axis]
     if any(walks_along(each, across, LONG if deep else 2) for each in loads):
@@ -249,7 +250,7 @@ def _nest(loop: ForOp) -> tuple[ForOp, ...] | str:
         nest.append(inner[0])
     if any(c.data is not Combiner.ADD for sweep in nest for c in sweep.combiners):
         return "it folds other than by addition"
-    if any(isinstance(op, ForOp) for sweep in nest[-1:] for op in sweep.body.walk()):
+    if any(isinstance(op, ForOp) for sweep in nest[-1:] for op in ops_in(sweep.body)):
         return "the sweep has loops of its own"
     if any(not isinstance(sweep.extent.data, int) for sweep in nest[1:]):
         return "an inner sweep has a dynamic extent"
@@ -304,11 +305,11 @@ def axes_of(
 
 def operands_of(op: Operation) -> list[SSAValue]:
     """What an operation and the regions in it read that is computed outside of it."""
-    inside = {result for inner in op.walk() for result in inner.results}
+    inside = {result for inner in ops_in(op) for result in inner.results}
     inside |= {
-        arg for inner in op.walk() for r in inner.regions for b in r.blocks for arg in b.args
+        arg for inner in ops_in(op) for r in inner.regions for b in r.blocks for arg in b.args
     }
-    return [value for inner in op.walk() for value in inner.operands if value not in inside]
+    return [value for inner in ops_in(op) for value in inner.operands if value not in inside]
 
 
 def slice_of(value: SSAValue, launch: LaunchOp) -> list[Operation]:
@@ -320,5 +321,5 @@ def slice_of(value: SSAValue, launch: LaunchOp) -> list[Operation]:
         if isinstance(op, Operation) and op not in found and launch.is_ancestor(op):
             found.add(op)
             todo += operands_of(op)
-    nested = {inner for op in found for inner in op.walk() if inner is not op}
-    return [op for op in launch.walk() if op in found and op not in nested]
+    nested = {inner for op in found for inner in ops_in(op) if inner is not op}
+    return [op for op in ops_in(launch) if op in found and op not in nested]

@@ -6,6 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, bf16, tf32
 from xdsl.ir import Attribute
 
+from ..dialects.inside import ops_in
 from ..dialects.products import rounded_products
 from .cost import longest_reduction
 
@@ -20,6 +21,6 @@ def roundings(module: ModuleOp) -> int:
     place of its factors' type are in f32.
     """
     asked = set(rounded_products(module).values())
-    made = {op.result.type for op in module.walk() if isinstance(op, arith.TruncFOp)}
+    made = {op.result.type for op in ops_in(module) if isinstance(op, arith.TruncFOp)}
     worth = [4 << (23 - FRACTION_BITS[element]) for element in asked & made]
     return longest_reduction(module) + max(worth, default=0)

@@ -28,6 +28,7 @@ from xdsl.rewriter import Rewriter
 from ..dialects.affine import affine_map, condition, condition_exprs, leaves, replace_symbols
 from ..dialects.allowed_sizes import SIZES, SizeAttr
 from ..dialects.index_simplify import always_holds
+from ..dialects.inside import ops_in
 from ..dialects.multiples import Multiple, multiple_of
 from ..dialects.sizes import (
     Extent,
@@ -83,7 +84,9 @@ def require_positive(module: ModuleOp) -> None:
     """Let `@main` say which extents of a module's tensors are not surely at least 1."""
     for main in module.ops:
         if isinstance(main, func.FuncOp) and main.sym_name.data == "main":
-            types = [type for op in module.walk() for value in _values(op) for type in [value.type]]
+            types = [
+                type for op in ops_in(module) for value in _values(op) for type in [value.type]
+            ]
             extents = dict.fromkeys(n for shape in _shapes(types) for n in shape)
             open_ = [n for n in extents if isinstance(n, Size) and not _surely_positive(n)]
             if open_:
@@ -138,7 +141,7 @@ def solve_sizes(types: Sequence[Attribute], shapes: Sequence[Sequence[int]]) -> 
 def symbols_used(op: Operation) -> list[int]:
     """The symbols that `op` and what it holds depend on, in order."""
     found = _Symbols()
-    for inner in op.walk():
+    for inner in ops_in(op):
         for held in (*inner.properties.values(), *inner.attributes.values()):
             found.attribute(held)
         for value in _values(inner):
@@ -232,7 +235,7 @@ class _Instantiation:
         self._attributes: dict[Attribute, Attribute] = {}
 
     def module(self, module: ModuleOp) -> ModuleOp:
-        for op in module.walk():
+        for op in ops_in(module):
             for held in (op.properties, op.attributes):
                 for name, value in held.items():
                     held[name] = self.attribute(value)

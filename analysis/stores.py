@@ -7,6 +7,7 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import cuda, kernel, loop
+from ..dialects.inside import ops_in
 from ..dialects.kernel_atomic import AtomicAddBase
 
 KernelFunc: TypeAlias = kernel.FuncOp | cuda.FuncOp
@@ -25,7 +26,7 @@ _DATA = (
 def _stores(function: KernelFunc) -> list[tuple[Operation, SSAValue, list[SSAValue]]]:
     """The stores to a kernel's arguments, each with the argument and what its index is made of."""
     found: list[tuple[Operation, SSAValue, list[SSAValue]]] = []
-    for op in function.walk():
+    for op in ops_in(function):
         if isinstance(op, loop.StoreOp | kernel.VectorStoreOp | cuda.VectorStoreOp):
             found.append((op, op.memref, list(op.indices)))
         elif isinstance(op, cuda.StoreOp):
@@ -41,7 +42,7 @@ def stored_arguments(function: KernelFunc) -> set[SSAValue]:
 
 def accumulated_arguments(function: KernelFunc) -> set[SSAValue]:
     """The arguments of a kernel that it adds to."""
-    atomics = [o for o in function.walk() if isinstance(o, AtomicAddBase)]
+    atomics = [o for o in ops_in(function) if isinstance(o, AtomicAddBase)]
     return {o.memref for o in atomics if o.memref in function.body.block.args}
 
 

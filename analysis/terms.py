@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from ..dialects.affine import ZERO, leaves, replace_dims
+from ..dialects.inside import ops_in
 from ..dialects.loop import (
     AccumulateOp,
     AssertOp,
@@ -196,7 +197,7 @@ _SAME = [AffineExpr.dimension(i) for i in range(DIMS)]
 
 def checks(kernel: KernelOp) -> bool:
     """Whether a kernel does more than computing its outputs: it may stop the program, or accumulate."""
-    return any(isinstance(o, AssertOp | CheckedIndexOp | AccumulateOp) for o in kernel.walk())
+    return any(isinstance(o, AssertOp | CheckedIndexOp | AccumulateOp) for o in ops_in(kernel))
 
 
 def stored_term(load: Term) -> Term:
@@ -208,7 +209,7 @@ def stored_term(load: Term) -> Term:
     if checks(kernel):
         raise Opaque("it is checked as it is computed")
     output = kernel.output_args[kernel.outputs.index(array)]  # pyright: ignore[reportArgumentType]
-    stores = [o for o in kernel.walk() if isinstance(o, StoreOp) and o.memref is output]
+    stores = [o for o in ops_in(kernel) if isinstance(o, StoreOp) and o.memref is output]
     if len(stores) != 1:
         raise Opaque("it is stored in several places")
     store = stores[0]

@@ -6,6 +6,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, SSAValue
 
+from ..dialects.inside import ops_in
 from ..dialects.tensor_ir_indexed import ScatterOp
 
 BECOMES = "deplo.becomes"
@@ -48,7 +49,7 @@ def takes_place(value: SSAValue, start: SSAValue) -> bool:
     assert module is not None
     calls = [
         op
-        for op in module.walk()
+        for op in ops_in(module)
         if isinstance(op, func.CallOp) and op.callee.root_reference.data == function.sym_name.data
     ]
     return bool(calls) and all(

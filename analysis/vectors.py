@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..dialects.affine import replace_dims
 from ..dialects.alignment import verify_aligned
 from ..dialects.index import linearize
+from ..dialects.inside import ops_in
 from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ..dialects.loop import LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
@@ -34,7 +35,7 @@ VECTOR = "vector"
 
 def accesses_along(counter: SSAValue, block: Block) -> list[Access]:
     """The loads and stores in a block whose index depends on a counter."""
-    found = [op for op in block.walk() if isinstance(op, Access)]
+    found = [op for op in ops_in(block) if isinstance(op, Access)]
     return [op for op in found if counter in op.indices]
 
 

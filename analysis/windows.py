@@ -11,6 +11,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ..dialects.inside import ops_in
 from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.mma import DEPTH
 from ..dialects.tile import LaunchOp
@@ -44,7 +45,7 @@ def window_elements(launch: LaunchOp) -> int | None:
     Neighbouring points of the innermost axis must read elements that are neighbours, or nearly so, or that
     `stage-windows` makes neighbours: those under a condition.
     """
-    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
     if not loops or not launch.axes:
         return None
     for loop in loops:
@@ -53,7 +54,7 @@ def window_elements(launch: LaunchOp) -> int | None:
             return None
     most = max(prod(_steps(loop, launch)) for loop in loops)
     column = launch.body.block.args[-1]
-    loads = [op for op in launch.walk() if isinstance(op, LoadOp) and column in op.indices]
+    loads = [op for op in ops_in(launch) if isinstance(op, LoadOp) and column in op.indices]
     along = all(_is_copied(o) or 0 < stride_along(o, column) <= MOST_STRIDE for o in loads)
     return most if most <= MOST_ELEMENTS and loads and along else None
 
@@ -69,8 +70,8 @@ def rows_overlap(launch: LaunchOp) -> bool:
     if len(launch.axes) < 2:
         return False
     row = launch.body.block.args[-2]
-    counters: set[SSAValue] = {op.induction_var for op in launch.walk() if isinstance(op, ForOp)}
-    for load in [op for op in launch.walk() if isinstance(op, LoadOp)]:
+    counters: set[SSAValue] = {op.induction_var for op in ops_in(launch) if isinstance(op, ForOp)}
+    for load in [op for op in ops_in(launch) if isinstance(op, LoadOp)]:
         for expr in load.map.data.results:
             used = {load.indices[d] for d in expr.used_dims()}
             if used & counters and _coefficient(load, expr, row) == 1:

@@ -39,6 +39,7 @@ from .c_helpers import helper_texts
 from .c_names import free_name
 from .c_structure import SUMS, is_constant, is_inlined, only_user, reduction
 from .c_values import ANY, SUM, Text, Values, c_type, conditional, is_expression
+from .inside import ops_in
 from .sizes import static_shape
 
 LONGEST = 72
@@ -367,7 +368,7 @@ class CPrinter(BasePrinter):
     def _written(self, op: func.FuncOp) -> set[SSAValue]:
         """The arrays that a function writes to, itself or by calling another."""
         written: set[SSAValue] = set()
-        for each in op.walk():
+        for each in ops_in(op):
             match each:
                 case memref.StoreOp():
                     written.add(each.memref)
@@ -408,7 +409,7 @@ def c_source(module: ModuleOp) -> str:
     output = StringIO()
     printer = CPrinter(output)
     printer.callees = {
-        op.callee.root_reference.data for op in module.walk() if isinstance(op, func.CallOp)
+        op.callee.root_reference.data for op in ops_in(module) if isinstance(op, func.CallOp)
     }
     for op in module.body.block.ops:
         if not isinstance(op, func.FuncOp):

@@ -11,6 +11,7 @@ from xdsl.dialects.arith import FastMathFlag  # pyright: ignore[reportPrivateImp
 from xdsl.ir import Operation
 
 from .c_values import is_expression
+from .inside import ops_in
 
 SUMS = {arith.AddfOp: "+", arith.MulfOp: "*"}
 """What OpenMP may fold in any order."""
@@ -68,7 +69,7 @@ def reduction(op: scf.ForOp) -> list[str] | None:
     """How a loop folds what it carries, if in any order: `+` or `*` of each."""
     end = op.body.block.last_op
     assert end is not None
-    if not op.res or any(isinstance(each, cf.AssertOp) for each in op.body.walk()):
+    if not op.res or any(isinstance(each, cf.AssertOp) for each in ops_in(op.body)):
         return None
     operators: list[str] = []
     for value, following in zip(op.body.block.args[1:], end.operands, strict=True):

@@ -98,6 +98,7 @@ from .cuda_values import (
     ThreadIdxOp,
 )
 from .cuda_vector import AtomicAddOp, VectorLoadOp, VectorStoreOp
+from .inside import ops_in
 from .kernel import (
     parse_geometry,
     parse_index_type,
@@ -163,7 +164,7 @@ class FuncOp(IRDLOperation):
     @property
     def parts(self) -> list[SharedOp]:
         """The parts of the shared memory that its launch asks for."""
-        return [op for op in self.walk() if isinstance(op, SharedOp) and op.offset is not None]
+        return [op for op in ops_in(self) if isinstance(op, SharedOp) and op.offset is not None]
 
     @property
     def launch_shared_bytes(self) -> int:
@@ -175,7 +176,7 @@ class FuncOp(IRDLOperation):
         """Bytes of shared memory of a block, declared or asked for."""
         declared = (
             op.size
-            for op in self.walk()
+            for op in ops_in(self)
             if isinstance(op, MbarriersOp) or (isinstance(op, SharedOp) and op.offset is None)
         )
         return self.launch_shared_bytes + sum(declared)

@@ -39,6 +39,7 @@ from .cuda_literals import bits_literal, float_literal, integer_literal
 from .cuda_statements import STATEMENTS
 from .cuda_values import RESERVED
 from .index_text import print_condition, print_index_expr
+from .inside import ops_in
 from .scalars import STORAGE_FLOATS
 from .sizes import Extent, print_extent
 from .tensor_map import TensorMapType
@@ -165,7 +166,7 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: cuda.FuncOp) -> None:
-        called = {o.callee.data for o in op.walk() if isinstance(o, cuda.CallOp)}
+        called = {o.callee.data for o in ops_in(op) if isinstance(o, cuda.CallOp)}
         sizes = [f"s{i}" for i in op.size_arguments]
         self.shared = f"{op.sym_name.data}_shared"
         self.names, self.taken = {}, {op.sym_name.data, self.shared, *called, *sizes}

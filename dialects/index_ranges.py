@@ -56,6 +56,11 @@ def symbols_within(limits: Sequence[tuple[int, int]]) -> Generator[None]:
         _LIMITS.reset(token)
 
 
+def limits_of_symbols() -> tuple[tuple[int, int], ...]:
+    """What `bounds` reckons with for each symbol that something is said of."""
+    return tuple(_LIMITS.get())
+
+
 def is_bounded(low: int, high: int) -> bool:
     """Whether both ends say something."""
     return -_FAR < low and high < _FAR

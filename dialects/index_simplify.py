@@ -16,6 +16,7 @@ in Python; their divisors are positive: constants, or expressions over symbols.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import gcd
 
 from xdsl.ir.affine import (
@@ -34,6 +35,7 @@ from .index_ranges import (
     bounds,
     expand,
     is_bounded,
+    limits_of_symbols,
     proven_nonnegative,
 )
 from .index_terms import (
@@ -61,6 +63,14 @@ Sum = tuple[Terms, int]
 
 def simplify(expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:
     """The canonical form of `expr`, equal to it for every value of the dims within `ranges`."""
+    return _simplify(expr, tuple(ranges), limits_of_symbols())
+
+
+@lru_cache(4096)
+def _simplify(
+    expr: AffineExpr, ranges: tuple[Range, ...], limits: tuple[tuple[int, int], ...]
+) -> AffineExpr:
+    """The steps of an unrolled loop ask the same again and again; `limits` are what `bounds` reckons with."""
     return build(*_terms(expr, ranges))
 
 

@@ -46,6 +46,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .inside import ops_in
 from .kernel_barriers import WARP
 from .kernel_host import (
     parse_geometry,
@@ -110,7 +111,7 @@ class FuncOp(IRDLOperation):
     def shared_bytes(self) -> int:
         """Shared memory of a block, one slab after the other, with its barriers."""
         end, barriers = 0, 0
-        for op in self.walk():
+        for op in ops_in(self):
             if isinstance(op, SharedOp):
                 end = -(-end // op.alignment) * op.alignment + op.size
             elif isinstance(op, BarriersOp):

@@ -63,6 +63,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .inside import ops_in
 from .loop_access import (
     INDEX,
     AccumulateOp,
@@ -269,7 +270,7 @@ class KernelOp(IRDLOperation):
             listed = ", ".join(map(str, expected))
             raise VerifyException(f"body must take the inputs and the outputs: ({listed})")
         stored: set[SSAValue] = set()
-        for op in self.body.walk():
+        for op in ops_in(self.body):
             self._verify_access(op, stored)
         for position, output in enumerate(self.output_args):
             if output not in stored:
@@ -298,7 +299,7 @@ class KernelOp(IRDLOperation):
     @property
     def replaced_inputs(self) -> dict[int, int]:
         """The outputs that begin as inputs and take their place, by position."""
-        found = [op for op in self.body.walk() if isinstance(op, AccumulateOp)]
+        found = [op for op in ops_in(self.body) if isinstance(op, AccumulateOp)]
         inputs, outputs = list(self.input_args), list(self.output_args)
         return {
             outputs.index(op.memref): inputs.index(op.start)  # pyright: ignore[reportArgumentType]

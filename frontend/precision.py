@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DictionaryAttr, Float32Type, ModuleOp, bf16, t
 from xdsl.ir import Attribute, Operation
 
 from ..dialects import torch_ops as t
+from ..dialects.inside import ops_in
 from ..dialects.products import PRODUCTS, Product
 from ..dialects.syntax import tensor_type
 
@@ -35,7 +36,7 @@ def with_asked_precision(module: ModuleOp, *, on_gpu: bool, multiplies_bf16: boo
     `multiplies_bf16` says whether the CPU has instructions that do.
     """
     asked = _asked(on_gpu, multiplies_bf16)
-    found = ((_KINDS.get(type(op)), op) for op in module.walk())
+    found = ((_KINDS.get(type(op)), op) for op in ops_in(module))
     used = {kind for kind, op in found if kind is not None and _is_f32(op)}
     said = {kind.value: asked[kind] for kind in Product if kind in used and kind in asked}
     if not said:

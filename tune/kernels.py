@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from ..analysis.cost import longest_reduction
 from ..analysis.sizes import symbols_used
 from ..analysis.targets import Target
+from ..dialects.inside import ops_in
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..passes.tuned import canonical_text
@@ -62,20 +63,20 @@ def tunable_kernels(module: ModuleOp, target: Target) -> tuple[list[Tunable], di
     last = max(n for n, each in enumerate(passes) if each.name in SCHEDULING)
     for each in passes[: last + 1]:
         if (find := SCHEDULING.get(each.name)) is not None:
-            for kernel in [op for op in module.walk() if isinstance(op, KernelOp)]:
+            for kernel in [op for op in ops_in(module) if isinstance(op, KernelOp)]:
                 made = _tunable(kernel, each.name, find)
                 if isinstance(made, str):
                     others[kernel.sym_name.data] = made
                 else:
                     found.setdefault(made.digest, made)
         each.apply(context, module)
-    names = {op.sym_name.data for op in module.walk() if isinstance(op, KernelOp)}
+    names = {op.sym_name.data for op in ops_in(module) if isinstance(op, KernelOp)}
     names -= {kernel.name for kernel in found.values()}
     return list(found.values()), {name: why for name, why in others.items() if name in names}
 
 
 def _tunable(kernel: KernelOp, scheduled_by: str, find: Find) -> Tunable | str:
-    launches = [op for op in kernel.walk() if isinstance(op, LaunchOp)]
+    launches = [op for op in ops_in(kernel) if isinstance(op, LaunchOp)]
     if len(launches) != 1:
         return "it is not one launch"
     if symbols_used(kernel):

@@ -37,6 +37,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.index import always_holds
 from ...analysis.launch_groups import groups_of, users_of
 from ...analysis.plan import buffer_bytes
+from ...dialects.inside import ops_in
 from ...dialects.kernel import AllocOp, CallOp, LaunchOp
 from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, static_extent
 from ..decisions import record
@@ -74,15 +75,15 @@ class AssignArenaPass(ModulePass):
 
 
 def _is_host(function: func.FuncOp) -> bool:
-    return any(isinstance(op, AllocOp) for op in function.walk())
+    return any(isinstance(op, AllocOp) for op in ops_in(function))
 
 
 def _place_buffers(function: func.FuncOp) -> None:
-    steps = [op for op in function.walk() if isinstance(op, LaunchOp | CallOp)]
+    steps = [op for op in ops_in(function) if isinstance(op, LaunchOp | CallOp)]
     number = {step: i for i, group in enumerate(groups_of(steps)) for step in group}
     lifetimes: list[_Lifetime] = []
     said = {n for type in function.function_type.inputs for n in _symbols(type)}
-    for alloc in [op for op in function.walk() if isinstance(op, AllocOp)]:
+    for alloc in [op for op in ops_in(function) if isinstance(op, AllocOp)]:
         users = list(users_of(alloc.result))
         uses = sorted(number[user] for user in users if isinstance(user, LaunchOp))
         if len(uses) == len(users) and uses and _symbols(alloc.result.type) <= said:

@@ -27,6 +27,7 @@ from ...analysis.index import bounds, operand_ranges, simplify
 from ...analysis.sizes import size_limits
 from ...dialects import kernel, loop
 from ...dialects.index_ranges import symbols_within
+from ...dialects.inside import ops_in
 from ...dialects.kernel_atomic import AtomicAddBase
 from ...dialects.kernel_vector import VectorLoadBase, VectorStoreBase
 from ...dialects.mbarriers import BarrierNumberOp, BarrierWaitOp, BulkCopyBase
@@ -82,7 +83,7 @@ def _numbers(function: kernel.FuncOp) -> Iterator[tuple[int, str]]:
     yield bounds(extent_expr(function.blocks.data), ())[1], "the grid"
     for argument in function.body.block.args:
         yield from _elements(argument)
-    for op in function.walk():
+    for op in ops_in(function):
         hint = next((r.name_hint for r in op.results if r.name_hint), None) or op.name
         for use in _uses(op):
             ranges = operand_ranges(use.indices)

@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from ...analysis.index import known_extent
+from ...dialects.inside import ops_in
 from ...dialects.kernel import (
     BarrierOp,
     FuncOp,
@@ -144,7 +145,7 @@ class _Flow:
 
 def elide_barriers(function: FuncOp) -> tuple[int, int]:
     """Remove the barriers of a kernel that separate nothing; gives how many, and how many are left."""
-    barriers = [op for op in function.walk() if isinstance(op, BarrierOp)]
+    barriers = [op for op in ops_in(function) if isinstance(op, BarrierOp)]
     removed = 0
     for barrier in barriers:
         flow = _Flow()

@@ -24,6 +24,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
+from ...dialects.inside import ops_in
 from ..decisions import record
 
 
@@ -55,7 +56,7 @@ class InlineCallsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         called: set[func.FuncOp] = set()
         count = 0
-        while calls := [o for o in op.walk() if isinstance(o, func.CallOp)]:
+        while calls := [o for o in ops_in(op) if isinstance(o, func.CallOp)]:
             for call in calls:
                 callee = SymbolTable.lookup_symbol(op, call.callee)
                 assert isinstance(callee, func.FuncOp)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.inside import ops_in
 from ...dialects.kernel import MmaOp
 from ...dialects.tile_mma import MmaOp as TileMmaOp
 
@@ -24,7 +25,7 @@ def _sum_with(product: SSAValue) -> arith.AddfOp | None:
 
 def lower_mma(entry: Block) -> None:
     """Turn each `tile.mma` of a kernel into a `kernel.mma`, with the sums that its products go into."""
-    for op in [o for o in entry.walk() if isinstance(o, TileMmaOp)]:
+    for op in [o for o in ops_in(entry) if isinstance(o, TileMmaOp)]:
         adds = [_sum_with(product) for product in op.products]
         sums: list[SSAValue] = []
         results: list[SSAValue] = list(op.products)

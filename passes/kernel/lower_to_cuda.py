@@ -55,6 +55,7 @@ from ...analysis.stores import stored_arguments
 from ...dialects import cuda, kernel, loop
 from ...dialects.cuda_arithmetic import CALLS
 from ...dialects.cuda_values import IDENTIFIER, RESERVED
+from ...dialects.inside import ops_in
 from ...dialects.mbarriers import Index
 from ...dialects.sizes import static_shape
 from ...dialects.tensor_map import TensorMapType
@@ -280,7 +281,7 @@ def _place_shared(function: kernel.FuncOp) -> dict[Operation, int]:
     places: dict[Operation, int] = {}
     if function.shared_bytes > kernel.MAX_STATIC_SHARED_BYTES:
         end = 0
-        for op in [o for o in function.walk() if isinstance(o, kernel.SharedOp)]:
+        for op in [o for o in ops_in(function) if isinstance(o, kernel.SharedOp)]:
             places[op] = -(-end // op.alignment) * op.alignment
             end = places[op] + op.size
     return places
@@ -288,7 +289,7 @@ def _place_shared(function: kernel.FuncOp) -> dict[Operation, int]:
 
 def _erase_unused(entry: Block) -> None:
     """Erase values that nothing reads: numbers of blocks and threads, and what is computed of them."""
-    for op in reversed(list(entry.walk())):
+    for op in reversed(ops_in(entry)):
         unused = op.results and not any(result.first_use for result in op.results)
         if unused and is_side_effect_free(op):
             op.detach()
@@ -347,6 +348,6 @@ class LowerToCudaPass(ModulePass):
             function.erase()
             reason = f"indices are {new.index_type}"
             record(self.name, names[old], True, reason, new)
-        for launch in [o for o in op.walk() if isinstance(o, kernel.LaunchOp)]:
+        for launch in [o for o in ops_in(op) if isinstance(o, kernel.LaunchOp)]:
             old = launch.kernel.root_reference.data
             launch.kernel = SymbolRefAttr(names.get(old, old))

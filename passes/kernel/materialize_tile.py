@@ -36,6 +36,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.index import extent_range, simplify
 from ...analysis.targets import TARGETS
 from ...dialects.index import delinearize
+from ...dialects.inside import ops_in
 from ...dialects.kernel import (
     WARP,
     BarrierOp,
@@ -182,7 +183,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     by_level: dict[Level, list[SSAValue]] = {Level.BLOCK: [], Level.THREAD: []}
     for axis, argument in zip(launch.axes, launch.body.block.args, strict=True):
         by_level[axis.level.data].append(argument)
-    uses_thread = any(isinstance(o, StageOp | CombineOp) for o in launch.walk())
+    uses_thread = any(isinstance(o, StageOp | CombineOp) for o in ops_in(launch))
     numbers: dict[Level, SSAValue] = {}
     for level, make in ((Level.BLOCK, BlockIdOp), (Level.THREAD, ThreadIdOp)):
         if by_level[level] or (level is Level.THREAD and uses_thread):
@@ -201,7 +202,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         )
         lower_stages(machine)
         maps = machine.tensor_maps
-        for op in [o for o in function.walk() if isinstance(o, CombineOp)]:
+        for op in [o for o in ops_in(function) if isinstance(o, CombineOp)]:
             _lower_combine(op, by_level[Level.THREAD], machine)
     for level, number in numbers.items():
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
@@ -230,7 +231,7 @@ class MaterializeTilePass(ModulePass):
     name = "materialize-tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not any(isinstance(o, LaunchOp) for o in op.walk()):
+        if not any(isinstance(o, LaunchOp) for o in ops_in(op)):
             record(self.name, "main", False, "there is no tile.launch to materialize")
 
         def build(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:

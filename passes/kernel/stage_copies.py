@@ -39,6 +39,7 @@ from ...analysis.copies import copy_elements
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import delinearize
+from ...dialects.inside import ops_in
 from ...dialects.kernel import (
     AsyncCommitOp,
     AsyncCopyOp,
@@ -63,7 +64,7 @@ D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
 def lower_stages(machine: Machine) -> None:
     """Lower all slabs of a kernel; those whose copies stand together share what they wait for."""
     function = machine.function
-    stages = [op for op in function.walk() if isinstance(op, StageOp)]
+    stages = [op for op in ops_in(function) if isinstance(op, StageOp)]
     for first in [op for op in stages if not isinstance(op.prev_op, StageOp)]:
         together: list[StageOp] = []
         op: Operation | None = first

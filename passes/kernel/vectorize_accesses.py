@@ -39,6 +39,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.index import known_extent, operand_ranges, simplify
 from ...analysis.vectors import VECTOR, is_unit_stride, is_vector
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.kernel import FuncOp, VectorLoadOp, VectorStoreOp
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import LoadOp, RegistersOp, StoreOp
@@ -96,7 +97,7 @@ class _Neighbours:
 
 def find_neighbours(function: FuncOp) -> list[_Neighbours]:
     """The loops over neighbours of a kernel."""
-    loops = [o for o in function.walk() if isinstance(o, scf.ForOp) and VECTOR in o.attributes]
+    loops = [o for o in ops_in(function) if isinstance(o, scf.ForOp) and VECTOR in o.attributes]
     found: list[_Neighbours] = []
     for loop in loops:
         width = known_extent(loop.ub)

@@ -16,21 +16,25 @@ A bool is one byte in memory, zero or not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    DenseArrayBase,
     IndexType,
     IntegerAttr,
     IntegerType,
     MemRefType,
+    UnitAttr,
+    i1,
     i8,
     i16,
+    i32,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
@@ -51,7 +55,36 @@ POINTER = llvm.LLVMPointerType()
 
 EMPTY: Mapping[str, Attribute] = {}
 
-_NO_WRAP = IntegerAttr(llvm.OverflowAttr((llvm.OverflowFlag.NO_SIGNED_WRAP,)).to_int(), 32)
+NO_FLAGS: Mapping[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)}
+_NO_WRAP: Mapping[str, Attribute] = {
+    "overflowFlags": IntegerAttr(
+        llvm.OverflowAttr((llvm.OverflowFlag.NO_SIGNED_WRAP,)).to_int(), 32
+    )
+}
+_NOT_ATOMIC: Mapping[str, Attribute] = {"ordering": IntegerAttr(0, i64)}
+_ONE_INDEX: Mapping[str, Attribute] = {
+    "rawConstantIndices": DenseArrayBase.from_list(i32, [llvm.GEP_USE_SSA_VAL]),
+    "noWrapFlags": IntegerAttr(0, 32),
+}
+
+
+def insert(
+    builder: Builder,
+    kind: type[Operation],
+    operands: Sequence[SSAValue],
+    result: Attribute,
+    properties: Mapping[str, Attribute] = EMPTY,
+    attributes: Mapping[str, Attribute] = EMPTY,
+) -> SSAValue:
+    """Insert an operation of one result, with all that it consists of.
+
+    Its constructor would look at what each argument is, and take three times as long; most of what a kernel
+    becomes is made here.
+    """
+    op = kind.create(
+        operands=operands, result_types=(result,), properties=properties, attributes=attributes
+    )
+    return builder.insert(op).results[0]
 
 
 def convert_type(type: Attribute) -> Attribute:
@@ -69,18 +102,36 @@ def convert_type(type: Attribute) -> Attribute:
 
 def constant(builder: Builder, value: int, type: IntegerType = i64) -> SSAValue:
     """Insert an integer constant."""
-    return builder.insert(llvm.ConstantOp(_integer(value, type), type)).result
+    return insert(builder, llvm.ConstantOp, (), type, _integer(value, type))
 
 
 @lru_cache(4096)
-def _integer(value: int, type: IntegerType) -> IntegerAttr:
-    return IntegerAttr(value, type)
+def _integer(value: int, type: IntegerType) -> Mapping[str, Attribute]:
+    return {"value": IntegerAttr(value, type)}
 
 
 def compare(builder: Builder, a: SSAValue, predicate: str, b: SSAValue) -> SSAValue:
     """Insert an integer comparison such as `slt`."""
-    code = IntegerAttr(llvm.ICmpPredicateFlag(predicate).to_int(), i64)
-    return builder.insert(llvm.ICmpOp(a, b, code)).res
+    return insert(builder, llvm.ICmpOp, (a, b), i1, _predicate(predicate))
+
+
+@cache
+def _predicate(name: str) -> Mapping[str, Attribute]:
+    return {"predicate": IntegerAttr(llvm.ICmpPredicateFlag(name).to_int(), i64)}
+
+
+def element_address(
+    builder: Builder, base: SSAValue, index: SSAValue, element: Attribute, *, inbounds: bool = True
+) -> SSAValue:
+    """Insert the address of an element, which surely lies in the array at `base` or not."""
+    said = _element(memory_type(element), inbounds)
+    return insert(builder, llvm.GEPOp, (base, index), POINTER, said)
+
+
+@cache
+def _element(type: Attribute, inbounds: bool) -> Mapping[str, Attribute]:
+    surely: Mapping[str, Attribute] = {"inbounds": UnitAttr()} if inbounds else EMPTY
+    return {"elem_type": type, **_ONE_INDEX, **surely}
 
 
 Known = int | tuple[type, SSAValue, SSAValue]
@@ -138,7 +189,7 @@ class IndexEmitter:
     ) -> SSAValue:
         key = kind, lhs, rhs
         if key not in self.known:
-            self.known[key] = self.builder.insert(kind(lhs, rhs, overflow=_NO_WRAP)).res
+            self.known[key] = insert(self.builder, kind, (lhs, rhs), i64, _NO_WRAP)
         return self.known[key]
 
     def _floordiv(self, value: SSAValue, divisor: AffineExpr, nonnegative: bool) -> SSAValue:
@@ -181,17 +232,23 @@ class IndexEmitter:
     ) -> SSAValue:
         """The address of element `exprs` of the row-major array at `base`, in which it surely lies or not."""
         offset = simplify(linearize(exprs, shape_of(type)), self.ranges)
-        element = memory_type(type.element_type)
-        return self.builder.insert(
-            llvm.GEPOp(
-                base, [llvm.GEP_USE_SSA_VAL], element, [self.emit(offset)], inbounds=inbounds
-            )
-        ).result
+        index = self.emit(offset)
+        return element_address(self.builder, base, index, type.element_type, inbounds=inbounds)
 
 
 def memory_type(element: Attribute) -> Attribute:
     """How an element lies in memory."""
     return i8 if is_bool(element) else convert_type(element)
+
+
+def load(
+    builder: Builder,
+    address: SSAValue,
+    type: Attribute,
+    attributes: Mapping[str, Attribute] = EMPTY,
+) -> SSAValue:
+    """Insert a load of a value of an `llvm` type."""
+    return insert(builder, llvm.LoadOp, (address,), type, _NOT_ATOMIC, attributes)
 
 
 def emit_load(
@@ -201,9 +258,7 @@ def emit_load(
     attributes: Mapping[str, Attribute] = EMPTY,
 ) -> SSAValue:
     """Read an element, by an operation that has some attributes."""
-    load = builder.insert(llvm.LoadOp(address, memory_type(element)))
-    load.attributes |= attributes
-    value = load.dereferenced_value
+    value = load(builder, address, memory_type(element), attributes)
     if is_bool(element):
         return compare(builder, value, "ne", constant(builder, 0, i8))
     return value

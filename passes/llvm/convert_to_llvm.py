@@ -54,6 +54,7 @@ from ...analysis.index import Range
 from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE, SIZES_ATTRIBUTE
 from ...analysis.sizes import symbols_used
 from ...dialects.amx import TileAccess
+from ...dialects.inside import ops_in
 from ...dialects.kernel import AssertOp
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp, TransposeOp
 from ...dialects.scalars import storage_bytes
@@ -68,9 +69,9 @@ from .accesses import (
     compare,
     constant,
     convert_type,
+    element_address,
     emit_load,
     emit_store,
-    memory_type,
 )
 from .matrix_instructions import TILE_LOWERINGS, lower_tile_access
 from .nonnegative import NonNegative
@@ -93,8 +94,8 @@ class ConvertToLlvmPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every kernel and every external function that kernels call."""
-        declared = [f for each in op.walk() if (f := _extremum_declaration(each)) is not None]
-        if any(isinstance(each, memref.AllocOp) for each in op.walk()):
+        declared = [f for each in ops_in(op) if (f := _extremum_declaration(each)) is not None]
+        if any(isinstance(each, memref.AllocOp) for each in ops_in(op)):
             declared += declarations()
         if declared:
             by_name = {function.sym_name.data: function for function in declared}
@@ -175,7 +176,7 @@ class _KernelConversion:
     def _note_ranges(self, body: Region) -> None:
         """Ask about the operands of all index expressions while their definitions still stand."""
         proof = NonNegative(body)
-        for op in body.walk():
+        for op in ops_in(body):
             operands = _index_operands(op)
             self.ranges.update((value, proof.range_of(value)) for value in operands)
 
@@ -235,9 +236,9 @@ class _KernelConversion:
         # It may lie past the end of the array.
         here = emitter.address(op.memref, buffer, op.map.data.results, inbounds=False)
         ahead = constant(builder, op.ahead.value.data)
-        there = llvm.GEPOp(here, [llvm.GEP_USE_SSA_VAL], memory_type(buffer.element_type), [ahead])
+        there = element_address(builder, here, ahead, buffer.element_type, inbounds=False)
         to_read, all_caches, data = (constant(builder, n, i32) for n in (0, 3, 1))
-        arguments = [builder.insert(there).result, to_read, all_caches, data]
+        arguments = [there, to_read, all_caches, data]
         builder.insert(llvm.CallIntrinsicOp("llvm.prefetch.p0", arguments, []))
 
     def _access_tile(self, builder: Builder, op: TileAccess) -> None:

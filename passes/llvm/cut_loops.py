@@ -35,6 +35,7 @@ from ...analysis.conditions import slope_along
 from ...analysis.index import constant_of, operand_ranges, simplify
 from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
+from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, TestOp
 from ..replacing import decide
 from .kernel_loops import NOT_CONCERNED, change_loops
@@ -68,7 +69,7 @@ def _cut(loop: scf.ForOp) -> Cut | str:
         return "no condition is one of its counter"
     if length < SHORTEST:
         return f"it has less than {SHORTEST} iterations"
-    if sum(1 for _ in loop.body.walk()) > MOST_OPERATIONS:
+    if len(ops_in(loop.body)) > MOST_OPERATIONS:
         return f"it has more than {MOST_OPERATIONS} operations"
     chosen = [test for test in tests if _chooses(test)]
     if not chosen:
@@ -98,7 +99,7 @@ def place_of(test: TestOp, loop: scf.ForOp, number: int = 0) -> Cut | str:
         return "a condition is not linear"
     if slope not in (1, -1):
         return "the counter has a factor"
-    inside = {loop.body.block, *loop.body.walk()}
+    inside = {loop.body.block, *ops_in(loop.body)}
     if any(value is not counter and value.owner in inside for value in operands):
         return "a condition is computed in the loop"
     dims = [ZERO if v is counter else AffineExpr.dimension(i) for i, v in enumerate(operands)]
@@ -141,7 +142,7 @@ def piece_of(
 ) -> scf.ForOp:
     """The loop over another range, with other values to begin with; `copied` gets its operations."""
     body = loop.body.clone()
-    copied.update(zip(loop.body.walk(), body.walk(), strict=True))
+    copied.update(zip(ops_in(loop.body), ops_in(body), strict=True))
     for old, new in zip(loop.body.block.args, body.block.args, strict=True):
         new.name_hint = old.name_hint
     piece = scf.ForOp(start, end, loop.step, values, body)
@@ -153,7 +154,7 @@ def piece_of(
 
 def _change(loop: scf.ForOp) -> str | None:
     """Cut a loop; gives None, or why not."""
-    if any(isinstance(inner, scf.ForOp) for inner in loop.body.walk()):
+    if any(isinstance(inner, scf.ForOp) for inner in ops_in(loop.body)):
         return NOT_CONCERNED
     at = _cut(loop)
     if isinstance(at, str):

@@ -43,6 +43,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.inside import ops_in
 from ...dialects.syntax import scalar_attr
 from ...errors import DeploError
 from ..decisions import record
@@ -158,7 +159,7 @@ class ExpandMathPass(ModulePass):
 
 def _expand_function(module: ModuleOp, function: func.FuncOp, scales: bool) -> Counter[str]:
     expanded: Counter[str] = Counter()
-    ops = list(function.body.walk())
+    ops = ops_in(function.body)
     short = {op for op in ops if _rounds_to_bfloat(op) and has_short_nans(op.operands[0])}
     for op in ops:
         replacement = _expand(module, op, scales, op in short)

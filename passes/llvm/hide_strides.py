@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import linear
 from ...dialects.index import linearize
+from ...dialects.inside import ops_in
 from ...dialects.loop import StoreOp
 from ...dialects.sizes import shape_of
 from .kernel_loops import NOT_CONCERNED, change_loops
@@ -53,17 +54,17 @@ def _stride(store: StoreOp, counter: SSAValue) -> int:
 
 def _hide(loop: scf.ForOp) -> str | None:
     """Hide the counter of a loop; gives None, or why not."""
-    if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
+    if any(isinstance(op, scf.ForOp) for op in ops_in(loop.body)):
         return NOT_CONCERNED
     counter = loop.body.block.args[0]
-    stores = [op for op in loop.body.walk() if isinstance(op, StoreOp)]
+    stores = [op for op in ops_in(loop.body) if isinstance(op, StoreOp)]
     found = Counter((op.memref, _stride(op, counter)) for op in stores)
     if not any(MOST_NEIGHBOURS < count <= stride for (_, stride), count in found.items()):
         return "it stores few neighbours"
     body = list(loop.body.block.ops)
     hidden = opaque(Builder(InsertPoint.at_start(loop.body.block)), counter)
     hidden.name_hint = "hidden"
-    inside = {inner for op in body for inner in op.walk()}
+    inside = {inner for op in body for inner in ops_in(op)}
     counter.replace_uses_with_if(hidden, lambda use: use.operation in inside)
     return None
 

@@ -12,17 +12,18 @@ from typing import Any
 
 from xdsl.dialects import llvm
 
+from ...dialects.inside import ops_in
 from .kernel_loops import INDEPENDENT_ATTRIBUTE
 from .loop_hints import innermost_loops, tell
 
 
 def tell_independent(function: Any, kernel: llvm.FuncOp) -> None:
     """Tell of the loops of a function of llvmlite's, made of a kernel, that have marked accesses alone."""
-    operations = [op for op in kernel.walk() if isinstance(op, llvm.LoadOp | llvm.StoreOp)]
-    if not any(INDEPENDENT_ATTRIBUTE in op.attributes for op in operations):
+    accessing = [op for op in ops_in(kernel) if isinstance(op, llvm.LoadOp | llvm.StoreOp)]
+    if not any(INDEPENDENT_ATTRIBUTE in op.attributes for op in accessing):
         return
     made = [i for block in function.blocks for i in block.instructions if _accesses(i)]
-    pairs = zip(operations, made, strict=True)
+    pairs = zip(accessing, made, strict=True)
     marked = {i for op, i in pairs if INDEPENDENT_ATTRIBUTE in op.attributes}
     group = _group(function.module)
     for blocks, jump in innermost_loops(function):

@@ -44,6 +44,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.columns import walks_columns
 from ...analysis.index import constant_of
+from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from .kernel_loops import NOT_CONCERNED, change_loops
 from .loop_code import ALIGNMENT
@@ -86,26 +87,26 @@ def _reason(loop: scf.ForOp) -> str | None:
     if columns is None or (constant_of(loop.lb), constant_of(loop.step)) != (0, 1) or loop.res:
         return "the number of columns is not known"
     block = loop.body.block
-    sweeps = [op for op in block.walk() if isinstance(op, scf.ForOp)]
+    sweeps = [op for op in ops_in(block) if isinstance(op, scf.ForOp)]
     if not any(sweep.res for sweep in sweeps):
         return "nothing is reduced"
-    stored = {op.memref for op in block.walk() if isinstance(op, StoreOp)}
-    if any(isinstance(op, LoadOp) and op.memref in stored for op in block.walk()):
+    stored = {op.memref for op in ops_in(block) if isinstance(op, StoreOp)}
+    if any(isinstance(op, LoadOp) and op.memref in stored for op in ops_in(block)):
         return "it reads what it stores"
     for sweep in sweeps:
         if (constant_of(sweep.lb), constant_of(sweep.step)) != (0, 1):
             return "a sweep does not go row by row"
         if not isinstance(sweep.parent_op(), scf.ForOp):
             return "a sweep is in a branch"
-        if sweep.ub.owner in list(block.walk()):
+        if sweep.ub.owner in ops_in(block):
             return "a sweep's length differs from column to column"
-    loads = [op for sweep in sweeps for op in sweep.body.walk() if isinstance(op, LoadOp)]
+    loads = [op for sweep in sweeps for op in ops_in(sweep.body) if isinstance(op, LoadOp)]
     column = block.args[0]
     if not any(column in load.indices for load in loads):
         return "no sweep reads columns"
     if not all(walks_columns(load, column) for load in loads):
         return "neighbouring columns are no neighbours in memory"
-    for op in block.walk():
+    for op in ops_in(block):
         plain = isinstance(op, LoadOp | StoreOp | IndexOp | TestOp | scf.ForOp | scf.IfOp)
         if not plain and not isinstance(op, scf.YieldOp) and op.dialect_name() not in _ARITHMETIC:
             return f"{op.name} is in it"
@@ -115,8 +116,8 @@ def _reason(loop: scf.ForOp) -> str | None:
 
 def _read(op: Operation) -> list[SSAValue]:
     """What an operation reads, in its branches too, that it does not compute itself."""
-    inside = set(op.walk())
-    found = (v for inner in op.walk() for v in inner.operands)
+    inside = set(ops_in(op))
+    found = (v for inner in ops_in(op) for v in inner.operands)
     return [v for v in found if not isinstance(v.owner, Operation) or v.owner not in inside]
 
 

@@ -40,6 +40,7 @@ from xdsl.dialects.builtin import Float32Type, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.inside import ops_in
 from .kernel_loops import change_loops, function_of, schedule_of
 from .math_builder import MathBuilder
 
@@ -49,7 +50,7 @@ MOST = 2.0**60
 
 def _divisions(loop: scf.ForOp) -> list[arith.DivfOp]:
     """The divisions in a loop by what is known in front of it."""
-    ops = list(loop.body.walk())
+    ops = ops_in(loop.body)
     inside = set(ops)
     return [
         op
@@ -72,7 +73,7 @@ def _reason(loop: scf.ForOp) -> str | None:
         return "the loop reduces something"
     if schedule_of(function_of(loop)).get("divide"):
         return "the schedule says to divide"
-    if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
+    if any(isinstance(op, scf.ForOp) for op in ops_in(loop.body)):
         return "a loop is left inside"
     divisors = {op.rhs for op in _divisions(loop)}
     if not divisors:

@@ -34,6 +34,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import linear
+from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE
 from ..decisions import record
@@ -59,9 +60,9 @@ def why_not(loop: scf.ForOp) -> str | None:
     for sweep in sweeps:
         if any(is_in(bound, block) for bound in (sweep.lb, sweep.ub, sweep.step)):
             return "a sweep's range depends on the row"
-        if any(isinstance(op, scf.ForOp) for op in sweep.body.walk()):
+        if any(isinstance(op, scf.ForOp) for op in ops_in(sweep.body)):
             return "a sweep has loops of its own"
-    for op in block.walk():
+    for op in ops_in(block):
         known = isinstance(op, (*PLAIN, scf.ForOp, scf.IfOp, scf.YieldOp))
         known |= isinstance(op, llvm.InlineAsmOp) and op.has_side_effects is None
         if not known and op.dialect_name() not in ("arith", "math"):
@@ -71,7 +72,7 @@ def why_not(loop: scf.ForOp) -> str | None:
 
 def _writes_apart(loop: scf.ForOp) -> bool:
     """Whether all that an iteration writes lies in lines of its own, and nobody else reads these."""
-    accesses = [op for op in loop.body.walk() if isinstance(op, LoadOp | StoreOp)]
+    accesses = [op for op in ops_in(loop.body) if isinstance(op, LoadOp | StoreOp)]
     written = {op.memref for op in accesses if isinstance(op, StoreOp)}
     for memref in written:
         lines = [set(_own_lines(op, loop)) for op in accesses if op.memref is memref]
@@ -163,7 +164,7 @@ class JamRowsPass(ModulePass):
                 record(self.name, name, False, "its rows come one after the other", function)
                 continue
             function.attributes[SCHEDULE_ATTRIBUTE] = schedule.without("rows")
-            loops = {o: why_not(o) for o in function.walk() if isinstance(o, scf.ForOp)}
+            loops = {o: why_not(o) for o in ops_in(function) if isinstance(o, scf.ForOp)}
             constants = IndexConstants(function.body.block)
             for loop in (loop for loop, reason in loops.items() if reason is None):
                 jam(loop, count, constants)

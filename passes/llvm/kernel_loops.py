@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...dialects.inside import ops_in
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...errors import counted
 from ..decisions import record
@@ -62,7 +63,7 @@ def change_loops(
     concerned. Loops are those there were before the first was changed.
     """
     for function in kernels_of(module):
-        loops = [op for op in function.walk() if isinstance(op, scf.ForOp)]
+        loops = [op for op in ops_in(function) if isinstance(op, scf.ForOp)]
         reasons = [change(loop) for loop in (reversed(loops) if inner_first else loops)]
         count = reasons.count(None)
         why = "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or none

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, llvm, memref, scf, vector
@@ -170,7 +171,7 @@ class LoopCode:
 
     def load_vector(self, buffer: SSAValue, place: Place, lanes: int) -> SSAValue:
         """Neighbours in a flat buffer, from a multiple of their number on."""
-        type = VectorType(element_of(buffer), [lanes])
+        type = _vector_type(element_of(buffer), lanes)
         return self.insert(vector.LoadOp(buffer, [self.index(*place)], type))
 
     def load_line(self, square: SSAValue, number: int) -> SSAValue:
@@ -186,7 +187,8 @@ class LoopCode:
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A vector whose elements are all `value`."""
-        return self.insert(vector.BroadcastOp(value, VectorType(value.type, [lanes])))
+        type = _vector_type(value.type, lanes)
+        return self.insert(vector.BroadcastOp.create(operands=(value,), result_types=(type,)))
 
     def shuffle(self, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
         """The elements of two vectors, one after the other, that `mask` numbers."""
@@ -203,6 +205,11 @@ class LoopCode:
         for op in ops:
             self.builder.insert(op.clone(value_mapper=mapped))
         return mapped
+
+
+@lru_cache(256)
+def _vector_type(element: Attribute, lanes: int) -> VectorType:
+    return VectorType(element, [lanes])
 
 
 def allocate(

@@ -42,6 +42,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.index import extent_range, simplify
 from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import delinearize
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, IndexOp, KernelOp
 from ...dialects.scalars import is_weighted
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
@@ -85,7 +86,7 @@ class LowerTileToScfPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module."""
-        if not any(isinstance(each, (LaunchOp, *WHOLES)) for each in op.walk()):
+        if not any(isinstance(each, (LaunchOp, *WHOLES)) for each in ops_in(op)):
             record(self.name, "main", False, "there is no tile.launch to lower")
         lower_host(op, partial(_build, self.reassociate, self.vectors), WHOLES)
 
@@ -156,7 +157,7 @@ def _append_argument(block: Block, type: IndexType | MemRefType, name: str) -> S
 
 def _drop_trivial_combines(launch: LaunchOp) -> None:
     """Remove combines over axes of one thread; refuse what needs threads that work together."""
-    for op in list(launch.body.walk()):
+    for op in ops_in(launch.body):
         if isinstance(op, StageOp):
             raise DeploError(
                 "a scratchpad is not lowered for the CPU yet; schedule the kernel without stages"

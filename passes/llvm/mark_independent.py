@@ -31,6 +31,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.conditions import Term, terms
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.sizes import shape_of
 from .kernel_loops import INDEPENDENT_ATTRIBUTE, NOT_CONCERNED, change_loops
@@ -38,7 +39,7 @@ from .kernel_loops import INDEPENDENT_ATTRIBUTE, NOT_CONCERNED, change_loops
 
 def _change(loop: scf.ForOp) -> str | None:
     """Mark the accesses of a loop; gives None, or why not."""
-    inside = list(loop.body.walk())
+    inside = ops_in(loop.body)
     if any(isinstance(op, scf.ForOp) for op in inside):
         return NOT_CONCERNED
     accesses = [op for op in inside if isinstance(op, LoadOp | StoreOp)]

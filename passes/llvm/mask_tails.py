@@ -36,6 +36,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.cost import FUNCTION_WORK, scalar_work
 from ...analysis.index import constant_of
 from ...analysis.windows import stride_along
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...errors import counted
@@ -53,7 +54,7 @@ LEAST_FOLDED = 7
 def _lanes(loop: scf.ForOp, bits: int) -> int:
     """Elements of a vector of the widest type that a loop reads, writes or folds."""
     types: list[Attribute] = [value.type for value in loop.iter_args]
-    for op in loop.body.walk():
+    for op in ops_in(loop.body):
         if isinstance(op, LoadOp | StoreOp):
             assert isinstance(op.memref.type, MemRefType)
             types.append(op.memref.type.element_type)
@@ -69,7 +70,7 @@ class Whole:
 
 def _place(loop: scf.ForOp, bits: int, count: int) -> int | Whole | str:
     """Where a loop is to be cut that computes `count` vectors of so many bits at once, or why nowhere."""
-    if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
+    if any(isinstance(op, scf.ForOp) for op in ops_in(loop.body)):
         return NOT_CONCERNED
     length = constant_of(loop.ub)
     if (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
@@ -77,7 +78,7 @@ def _place(loop: scf.ForOp, bits: int, count: int) -> int | Whole | str:
     if loop.res and not count:
         return "LLVM decides how many vectors it folds at once"
     lanes = _lanes(loop, bits)
-    functions = [op for op in loop.body.walk() if scalar_work(op) >= FUNCTION_WORK]
+    functions = [op for op in ops_in(loop.body) if scalar_work(op) >= FUNCTION_WORK]
     if _skips(loop, computes=bool(functions)):
         return "it leaves out elements of what it reads"
     if length is None:
@@ -97,7 +98,7 @@ def _skips(loop: scf.ForOp, *, computes: bool) -> bool:
 
     Where other loads read these, vectors are shuffled, which is worth it in a loop that `computes` functions.
     """
-    loads = [op for op in loop.body.walk() if isinstance(op, LoadOp)]
+    loads = [op for op in ops_in(loop.body) if isinstance(op, LoadOp)]
     strides = [(op.memref, stride_along(op, loop.body.block.args[0])) for op in loads]
     found = Counter((memref, stride) for memref, stride in strides if stride > 1)
     return any(not computes or count < stride for (_, stride), count in found.items())
@@ -138,7 +139,7 @@ class MaskTailsPass(ModulePass):
                 record(self.name, name, False, "LLVM is not told how wide vectors are", function)
                 continue
             place = partial(_place, bits=bits, count=schedule.get("interleave") or 0)
-            loops = {o: place(o) for o in function.walk() if isinstance(o, scf.ForOp)}
+            loops = {o: place(o) for o in ops_in(function) if isinstance(o, scf.ForOp)}
             constants = IndexConstants(function.body.block)
             found = [(loop, at) for loop, at in loops.items() if isinstance(at, int | Whole)]
             for loop, at in found:

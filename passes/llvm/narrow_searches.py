@@ -44,6 +44,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import constant_of
+from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from ...dialects.scalars import Combiner, identity
 from ...dialects.syntax import scalar_attr
@@ -190,7 +191,7 @@ def _reason(search: _Fold, extremum: _Fold, value: SSAValue) -> str | None:
         return "the extremum is that of another range"
     if not extremum.begins_with_least:
         return "the extremum begins with another one"
-    bodies = [op for loop in (first, last) for op in loop.body.walk()]
+    bodies = [op for loop in (first, last) for op in ops_in(loop.body)]
     if not all(map(_only_computes, bodies)):
         return "a sweep does something else as well"
     names = Names(first, columns=False).of, Names(last, columns=False).of

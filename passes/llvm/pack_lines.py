@@ -22,6 +22,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ...dialects.inside import ops_in
 from ...dialects.tile_pack import PackOp
 from ..tile.rewrite_indices import index_of, rewrite_index
 from .loop_code import LoopCode
@@ -38,7 +39,7 @@ def line_length(pack: PackOp, ops: Sequence[Operation]) -> int | None:
     """Positions of the lines that the rows of a pack go along, if a row has whole ones."""
     position = pack.body.block.args[1]
     found: set[int] = set()
-    for op in (inner for each in ops for inner in each.walk()):
+    for op in (inner for each in ops for inner in ops_in(each)):
         exprs, operands = index_of(op) or ((), [])
         found |= {n for expr in exprs for n in divisors(expr, operands, position)}
     length = min(found, default=pack.shape[1])
@@ -92,7 +93,7 @@ class PackLines:
         with code.into(body):
             values = code.clone(self.ops, {})
             code.builder.insert(scf.YieldOp(values.get(self.element, self.element)))
-        for op in list(body.walk()):
+        for op in ops_in(body):
             rewrite_index(op, {row: D0, position: D1 * self.length + place}, counters)
         return body
 

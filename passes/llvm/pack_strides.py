@@ -23,6 +23,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.affine import replace_dims
 from ...dialects.index import linearize
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import shape_of
@@ -94,7 +95,7 @@ class ApartElements:
         load = element.owner
         if not isinstance(load, LoadOp) or not isinstance(load.memref, BlockArgument) or lanes < 2:
             return None
-        inside = {op for each in ops for op in each.walk()}
+        inside = {op for each in ops for op in ops_in(each)}
         if load not in inside or any(
             v.owner in inside for op in (load, *tests) for v in op.operands
         ):

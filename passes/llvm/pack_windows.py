@@ -31,6 +31,7 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp
 from ...dialects.tile_pack import PackOp
 from ..tile.rewrite_indices import index_of, rewrite_index
@@ -62,7 +63,7 @@ class Windows:
     def of(pack: PackOp, ops: Sequence[Operation], element: SSAValue) -> Windows:
         """The windows that a pack is made of."""
         row, position = pack.body.block.args
-        inner = [each for op in ops for each in op.walk()]
+        inner = [each for op in ops for each in ops_in(op)]
         found = [1]
         for op in inner:
             exprs, operands = index_of(op) or ((), [])
@@ -103,7 +104,7 @@ class Windows:
     def _group(self) -> int:
         """Windows whose lines of memory fit the first-level cache all at once, at the stride they have."""
         position = self.pack.body.block.args[1]
-        loads = [op for each in self.ops for op in each.walk() if isinstance(op, LoadOp)]
+        loads = [op for each in self.ops for op in ops_in(each) if isinstance(op, LoadOp)]
         strides = [s for op in loads if (s := stride(op, position, self.period))]
         way = CACHE_BYTES // CACHE_WAYS
         return min([CACHE_BYTES // gcd(s, way) for s in strides], default=CACHE_BYTES // LINE_BYTES)
@@ -230,9 +231,9 @@ class _Strip:
                 code.index(*joined.at(self._at(row), counters)) for row in (self._first, here)
             )
             line = joined.line(code, first, place, self.lanes - 1)
-            for op in list(body.walk()):
+            for op in ops_in(body):
                 joined.replace(op, line)
-        for op in list(body.walk()):
+        for op in ops_in(body):
             rewrite_index(op, self._at(here), counters)
         return code.inline(body)
 

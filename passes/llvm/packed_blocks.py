@@ -38,6 +38,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...analysis.cpus import CPUS
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
@@ -66,7 +67,7 @@ def is_packed(launch: LaunchOp) -> bool:
     """Whether a block multiplies packed operands."""
     if launch.schedule is None or launch.schedule.get("thread_m") is None:
         return False
-    return any(isinstance(op, PackOp) for op in launch.walk())
+    return any(isinstance(op, PackOp) for op in ops_in(launch))
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class PackedBlock:
         self.turned = self.m.index > self.n.index
         self.tile_m, self.tile_n = (size for size in tile if size is not None)
         self.outer, self.inner = self.sweeps()
-        self.packs = [op for op in launch.walk() if isinstance(op, PackOp)]
+        self.packs = [op for op in ops_in(launch) if isinstance(op, PackOp)]
         self.read()
         self.element = self.outer.res[0].type
         self.cpu = CPUS[name]

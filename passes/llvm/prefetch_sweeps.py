@@ -49,6 +49,7 @@ from ...analysis.columns import walks_columns
 from ...analysis.index import constant_of
 from ...dialects.affine import count_symbols, replace_dims
 from ...dialects.index import linearize
+from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import shape_of
@@ -78,8 +79,8 @@ def strip_of(length: int) -> int:
 def walking_loads(loop: scf.ForOp, length: int) -> list[LoadOp]:
     """What a loop reads along memory that other iterations of the loops around it do not read."""
     counter = loop.body.block.args[0]
-    loads = [op for op in loop.body.walk() if isinstance(op, LoadOp) and counter in op.indices]
-    inside = {counter, *(r for op in loop.body.walk() for r in op.results)}
+    loads = [op for op in ops_in(loop.body) if isinstance(op, LoadOp) and counter in op.indices]
+    inside = {counter, *(r for op in ops_in(loop.body) for r in op.results)}
     return [
         load
         for load in loads
@@ -279,11 +280,11 @@ class PrefetchSweepsPass(ModulePass):
 
     def _apply(self, function: func.FuncOp, ahead: int) -> int | str:
         """The loops that were changed, or why none was."""
-        written = {op.memref for op in function.walk() if isinstance(op, StoreOp)}
+        written = {op.memref for op in ops_in(function) if isinstance(op, StoreOp)}
         seen: set[Hashable] = set()
         count, reasons = 0, dict[str, None]()
-        for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
-            if any(isinstance(inner, scf.ForOp) for inner in loop.body.walk()):
+        for loop in [o for o in ops_in(function) if isinstance(o, scf.ForOp)]:
+            if any(isinstance(inner, scf.ForOp) for inner in ops_in(loop.body)):
                 continue
             length = _length(loop)
             if isinstance(length, str):

@@ -356,7 +356,7 @@ def multiply_add(
     """A sum of vectors and one more product."""
     if is_integer(element):
         return fold_plain(code, element, a, b, so_far)
-    return code.insert(vector.FMAOp(a, b, so_far))
+    return code.insert(vector.FMAOp.create(operands=(a, b, so_far), result_types=(a.type,)))
 
 
 def fold_plain(

@@ -36,6 +36,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from .kernel_loops import NOT_CONCERNED, change_loops, function_of
 from .loop_code import settled
@@ -113,8 +114,8 @@ class _Shift:
 
     def _reads_what_is_written(self) -> bool:
         function = function_of(self.loop)
-        written = {op.memref for op in function.walk() if isinstance(op, StoreOp)}
-        read = {op.memref for op in self.loop.body.walk() if isinstance(op, LoadOp)}
+        written = {op.memref for op in ops_in(function) if isinstance(op, StoreOp)}
+        read = {op.memref for op in ops_in(self.loop.body) if isinstance(op, LoadOp)}
         return not written.isdisjoint(read)
 
     def _sum_of(self, end: scf.YieldOp) -> SSAValue | None:

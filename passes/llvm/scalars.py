@@ -6,7 +6,8 @@ results. What the CPU back end expands first (`expand-math`) is not here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import cast
 
 from xdsl.builder import Builder
@@ -17,13 +18,14 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    i1,
     i64,
 )
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...errors import DeploError
-from .accesses import compare, constant, convert_type
+from .accesses import EMPTY, NO_FLAGS, compare, constant, convert_type, insert
 
 Results = Sequence[SSAValue]
 Lowering = Callable[[Builder, Operation], Results]
@@ -90,23 +92,23 @@ def type_suffix(type: Attribute) -> str:
 
 
 def _integer_binary(builder: Builder, op: Operation) -> Results:
-    made = _INTEGER_BINARY[type(op)].create(
-        operands=op.operands,
-        result_types=[op.operands[0].type],
-        properties=_NO_FLAGS if type(op) in _WITH_OVERFLOW_FLAGS else {},
-    )
-    return builder.insert(made).results
+    flags = NO_FLAGS if type(op) in _WITH_OVERFLOW_FLAGS else EMPTY
+    return [insert(builder, _INTEGER_BINARY[type(op)], op.operands, op.operands[0].type, flags)]
 
 
-_NO_FLAGS: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)}
 _WITH_OVERFLOW_FLAGS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
 
 
 def _float_binary(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, arith.FloatingPointLikeBinaryOperation)
     target, contracts = _FLOAT_BINARY[type(op)]
-    flags = llvm.FastMathAttr((*op.fastmath.data, *((_CONTRACT,) if contracts else ())))
-    return builder.insert(target(op.operands[0], op.operands[1], flags)).results
+    flags = _fast_math((*op.fastmath.data, *((_CONTRACT,) if contracts else ())))
+    return [insert(builder, target, op.operands, op.operands[0].type, flags)]
+
+
+@cache
+def _fast_math(flags: tuple[FastMathFlag, ...]) -> Mapping[str, Attribute]:
+    return {"fastmathFlags": llvm.FastMathAttr(flags)}
 
 
 def intrinsic(builder: Builder, name: str, args: Sequence[SSAValue], result: Attribute) -> SSAValue:
@@ -153,15 +155,15 @@ def _constant(builder: Builder, op: Operation) -> Results:
         case IntegerAttr():
             return [constant(builder, value.value.data, integer_type(type))]
         case FloatAttr():
-            return builder.insert(llvm.ConstantOp(value, type)).results
+            return [insert(builder, llvm.ConstantOp, (), type, {"value": value})]
         case _:
             raise DeploError(f"a constant of {op.result.type} inside a kernel is not supported")
 
 
 def _cmpi(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, arith.CmpiOp)
-    code = IntegerAttr(op.predicate.value.data, i64)
-    return builder.insert(llvm.ICmpOp(op.operands[0], op.operands[1], code)).results
+    code = {"predicate": IntegerAttr(op.predicate.value.data, i64)}
+    return [insert(builder, llvm.ICmpOp, op.operands, i1, code)]
 
 
 def _cmpf(builder: Builder, op: Operation) -> Results:
@@ -171,7 +173,7 @@ def _cmpf(builder: Builder, op: Operation) -> Results:
 
 
 def _select(builder: Builder, op: Operation) -> Results:
-    return builder.insert(llvm.SelectOp(*op.operands)).results
+    return [insert(builder, llvm.SelectOp, op.operands, op.operands[1].type, _fast_math(()))]
 
 
 def _negf(builder: Builder, op: Operation) -> Results:
@@ -240,7 +242,7 @@ def _call(builder: Builder, op: Operation) -> Results:
 
 def _branch(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, cf.BranchOp)
-    builder.insert(llvm.BrOp(op.successor, *op.arguments))
+    builder.insert(llvm.BrOp.create(operands=op.operands, successors=op.successors))
     return []
 
 

@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, ModuleOp, f32, f64, 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from .angles import cos, is_large, sin, tan
 from .kernel_loops import change_loops
@@ -58,7 +59,7 @@ def _key(op: Operation) -> tuple[type[Operation], Attribute]:
 
 def _reason(loop: scf.ForOp) -> str | None:
     """Why a loop stays as it is."""
-    ops = list(loop.body.walk())
+    ops = ops_in(loop.body)
     found = [op for op in ops if _is_function(op)]
     if not found:
         return "there is no sine or cosine of a float, or tangent of f32"

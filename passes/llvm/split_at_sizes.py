@@ -29,6 +29,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...dialects.affine import count_symbols
+from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from ..replacing import decide, replace
 from .cut_loops import Cut, piece_of, place_of
@@ -48,7 +49,7 @@ def _places(loop: scf.ForOp) -> list[Cut] | str:
     if constant_of(loop.step) != 1:
         return "it does not go one by one"
     counter = loop.body.block.args[0]
-    tests = [op for op in loop.body.walk() if isinstance(op, TestOp) and counter in op.operands_]
+    tests = [op for op in ops_in(loop.body) if isinstance(op, TestOp) and counter in op.operands_]
     if not tests:
         return "no condition is one of its counter"
     if not any(_chooses_memory(test) for test in tests):
@@ -73,7 +74,8 @@ def _chooses_memory(test: TestOp) -> bool:
     """Whether a condition says what is loaded or stored."""
     branches = [use.operation for use in test.result.uses]
     return any(
-        isinstance(branch, scf.IfOp) and any(isinstance(o, LoadOp | StoreOp) for o in branch.walk())
+        isinstance(branch, scf.IfOp)
+        and any(isinstance(o, LoadOp | StoreOp) for o in ops_in(branch))
         for branch in branches
     )
 
@@ -98,7 +100,7 @@ def _split(loop: scf.ForOp, at: Cut) -> list[scf.ForOp]:
 
 def _decide(part: scf.ForOp, at: Cut, *, before: bool) -> None:
     """Take out of a part of a loop the conditions that say the same before a place, or from there on."""
-    for test in [op for op in part.body.walk() if isinstance(op, TestOp)]:
+    for test in [op for op in ops_in(part.body) if isinstance(op, TestOp)]:
         if test.parent is None:
             continue  # it stood in a branch that is not taken
         known: dict[int, bool] = {}
@@ -125,11 +127,11 @@ def _comes_first(one: Cut, other: Cut) -> bool:
 
 def _change(loop: scf.ForOp) -> str | None:
     """Split a loop; gives None, or why not."""
-    if any(isinstance(inner, scf.ForOp) for inner in loop.body.walk()):
+    if any(isinstance(inner, scf.ForOp) for inner in ops_in(loop.body)):
         return NOT_CONCERNED
     if loop.res:
         return "it carries a value"
-    if sum(1 for _ in loop.body.walk()) > MOST_OPERATIONS:
+    if len(ops_in(loop.body)) > MOST_OPERATIONS:
         return f"it has more than {MOST_OPERATIONS} operations"
     places = _places(loop)
     if isinstance(places, str):

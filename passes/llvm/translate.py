@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.plan import KERNEL_ATTRIBUTE
+from ...dialects.inside import ops_in
 from .independence import tell_independent
 from .kernel_loops import schedule_of
 from .loop_hints import hint
@@ -29,7 +30,7 @@ def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp]) -> str:
 
     called = {
         op.callee.root_reference.data: None
-        for op in kernel.walk()
+        for op in ops_in(kernel)
         if isinstance(op, llvm.CallOp) and op.callee is not None
     }
     place = InsertPoint.after(kernel)

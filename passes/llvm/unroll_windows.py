@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import constant_of
 from ...analysis.windows import MOST_STEPS
+from ...dialects.inside import ops_in
 from .kernel_loops import NOT_CONCERNED, change_loops
 
 MOST_OPERATIONS = 300
@@ -40,7 +41,7 @@ MOST_OPERATIONS = 300
 
 def is_window(loop: scf.ForOp) -> bool:
     """Whether a loop reduces something in a few steps, and so do all those in it, and it is unrolled."""
-    loops = [op for op in loop.walk() if isinstance(op, scf.ForOp)]
+    loops = [op for op in ops_in(loop) if isinstance(op, scf.ForOp)]
     if not all(each.res and (constant_of(each.ub) or inf) <= MOST_STEPS for each in loops):
         return False
     return _operations(loop) <= MOST_OPERATIONS
@@ -49,7 +50,7 @@ def is_window(loop: scf.ForOp) -> bool:
 def _operations(loop: scf.ForOp) -> int:
     """How many operations a loop becomes, those in it unrolled as well."""
     inner = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
-    plain = _count(loop.body.walk()) - sum(_count(op.walk()) for op in inner)
+    plain = _count(ops_in(loop.body)) - sum(_count(ops_in(op)) for op in inner)
     return (constant_of(loop.ub) or 1) * (plain + sum(map(_operations, inner)))
 
 
@@ -65,11 +66,11 @@ def _reason(loop: scf.ForOp) -> str | None:
         return "the number of steps is not known"
     if steps > MOST_STEPS:
         return f"{steps} steps are more than {MOST_STEPS}"
-    if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
+    if any(isinstance(op, scf.ForOp) for op in ops_in(loop.body)):
         return "a loop is left inside"
-    operations = _count(loop.body.walk()) * steps
-    if operations > MOST_OPERATIONS:
-        return f"{steps} copies are {operations} operations"
+    count = _count(ops_in(loop.body)) * steps
+    if count > MOST_OPERATIONS:
+        return f"{steps} copies are {count} operations"
     if not isinstance(loop.parent_op(), scf.ForOp):
         return "it is in no loop"
     return None

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ..replacing import replace, take
 from .kernel_loops import NOT_CONCERNED, change_loops
@@ -48,7 +49,7 @@ def _comes_from(value: SSAValue, loop: scf.ForOp) -> bool:
 def _condition(loop: scf.ForOp) -> SSAValue | None:
     """A condition that is the same each time, of a branch in the loop's body that accesses memory."""
     for op in loop.body.block.ops:
-        if isinstance(op, scf.IfOp) and any(isinstance(o, LoadOp | StoreOp) for o in op.walk()):
+        if isinstance(op, scf.IfOp) and any(isinstance(o, LoadOp | StoreOp) for o in ops_in(op)):
             test = op.cond.owner
             if not _comes_from(op.cond, loop):
                 return op.cond
@@ -72,7 +73,7 @@ def _unswitch(loop: scf.ForOp, condition: SSAValue) -> list[scf.ForOp]:
         assert loop.parent is not None
         test.detach()
         loop.parent.insert_op_before(test, loop)
-    inside = list(loop.walk())
+    inside = ops_in(loop)
     branches = [
         i
         for i, op in enumerate(inside)
@@ -82,7 +83,7 @@ def _unswitch(loop: scf.ForOp, condition: SSAValue) -> list[scf.ForOp]:
     regions: list[Region] = []
     for holds in (True, False):
         copy = loop.clone()
-        copied = list(copy.walk())
+        copied = ops_in(copy)
         for branch in [copied[i] for i in reversed(branches)]:
             assert isinstance(branch, scf.IfOp)
             take(branch, holds)
@@ -94,9 +95,9 @@ def _unswitch(loop: scf.ForOp, condition: SSAValue) -> list[scf.ForOp]:
 
 def _change(loop: scf.ForOp) -> str | None:
     """Unswitch a loop; gives None, or why not."""
-    if any(isinstance(op, scf.ForOp) for op in loop.body.walk()):
+    if any(isinstance(op, scf.ForOp) for op in ops_in(loop.body)):
         return NOT_CONCERNED
-    size, count, todo = sum(1 for _ in loop.body.walk()), 1, [loop]
+    size, count, todo = len(ops_in(loop.body)), 1, [loop]
     if _condition(loop) is None:
         return "no branch in it is decided in front of it"
     if 2 * size > MOST_OPERATIONS:

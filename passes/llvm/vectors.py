@@ -11,27 +11,24 @@ of more axes, which squares have, need to know their shape: `convert_to_llvm.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm, memref, vector
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, MemRefType, VectorType, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, VectorType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import static_shape
-from .accesses import POINTER, constant, memory_type
+from .accesses import POINTER, constant, element_address, insert, load, memory_type
+
+_NOT_FAST: Mapping[str, Attribute] = {"fastmathFlags": llvm.FastMathAttr(None)}
 
 ALLOCATE, RELEASE = "aligned_alloc", "free"
 """Functions of the C library."""
-
-
-def _address(builder: Builder, base: SSAValue, index: SSAValue, element: Attribute) -> SSAValue:
-    gep = llvm.GEPOp(base, [llvm.GEP_USE_SSA_VAL], memory_type(element), [index], inbounds=True)
-    return builder.insert(gep).result
 
 
 def _element_of(value: SSAValue) -> Attribute:
@@ -42,20 +39,24 @@ def _element_of(value: SSAValue) -> Attribute:
 def vector_type(type: Attribute) -> Attribute:
     """The type of a vector in LLVM: bf16 are their bits."""
     assert isinstance(type, VectorType)
-    kind = cast(VectorType, type)
-    return VectorType(memory_type(kind.element_type), [axis.data for axis in kind.shape])
+    return _in_memory(cast(VectorType, type))
+
+
+@lru_cache(4096)
+def _in_memory(type: VectorType) -> VectorType:
+    return VectorType(memory_type(type.element_type), [axis.data for axis in type.shape])
 
 
 def _load(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.LoadOp)
     element = _element_of(op.result)
-    address = _address(builder, op.base, op.indices[0], element)
-    return [builder.insert(llvm.LoadOp(address, vector_type(op.result.type))).dereferenced_value]
+    address = element_address(builder, op.base, op.indices[0], element)
+    return [load(builder, address, vector_type(op.result.type))]
 
 
 def _store(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.StoreOp)
-    address = _address(builder, op.base, op.indices[0], _element_of(op.vector))
+    address = element_address(builder, op.base, op.indices[0], _element_of(op.vector))
     builder.insert(llvm.StoreOp(op.vector, address))
     return []
 
@@ -63,9 +64,10 @@ def _store(builder: Builder, op: Operation) -> Sequence[SSAValue]:
 def _broadcast(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.BroadcastOp)
     type = op.vector.type
-    undefined = builder.insert(llvm.UndefOp(vector_type(type))).res
+    kind = vector_type(type)
+    undefined = insert(builder, llvm.UndefOp, (), kind)
     first = constant(builder, 0, i32)
-    one = builder.insert(llvm.InsertElementOp(undefined, op.source, first)).res
+    one = insert(builder, llvm.InsertElementOp, (undefined, op.source, first), kind)
     (lanes,) = type.shape
     return [_shuffled(builder, one, undefined, [0] * lanes.data)]
 
@@ -76,22 +78,19 @@ def _shuffle(builder: Builder, op: Operation) -> Sequence[SSAValue]:
 
 
 def _shuffled(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
-    made = llvm.ShuffleVectorOp.create(
-        operands=[a, b],
-        result_types=[VectorType(_element_of(a), [len(mask)])],
-        properties={"mask": _lanes(tuple(mask))},
-    )
-    return builder.insert(made).results[0]
+    type, lanes = _lanes(_element_of(a), tuple(mask))
+    return insert(builder, llvm.ShuffleVectorOp, (a, b), type, lanes)
 
 
 @lru_cache(4096)
-def _lanes(mask: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
-    return DenseArrayBase.from_list(i32, mask)
+def _lanes(element: Attribute, mask: tuple[int, ...]) -> tuple[Attribute, Mapping[str, Attribute]]:
+    """The type of a shuffle's result, and its properties."""
+    return VectorType(element, [len(mask)]), {"mask": DenseArrayBase.from_list(i32, mask)}
 
 
 def _fma(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.FMAOp)
-    return [builder.insert(llvm.FMAOp(op.lhs, op.rhs, op.acc)).res]
+    return [insert(builder, llvm.FMAOp, op.operands, op.lhs.type, _NOT_FAST)]
 
 
 def _alloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:

@@ -34,6 +34,7 @@ from ...analysis.conditions import Linear, linear, slope_along
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
@@ -65,7 +66,7 @@ def lower_windows(
     """
     bits = launch.schedule and launch.schedule.get("width")
     bits = (bits or host_cpu().vector_bytes * 8) if vectors else 0
-    for pack in [op for op in launch.walk() if isinstance(op, PackOp)]:
+    for pack in [op for op in ops_in(launch) if isinstance(op, PackOp)]:
         rows, columns = pack.shape
         phases = pack.phase_count
         type = MemRefType(pack.element.type, [rows, phases, -(-columns // phases)])

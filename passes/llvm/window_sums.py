@@ -21,6 +21,7 @@ from ...analysis.conditions import linear, slope_along
 from ...analysis.cpu_rows import SMALL_WINDOW
 from ...analysis.cpus import Cpu
 from ...analysis.index import constant_of
+from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
 from .asking_ahead import LINE_BYTES
 from .interchange_columns import most_of
@@ -175,9 +176,9 @@ def _is_apart(windows: Windows) -> bool:
     if any(counters.intersection(op.operands) for op in factors) or windows.factor in counters:
         return False
     plain = LoadOp, IndexOp, scf.ForOp, scf.YieldOp
-    inside = list(windows.sum.walk())
+    inside = ops_in(windows.sum)
     pure = all(isinstance(op, plain) or op.dialect_name() in ("arith", "math") for op in inside)
-    stored = {op.memref for op in windows.columns.walk() if isinstance(op, StoreOp)}
+    stored = {op.memref for op in ops_in(windows.columns) if isinstance(op, StoreOp)}
     read = {op.memref for op in (*inside, *factors) if isinstance(op, LoadOp)}
     return pure and not stored & read and not any(op.regions for op in factors)
 
@@ -190,7 +191,7 @@ def factor_ops(windows: Windows) -> Iterator[Operation]:
         if isinstance(owner, Operation) and windows.columns.is_ancestor(owner):
             needed += owner.operands if owner not in found else ()
             found.add(owner)
-    return (op for op in windows.columns.walk() if op in found)
+    return (op for op in ops_in(windows.columns) if op in found)
 
 
 # --------------------------------------------------------------------- how large a tile is

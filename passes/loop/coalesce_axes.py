@@ -34,6 +34,7 @@ from xdsl.passes import ModulePass
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.affine import divisions, replace_dims
 from ...dialects.index import dims_in_order, linearize
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import shape_of
 from ...errors import counted
@@ -61,7 +62,7 @@ def obstacle(outer: ForOp, inner: ForOp) -> str | None:
     if outer.never_runs or inner.never_runs:
         return "it has no iterations"
     counters = (outer.induction_var, inner.induction_var)
-    for op in inner.body.walk():
+    for op in ops_in(inner.body):
         if not any(counter in op.operands for counter in counters):
             continue
         if not isinstance(op, LoadOp | StoreOp):
@@ -112,7 +113,7 @@ def coalesce(outer: ForOp, inner: ForOp) -> ForOp:
         outer.induction_var: place // extent,
         inner.induction_var: place % extent,
     }
-    for op in list(joined.body.walk()):
+    for op in ops_in(joined.body):
         rewrite_index(op, old, [block.args[0]])
     for mine, theirs in zip(outer.res, joined.res, strict=True):
         theirs.name_hint = mine.name_hint
@@ -125,7 +126,7 @@ def coalesce(outer: ForOp, inner: ForOp) -> ForOp:
 def pairs(kernel: KernelOp) -> Iterator[tuple[ForOp, ForOp]]:
     """The loops that are all that another loop does, innermost first, but for the axes of a launch."""
     axes = perfect_nest(kernel)
-    for loop in reversed([o for o in kernel.walk() if isinstance(o, ForOp)]):
+    for loop in reversed([o for o in ops_in(kernel) if isinstance(o, ForOp)]):
         inner = inner_of(loop)
         if inner is not None and loop not in axes:
             yield loop, inner
@@ -138,7 +139,7 @@ class CoalesceAxesPass(ModulePass):
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             count, reason = 0, "no loop is all that another one does"
             for outer, inner in pairs(kernel):
                 found = obstacle(outer, inner)

@@ -44,6 +44,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.affine import ZERO, product, replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, IndexOp, KernelOp, YieldOp
 from ...dialects.scalars import Combiner, identity, is_bool, is_weighted
 from ...dialects.sizes import Extent, extent_expr
@@ -138,7 +139,7 @@ class Body:
         self.late: list[Operation] = []
         """The operations that depend on the counter, in order."""
         for op in loop.body.block.ops:
-            if any(operand in self.varying for inner in op.walk() for operand in inner.operands):
+            if any(operand in self.varying for inner in ops_in(op) for operand in inner.operands):
                 self.varying.update(op.results)
                 self.late.append(op)
 
@@ -335,9 +336,9 @@ class CollapseReducePass(ModulePass):
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             count, reason = 0, "there is no reduction"
-            inner_first = reversed([o for o in kernel.walk() if isinstance(o, ForOp) and o.res])
+            inner_first = reversed([o for o in ops_in(kernel) if isinstance(o, ForOp) and o.res])
             for loop in inner_first:
                 declined = "it has no iterations" if loop.never_runs else collapse(loop)
                 count += declined is None

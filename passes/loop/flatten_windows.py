@@ -40,6 +40,7 @@ from ...analysis.targets import get_target
 from ...analysis.tilings import MIN_PRODUCT
 from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS, padded_channels
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
 from ...dialects.mma import DEPTH
 from ...dialects.scalars import Combiner
@@ -158,7 +159,7 @@ def _pad(channels: ForOp) -> None:
     if padded is None or padded == count:
         return
     counter = channels.induction_var
-    for load in [op for op in channels.walk() if isinstance(op, LoadOp) and counter in op.indices]:
+    for load in [op for op in ops_in(channels) if isinstance(op, LoadOp) and counter in op.indices]:
         _enclose(load, AffineExpr.dimension(0) * -1 + (count - 1), counter)
     channels.extent = ExtentAttr(padded)
 
@@ -194,7 +195,7 @@ class FlattenWindowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             found = find_windows(kernel) if gpu else "a CPU gathers its windows into packs"
             name = kernel.sym_name.data
             if isinstance(found, str):

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...analysis.cost import elements, trips
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import Extent
@@ -36,7 +37,7 @@ MOST_SUMS = 4
 
 def sums_in(kernel: KernelOp) -> int:
     """The reductions of a kernel that stand in no other."""
-    folds = [o for o in kernel.walk() if isinstance(o, ForOp) and o.res]
+    folds = [o for o in ops_in(kernel) if isinstance(o, ForOp) and o.res]
     return sum(len(fold.res) for fold in folds if not reductions_around(fold))
 
 
@@ -80,7 +81,7 @@ def finishes_contraction(kernel: KernelOp) -> bool:
     if storage_bytes(type.element_type) > NARROW_BYTES:
         return False
     count = elements(type)
-    while not any(isinstance(o, ForOp) and o.res for o in kernel.walk()):
+    while not any(isinstance(o, ForOp) and o.res for o in ops_in(kernel)):
         for value, argument in zip(kernel.inputs, kernel.input_args, strict=True):
             before = value.owner
             alone = all(use.operation is kernel for use in value.uses)
@@ -100,7 +101,7 @@ def is_contraction(kernel: KernelOp) -> bool:
 
 def _reads_in_order(kernel: KernelOp, argument: SSAValue) -> bool:
     """Whether loops around loads of an argument count its axes in order: it is not transposed."""
-    loops: list[SSAValue] = [o.induction_var for o in kernel.walk() if isinstance(o, ForOp)]
+    loops: list[SSAValue] = [o.induction_var for o in ops_in(kernel) if isinstance(o, ForOp)]
     for load in (use.operation for use in argument.uses):
         assert isinstance(load, LoadOp)
         used = [load.indices[d] for e in load.map.data.results for d in sorted(e.used_dims())]
@@ -122,7 +123,7 @@ def _folds_of(chain: Chain) -> list[ForOp]:
 
 def _folds_in(kernel: KernelOp) -> list[ForOp]:
     """The same of a kernel, those that stand in no other."""
-    folds = [o for o in kernel.walk() if isinstance(o, ForOp) and o.res]
+    folds = [o for o in ops_in(kernel) if isinstance(o, ForOp) and o.res]
     return [fold for fold in folds if _is_long(fold) and not reductions_around(fold)]
 
 
@@ -131,12 +132,12 @@ def _is_long(fold: ForOp) -> bool:
 
 
 def _free_counters(kernel: KernelOp) -> list[SSAValue]:
-    return [o.induction_var for o in kernel.walk() if isinstance(o, ForOp) and not o.res]
+    return [o.induction_var for o in ops_in(kernel) if isinstance(o, ForOp) and not o.res]
 
 
 def _sweeps(fold: Operation) -> tuple[Extent, ...]:
     """The extents of a reduction and of those in it, from outside."""
-    return tuple(o.extent.data for o in fold.walk() if isinstance(o, ForOp) and o.res)
+    return tuple(o.extent.data for o in ops_in(fold) if isinstance(o, ForOp) and o.res)
 
 
 def loses_blocks(chain: Chain, load: LoadOp) -> bool:
@@ -214,7 +215,7 @@ def _operands(fold: ForOp, counters: set[SSAValue]) -> set[Counters]:
 
 
 def _loads(op: Operation) -> list[LoadOp]:
-    return [each for each in op.walk() if isinstance(each, LoadOp)]
+    return [each for each in ops_in(op) if isinstance(each, LoadOp)]
 
 
 def _elementwise_producer(load: LoadOp) -> tuple[KernelOp, Chain] | None:

@@ -50,6 +50,7 @@ from ...analysis.cost import (
 )
 from ...analysis.targets import get_target
 from ...dialects.index import ZERO
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.scalars import is_bool
 from ...dialects.sizes import shape_of
@@ -214,7 +215,7 @@ def _selection(
     """The producer, if merging it lets `collapse-reduce` put one iteration in the place of a reduction."""
     result = producer.output_args[0].type
     assert isinstance(result, MemRefType)
-    compared = [o for o in producer.walk() if isinstance(o, arith.CmpiOp)]
+    compared = [o for o in ops_in(producer) if isinstance(o, arith.CmpiOp)]
     if not is_bool(result.element_type) or checks(producer):
         return None
     if not any(compare.predicate.value.data in (EQ, NE) for compare in compared):
@@ -227,7 +228,7 @@ def _selection(
     trial = consumer.clone()
     consumer.parent.insert_op_after(trial, consumer)
     merge(producer, chain, trial, trial.body.block.args[argument.index])
-    sweeps = [o for o in trial.walk() if isinstance(o, ForOp) and o.res and o.induction_var.uses]
+    sweeps = [o for o in ops_in(trial) if isinstance(o, ForOp) and o.res and o.induction_var.uses]
     found = any(collapse(sweep) is None for sweep in reversed(sweeps))
     trial.detach()
     trial.erase()
@@ -356,7 +357,7 @@ class FuseLoopsPass(ModulePass):
     target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = [o for o in op.walk() if isinstance(o, KernelOp)]
+        kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]
         position = {kernel: i for i, kernel in enumerate(kernels)}
         program = _Program(position, get_target(self.target).processors)
         with hints_of(op):

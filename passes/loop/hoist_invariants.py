@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ..decisions import record
 from .dedup_loads import dedup_kernel, is_reusable
@@ -40,7 +41,7 @@ def _may_move(op: Operation) -> bool:
 
 def _reads(op: Operation, block: Block) -> bool:
     """Whether `op`, or an operation in it, reads what `block` defines."""
-    for inner in op.walk():
+    for inner in ops_in(op):
         for value in inner.operands:
             owner = value.owner
             if owner is block:
@@ -58,7 +59,7 @@ def _hoist(op: Operation, loop: ForOp) -> None:
     """Move `op` in front of `loop`, and the constants it reads or a copy of them."""
     parent = loop.parent
     assert parent is not None
-    for inner in op.walk():
+    for inner in ops_in(op):
         for position, value in enumerate(inner.operands):
             if isinstance(value.owner, arith.ConstantOp) and value.owner.parent is loop.body.block:
                 copy = value.owner.clone()
@@ -111,7 +112,7 @@ class HoistInvariantsPass(ModulePass):
     name = "hoist-invariants"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             moved = hoist_block(kernel.body.block)
             if moved:  # what several loops have in common is one now, which all may follow
                 dedup_kernel(kernel)

@@ -21,6 +21,7 @@ from xdsl.ir.affine import AffineBinaryOpKind, AffineDimExpr, AffineExpr
 
 from ...analysis.cost import trips
 from ...dialects.affine import divisions
+from ...dialects.inside import ops_in
 from ...dialects.loop import ExtentAttr, ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.sizes import extent_of
 from ..tile.rewrite_indices import rewrite_index
@@ -88,7 +89,7 @@ def split(loop: ForOp, size: int) -> ForOp:
     old: dict[SSAValue, AffineExpr] = {
         whole: AffineExpr.dimension(0) * size + AffineExpr.dimension(1)
     }
-    for op in list(inside.walk()):
+    for op in ops_in(inside):
         rewrite_index(op, old, [group, place])
     body.erase_arg(whole)
     return inner

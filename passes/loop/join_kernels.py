@@ -32,6 +32,7 @@ from ...analysis.cost import hints_of, size_bytes, trips
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.targets import get_target
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.loop import AccumulateOp, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent
 from ..decisions import record
@@ -128,12 +129,12 @@ def are_alike(first: KernelOp, second: KernelOp) -> bool:
 def _extents(kernel: KernelOp) -> tuple[list[object], set[object]]:
     """The extents of the free loops of a kernel, and those of its reductions."""
     free: list[object] = [loop.extent.data for loop in perfect_nest(kernel)]
-    folds = [o for o in kernel.walk() if isinstance(o, ForOp) and o.res]
+    folds = [o for o in ops_in(kernel) if isinstance(o, ForOp) and o.res]
     return free, {(len(list(_around(fold))), fold.extent.data) for fold in folds}
 
 
 def _only_adds(kernel: KernelOp) -> bool:
-    folds = (o for o in kernel.walk() if isinstance(o, ForOp))
+    folds = (o for o in ops_in(kernel) if isinstance(o, ForOp))
     return all(combiner.data == "add" for fold in folds for combiner in fold.combiners)
 
 
@@ -147,7 +148,7 @@ def _around(op: Operation) -> Iterator[ForOp]:
 def _walks(kernel: KernelOp) -> set[bool]:
     """Whether the last loop walks along the last axis of what is stored."""
     counter = perfect_nest(kernel)[-1].induction_var
-    stores = [o for o in kernel.walk() if isinstance(o, StoreOp)]
+    stores = [o for o in ops_in(kernel) if isinstance(o, StoreOp)]
     return {
         any(store.indices[d] is counter for d in store.map.data.results[-1].used_dims())
         for store in stores
@@ -201,8 +202,8 @@ def join(first: KernelOp, second: KernelOp, depth: int) -> KernelOp:
 
 def _read_stored(joined: KernelOp) -> None:
     """Have what loads from an output take the value that is stored there."""
-    stored = {o.memref: o.value for o in joined.walk() if isinstance(o, StoreOp)}
-    for load in [o for o in joined.walk() if isinstance(o, LoadOp)]:
+    stored = {o.memref: o.value for o in ops_in(joined) if isinstance(o, StoreOp)}
+    for load in [o for o in ops_in(joined) if isinstance(o, LoadOp)]:
         if load.memref in joined.output_args:
             load.result.replace_all_uses_with(stored[load.memref])
             load.detach()
@@ -255,7 +256,7 @@ def anchor(first: KernelOp, second: KernelOp) -> Operation | None:
 def obstacle(first: KernelOp, second: KernelOp) -> str | None:
     """Why two kernels should not be one, whatever their loops; or None."""
     both = (first, second)
-    if any(map(checks, both)) or any(isinstance(o, AccumulateOp) for k in both for o in k.walk()):
+    if any(map(checks, both)) or any(isinstance(o, AccumulateOp) for k in both for o in ops_in(k)):
         return "one checks indices, or changes an input"
     if len(first.outputs) + len(second.outputs) > MOST_OUTPUTS:
         return f"a kernel has at most {MOST_OUTPUTS} outputs"
@@ -296,11 +297,11 @@ class JoinKernelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
                 joined: KernelOp | None = kernel
                 while joined is not None:
                     joined = self._join_earlier(joined)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             drop_unread(kernel)
 
     def _join_earlier(self, second: KernelOp) -> KernelOp | None:
@@ -356,7 +357,7 @@ def drop_unread(kernel: KernelOp) -> None:
         return
     kept = [value for value in kernel.outputs if value.uses]
     arguments = [kernel.output_args[n] for n in unread]
-    for store in [o for o in kernel.walk() if isinstance(o, StoreOp) and o.memref in arguments]:
+    for store in [o for o in ops_in(kernel) if isinstance(o, StoreOp) and o.memref in arguments]:
         store.detach()
         store.erase()
     for argument in reversed(arguments):

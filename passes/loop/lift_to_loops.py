@@ -37,6 +37,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.sizes import require_positive
 from ...dialects.affine import replace_dims
 from ...dialects.index import ZERO, condition_exprs
+from ...dialects.inside import ops_in
 from ...dialects.loop import (
     CheckedIndexOp,
     ForOp,
@@ -232,7 +233,7 @@ def lift(op: Operation) -> KernelOp:
     value = _element(nest, op, index)
     value.name_hint = value.name_hint or result.name_hint
     nest.builder.insert(StoreOp(value, kernel.output_args[0], index, outputs))
-    for inner in kernel.walk():
+    for inner in ops_in(kernel):
         inner.location = op.location
     return kernel
 
@@ -259,10 +260,10 @@ class LiftToLoopsPass(ModulePass):
     name = "lift-to-loops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [o for o in op.walk() if isinstance(o, func.FuncOp) and o.body.blocks]:
+        for function in [o for o in ops_in(op) if isinstance(o, func.FuncOp) and o.body.blocks]:
             _own_results(function)
         require_positive(op)
-        todo = [o for o in op.walk() if isinstance(o, TENSOR_OPS)]
+        todo = [o for o in ops_in(op) if isinstance(o, TENSOR_OPS)]
         for tensor_op in todo:
             result = tensor_op.results[0]
             if isinstance(tensor_op, ConstantOp) and all(

@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import size_bytes
 from ...analysis.equivalence import equivalent
+from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ..decisions import record
 from ..replacing import rename
@@ -49,9 +50,9 @@ def _shared_bytes(first: KernelOp, second: KernelOp) -> int:
 
 def decline_reason(first: KernelOp, second: KernelOp, position: dict[Operation, int]) -> str | None:
     """Why two kernels stay apart, or None if they become one."""
-    if any(isinstance(o, AssertOp | CheckedIndexOp) for k in (first, second) for o in k.walk()):
+    if any(isinstance(o, AssertOp | CheckedIndexOp) for k in (first, second) for o in ops_in(k)):
         return "checks indices from data"
-    inner = [o for o in first.body.walk() if isinstance(o, ForOp) and not o.res]
+    inner = [o for o in ops_in(first.body) if isinstance(o, ForOp) and not o.res]
     if not inner:
         return "has no free loops"
     for value in second.inputs:
@@ -136,8 +137,8 @@ class MergeSiblingsPass(ModulePass):
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = [o for o in op.walk() if isinstance(o, KernelOp)]
-        position: dict[Operation, int] = {o: i for i, o in enumerate(op.walk())}
+        kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]
+        position: dict[Operation, int] = {o: i for i, o in enumerate(ops_in(op))}
         groups: list[list[KernelOp]] = []
         for kernel in kernels:
             family = next(

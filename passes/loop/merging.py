@@ -16,6 +16,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from ...analysis.index import always_holds, never_holds, operand_ranges, simplify
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.loop import (
     AssertOp,
     CheckedIndexOp,
@@ -32,7 +33,7 @@ from .dedup_loads import dedup_kernel
 
 def checks(kernel: KernelOp) -> bool:
     """Whether a kernel may stop the program: then all of it must run, read or not."""
-    return any(isinstance(o, AssertOp | CheckedIndexOp) for o in kernel.walk())
+    return any(isinstance(o, AssertOp | CheckedIndexOp) for o in ops_in(kernel))
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Chain:
         """The chain of a kernel, or the reason it has none."""
         if len(kernel.outputs) != 1:
             return "has several outputs"
-        if sum(isinstance(o, StoreOp) for o in kernel.walk()) > 1:
+        if sum(isinstance(o, StoreOp) for o in ops_in(kernel)) > 1:
             return "stores in several places"
         levels: list[list[Operation]] = []
         counters: list[SSAValue] = []

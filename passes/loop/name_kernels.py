@@ -17,16 +17,17 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import work
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
 from ..decisions import record
 
 
 def kind_of(kernel: KernelOp) -> str:
     """What a kernel does, in one word."""
-    if any(isinstance(op, ForOp) and op.res for op in kernel.walk()):
+    if any(isinstance(op, ForOp) and op.res for op in ops_in(kernel)):
         return "reduce"
     # A kernel of no iterations does no work, whatever it says; count one iteration's arithmetic.
-    arithmetic = any(op.name.startswith("math.") for op in kernel.walk()) or work(kernel) > 0
+    arithmetic = any(op.name.startswith("math.") for op in ops_in(kernel)) or work(kernel) > 0
     return "pointwise" if arithmetic else "layout"
 
 
@@ -38,7 +39,7 @@ class NameKernelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         taken: dict[str, int] = {}
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             stem = f"k_{kernel.outputs[0].name_hint or 'value'}_{kind_of(kernel)}"
             count = taken[stem] = taken.get(stem, 0) + 1
             old, new = kernel.sym_name.data, stem if count == 1 else f"{stem}_{count}"

@@ -22,6 +22,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...errors import counted
 from ..decisions import record
@@ -52,7 +53,7 @@ def _roundings(argument: SSAValue) -> dict[LoadOp, list[arith.TruncFOp]] | None:
 
 def _round_in_branches(kernel: KernelOp) -> None:
     """Have each branch of a condition round what it loads, if what the condition gives is only rounded."""
-    for choice in [op for op in kernel.walk() if isinstance(op, scf.IfOp) and len(op.output) == 1]:
+    for choice in [op for op in ops_in(kernel) if isinstance(op, scf.IfOp) and len(op.output) == 1]:
         ends = [region.block.last_op for region in choice.regions if region.blocks]
         loads = [end.operands[0].owner for end in ends if isinstance(end, scf.YieldOp)]
         roundings = [use.operation for use in choice.output[0].uses]
@@ -123,7 +124,7 @@ class NarrowResultsPass(ModulePass):
     name = "narrow-results"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = [o for o in op.walk() if isinstance(o, KernelOp)]
+        kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]
         for kernel in kernels:
             _round_in_branches(kernel)
         for kernel in kernels:

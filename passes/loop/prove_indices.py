@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from ...analysis.index import known_extent, value_range
 from ...dialects.allowed_sizes import allowed_at, allowing
 from ...dialects.index_ranges import numbers
+from ...dialects.inside import ops_in
 from ...dialects.loop import CheckedIndexOp, KernelOp
 from ...dialects.sizes import Extent, Size, is_at_most
 from ..decisions import record
@@ -125,7 +126,7 @@ def prove_kernel(kernel: KernelOp) -> tuple[int, int]:
     """Mark the indices of a kernel that are surely inside; gives how many, and how many there are."""
     known: dict[SSAValue, _Limits] = {}
     proven = count = 0
-    for op in kernel.walk():
+    for op in ops_in(kernel):
         for result in op.results:
             if (found := _limits(result, known)) is not None:
                 known[result] = found
@@ -145,7 +146,7 @@ class ProveIndicesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with allowing(allowed_at(op)):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
                 proven, count = prove_kernel(kernel)
                 if count:
                     reason = f"{proven} of {count} indices from data are surely inside"

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, StoreOp, YieldOp
 from ..decisions import record
 from .dedup_loads import dedup_kernel
@@ -29,7 +30,7 @@ def _outer_values(loop: ForOp) -> set[SSAValue]:
     """The values from outside that a loop reads."""
     inside: set[SSAValue] = set()
     read: set[SSAValue] = set()
-    for op in loop.walk():
+    for op in ops_in(loop):
         inside.update(op.results)
         inside.update(a for r in op.regions for b in r.blocks for a in b.args)
         read.update(op.operands)
@@ -40,7 +41,7 @@ def _can_share(first: ForOp, second: ForOp) -> bool:
     """Whether `second` may run as part of `first`, which stands before it in the same block."""
     if first.extent != second.extent or first.attributes != second.attributes:
         return False
-    if any(isinstance(op, StoreOp) for loop in (first, second) for op in loop.walk()):
+    if any(isinstance(op, StoreOp) for loop in (first, second) for op in ops_in(loop)):
         return False
     block = first.parent
     assert block is not None
@@ -113,7 +114,7 @@ class ShareSweepsPass(ModulePass):
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             joined = share_in_block(kernel.body.block)
             if joined:
                 dedup_kernel(kernel)

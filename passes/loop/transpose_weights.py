@@ -37,6 +37,7 @@ from ...analysis.products import goes_straight
 from ...analysis.targets import get_target
 from ...analysis.windows import MOST_STEPS, stride_along
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import tensor_of
 from ..decisions import record
@@ -58,7 +59,7 @@ REUSE = 16
 def _find(kernel: KernelOp) -> list[LoadOp] | str:
     """The loads of a kernel's weights, or why they stay as they are."""
     loops = perfect_nest(kernel)
-    windows = [op for op in kernel.walk() if isinstance(op, ForOp) and op not in loops]
+    windows = [op for op in ops_in(kernel) if isinstance(op, ForOp) and op not in loops]
     if not windows or not all(op.res and trips(op.extent.data) <= MOST_STEPS for op in windows):
         return "it has no windows"
     if not loops:
@@ -69,7 +70,7 @@ def _find(kernel: KernelOp) -> list[LoadOp] | str:
         return "its last axis has no strips"
     weights: list[LoadOp] = []
     inner: set[SSAValue] = {channel, *(op.induction_var for op in windows)}
-    for load in [op for op in kernel.walk() if isinstance(op, LoadOp) and channel in op.indices]:
+    for load in [op for op in ops_in(kernel) if isinstance(op, LoadOp) and channel in op.indices]:
         if stride_along(load, channel) == 1:
             continue
         alone = load.memref.has_one_use() and isinstance(load.parent_op(), ForOp)
@@ -87,11 +88,11 @@ def _find_rows(kernel: KernelOp) -> tuple[LoadOp, list[SSAValue]] | str:
     Its counters are that of a row, and then those that are summed over.
     """
     loops = perfect_nest(kernel)
-    sweeps = [op for op in kernel.walk() if isinstance(op, ForOp) and op not in loops]
+    sweeps = [op for op in ops_in(kernel) if isinstance(op, ForOp) and op not in loops]
     if len(sweeps) < 2 or trips(sweeps[-1].extent.data) > MOST_STEPS:
         return "it is a contraction"
     inner = [op.induction_var for op in sweeps]
-    for load in [op for op in kernel.walk() if isinstance(op, LoadOp)]:
+    for load in [op for op in ops_in(kernel) if isinstance(op, LoadOp)]:
         row = [loop for loop in loops if loop.induction_var in load.indices]
         alone = load.memref.has_one_use() and load.parent_op() is sweeps[-1]
         if len(row) != 1 or not alone or not {*inner}.issubset(load.indices):
@@ -200,6 +201,6 @@ class TransposeWeightsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             done, said = (False, "on a GPU each thread has a window") if gpu else _apply(kernel)
             record(self.name, kernel.sym_name.data, done, said, kernel)

@@ -52,6 +52,7 @@ from xdsl.traits import SymbolTable
 from ...analysis.index import constant_of
 from ...analysis.plan import KERNEL_ATTRIBUTE, buffer_bytes
 from ...analysis.sizes import sizes_of
+from ...dialects.inside import ops_in
 from ...dialects.kernel import AllocOp, AssertOp, CallOp, LaunchOp
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp, TransposeOp
 from ...dialects.scalars import ui8
@@ -121,7 +122,7 @@ class ConvertToMlirPass(ModulePass):
 
 def _does_something(function: func.FuncOp) -> bool:
     """Whether a kernel stores anything: `canonicalize` drops the loops of one that does not."""
-    return any(isinstance(op, StoreOp) for op in function.body.walk())
+    return any(isinstance(op, StoreOp) for op in ops_in(function.body))
 
 
 @dataclass
@@ -140,11 +141,11 @@ class _Kernel:
         self.constants = IndexConstants(entry)
         self.ranges = Ranges({loop.body.block.args[0]: (0, self.blocks - 1)})
         # What is asked while all operations still stand is known when they are rewritten.
-        for op in list(entry.walk()):
+        for op in ops_in(entry):
             for value in (*_index_operands(op), *op.results):
                 if isinstance(value.type, IndexType):
                     self.ranges.of(value)
-        for op in list(entry.walk()):
+        for op in ops_in(entry):
             self._convert(op)
         self._run_all_blocks(loop)
         _merge_constants(entry)

@@ -35,6 +35,7 @@ from ...analysis.index import (
 )
 from ...dialects.affine import affine_map, divisions, product
 from ...dialects.index import condition, condition_exprs
+from ...dialects.inside import ops_in
 from ...dialects.sizes import shape_of
 from ...dialects.syntax import Scalar, tensor_type
 from ...dialects.tensor_ir import ConstantOp, IndexMapOp
@@ -208,10 +209,10 @@ class ComposeIndexMapsPass(ModulePass):
     name = "compose-index-maps"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        maps = [o for o in op.walk() if isinstance(o, IndexMapOp)]
+        maps = [o for o in ops_in(op) if isinstance(o, IndexMapOp)]
         for index_map in maps:
             compose_one(index_map)
-        for index_map in reversed(list(o for o in op.walk() if isinstance(o, IndexMapOp))):
+        for index_map in reversed(list(o for o in ops_in(op) if isinstance(o, IndexMapOp))):
             if not index_map.result.uses:
                 index_map.detach()
                 index_map.erase()

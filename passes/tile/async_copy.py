@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from ...analysis.copies import copy_elements
 from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
+from ...dialects.inside import ops_in
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import LaunchOp, StageOp
@@ -50,7 +51,7 @@ class AsyncCopyPass(ModulePass):
             self._apply(kernel.sym_name.data, launch, is_gpu=target.is_gpu)
 
     def _apply(self, name: str, launch: LaunchOp, *, is_gpu: bool) -> None:
-        stages = [o for o in launch.walk() if isinstance(o, StageOp)]
+        stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
         asked = None if launch.schedule is None else launch.schedule.word("transport")
         if not stages or not is_gpu or asked == Transport.SYNC:
             reason = "the schedule says that threads copy" if is_gpu else "a CPU has no such copies"

@@ -18,6 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
+from ...dialects.inside import ops_in
 from ...dialects.kernel_atomic import ATOMIC
 from ...dialects.loop import AccumulateOp, ForOp, KernelOp, StoreOp, TestOp
 from ...dialects.scalars import Combiner
@@ -62,7 +63,7 @@ def _dependent(sweep: ForOp) -> set[SSAValue]:
     found: set[SSAValue] = set(sweep.res)
     following = sweep.next_op
     while following is not None:
-        if any(v in found for inner in following.walk() for v in inner.operands):
+        if any(v in found for inner in ops_in(following) for v in inner.operands):
             found.update(following.results)
         following = following.next_op
     return found

@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from ...analysis.cost import trips
 from ...analysis.vectors import vector_width
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.sizes import Extent, Size, ceil_div
@@ -108,7 +109,7 @@ what it reads down its columns, 32 in what it writes; `transpose-tiles` turns se
 def transposed_axis(launch: LaunchOp) -> int | None:
     """An axis, not the innermost, whose neighbours are neighbours in memory for some load."""
     arguments: list[SSAValue] = list(launch.body.block.args)
-    for load in launch.walk():
+    for load in ops_in(launch):
         if not isinstance(load, LoadOp) or not load.map.data.results:
             continue
         fastest = {load.indices[d] for d in load.map.data.results[-1].used_dims()}

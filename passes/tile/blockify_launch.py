@@ -36,6 +36,7 @@ from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR
 from ...dialects.affine import ZERO, product
+from ...dialects.inside import ops_in
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ...dialects.schedule import ScheduleAttr
@@ -196,7 +197,7 @@ def _finish(launch: LaunchOp, state: _Rebuild, block: Block, schedule: ScheduleA
     assert launch.parent is not None
     launch.parent.insert_op_before(new, launch)
     old: dict[SSAValue, AffineExpr] = dict(zip(launch.body.block.args, state.exprs, strict=True))
-    for op in list(new.walk()):
+    for op in ops_in(new):
         rewrite_index(op, old, state.counters)
     launch.detach()
     launch.erase()
@@ -226,7 +227,7 @@ def _add_tail(loop: ForOp, first: AffineExpr, extent: Extent, counters: list[SSA
 def work_per_point(launch: LaunchOp) -> int:
     """Loads and stores that one point of the launch runs, a measure of its work."""
     points = max(prod(trips(axis.extent.data) for axis in launch.axes), 1)
-    accesses = sum(executions(o) for o in launch.walk() if isinstance(o, LoadOp | StoreOp))
+    accesses = sum(executions(o) for o in ops_in(launch) if isinstance(o, LoadOp | StoreOp))
     return max(accesses // points, 1)
 
 
@@ -265,7 +266,7 @@ class BlockifyLaunchPass(ModulePass):
         if launch.is_partitioned:
             record(self.name, name, False, "the launch is partitioned already", launch)
             return
-        if any(isinstance(o, CombineOp | StageOp) for o in launch.walk()):
+        if any(isinstance(o, CombineOp | StageOp) for o in ops_in(launch)):
             record(self.name, name, False, "its threads already work together", launch)
             return
         if launch.schedule is not None and launch.schedule.get("block_m") is not None:

@@ -24,6 +24,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.launches import launches_of
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, YieldOp
 from ...dialects.sizes import extent_expr
 from ...dialects.tile import LaunchOp
@@ -54,7 +55,7 @@ def chunk(sweep: ForOp, size: int) -> ForOp:
     assert sweep.parent is not None
     sweep.parent.insert_op_before(outer, sweep)
     whole = AffineExpr.dimension(0) * size + AffineExpr.dimension(1)
-    for op in list(inner.body.walk()):
+    for op in ops_in(inner.body):
         rewrite_index(op, {position: whole}, [number, position])
     if chunks * size != extent:
         mask_contributions(inner, [whole * -1 + extent_expr(extent - 1)], [number, position])
@@ -83,7 +84,7 @@ class ChunkMatmulKPass(ModulePass):
         if size is None:
             record(self.name, name, False, "the schedule has no block_k", launch)
             return
-        if any(isinstance(o, ForOp) for sweep in sweeps for o in sweep.body.walk()):
+        if any(isinstance(o, ForOp) for sweep in sweeps for o in ops_in(sweep.body)):
             record(self.name, name, False, "the sweep has chunks already", launch)
             return
         if launch.schedule is not None and launch.schedule.word("vectors") is not None:

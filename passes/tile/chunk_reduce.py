@@ -34,6 +34,7 @@ from ...analysis.coalescing import SECTOR
 from ...analysis.cost import hints_of, trips
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
+from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import storage_bytes
@@ -59,7 +60,7 @@ reading lines of memory in pieces."""
 
 def _longest(launch: LaunchOp) -> int:
     """Elements of the longest sweep over a column."""
-    nests = [[o for o in sweep.walk() if isinstance(o, ForOp)] for sweep in sweeps_of(launch)]
+    nests = [[o for o in ops_in(sweep) if isinstance(o, ForOp)] for sweep in sweeps_of(launch)]
     return max(prod(trips(loop.extent.data) for loop in nest) for nest in nests)
 
 
@@ -72,7 +73,7 @@ def block_columns(launch: LaunchOp, target: Target) -> int:
         return 1
     last = launch.axes.data[-1].extent.data
     columns = min(most_rows(launch), covering(last), WARP)
-    sweeps = [op for sweep in sweeps_of(launch) for op in sweep.walk()]
+    sweeps = [op for sweep in sweeps_of(launch) for op in ops_in(sweep)]
     loads = [op for op in sweeps if isinstance(op, LoadOp)]
     sizes = [
         storage_bytes(op.result.type) for op in loads if launch.body.block.args[-1] in op.indices

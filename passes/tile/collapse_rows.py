@@ -33,6 +33,7 @@ from ...analysis.products import LONG, Product, axes_of, find_product, walk_alon
 from ...analysis.targets import get_target
 from ...dialects.affine import divisions, quotient, remainder, replace_dims
 from ...dialects.index import dims_in_order, linearize
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
@@ -80,7 +81,7 @@ def _lies_along_k(launch: LaunchOp, product: Product) -> bool:
 def _is_short(launch: LaunchOp, axis: int) -> bool:
     """Whether an axis is shorter than the vectors that a register tile is made of, or than all of them."""
     extent, counter = launch.axes.data[axis].extent.data, launch.body.block.args[axis]
-    apart = any(is_apart(op, counter) for op in launch.walk())
+    apart = any(is_apart(op, counter) for op in ops_in(launch))
     return isinstance(extent, int) and extent < VECTOR * (FEW_VECTORS if apart else 1)
 
 
@@ -91,7 +92,7 @@ def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:
     """
     outer, inner = launch.body.block.args[product.n - 1], launch.body.block.args[product.n]
     extent = extent_expr(launch.axes.data[product.n].extent.data)
-    for op in launch.body.walk():
+    for op in ops_in(launch.body):
         if outer not in op.operands and inner not in op.operands:
             continue
         if divides(op, inner):
@@ -139,7 +140,7 @@ def collapse(launch: LaunchOp, axis: int) -> None:
     place = AffineExpr.dimension(0)
     size = extent_expr(extent)
     old: dict[SSAValue, AffineExpr] = {outer: quotient(place, size), inner: remainder(place, size)}
-    for op in list(launch.body.walk()):
+    for op in ops_in(launch.body):
         rewrite_index(op, old, [counter])
     body.erase_arg(outer)
     body.erase_arg(inner)

@@ -13,6 +13,7 @@ from math import prod
 from ...analysis.columns import walks_columns
 from ...analysis.cost import executions, trips
 from ...analysis.windows import MOST_STEPS, window_elements
+from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ...dialects.sizes import Extent
 from ...dialects.tile import CombineOp, LaunchOp, StageOp
@@ -75,13 +76,13 @@ def find_strips(launch: LaunchOp, together: int | None = None) -> Strips | None:
     block = launch.body.block
     sweeps = [op for op in block.ops if isinstance(op, ForOp)]
     others = CombineOp | StageOp | CheckedIndexOp | AssertOp
-    if not launch.axes or any(isinstance(op, others) for op in launch.walk()):
+    if not launch.axes or any(isinstance(op, others) for op in ops_in(launch)):
         return None
     if not any(sweep.res for sweep in sweeps):
         return None
     extents, column = [axis.extent.data for axis in launch.axes], block.args[-1]
     extent = extents[-1]
-    loads = [op for sweep in sweeps for op in sweep.walk() if isinstance(op, LoadOp)]
+    loads = [op for sweep in sweeps for op in ops_in(sweep) if isinstance(op, LoadOp)]
     if not any(column in load.indices for load in loads):
         return None
     if not all(walks_columns(load, column) for load in loads):

@@ -46,6 +46,7 @@ from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import (
@@ -95,7 +96,7 @@ def is_contraction(launch: LaunchOp) -> bool:
     could share, as of a row with a mask, or of a matrix that a vector is multiplied with.
     """
     for sweep in sweeps_of(launch):
-        loads = [op for op in sweep.walk() if isinstance(op, LoadOp)]
+        loads = [op for op in ops_in(sweep) if isinstance(op, LoadOp)]
         axes = {read for load in loads if (read := axes_read(load, launch))}
         if sweep.res and axes and frozenset[int]().union(*axes) not in axes:
             return True
@@ -131,7 +132,7 @@ def lanes_share_columns(launch: LaunchOp) -> bool:
     columns, rows, found = 0.0, 0.0, False
     for sweep in [sweep for sweep in sweeps_of(launch) if sweep.res]:
         along = (sweep.induction_var, sweep.extent.data)
-        for op in [op for op in sweep.walk() if isinstance(op, LoadOp)]:
+        for op in [op for op in ops_in(sweep) if isinstance(op, LoadOp)]:
             found |= is_unit_stride(op, last[0])
             columns += sectors_of_lane(op, last, along)
             rows += sectors_of_lane(op, along)
@@ -146,13 +147,13 @@ def obstacle(launch: LaunchOp, target: Target) -> str | None:
         return "the launch is partitioned already"
     if launch.schedule is not None and launch.schedule.get("block_m") is not None:
         return "the schedule gives each thread a tile of its own"
-    if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
+    if any(isinstance(op, CombineOp | StageOp) for op in ops_in(launch)):
         return "its threads already work together"
     if not any(sweep.res for sweep in sweeps_of(launch)):
         return "no reduce loop in the body"
     if any(is_weighted([c.data for c in sweep.combiners]) for sweep in sweeps_of(launch)):
         return "it folds weighted means, which one thread joins"
-    if any(isinstance(inner, StoreOp) for op in between(launch) for inner in op.walk()):
+    if any(isinstance(inner, StoreOp) for op in between(launch) for inner in ops_in(op)):
         return "it stores under a condition between the sweeps"
     if is_contraction(launch):
         return "a contraction: its operands depend on different axes of the launch"
@@ -247,7 +248,7 @@ def _share_sweep(sweep: ForOp, sharing: _Sharing) -> None:
     counters: list[SSAValue] = [shared.induction_var, sharing.lane]
     element = unit if vector == 1 else unit * vector + AffineExpr.dimension(2)
     space = counters if vector == 1 else [*counters, old]
-    for op in list(shared.walk()):
+    for op in ops_in(shared):
         rewrite_index(op, {old: element}, space)
     if visits * lanes != units:
         last = unit * -1 + extent_expr(units - 1)

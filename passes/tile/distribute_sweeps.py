@@ -48,6 +48,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.targets import Target, get_target
+from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
@@ -89,7 +90,7 @@ def segments_of(launch: LaunchOp) -> list[Segment]:
 def _read(op: Operation) -> Iterator[SSAValue]:
     """What an operation and those in it read of a launch's body."""
     body = op.parent
-    for inner in op.walk():
+    for inner in ops_in(op):
         for value in inner.operands:
             if isinstance(value.owner, Operation) and value.owner.parent is body:
                 yield value
@@ -119,7 +120,7 @@ def _passed_on(segments: Sequence[Segment]) -> list[list[SSAValue]]:
 
 def _stored(segment: Segment) -> set[SSAValue]:
     """The arrays that a segment writes."""
-    return {op.memref for outer in segment for op in outer.walk() if isinstance(op, StoreOp)}
+    return {op.memref for outer in segment for op in ops_in(outer) if isinstance(op, StoreOp)}
 
 
 # --------------------------------------------------------------------------- the decision
@@ -136,11 +137,11 @@ def decline_reason(launch: LaunchOp, target: Target, least: int) -> str | None:
     if len(sweeps) == 1:
         return "it has one sweep"
     extents = launch.extents(Level.THREAD)
-    loops = [[op for op in sweep.walk() if isinstance(op, ForOp)] for sweep in sweeps]
+    loops = [[op for op in ops_in(sweep) if isinstance(op, ForOp)] for sweep in sweeps]
     inner = [loop.extent.data for nest in loops for loop in nest]
     if not all(isinstance(extent, int) for extent in (*extents, *inner)):
         return "an extent is not known"
-    if any(isinstance(op, CheckedIndexOp | AssertOp) for op in launch.walk()):
+    if any(isinstance(op, CheckedIndexOp | AssertOp) for op in ops_in(launch)):
         return "it checks indices from data"
     columns = block_columns(launch, target) if lanes_share_columns(launch) else 1
     points = prod(map(int, extents))  # pyright: ignore[reportArgumentType]
@@ -248,7 +249,7 @@ def distribute(kernel: KernelOp, launch: LaunchOp) -> int:
         last = number == len(segments)
         new = work.make(name if last else f"{name}_sweep{number}", segment, passed_on[number - 1])
         block.insert_op_before(new, kernel)
-        spread(next(op for op in new.walk() if isinstance(op, LaunchOp)))
+        spread(next(op for op in ops_in(new) if isinstance(op, LaunchOp)))
     made = [op for op in block.ops if isinstance(op, KernelOp)]
     for old, argument in zip(kernel.outputs, kernel.output_args, strict=True):
         work.results[argument].name_hint = old.name_hint
@@ -275,7 +276,7 @@ class DistributeSweepsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             launches = [o for o in kernel.body.ops if isinstance(o, LaunchOp)]
             if len(launches) != 1:
                 continue

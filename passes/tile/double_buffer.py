@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from ...analysis.launches import launches_of
 from ...analysis.targets import BLOCK_RESERVE, Target, get_target
 from ...analysis.tilings import ASYNC_BUFFERS, BUFFERED_BLOCKS, SYNC_BUFFERS
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.mbarriers import BARRIER_BYTES
 from ...dialects.scalars import storage_bytes
@@ -87,7 +88,7 @@ class DoubleBufferPass(ModulePass):
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         loops = {
             loop: [o for o in loop.body.ops if isinstance(o, StageOp)]
-            for loop in launch.walk()
+            for loop in ops_in(launch)
             if isinstance(loop, ForOp)
         }
         filled = {

@@ -47,6 +47,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.windows import window_elements
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import LaunchOp
@@ -99,7 +100,7 @@ def choose_order(nest: list[ForOp]) -> Order | str:
     """How the loops of a nest become one, or why they stay as they are."""
     if any(loop.never_runs for loop in nest):
         return "a sweep has no iterations"
-    accesses = [op for op in nest[0].walk() if isinstance(op, LoadOp | StoreOp)]
+    accesses = [op for op in ops_in(nest[0]) if isinstance(op, LoadOp | StoreOp)]
 
     def apart(loop: ForOp) -> float:
         return sum(sectors_of_lane(op, (loop.induction_var, loop.extent.data)) for op in accesses)
@@ -156,7 +157,7 @@ def flatten(nest: list[ForOp], order: Order) -> None:
         exprs[around] = AffineExpr.dimension(1)
     assert outermost.parent is not None
     outermost.parent.insert_op_before(new, outermost)
-    for op in list(new.walk()):
+    for op in ops_in(new):
         rewrite_index(op, exprs, counters)
     for mine, theirs in zip(outermost.res, new.res, strict=True):
         theirs.name_hint = mine.name_hint

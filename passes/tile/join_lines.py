@@ -31,6 +31,7 @@ from ...analysis.factors import find_factors
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.tiling_choice import MOST_LINES
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp
 from ...dialects.mma import COLUMNS
 from ...dialects.tile import LaunchOp
@@ -62,7 +63,7 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
 def _count_apart(launch: LaunchOp, found: Contraction) -> bool:
     """Whether only what depends on columns depends on lines, and counts them along axes of their own."""
     line, column = launch.body.block.args[found.n - 1], launch.body.block.args[found.n]
-    if any(divides(op, counter) for op in launch.walk() for counter in (line, column)):
+    if any(divides(op, counter) for op in ops_in(launch) for counter in (line, column)):
         return False
     for load in loads_through_borders(found.sweep.body.block):
         axes = axes_of(load, launch)

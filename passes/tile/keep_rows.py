@@ -34,6 +34,7 @@ from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR
 from ...dialects.affine import ZERO, product
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, RegistersOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Kept
@@ -131,7 +132,7 @@ def _key(site: _Site) -> Hashable:
 def find_rows(launch: LaunchOp) -> list[list[_Site]]:
     """The loads that read the same elements in more than one sweep, together."""
     groups: dict[Hashable, list[_Site]] = {}
-    for load in [op for op in launch.walk() if isinstance(op, LoadOp)]:
+    for load in [op for op in ops_in(launch) if isinstance(op, LoadOp)]:
         site = _site(load, launch)
         if site is not None and (site.trips == 1 or any(v in load.indices for v in site.counters)):
             groups.setdefault(_key(site), []).append(site)

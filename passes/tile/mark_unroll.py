@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
 from ...analysis.targets import get_target
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
 from ...errors import counted
 from ..decisions import record
@@ -28,7 +29,7 @@ UNROLL = "unroll"
 def is_short(loop: ForOp, trips: int) -> bool:
     """Whether a loop is innermost and has at most `trips` iterations."""
     extent = loop.extent.data
-    innermost = not any(isinstance(op, ForOp) for op in loop.body.walk())
+    innermost = not any(isinstance(op, ForOp) for op in ops_in(loop.body))
     return innermost and isinstance(extent, int) and 1 < extent <= trips
 
 
@@ -43,9 +44,9 @@ class MarkUnrollPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             name = kernel.sym_name.data
-            loops = [o for o in kernel.walk() if isinstance(o, ForOp) and is_short(o, self.trips)]
+            loops = [o for o in ops_in(kernel) if isinstance(o, ForOp) and is_short(o, self.trips)]
             if not gpu or not loops:
                 reason = f"no innermost loop has 2 to {self.trips} iterations"
                 record(self.name, name, False, reason if gpu else "LLVM unrolls", kernel)

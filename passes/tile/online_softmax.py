@@ -44,6 +44,7 @@ from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_soft
 from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.targets import get_target
+from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -118,7 +119,7 @@ class OnlineSoftmaxPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
         with hints_of(op):
-            for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+            for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
                 if kernel.parent is None:
                     continue
                 name = kernel.sym_name.data

@@ -29,6 +29,7 @@ from ...analysis.cost import trips
 from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
 from ..decisions import record
@@ -42,7 +43,7 @@ def sliding_axes(launch: LaunchOp) -> list[int]:
     Those of which a step is at most a few of a window: images that lie one after the other are no windows.
     """
     found: set[int] = set()
-    windows = {op.induction_var for op in launch.walk() if isinstance(op, ForOp) and op.res}
+    windows = {op.induction_var for op in ops_in(launch) if isinstance(op, ForOp) and op.res}
     for each in index_sums(launch):
         steps = [abs(c) for value, c in (each or {}).items() if value in windows]
         for axis, argument in enumerate(launch.body.block.args):
@@ -54,7 +55,7 @@ def sliding_axes(launch: LaunchOp) -> list[int]:
 def index_sums(launch: LaunchOp) -> Iterator[dict[Term, int] | None]:
     """What is added up, and how often, in each index of a launch's reductions; None where it is no sum."""
     for op in [
-        op for each in launch.body.block.ops if isinstance(each, ForOp) for op in each.walk()
+        op for each in launch.body.block.ops if isinstance(each, ForOp) for op in ops_in(each)
     ]:
         exprs, operands = index_of(op) or ((), [])
         for expr in exprs:
@@ -78,7 +79,7 @@ def move_last(launch: LaunchOp, axes: Sequence[int]) -> None:
 
 def has_windows(launch: LaunchOp) -> bool:
     """Whether a launch has loops, all of them reductions of a few steps."""
-    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
     return bool(loops) and all(op.res and trips(op.extent.data) <= MOST_STEPS for op in loops)
 
 

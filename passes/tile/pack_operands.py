@@ -50,6 +50,7 @@ from ...analysis.launches import launches_of
 from ...analysis.products import Product, find_product, may_stay, slice_of, walk_along_k
 from ...analysis.vectors import lies_along
 from ...dialects.affine import quotient, remainder
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, is_integer, storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -124,7 +125,7 @@ class _Packing:
                 place = dims[len(blocks) + sorted((m, n)).index(axis)]
                 whole[argument] = dims[axis] * sizes[axis] + place
         packs = [] if dot else self._chunk(old)
-        for op in list(launch.body.walk()):
+        for op in ops_in(launch.body):
             rewrite_index(op, whole, counters)
         self._guard(dims, counters, whole_body=dot)
         for _ in old:
@@ -249,7 +250,7 @@ class _Packing:
             self._mask(body, target, inside, space, factor)
         made = PackOp(MemRefType(factor.type, [rows, length], memory_space=SHARED), Region(body))
         for op in copies:
-            for inner in list(op.walk()):
+            for inner in ops_in(op):
                 rewrite_index(inner, counters, space)
         if axis == self.product.n:
             made.panels = IntegerAttr(self.schedule.number("thread_n"), i64)

@@ -24,6 +24,7 @@ from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape, ve
 from ...analysis.copies import copy_elements
 from ...analysis.cost import trips
 from ...analysis.launches import launches_of
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_extent, static_shape
@@ -89,7 +90,7 @@ class PadSmemPass(ModulePass):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
-        stages = [o for o in launch.walk() if isinstance(o, StageOp)]
+        stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
         if not stages:
             record(self.name, name, False, "nothing is staged", launch)
         for stage in stages:

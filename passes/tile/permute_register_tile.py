@@ -26,6 +26,7 @@ from ...analysis.bank_conflicts import sectors, turns
 from ...analysis.cost import hints_of, trips
 from ...analysis.launches import launches_of
 from ...dialects.affine import count_symbols
+from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import AccumulateOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
@@ -172,7 +173,7 @@ def _is_vector(places: Sequence[Sequence[int]], width: int) -> bool:
 
 def _accesses(launch: LaunchOp, axes: Sequence[_Axis]) -> list[_Access]:
     """The accesses of a launch whose places a call does not change."""
-    found = [op for op in launch.walk() if isinstance(op, LoadOp | StoreOp | AccumulateOp)]
+    found = [op for op in ops_in(launch) if isinstance(op, LoadOp | StoreOp | AccumulateOp)]
     return [_Access(op, axes) for op in found if not count_symbols(op.map.data.results)]
 
 
@@ -205,7 +206,7 @@ def decline_reason(launch: LaunchOp) -> str | None:
         return "the schedule gives threads no tiles"
     if schedule.get("strip_m") is not None or schedule.get("strip_n") is not None:
         return "the schedule has its strips"
-    if not any(isinstance(op, StageOp) for op in launch.walk()):
+    if not any(isinstance(op, StageOp) for op in ops_in(launch)):
         return "nothing is staged"
     if schedule.get("threads") is not None:
         return "the tiles are in registers already"

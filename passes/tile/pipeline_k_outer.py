@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
 from ...analysis.launches import launches_of
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import PIPELINED, LaunchOp, StageOp
 from ..decisions import record
@@ -52,7 +53,7 @@ class PipelineKOuterPass(ModulePass):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
-        fills = [o.parent_op() for o in launch.walk() if isinstance(o, StageOp)]
+        fills = [o.parent_op() for o in ops_in(launch) if isinstance(o, StageOp)]
         loops = [loop for loop in dict.fromkeys(fills) if isinstance(loop, ForOp)]
         if not loops:
             record(self.name, name, False, "no loop fills a slab", launch)

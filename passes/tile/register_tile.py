@@ -37,6 +37,7 @@ from xdsl.passes import ModulePass
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.windows import window_elements
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
@@ -61,7 +62,7 @@ def tile_axes(launch: LaunchOp) -> list[int]:
     For a reduction over columns, the axis along which the columns are neighbours in memory.
     """
     sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res]
-    loads = [op for sweep in sweeps for op in sweep.walk() if isinstance(op, LoadOp)]
+    loads = [op for sweep in sweeps for op in ops_in(sweep) if isinstance(op, LoadOp)]
     reads = {axes for load in loads if (axes := axes_read(load, launch))}
     if len(reads) > 1:
         return sorted(frozenset[int]().union(*reads) - frozenset.intersection(*reads))[-2:]
@@ -72,7 +73,7 @@ def tile_axes(launch: LaunchOp) -> list[int]:
 def is_vector_axis(launch: LaunchOp, axis: int) -> bool:
     """Whether neighbouring points of an axis read neighbouring elements of an operand."""
     argument = launch.body.block.args[axis]
-    for load in launch.walk():
+    for load in ops_in(launch):
         if isinstance(load, LoadOp) and isinstance(load.parent_op(), ForOp):
             fastest = load.map.data.results[-1:]
             if any(load.indices[d] is argument for e in fastest for d in e.used_dims()):
@@ -108,7 +109,7 @@ def choose_tiles(launch: LaunchOp) -> dict[int, int]:
 def scheduled_tiles(launch: LaunchOp) -> dict[int, int] | None:
     """The tile along each axis that the schedule of a staged launch says; None if it says nothing."""
     schedule = launch.schedule
-    if schedule is None or not any(isinstance(op, StageOp) for op in launch.walk()):
+    if schedule is None or not any(isinstance(op, StageOp) for op in ops_in(launch)):
         return None
     if schedule.get("threads") is not None:
         return None
@@ -130,7 +131,7 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         return "on a GPU the operands must be staged first"
     if launch.schedule is not None or launch.extents(Level.BLOCK):
         return "the launch is partitioned already"
-    if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
+    if any(isinstance(op, CombineOp | StageOp) for op in ops_in(launch)):
         return "its threads already work together"
     if any(isinstance(op, ForOp) and not op.res for op in launch.body.block.ops):
         return "the body has a sweep that stores"
@@ -182,7 +183,7 @@ def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
         for old, values in zip(elements, copied, strict=True):
             copy = op.clone(value_mapper=values)
             block.add_op(copy)
-            for inner in list(copy.walk()):
+            for inner in ops_in(copy):
                 _retarget(inner, old, arguments, values)
     for op in reversed(original):
         op.detach()

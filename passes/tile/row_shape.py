@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 from ...analysis.cost import trips
 from ...analysis.targets import Target
 from ...analysis.vectors import vector_width
+from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
@@ -168,14 +169,14 @@ def most_rows(launch: LaunchOp) -> int:
 def choose_shape(launch: LaunchOp, target: Target) -> RowShape:
     """What the model likes best."""
     sweeps, vector = sweeps_of(launch), widest_vector(launch)
-    loads = [op for sweep in sweeps for op in sweep.walk() if isinstance(op, LoadOp)]
+    loads = [op for sweep in sweeps for op in ops_in(sweep) if isinstance(op, LoadOp)]
     lengths = [sweep.extent.data for sweep in sweeps]
     room = most_rows(launch)
     known = all(isinstance(length, int) for length in lengths)
     least = max(WARP // room, 2) if known else WARP
     while vector > 1 and max(map(trips, lengths)) < least * vector:
         vector //= 2
-    nests = [[op for op in sweep.walk() if isinstance(op, ForOp)] for sweep in sweeps]
+    nests = [[op for op in ops_in(sweep) if isinstance(op, ForOp)] for sweep in sweeps]
     work = sum(prod(trips(loop.extent.data) for loop in nest) for nest in nests)
     rows = Rows(
         count=prod(trips(axis.extent.data) for axis in launch.axes),

@@ -25,6 +25,7 @@ from ...analysis.cost import hints_of
 from ...analysis.targets import Target, get_target
 from ...analysis.tiling_choice import choose, misfit
 from ...analysis.tilings import MIN_PRODUCT, Problem, Tiling, problem_of
+from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.mma import DEPTH
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
@@ -202,8 +203,8 @@ def _reason(problem: Problem, chosen: Tiling, target: Target) -> str:
 
 
 def _launches(module: ModuleOp) -> list[tuple[str, LaunchOp]]:
-    kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
-    return [(k.sym_name.data, op) for k in kernels for op in k.walk() if isinstance(op, LaunchOp)]
+    kernels = [op for op in ops_in(module) if isinstance(op, KernelOp)]
+    return [(k.sym_name.data, op) for k in kernels for op in ops_in(k) if isinstance(op, LaunchOp)]
 
 
 def _are_boxes(contraction: Contraction, launch: LaunchOp, tiling: Tiling) -> bool:

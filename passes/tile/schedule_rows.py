@@ -31,6 +31,7 @@ from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
 from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...analysis.windows import rows_overlap, window_elements
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -49,19 +50,19 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
     if launch.schedule is not None or launch.is_partitioned:
         return "it has a schedule already"
     points = prod(trips(axis.extent.data) for axis in launch.axes)
-    reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
+    reduces = any(isinstance(op, ForOp) and op.res for op in ops_in(launch))
     work = work_per_point(launch)
     read = sum(_bytes(argument, points * work) for argument in kernel.input_args)
     strips = find_strips(launch)
     sweeps = _sweeps(launch)
-    computes = any(scalar_work(op) >= FUNCTION_WORK for op in launch.walk())
+    computes = any(scalar_work(op) >= FUNCTION_WORK for op in ops_in(launch))
     return RowProblem(
         points,
         work,
         read,
         reduces=reduces,
         computes=computes,
-        divides=reduces and any(isinstance(op, arith.DivfOp) for op in launch.walk()),
+        divides=reduces and any(isinstance(op, arith.DivfOp) for op in ops_in(launch)),
         sweeps=len(sweeps),
         waits=_waits(sweeps),
         dynamic=any(not isinstance(sweep.extent.data, int) for sweep in sweeps),
@@ -75,13 +76,13 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
 
 def _sweeps(launch: LaunchOp) -> list[ForOp]:
     """The loops of a launch, one after the other; none if some stand in others or under a condition."""
-    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
     return loops if all(loop.parent_op() is launch for loop in loops) else []
 
 
 def _waits(sweeps: Sequence[ForOp]) -> bool:
     """Whether sweeps fold more than once, divide, or convert what they read."""
-    inside = [op for sweep in sweeps for op in sweep.walk()]
+    inside = [op for sweep in sweeps for op in ops_in(sweep)]
     folds = sum(1 for sweep in sweeps if sweep.res)
     return folds > 1 or any(isinstance(op, arith.DivfOp | arith.ExtFOp) for op in inside)
 

@@ -48,6 +48,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.conditions import Linear, linear
 from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.scalars import Combiner, identity, is_weighted
 from ...dialects.sizes import Extent, extent_expr
@@ -70,7 +71,7 @@ def _runs(launch: LaunchOp) -> list[tuple[int, int]]:
     for loop in launch.body.block.ops:
         if not isinstance(loop, ForOp) or not loop.res or not isinstance(loop.extent.data, int):
             continue
-        for test in (op for op in loop.body.walk() if isinstance(op, TestOp)):
+        for test in (op for op in ops_in(loop.body) if isinstance(op, TestOp)):
             axes = [v for v in test.operands_ if launch.axis_of(v) is not None]
             if loop.induction_var in test.operands_ and len(axes) == 1 and loop.extent.data > 0:
                 assert isinstance(axes[0], BlockArgument)
@@ -82,7 +83,7 @@ def _varying(block: Block, place: SSAValue) -> set[Operation]:
     """The operations of a block that depend on a place, or write."""
     values, found = {place}, set[Operation]()
     for op in block.ops:
-        inside = list(op.walk())
+        inside = ops_in(op)
         if not op.results or any(v in values for each in inside for v in each.operands):
             found.add(op)
             values.update(op.results)
@@ -108,7 +109,7 @@ def _misfit(loop: ForOp, place: SSAValue, varying: set[Operation]) -> str | None
         if not isinstance(other, arith.ConstantOp) or other.value != none:
             return "what is past the place is not the identity"
     changing = {place, *(result for op in varying for result in op.results)}
-    for op in loop.body.walk():
+    for op in ops_in(loop.body):
         if any(v in changing for v in op.operands) and not (
             isinstance(op, TestOp) and _is_until(op, place, loop.induction_var)
         ):
@@ -139,9 +140,9 @@ def _share(launch: LaunchOp, axis: int, part: int) -> str | None:
             return "its reductions differ in length"
         if (reason := _misfit(loop, place, varying)) is not None:
             return reason
-    operations = part * sum(1 for op in varying for _ in op.walk())
-    if operations > MOST_OPERATIONS:
-        return f"its places would become {operations} operations"
+    count = part * sum(len(ops_in(op)) for op in varying)
+    if count > MOST_OPERATIONS:
+        return f"its places would become {count} operations"
     places = _Places(launch, axis, varying)
     if isinstance(extent, int):
         places.emit(min(part, extent), extent % part, extent // part)
@@ -222,7 +223,7 @@ class _Places:
                 term = values.get(term, term)
                 values[result] = self._until(end, combiner.data, result, term, number)
         known: dict[SSAValue, AffineExpr] = dict.fromkeys(counters, AffineExpr.constant(number))
-        for op in [each for copy in copies for each in copy.walk()]:
+        for op in [each for copy in copies for each in ops_in(copy)]:
             rewrite_index(op, known, [])
 
     def _until(

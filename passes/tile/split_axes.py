@@ -55,6 +55,7 @@ from ...analysis.products import axes_of_factors, find_product
 from ...analysis.targets import get_target
 from ...analysis.transposes import find_tile
 from ...dialects.affine import divisions, product
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import Extent, extent_expr, extent_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
@@ -85,7 +86,7 @@ def divisors(
     launch: LaunchOp, kind: AffineBinaryOpKind, *, of_neighbours: bool = False
 ) -> Iterator[tuple[int, Extent]]:
     """The same with sizes among the divisors."""
-    for op in launch.body.walk():
+    for op in ops_in(launch.body):
         exprs, operands = index_of(op) or ((), [])
         if of_neighbours:
             exprs = exprs[-1:] if isinstance(op, LoadOp) else ()
@@ -118,7 +119,7 @@ def split(launch: LaunchOp, axis: int, part: Extent, *, places_first: bool = Fal
     old: dict[SSAValue, AffineExpr] = {
         whole: product(AffineExpr.dimension(0), extent_expr(part)) + AffineExpr.dimension(1)
     }
-    for op in list(launch.body.walk()):
+    for op in ops_in(launch.body):
         rewrite_index(op, old, [parts, place])
     body.erase_arg(whole)
     launch.axes = ArrayAttr([*before, *axes[axis + 1 :]])
@@ -206,7 +207,7 @@ class SplitAxesPass(ModulePass):
         Where something is reduced, the axis may be its rows: then the remainder is to count neighbours.
         """
         last = len(launch.axes) - 1
-        reduces = any(isinstance(op, ForOp) and op.res for op in launch.walk())
+        reduces = any(isinstance(op, ForOp) and op.res for op in ops_in(launch))
         found = divisors(launch, AffineBinaryOpKind.Mod, of_neighbours=reduces)
         return [(last, n, False) for axis, n in found if axis == last and trips(n) >= LONG][:1]
 

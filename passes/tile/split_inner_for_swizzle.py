@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
 from ...analysis.copies import bulk_refusal
 from ...analysis.launches import launches_of
+from ...dialects.inside import ops_in
 from ...dialects.schedule import SWIZZLE_BYTES, Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
@@ -43,7 +44,7 @@ class SplitInnerForSwizzlePass(ModulePass):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
-        stages = [o for o in launch.walk() if isinstance(o, StageOp)]
+        stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
         stages = [stage for stage in stages if stage.transport is Transport.TMA]
         if not stages:
             record(self.name, name, False, "the copy engine fills no slab", launch)

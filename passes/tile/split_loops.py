@@ -31,6 +31,7 @@ from xdsl.passes import ModulePass
 from ...analysis.conditions import Condition, condition
 from ...analysis.index import always_holds, never_holds, operand_ranges
 from ...analysis.targets import get_target
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.sizes import ExtentAttr
 from ...dialects.tile import LaunchOp
@@ -47,10 +48,10 @@ MOST_OPERATIONS = 600
 
 def _conditions(loop: ForOp) -> list[tuple[TestOp, list[Condition | None]]]:
     """The tests in a loop that depend on its counter, with what is known of their conditions."""
-    inner: list[SSAValue] = [o.induction_var for o in loop.body.walk() if isinstance(o, ForOp)]
+    inner: list[SSAValue] = [o.induction_var for o in ops_in(loop.body) if isinstance(o, ForOp)]
     return [
         (op, [condition(e, op.operands_, loop.induction_var, inner) for e in op.exprs])
-        for op in loop.body.walk()
+        for op in ops_in(loop.body)
         if isinstance(op, TestOp) and loop.induction_var in op.operands_
     ]
 
@@ -85,9 +86,9 @@ def _places(loop: ForOp) -> list[int] | str:
         return "no condition changes"
     if len(places) >= MOST_PIECES:
         return f"it would become {len(places) + 1} loops"
-    operations = sum(1 for _ in loop.walk()) * (len(places) + 1)
-    if operations > MOST_OPERATIONS:
-        return f"it would become {operations} operations"
+    count = len(ops_in(loop)) * (len(places) + 1)
+    if count > MOST_OPERATIONS:
+        return f"it would become {count} operations"
     return places
 
 
@@ -103,7 +104,7 @@ def split(loop: ForOp, places: list[int]) -> None:
         piece.extent = ExtentAttr(last - first)
         moved: dict[SSAValue, AffineExpr] = {}
         moved[piece.induction_var] = AffineExpr.dimension(0) + first
-        for op in list(piece.body.walk()):
+        for op in ops_in(piece.body):
             rewrite_index(op, moved, [piece.induction_var])
         fold_tests(piece)
     loop.detach()
@@ -124,7 +125,7 @@ def _decide_by_blocks(piece: ForOp, first: int, last: int) -> None:
 
 def fold_tests(root: Operation) -> None:
     """Replace the tests below `root` whose result is known, and what depends on them."""
-    for test in [op for op in root.walk() if isinstance(op, TestOp)]:
+    for test in [op for op in ops_in(root) if isinstance(op, TestOp)]:
         if test.parent is None:
             continue  # it stood in a branch that is not taken
         ranges = operand_ranges(test.operands_)
@@ -147,7 +148,7 @@ class SplitLoopsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             fired, reason = False, "a GPU has threads in the place of loops"
             if not gpu:
                 fired, reason = _split_kernel(kernel)
@@ -158,8 +159,8 @@ def _split_kernel(kernel: KernelOp) -> tuple[bool, str]:
     """Cut the loops of a kernel, inner ones first; what came of it."""
     count = pieces = 0
     reasons: dict[str, None] = {}
-    for loop in reversed([o for o in kernel.walk() if isinstance(o, ForOp)]):
-        if not any(isinstance(op, TestOp) for op in loop.body.walk()):
+    for loop in reversed([o for o in ops_in(kernel) if isinstance(o, ForOp)]):
+        if not any(isinstance(op, TestOp) for op in ops_in(loop.body)):
             continue
         places = _places(loop)
         if isinstance(places, str):

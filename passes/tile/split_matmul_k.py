@@ -47,6 +47,7 @@ from ...analysis.cost import hints_of
 from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...dialects.affine import product
+from ...dialects.inside import ops_in
 from ...dialects.loop import INDEX, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, tensor_of
@@ -88,7 +89,7 @@ def parts_of(extent: Extent, block_k: int, count: int) -> Parts:
 
 
 def _launch_of(kernel: KernelOp) -> LaunchOp:
-    return next(op for op in kernel.walk() if isinstance(op, LaunchOp))
+    return next(op for op in ops_in(kernel) if isinstance(op, LaunchOp))
 
 
 def _sweep_of(launch: LaunchOp) -> ForOp:
@@ -109,7 +110,7 @@ def split_sweep(launch: LaunchOp, parts: Parts) -> str | None:
     position = sweep.induction_var
     sweep.extent = ExtentAttr(parts.size)
     whole = product(D0, extent_expr(parts.size)) + D1
-    for op in list(sweep.body.walk()):
+    for op in ops_in(sweep.body):
         rewrite_index(op, {position: whole}, [part, position])
     blocks = (sizes["block_m"], sizes["block_n"], sizes["block_k"])
     if not operands_are_boxes(Contraction(sweep, m, n), launch, blocks):

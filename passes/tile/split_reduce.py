@@ -43,6 +43,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.contraction import find_contraction
 from ...analysis.targets import Target, get_target
+from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import extent_expr
@@ -101,10 +102,10 @@ def find_split(launch: LaunchOp, target: Target) -> _Split | str:
         return f"it has {len(sweeps)} sweeps, not one" if len(sweeps) != 1 else "no reduce loop"
     (sweep,) = sweeps
     extents = launch.extents(Level.THREAD)
-    nest = [op for op in sweep.walk() if isinstance(op, ForOp)]
+    nest = [op for op in ops_in(sweep) if isinstance(op, ForOp)]
     if not all(isinstance(e, int) for e in (*extents, *(loop.extent.data for loop in nest))):
         return "an extent is not known"
-    if any(isinstance(op, CheckedIndexOp | AssertOp) for op in launch.walk()):
+    if any(isinstance(op, CheckedIndexOp | AssertOp) for op in ops_in(launch)):
         return "it checks indices from data"
     if not isinstance(find_contraction(launch), str):
         return "a contraction"
@@ -177,7 +178,7 @@ def _parts_kernel(kernel: KernelOp, split: _Split) -> KernelOp:
     for op in split.launch.body.block.ops:
         if op is split.sweep:
             break
-        if not any(isinstance(inner, StoreOp) for inner in op.walk()):
+        if not any(isinstance(inner, StoreOp) for inner in ops_in(op)):
             builder.insert(op.clone(value_mapper=values))
     results = _part(builder, split, part, values)
     counters: list[SSAValue] = list(body.args)
@@ -209,7 +210,7 @@ def _part(
     shorter.location = loop.location
     builder.insert(shorter)
     whole = AffineExpr.dimension(0) * split.length + AffineExpr.dimension(1)
-    for op in list(shorter.walk()):
+    for op in ops_in(shorter):
         rewrite_index(op, {old: whole}, [part, old])
     if split.length * split.parts != _extent(split.sweep):
         end = whole * -1 + extent_expr(_extent(split.sweep) - 1)
@@ -231,7 +232,7 @@ def _fold_kernel(kernel: KernelOp, parts: KernelOp, split: _Split) -> KernelOp:
         values[old] = argument
     for op in kernel.body.block.ops:
         new.body.block.add_op(op.clone(value_mapper=values))
-    launch = next(op for op in new.walk() if isinstance(op, LaunchOp))
+    launch = next(op for op in ops_in(new) if isinstance(op, LaunchOp))
     sweep = next(op for op in launch.body.ops if isinstance(op, ForOp))
     body = Block(arg_types=[INDEX])
     body.args[0].name_hint = "part"
@@ -299,7 +300,7 @@ class SplitReducePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             launches: list[Operation] = [o for o in kernel.body.ops if isinstance(o, LaunchOp)]
             if len(launches) != 1:
                 continue

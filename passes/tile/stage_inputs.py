@@ -35,6 +35,7 @@ from ...analysis.launches import launches_of
 from ...analysis.slabs import Slab, slab_of
 from ...analysis.targets import get_target
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
@@ -73,7 +74,7 @@ class _Staging:
         schedule = self.launch.schedule
         assert schedule is not None
         axes = {self.launch.body.block.args[p] for p in _thread_axes(schedule)}
-        found = [o for o in self.inner.walk() if isinstance(o, LoadOp)]
+        found = [o for o in ops_in(self.inner) if isinstance(o, LoadOp)]
         return [load for load in found if axes.intersection(load.indices)]
 
 
@@ -86,7 +87,7 @@ def find_staging(launch: LaunchOp) -> _Staging | str:
     """The chunked contraction of a launch, or why there is nothing to stage."""
     if launch.schedule is None or launch.schedule.get("block_k") is None:
         return "the schedule stages nothing"
-    if any(isinstance(op, StageOp | PackOp) for op in launch.walk()):
+    if any(isinstance(op, StageOp | PackOp) for op in ops_in(launch)):
         return "its operands are staged already"
     guard = None
     block: Block = launch.body.block
@@ -106,7 +107,7 @@ def find_staging(launch: LaunchOp) -> _Staging | str:
 
 
 def _reads(loop: ForOp) -> set[SSAValue]:
-    return {value for op in loop.walk() for value in op.operands}
+    return {value for op in ops_in(loop) for value in op.operands}
 
 
 def _stands_in(value: SSAValue, block: Block) -> bool:

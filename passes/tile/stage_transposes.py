@@ -38,6 +38,7 @@ from ...analysis.launches import launches_of
 from ...analysis.slabs import Slab, slab_of
 from ...analysis.targets import Target, get_target
 from ...analysis.transposes import Tile, find_tile
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div, static_extent
@@ -70,7 +71,7 @@ def stage(launch: LaunchOp, tile: Tile) -> None:
 
 
 def _loads(launch: LaunchOp) -> list[LoadOp]:
-    return [op for op in launch.walk() if isinstance(op, LoadOp)]
+    return [op for op in ops_in(launch) if isinstance(op, LoadOp)]
 
 
 def _local(launch: LaunchOp) -> dict[SSAValue, int]:
@@ -80,7 +81,7 @@ def _local(launch: LaunchOp) -> dict[SSAValue, int]:
         for counter, axis in zip(launch.body.block.args, launch.axes, strict=True)
         if axis.level.data is Level.THREAD
     }
-    loops = [op for op in launch.walk() if isinstance(op, ForOp)]
+    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
     return local | {loop.induction_var: static_extent(loop.extent.data) for loop in loops}
 
 
@@ -90,7 +91,7 @@ def decline_reason(launch: LaunchOp) -> str | None:
         return "the launch is partitioned already"
     if launch.schedule is not None and launch.schedule.get("block_m") is not None:
         return "it is a contraction"
-    if any(isinstance(op, CombineOp | StageOp) for op in launch.walk()):
+    if any(isinstance(op, CombineOp | StageOp) for op in ops_in(launch)):
         return "its threads already work together"
     return None
 

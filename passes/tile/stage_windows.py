@@ -40,6 +40,7 @@ from ...analysis.conditions import terms
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.targets import get_target
 from ...dialects.affine import ZERO, replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import extent_expr, shape_of
@@ -114,7 +115,7 @@ def _find(value: scf.IfOp) -> _Window | str:
     test, outside = value.cond.owner, value.false_region.block.last_op
     assert outside is not None
     constant = all(isinstance(v.owner, arith.ConstantOp) for v in outside.operands)
-    inside = [op for op in value.walk() if op is not value]
+    inside = [op for op in ops_in(value) if op is not value]
     if not isinstance(test, TestOp) or not constant or not all(map(_is_plain, inside)):
         return "a condition chooses something else than a value or a constant"
     loops = _loops(value)
@@ -134,7 +135,7 @@ def _find(value: scf.IfOp) -> _Window | str:
         return "its elements are not told apart by rows and columns"
     used = {counter for axis in axes for counter in axis}
     around = next(loop for loop in reversed(loops) if not loop.res and loop.induction_var in used)
-    made = {*around.walk()} - {*inside, test}
+    made = {*ops_in(around)} - {*inside, test}
     if any(operand.owner in made for op in (test, *inside) for operand in op.operands):
         return "it reads what a loop around it computes"
     stride = axes[-1][across.induction_var]
@@ -182,7 +183,7 @@ def _inside(
     None if some load is not made whenever the test holds, and nothing says where it is.
     """
     exprs, operands = list(test.exprs), list(test.operands_)
-    for load in [op for op in value.walk() if isinstance(op, LoadOp)]:
+    for load in [op for op in ops_in(value) if isinstance(op, LoadOp)]:
         used = list(load.indices)
         ranges = operand_ranges(used)
         moved = _take_in(used, operands)
@@ -300,7 +301,7 @@ def stage(window: _Window) -> None:
     block = window.around.parent
     assert block is not None
     block.insert_op_before(pack, window.around)
-    for op in list(pack.body.walk()):
+    for op in ops_in(pack.body):
         rewrite_index(op, old, [row, column])
     counters = [counter for axis in axes for counter in axis]
     dims = {counter: AffineExpr.dimension(n) for n, counter in enumerate(counters)}
@@ -362,7 +363,7 @@ class StageWindowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             count, why = (0, "on a GPU each thread has a window") if gpu else _stage_all(kernel)
             said = f"{counted(count, 'operand')} of windows" if count else why
             record(self.name, kernel.sym_name.data, count > 0, said, kernel)
@@ -372,7 +373,7 @@ def _stage_all(kernel: KernelOp) -> tuple[int, str]:
     """Stage the windows of a kernel; how many, and why not others."""
     reasons: dict[str, None] = {}
     count = 0
-    for op in [o for o in kernel.walk() if isinstance(o, scf.IfOp) and len(o.output) == 1]:
+    for op in [o for o in ops_in(kernel) if isinstance(o, scf.IfOp) and len(o.output) == 1]:
         launch = op.parent_op()
         while launch is not None and not isinstance(launch, LaunchOp | PackOp):
             launch = launch.parent_op()

@@ -23,6 +23,7 @@ from ...analysis.index import UNKNOWN, Range, operand_ranges, simplify
 from ...analysis.targets import get_target
 from ...dialects.affine import divisions
 from ...dialects.index import delinearize, linearize
+from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of
 from ..decisions import record
@@ -58,9 +59,9 @@ class StraightenIndicesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             count = 0
-            for access in [] if gpu else [*kernel.body.walk()]:
+            for access in [] if gpu else ops_in(kernel.body):
                 if not isinstance(access, LoadOp | StoreOp):
                     continue
                 if (exprs := straight(access)) is not None:

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...analysis.windows import stride_along
+from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
@@ -43,7 +44,7 @@ LEAST = 8
 def _lanes(launch: LaunchOp) -> int | None:
     """The channels of a strip, if the last axis is made of strips."""
     channels = launch.axes.data[-1].extent.data
-    types = [op.memref.type for op in launch.walk() if isinstance(op, StoreOp)]
+    types = [op.memref.type for op in ops_in(launch) if isinstance(op, StoreOp)]
     widths = [storage_bytes(type.element_type) for type in types if isinstance(type, MemRefType)]
     if not isinstance(channels, int) or not widths:
         return None
@@ -56,7 +57,7 @@ def _lanes(launch: LaunchOp) -> int | None:
 def _walk_along_channels(launch: LaunchOp) -> bool:
     """Whether neighbours along the last axis are neighbours in memory, and windows slide along others."""
     column = launch.body.block.args[-1]
-    accesses = [op for op in launch.walk() if isinstance(op, LoadOp | StoreOp)]
+    accesses = [op for op in ops_in(launch) if isinstance(op, LoadOp | StoreOp)]
     along = [op for op in accesses if column in op.indices]
     if any(stride_along(op, column) != 1 for op in along) or None in index_sums(launch):
         return False

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from ...analysis.copies import bulk_refusal
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import LaunchOp, StageOp
@@ -54,7 +55,7 @@ class TmaCopyPass(ModulePass):
             self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
-        stages = [o for o in launch.walk() if isinstance(o, StageOp)]
+        stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
         asked = None if launch.schedule is None else launch.schedule.word("transport")
         if not stages or asked != Transport.TMA or not target.has_copy_engine:
             reason = f"{target.name} has no copy engine"

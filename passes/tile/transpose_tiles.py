@@ -38,6 +38,7 @@ from ...analysis.index import operand_ranges, simplify
 from ...analysis.targets import get_target
 from ...analysis.vectors import dimension_along
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
@@ -92,7 +93,7 @@ class _Nest:
 def _nests(kernel: KernelOp) -> list[_Nest]:
     """The pairs of loops of a kernel that could run square by square."""
     found: list[_Nest] = []
-    for loop in [op for op in kernel.walk() if isinstance(op, ForOp)]:
+    for loop in [op for op in ops_in(kernel) if isinstance(op, ForOp)]:
         inner = loop.body.block.first_op
         if not isinstance(inner, ForOp) or inner.next_op is not loop.body.block.last_op:
             continue
@@ -177,7 +178,7 @@ def _fill(
         op.detach()
         into.insert(op)
     for op in moved:
-        for each in list(op.walk()):
+        for each in ops_in(op):
             rewrite_index(each, old, counters)
     rows.erase()
 
@@ -326,7 +327,7 @@ class TransposeTilesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu
-        for kernel in [o for o in op.walk() if isinstance(o, KernelOp)]:
+        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             fired, reason = False, "a GPU has neighbouring threads for neighbouring columns"
             if not gpu:
                 fired, reason = _tile_kernel(kernel)

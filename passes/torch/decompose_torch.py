@@ -32,6 +32,7 @@ from ...analysis.orders import runs_in_order
 from ...analysis.targets import get_target
 from ...dialects.allowed_sizes import allowed_at, allowing
 from ...dialects.calls import FALLBACK
+from ...dialects.inside import ops_in
 from ...dialects.products import rounded_products
 from ...dialects.sizes import UndecidedSize
 from ...dialects.syntax import tensor_type
@@ -96,7 +97,7 @@ class DecomposeTorchPass(ModulePass):
         )
         falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
         with allowing(allowed_at(op)):
-            for each in list(op.walk()):
+            for each in ops_in(op):
                 if isinstance(each, CallOp):
                     lower_call(each)
                 elif isinstance(each, TorchOp):

@@ -1,0 +1,36 @@
+"""What is inside: every operation that another one, a region or a block holds."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, Region
+
+
+def ops_in(root: Operation | Region | Block) -> list[Operation]:
+    """The operations of `root.walk()`, itself first if it is one, as they are now.
+
+    xDSL's generators hand each operation up through every level around it; passes look through kernels so
+    often that a list is worth it.
+    """
+    found: list[Operation] = []
+    match root:
+        case Block():
+            _collect(root, found)
+        case Region():
+            for block in root.blocks:
+                _collect(block, found)
+        case _:
+            found.append(root)
+            for region in root.regions:
+                for block in region.blocks:
+                    _collect(block, found)
+    return found
+
+
+def _collect(block: Block, found: list[Operation]) -> None:
+    op = block.first_op
+    while op is not None:
+        found.append(op)
+        for region in op.regions:
+            for inner in region.blocks:
+                _collect(inner, found)
+        op = op.next_op
