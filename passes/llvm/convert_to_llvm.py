@@ -77,7 +77,7 @@ from .matrix_instructions import TILE_LOWERINGS, lower_tile_access
 from .nonnegative import NonNegative
 from .scalars import LOWERINGS, extremum_of_any_order
 from .transposes import transpose_squares
-from .vectors import VECTOR_LOWERINGS, declarations, vector_type
+from .vectors import VECTOR_LOWERINGS, allocate, declarations, vector_type
 
 RANGE_ARGUMENTS = 3
 """The last arguments of each kernel: the first block, the block after the last, and the status word."""
@@ -194,40 +194,48 @@ class _KernelConversion:
 
     def _convert(self, op: Operation) -> None:
         builder = Builder(InsertPoint.before(op))
-        results: list[SSAValue] = []
+        lowering = PLACELESS.get(type(op))
+        if lowering is None or _is_of_array(op):
+            results = self._convert_access(builder, op)
+        else:
+            results = list(lowering(builder, op))
+        self._replace_results(op, results)
+
+    def _convert_access(self, builder: Builder, op: Operation) -> list[SSAValue]:
+        """Convert an operation that asks for values of indices."""
         match op:
-            case memref.AllocOp():
-                results = self._allocate(builder, op)
             case LoadOp():
                 emitter = self._emitter(builder, op.indices)
                 buffer = self._buffer(op.memref)
                 address = emitter.address(op.memref, buffer, op.map.data.results)
-                results = [emit_load(builder, address, buffer.element_type, op.attributes)]
+                return [emit_load(builder, address, buffer.element_type, op.attributes)]
             case StoreOp():
                 emitter = self._emitter(builder, op.indices)
                 buffer = self._buffer(op.memref)
                 address = emitter.address(op.memref, buffer, op.map.data.results)
                 emit_store(builder, op.value, address, buffer.element_type, op.attributes)
+            case IndexOp():
+                emitter = self._emitter(builder, op.operands_)
+                return [emitter.emit(op.map.data.results[0])]
+            case TestOp():
+                return [self._emitter(builder, op.operands_).test(op.exprs)]
+            case vector.LoadOp():
+                return [self._load_vector(builder, op)]
+            case vector.StoreOp():
+                return self._store_vector(builder, op)
             case PrefetchOp():
                 self._prefetch(builder, op)
             case TileAccess():
                 self._access_tile(builder, op)
-            case IndexOp():
-                emitter = self._emitter(builder, op.operands_)
-                results = [emitter.emit(op.map.data.results[0])]
-            case TestOp():
-                results = [self._emitter(builder, op.operands_).test(op.exprs)]
             case AssertOp():
                 self._convert_assert(builder, op)
             case TransposeOp():
-                results = self._transpose(builder, op)
-            case vector.LoadOp() if _is_of_array(op):
-                results = [self._load_vector(builder, op)]
-            case vector.StoreOp() if _is_of_array(op):
-                results = self._store_vector(builder, op)
+                return self._transpose(builder, op)
+            case memref.AllocOp():
+                return self._allocate(builder, op)
             case _:
-                results = _lower_scalar(builder, op)
-        self._replace_results(op, results)
+                raise _not_lowered(op)
+        return []
 
     def _prefetch(self, builder: Builder, op: PrefetchOp) -> None:
         """Ask for a line that is to be read, in all caches."""
@@ -301,7 +309,7 @@ class _KernelConversion:
 
     def _allocate(self, builder: Builder, op: memref.AllocOp) -> list[SSAValue]:
         """Allocate a scratch buffer; the program stops if there is no memory."""
-        (pointer,) = VECTOR_LOWERINGS[type(op)](builder, op)
+        pointer = allocate(builder, op)
         address = builder.insert(llvm.PtrToIntOp(pointer)).output
         has = compare(builder, address, "ne", constant(builder, 0))
         self._check(builder, op, has, "out of memory: no room for a scratch buffer")
@@ -350,8 +358,10 @@ class _KernelConversion:
         return function
 
 
-def _is_of_array(op: vector.LoadOp | vector.StoreOp) -> bool:
+def _is_of_array(op: Operation) -> bool:
     """Whether a vector is of an argument of the kernel, or of a buffer of several axes."""
+    if not isinstance(op, vector.LoadOp | vector.StoreOp):
+        return False
     return len(op.indices) > 1 or isinstance(op.base, BlockArgument)
 
 
@@ -369,14 +379,11 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
             return ()
 
 
-def _lower_scalar(builder: Builder, op: Operation) -> list[SSAValue]:
-    lowering = PLACELESS.get(type(op))
-    if lowering is not None:
-        return list(lowering(builder, op))
+def _not_lowered(op: Operation) -> DeploError:
     if op.regions:
-        raise DeploError(f"{op.name} has a region; run `convert-scf-to-cf` first")
+        return DeploError(f"{op.name} has a region; run `convert-scf-to-cf` first")
     hint = "run `expand-math` first" if op.name.startswith("math.") else "it has no lowering"
-    raise DeploError(f"{op.name} cannot become an `llvm` operation: {hint}")
+    return DeploError(f"{op.name} cannot become an `llvm` operation: {hint}")
 
 
 def _argument_attributes(type: Attribute) -> DictionaryAttr:

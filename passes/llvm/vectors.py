@@ -93,14 +93,14 @@ def _fma(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     return [insert(builder, llvm.FMAOp, op.operands, op.lhs.type, _NOT_FAST)]
 
 
-def _alloc(builder: Builder, op: Operation) -> Sequence[SSAValue]:
-    assert isinstance(op, memref.AllocOp)
+def allocate(builder: Builder, op: memref.AllocOp) -> SSAValue:
+    """Insert a call that allocates a scratch buffer; gives a pointer, or null."""
     type = op.memref.type
     assert isinstance(type, MemRefType)
     alignment = 1 if op.alignment is None else op.alignment.value.data
     arguments = [constant(builder, alignment), _allocated_bytes(builder, op, type, alignment)]
     call = llvm.CallOp(ALLOCATE, *arguments, return_type=POINTER)
-    return builder.insert(call).results
+    return builder.insert(call).results[0]
 
 
 def _allocated_bytes(
@@ -139,7 +139,6 @@ VECTOR_LOWERINGS: dict[type[Operation], Callable[[Builder, Operation], Sequence[
     vector.BroadcastOp: _broadcast,
     vector.ShuffleOp: _shuffle,
     vector.FMAOp: _fma,
-    memref.AllocOp: _alloc,
     memref.DeallocOp: _dealloc,
     llvm.InlineAsmOp: _copy,
     llvm.CallIntrinsicOp: _copy,
