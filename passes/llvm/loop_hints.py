@@ -8,66 +8,73 @@ these (`mask-tails`): its last vector is computed under a mask, not element by e
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.llvm_printer import edges, loop_option
 
 
-def hint(function: Any, count: int) -> None:
-    """Tell of the innermost loops of a function of llvmlite's; with a `count` of 0, LLVM decides how many."""
-    for blocks, jump in innermost_loops(function):
-        if is_tail(blocks[0]):
-            tell(jump, "interleave.count", _number(32, 1))
-            tell(jump, "vectorize.predicate.enable", _number(1, 1))
+@dataclass(frozen=True)
+class Loop:
+    """A loop of a function of blocks, which follow one another."""
+
+    blocks: list[Block]
+    jump: Operation
+    """What goes back to the beginning."""
+
+
+def loop_options(kernel: llvm.FuncOp, count: int) -> dict[Operation, list[str]]:
+    """Options of the innermost loops, by their jumps; with a `count` of 0, LLVM decides how many vectors."""
+    options: dict[Operation, list[str]] = {}
+    for loop in innermost_loops(kernel):
+        if is_tail(loop):
+            options[loop.jump] = [
+                loop_option("interleave.count", "i32 1"),
+                loop_option("vectorize.predicate.enable", "i1 1"),
+            ]
         elif count:
-            tell(jump, "interleave.count", _number(32, count))
+            options[loop.jump] = [loop_option("interleave.count", f"i32 {count}")]
+    return options
 
 
-def _number(bits: int, number: int) -> Any:
-    from llvmlite import ir
-
-    return ir.Constant(ir.IntType(bits), number)
-
-
-def tell(jump: Any, option: str, value: Any) -> None:
-    """Tell an option of the loop that a jump goes back to the beginning of."""
-    module = jump.module
-    told = module.add_metadata([f"llvm.loop.{option}", value])
-    if (name := jump.metadata.get("llvm.loop")) is None:
-        # What names a loop is a node that has itself as its first operand, so no two are the same.
-        name = module.add_metadata([f"loop {len(module.metadata)}"])
-        name.operands = (name,)
-        jump.set_metadata("llvm.loop", name)
-    name.operands = (*name.operands, told)
-
-
-def innermost_loops(function: Any) -> list[tuple[list[Any], Any]]:
-    """The blocks and the jumps back of the loops in which there is no other one.
-
-    A loop's blocks follow one another.
-    """
-    places = {block: place for place, block in enumerate(function.blocks)}
+def innermost_loops(function: llvm.FuncOp) -> list[Loop]:
+    """The loops in which there is no other one."""
+    blocks = list(function.body.blocks)
+    places = {block: place for place, block in enumerate(blocks)}
     loops = [
-        (places[target], place, block.terminator)
+        (places[target], place, block.last_op)
         for block, place in places.items()
-        if block.terminator.opname == "br"
-        for target in block.terminator.operands
-        if places.get(target, place + 1) <= place
+        if block.last_op is not None
+        for target, _ in edges(block.last_op)
+        if places[target] <= place
     ]
     return [
-        (function.blocks[first : last + 1], jump)
+        Loop(blocks[first : last + 1], jump)
         for first, last, jump in loops
         if not any(first <= f and e <= last and (f, e) != (first, last) for f, e, _ in loops)
     ]
 
 
-def is_tail(header: Any) -> bool:
+def is_tail(loop: Loop) -> bool:
     """Whether a loop's counter, the first of what its first block carries, begins behind whole vectors."""
-    from llvmlite import ir
+    return any(_is_behind(start.owner) for start in _starts(loop.blocks[0]))
 
-    counter = header.instructions[0]
-    if counter.opname != "phi":
-        return False  # it carries nothing
-    starts = [value for value, _ in counter.incomings]
-    known = [start for start in starts if isinstance(start, ir.Constant)]
-    return any(start.constant for start in known if isinstance(start.type, ir.IntType)) or any(
-        isinstance(start, ir.Instruction) and start.opname == "and" for start in starts
-    )
+
+def _starts(header: Block) -> Iterator[SSAValue]:
+    """What a loop's counter is at first, and what it is after an iteration."""
+    if not header.args:
+        return  # it carries nothing
+    for block in header.parent.blocks if header.parent else ():
+        yield from (values[0] for target, values in edges(block.last_op) if target is header)
+
+
+def _is_behind(start: Operation | Block) -> bool:
+    match start:
+        case llvm.ConstantOp(value=IntegerAttr() as number):
+            return number.value.data != 0
+        case _:
+            return isinstance(start, llvm.AndOp)

@@ -491,7 +491,7 @@ def test_llvm_is_told_which_loops_to_interleave(own_cache):
 
     chains, sums = deplo.compile(both, (rows, columns), target="cpu").kernels
     assert chains.source.count("!llvm.loop !") == 1
-    assert '!{ !"llvm.loop.interleave.count", i32 4 }' in chains.source
+    assert '!{!"llvm.loop.interleave.count", i32 4}' in chains.source
     assert "llvm.loop" not in sums.source
 
 
