@@ -61,15 +61,21 @@ def type_text(type: Attribute) -> str:
             raise DeploError(f"a value of {type} has no text in LLVM IR here")
 
 
+_LONG = 1e6
+"""Whole floats below are written as decimals."""
+
+
 def number_text(value: Attribute) -> str:
     """A constant. Raises DeploError for one that no kernel has."""
     match value:
         case IntegerAttr():
             return str(value.value.data)
         case FloatAttr(type=Float16Type() | Float32Type() | Float64Type() as type):
-            # LLVM reads every float as the 64 bits of one, which the type's own value is.
             code = {Float16Type: "e", Float32Type: "f"}.get(cast(Any, type.__class__), "d")
             (rounded,) = struct.unpack(code, struct.pack(code, value.value.data))
+            if rounded.is_integer() and abs(rounded) < _LONG:
+                return f"{rounded:.1f}"
+            # LLVM takes decimals that are exact alone; in hexadecimal, a number of any type as 64 bits.
             return f"0x{struct.unpack('Q', struct.pack('d', rounded))[0]:016x}"
         case _:
             raise DeploError(f"the constant {value} has no text in LLVM IR here")

@@ -60,7 +60,7 @@ def llvm_text(functions: Sequence[tuple[llvm.FuncOp, Notes]]) -> str:
     parts = [module.function(function, notes) for function, notes in functions]
     named = {function.sym_name.data for function, _ in functions}
     declared = [text for name, text in module.called.items() if name not in named]
-    return "\n".join([*declared, *parts, *module.metadata(), ""])
+    return "\n".join([*declared, "", *parts, *module.metadata(), ""])
 
 
 def loop_option(name: str, value: str) -> str:
