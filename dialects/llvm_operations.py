@@ -55,8 +55,7 @@ def type_text(type: Attribute) -> str:
         case llvm.LLVMVoidType():
             return "void"
         case VectorType():
-            (lanes,) = type.get_shape()
-            return f"<{lanes} x {type_text(type.element_type)}>"
+            return f"<{type.element_count()} x {type_text(type.element_type)}>"
         case _:
             raise DeploError(f"a value of {type} has no text in LLVM IR here")
 
@@ -177,7 +176,7 @@ def _inline_assembly(to: Scope, op: llvm.InlineAsmOp) -> str:
 
 def _fma(to: Scope, op: llvm.FMAOp) -> str:
     type = op.res.type
-    lanes = f"v{type.get_shape()[0]}" if isinstance(type, VectorType) else ""
+    lanes = f"v{type.element_count()}" if isinstance(type, VectorType) else ""
     element = cast(Any, type).element_type if isinstance(type, VectorType) else type
     return _called(to, op, f"llvm.fma.{lanes}f{element.bitwidth}", op.operands)
 

@@ -16,7 +16,8 @@ becomes
       %c = icmp slt i64 %i, %n
       ...
 
-Names are the program's own where it has any. A block's arguments are what its predecessors' branches hand
+Names are the program's own, if they are asked for: what is compiled has none, so that equal kernels of two
+programs are one text. A block's arguments are what its predecessors' branches hand
 over, as LLVM's `phi` says it. Printing decides nothing; what LLVM is told besides, `Notes` holds.
 """
 
@@ -51,15 +52,15 @@ class Notes:
     independent: AbstractSet[Operation] = frozenset()
 
 
-def llvm_text(functions: Sequence[tuple[llvm.FuncOp, Notes]]) -> str:
+def llvm_text(functions: Sequence[tuple[llvm.FuncOp, Notes]], *, named: bool = True) -> str:
     """The text of a module of functions, defined or declared, and of the intrinsics that they call.
 
-    Raises DeploError for what has no text here.
+    Values have the program's names, or none. Raises DeploError for what has no text here.
     """
-    module = _Module()
+    module = _Module(named)
     parts = [module.function(function, notes) for function, notes in functions]
-    named = {function.sym_name.data for function, _ in functions}
-    declared = [text for name, text in module.called.items() if name not in named]
+    own = {function.sym_name.data for function, _ in functions}
+    declared = [text for name, text in module.called.items() if name not in own]
     return "\n".join([*declared, "", *parts, *module.metadata(), ""])
 
 
@@ -85,7 +86,8 @@ def edges(terminator: Operation | None) -> list[tuple[Block, Sequence[SSAValue]]
 class _Module:
     """Prints functions, and remembers what belongs to all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: bool) -> None:
+        self.named = named
         self.called: dict[str, str] = {}
         """The declarations of what is called, by name."""
         self.nodes: list[str] = []
@@ -147,7 +149,7 @@ class _Function:
 
     def _fresh(self, hint: str | None, otherwise: str = "v") -> str:
         """A name that is free, of the hint if there is one; values and blocks share theirs."""
-        base = hint or otherwise
+        base = hint or otherwise if self.module.named else otherwise
         if base[0].isdigit():
             base = f"{otherwise}{base}"
         while True:

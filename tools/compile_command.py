@@ -256,7 +256,8 @@ def _dump_kernels(module: ModuleOp, stage: str, directory: Path) -> None:
     if stage == "cuda":
         texts = {f"{name}.cu": text for name, text in kernel_texts(module).items()}
     elif stage in ("llvm", "asm"):
-        texts = {f"{name}.ll": text for name, text in llvm_sources(module).items()}
+        sources = llvm_sources(module, named=True)
+        texts = {f"{name}.ll": text for name, text in sources.items()}
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8")
     stages = sorted(path.name for path in directory.glob("[0-9][0-9][0-9]_*.mlir"))

@@ -13,24 +13,27 @@ from .kernel_loops import schedule_of
 from .loop_hints import loop_options
 
 
-def llvm_sources(module: ModuleOp) -> dict[str, str]:
-    """The LLVM IR of each kernel of `module` by its symbol, after `convert-to-llvm`."""
+def llvm_sources(module: ModuleOp, *, named: bool = False) -> dict[str, str]:
+    """The LLVM IR of each kernel of `module` by its symbol, after `convert-to-llvm`.
+
+    Its values have the program's names if that is asked for, as for those who read it.
+    """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, llvm.FuncOp)}
     return {
-        name: _text(function, functions)
+        name: _text(function, functions, named)
         for name, function in functions.items()
         if KERNEL_ATTRIBUTE in function.attributes
     }
 
 
-def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp]) -> str:
+def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp], named: bool) -> str:
     called = {
         op.callee.root_reference.data: None
         for op in ops_in(kernel)
         if isinstance(op, llvm.CallOp) and op.callee is not None
     }
     others = [(functions[name], _notes(functions[name])) for name in called]
-    return llvm_text([*others, (kernel, _notes(kernel))])
+    return llvm_text([*others, (kernel, _notes(kernel))], named=named)
 
 
 def _notes(function: llvm.FuncOp) -> Notes:

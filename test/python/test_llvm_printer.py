@@ -163,3 +163,11 @@ def test_what_has_no_text_is_refused() -> None:
         (function,) = functions_of(f"llvm.func @k() {{\n {text}\n}}")
         with pytest.raises(DeploError, match=said):
             llvm_text([(function, Notes())])
+
+
+def test_without_names_equal_kernels_are_one_text() -> None:
+    text = LOOP.replace("START", "0")
+    other = text.replace("%x", "%weights").replace("%i", "%position").replace("%v", "%w0")
+    (one,), (two,) = functions_of(text), functions_of(other)
+    assert llvm_text([(one, Notes())]) != llvm_text([(two, Notes())])
+    assert llvm_text([(one, Notes())], named=False) == llvm_text([(two, Notes())], named=False)
