@@ -17,8 +17,8 @@ becomes
       ...
 
 Names are the program's own, if they are asked for: what is compiled has none, so that equal kernels of two
-programs are one text. A block's arguments are what its predecessors' branches hand
-over, as LLVM's `phi` says it. Printing decides nothing; what LLVM is told besides, `Notes` holds.
+programs are one text. A block's arguments are what its predecessors' branches hand over, as LLVM's `phi` says
+it. Printing decides nothing; what LLVM is told besides, `Notes` holds.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Notes:
 def llvm_text(functions: Sequence[tuple[llvm.FuncOp, Notes]], *, named: bool = True) -> str:
     """The text of a module of functions, defined or declared, and of the intrinsics that they call.
 
-    Values have the program's names, or none. Raises DeploError for what has no text here.
+    Values have the program's names, or none.
+
+    Raises DeploError for what has no text here.
     """
     module = _Module(named)
     parts = [module.function(function, notes) for function, notes in functions]
