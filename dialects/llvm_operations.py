@@ -35,7 +35,12 @@ class Scope:
 
     def declare(self, name: str, result: str, arguments: Sequence[str]) -> None:
         """Note that a function of such types is called."""
-        self.called.setdefault(name, f'declare {result} @"{name}"({", ".join(arguments)})')
+        self.called.setdefault(name, declaration(name, result, arguments))
+
+
+def declaration(name: str, result: str, arguments: Sequence[str]) -> str:
+    """A function of such types, defined elsewhere."""
+    return f'declare {result} @"{name}"({", ".join(arguments)})'
 
 
 @lru_cache(1024)

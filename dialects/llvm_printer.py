@@ -31,9 +31,8 @@ from xdsl.dialects import llvm
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..errors import DeploError
-from .llvm_operations import PRINTED, Scope, number_text, type_text
+from .llvm_operations import PRINTED, Scope, declaration, number_text, type_text
 
-NOTHING: Mapping[Operation, Sequence[str]] = {}
 GROUP = "!0"
 """The node that names independent accesses."""
 
@@ -48,7 +47,7 @@ class Notes:
     """
 
     attributes: Sequence[str] = ()
-    loops: Mapping[Operation, Sequence[str]] = field(default_factory=lambda: NOTHING)
+    loops: Mapping[Operation, Sequence[str]] = field(default_factory=dict[Operation, Sequence[str]])
     independent: AbstractSet[Operation] = frozenset()
 
 
@@ -98,9 +97,7 @@ class _Module:
     def function(self, function: llvm.FuncOp, notes: Notes) -> str:
         name, type = function.sym_name.data, function.function_type
         if not function.body.blocks:
-            declared = Scope({})
-            declared.declare(name, type_text(type.output), [type_text(t) for t in type.inputs])
-            return declared.called[name]
+            return declaration(name, type_text(type.output), [type_text(t) for t in type.inputs])
         return _Function(self, function, notes).text()
 
     def node(self, inside: str) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, VectorType, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i64
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
 from .accesses import POINTER, constant
+from .vectors import shuffled
 
 QUARTER = 4
 """Elements that shuffles move within; so many quarters make a vector, too."""
@@ -112,9 +113,4 @@ def _both(
     builder: Builder, a: SSAValue, b: SSAValue, masks: Sequence[Sequence[int]]
 ) -> list[SSAValue]:
     """Two shuffles of the same vectors."""
-    return [
-        builder.insert(
-            llvm.ShuffleVectorOp(a, b, DenseArrayBase.from_list(i32, list(mask)), a.type)
-        ).res
-        for mask in masks
-    ]
+    return [shuffled(builder, a, b, mask) for mask in masks]

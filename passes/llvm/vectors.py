@@ -69,15 +69,16 @@ def _broadcast(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     first = constant(builder, 0, i32)
     one = insert(builder, llvm.InsertElementOp, (undefined, op.source, first), kind)
     (lanes,) = type.shape
-    return [_shuffled(builder, one, undefined, [0] * lanes.data)]
+    return [shuffled(builder, one, undefined, [0] * lanes.data)]
 
 
 def _shuffle(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.ShuffleOp)
-    return [_shuffled(builder, op.v1, op.v2, op.mask.get_values())]
+    return [shuffled(builder, op.v1, op.v2, op.mask.get_values())]
 
 
-def _shuffled(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
+def shuffled(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
+    """Insert a shuffle: the elements of two vectors, one after the other, that `mask` numbers."""
     type, lanes = _lanes(_element_of(a), tuple(mask))
     return insert(builder, llvm.ShuffleVectorOp, (a, b), type, lanes)
 
