@@ -36,10 +36,17 @@ of short rows more would leave too much beyond whole ones."""
 DIVIDED = ((640, 4, 1), (1800, 2, 2), (8192, 1, 4))
 """Loads and stores of the longest rows that are divided by a sum of theirs, how many of them then come side
 by side, and how many vectors of each. What divides is idle else, and is done with a row while the next one's
-functions are computed; an inverse takes the time of these, but of long rows less than dividing."""
+functions are computed; an inverse takes the time of these, but of long rows less than dividing. How long
+rows are divided at all, a CPU says (`Cpu.divided`)."""
+
+INVERTED = (8192, 2, 2)
+"""The same of rows that are multiplied by the inverse of a sum."""
 
 LONGEST_SWEPT = 1280
 """Loads and stores of the longest rows without functions of which several are swept side by side."""
+
+LONGEST_PAIRED = 10_000
+"""The same of rows of which two are swept side by side, many vectors of each, since their folds wait."""
 
 SMALL_WINDOW = 16
 """Elements of a window whose factors stay in registers, while windows of several rows are computed."""
@@ -141,13 +148,16 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
     if not problem.computes:
         if _gains_side_by_side(problem):
             return RowChoices(GRAIN, ahead, width, interleave=1, rows=max(SIDE_BY_SIDE))
+        if _gains_in_pairs(problem) and not far:
+            return RowChoices(GRAIN, ahead, width, interleave=CHAINS, rows=2)
         return RowChoices(GRAIN, ahead, width)
     if not problem.reduces or problem.strips:
         return RowChoices(GRAIN, ahead, width, interleave=CHAINS)
     if problem.divides:
-        for longest, rows, count in DIVIDED:
+        divide = int(problem.work < cpu.divided)
+        for longest, rows, count in DIVIDED if divide else (INVERTED,):
             if problem.work < longest:
-                return RowChoices(GRAIN, ahead, width, count, rows, divide=1)
+                return RowChoices(GRAIN, ahead, width, count, rows, divide=divide)
     count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)
     # Of a chain that folds something LLVM takes several at once itself.
     return RowChoices(GRAIN, ahead, width, count, max(SIDE_BY_SIDE) if count else 1)
@@ -160,8 +170,20 @@ def _gains_side_by_side(problem: RowProblem) -> bool:
     single one, if it knows how many there are; else several rows share what is left beyond whole vectors.
     """
     short = problem.work < LONGEST_SWEPT and problem.points >= max(SIDE_BY_SIDE)
-    swept = problem.reduces and problem.sweeps > 0 and not problem.strips
-    return short and swept and (problem.waits or problem.dynamic)
+    return short and _is_swept(problem) and (problem.waits or problem.dynamic)
+
+
+def _gains_in_pairs(problem: RowProblem) -> bool:
+    """Whether rows without functions come in pairs, if they lie in the core's own cache.
+
+    They are too long for what is left beyond whole vectors to matter; a fold waits for another one still.
+    """
+    short = problem.work < LONGEST_PAIRED and problem.points >= max(SIDE_BY_SIDE)
+    return short and _is_swept(problem) and problem.waits and not problem.dynamic
+
+
+def _is_swept(problem: RowProblem) -> bool:
+    return problem.reduces and problem.sweeps > 0 and not problem.strips
 
 
 def misfit(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> str | None:

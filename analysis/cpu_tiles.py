@@ -249,7 +249,7 @@ def dot_cycles(problem: CpuProblem, rows: int, columns: int, cpu: Cpu) -> float:
     """Cycles of a vector of positions of K in a dot tile of so many rows and columns."""
     loads = problem.rows * rows + problem.columns * columns
     work = problem.results * rows * columns + DOT_LOAD_COST * loads + DOT_STEP_COST
-    return _at_least(work, loads, cpu)
+    return cpu.dot_cost * _at_least(work, loads, cpu)
 
 
 def _at_least(work: float, loads: int, cpu: Cpu) -> float:

@@ -255,9 +255,12 @@ def _blocked(
     block_m, block_n, cycles = _balanced(problem, (block_m, block_n), tile, cpu, kind)
     block_k = _chunk(problem, block_n, cpu, kind)
     whole = even(problem.k, problem.k, unit)
-    operands = problem.rows * block_m + problem.columns * block_n
-    room = cpu.l2_bytes if whole * element <= cpu.whole_bytes else cpu.l2_bytes // 2
-    fits = operands * whole * element <= room
+    operands = (problem.rows * block_m + problem.columns * block_n) * whole
+    # To keep more sums than packed operands at hand is worth a cache that overflows.
+    sums = problem.results * block_m * block_n
+    more = kind["in_place"] or sums >= operands
+    short = whole * element <= cpu.whole_bytes and more
+    fits = operands * element <= (cpu.l2_bytes if short else cpu.l2_bytes // 2)
     if fits and not problem.lines:
         block_k = whole
     return cycles, CpuTiling(block_m, block_n, block_k, thread_m, thread_n, **kind)
@@ -309,11 +312,13 @@ def _fetch_cycles(problem: CpuProblem, in_place: int) -> int:
     return PACK_CYCLES if problem.rows_along else _copy_cycles(problem, problem.m)
 
 
-def _pack_cycles(problem: CpuProblem) -> int:
+def _pack_cycles(problem: CpuProblem, cpu: Cpu) -> float:
     """Cycles to pack a vector of columns."""
     if problem.lines and not problem.columns_plain:
         return TURN_ONE_BY_ONE_CYCLES
-    return _copy_cycles(problem, problem.k if problem.columns_along else problem.n)
+    if problem.columns_along:
+        return max(_copy_cycles(problem, problem.k), cpu.along_cycles)
+    return _copy_cycles(problem, problem.n)
 
 
 def _copy_cycles(problem: CpuProblem, length: int) -> int:
@@ -347,7 +352,7 @@ def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
         for width in widths
         for count, vectors in strip_tiles(width, tiling.thread_n, lanes)
     )
-    fetch, pack = _fetch_cycles(problem, tiling.in_place), _pack_cycles(problem)
+    fetch, pack = _fetch_cycles(problem, tiling.in_place), _pack_cycles(problem, cpu)
     packed = (problem.rows * rows * fetch + problem.columns * columns * pack) / lanes
     if tiling.turned:
         packed += problem.results * rows * columns * TURN_CYCLES / problem.k / lanes

@@ -49,6 +49,9 @@ class Cpu:
     whole_bytes: int = 0
     """Of a row that is one chunk of K even where the operands of a block then fill all of the L2 cache, not
     half of it: sums need not go there and back."""
+    divided: int = 8 * KIB
+    """Loads and stores of the longest rows that divide by a sum of theirs in the time of dividing; what lasts
+    longer in a core that divides wide vectors slowly is a product with the inverse."""
     load_cost: float = 0.4
     """Of a multiply-add's time, that a load of a register tile adds though both are issued in the same
     cycles: measured in tiles of 4 by 4 to 14 by 2 in L1 and L2."""
@@ -56,6 +59,10 @@ class Cpu:
     """Of a multiply-add's time, that a position of K adds."""
     line_cost: float = 0
     """Of a multiply-add's time, that each place in memory adds from which its rows come."""
+    dot_cost: float = 1
+    """How many times as long as its loads and multiply-adds alone a dot tile takes."""
+    along_cycles: float = 4
+    """To pack a vector of columns that lie along K: they are far, and nothing is multiplied meanwhile."""
 
     scales: bool = False
     """Whether a product with a power of two is one instruction, whatever it is, subnormal or 0, and faster
@@ -97,6 +104,11 @@ CPUS = {
             strip=512,
             # Gradients of weights, sums of 256 products, are 6 to 10 % faster.
             whole_bytes=1 * KIB,
+            # Of 3 to 128 rows by 768 to 5632 columns, each kind of tiling beside the others.
+            dot_cost=1.3,
+            along_cycles=13,
+            # A softmax of longer rows is 3 to 12 % faster.
+            divided=640,
         ),
         Cpu("avx512", 64, 32, fmas=1, loads=1, l1_bytes=48 * KIB, l2_bytes=1 * MIB, register="zmm"),
         Cpu("avx2", 32, 16, fmas=2, loads=2, l2_bytes=512 * KIB, register="ymm"),
