@@ -316,9 +316,9 @@ def _pack_cycles(problem: CpuProblem, cpu: Cpu) -> float:
     """Cycles to pack a vector of columns."""
     if problem.lines and not problem.columns_plain:
         return TURN_ONE_BY_ONE_CYCLES
-    if problem.columns_along:
-        return max(_copy_cycles(problem, problem.k), cpu.along_cycles)
-    return _copy_cycles(problem, problem.n)
+    if not problem.columns_along:
+        return _copy_cycles(problem, problem.n)
+    return max(_copy_cycles(problem, problem.k), 0 if problem.mma else cpu.along_cycles)
 
 
 def _copy_cycles(problem: CpuProblem, length: int) -> int:
