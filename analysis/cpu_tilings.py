@@ -305,11 +305,16 @@ def whole_lines(sweeps: Sequence[int]) -> int:
     return max(fit or [line], key=lambda n: (n % SIMD == 0, n))
 
 
-def _fetch_cycles(problem: CpuProblem, in_place: int) -> int:
+def _fetch_cycles(problem: CpuProblem, in_place: int, cpu: Cpu) -> float:
     """Cycles to have a vector of rows where register tiles read it."""
     if in_place:
         return FETCH_CYCLES
-    return PACK_CYCLES if problem.rows_along else _copy_cycles(problem, problem.m)
+    return _along_cycles(problem, cpu) if problem.rows_along else _copy_cycles(problem, problem.m)
+
+
+def _along_cycles(problem: CpuProblem, cpu: Cpu) -> float:
+    """Cycles to pack a vector of an operand that lies along K: squares are turned, pairs copied."""
+    return PACK_CYCLES if problem.mma else cpu.along_cycles
 
 
 def _pack_cycles(problem: CpuProblem, cpu: Cpu) -> float:
@@ -318,7 +323,7 @@ def _pack_cycles(problem: CpuProblem, cpu: Cpu) -> float:
         return TURN_ONE_BY_ONE_CYCLES
     if not problem.columns_along:
         return _copy_cycles(problem, problem.n)
-    return max(_copy_cycles(problem, problem.k), 0 if problem.mma else cpu.along_cycles)
+    return max(_copy_cycles(problem, problem.k), _along_cycles(problem, cpu))
 
 
 def _copy_cycles(problem: CpuProblem, length: int) -> int:
@@ -352,8 +357,10 @@ def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
         for width in widths
         for count, vectors in strip_tiles(width, tiling.thread_n, lanes)
     )
-    fetch, pack = _fetch_cycles(problem, tiling.in_place), _pack_cycles(problem, cpu)
-    packed = (problem.rows * rows * fetch + problem.columns * columns * pack) / lanes
+    fetch, pack = _fetch_cycles(problem, tiling.in_place, cpu), _pack_cycles(problem, cpu)
+    panels = sum(parts(width, tiling.thread_n) for width in widths) / across
+    packed = problem.rows * rows * fetch + problem.columns * panels * tiling.thread_n * pack
+    packed /= lanes
     if tiling.turned:
         packed += problem.results * rows * columns * TURN_CYCLES / problem.k / lanes
     return parts(lines * across, workers) * (multiplied + packed)

@@ -62,7 +62,7 @@ class Cpu:
     dot_cost: float = 1
     """How many times as long as its loads and multiply-adds alone a dot tile takes."""
     along_cycles: float = 4
-    """To pack a vector of columns that lie along K: they are far, and nothing is multiplied meanwhile."""
+    """To pack a vector of an operand that lies along K: squares of it are turned."""
 
     scales: bool = False
     """Whether a product with a power of two is one instruction, whatever it is, subnormal or 0, and faster

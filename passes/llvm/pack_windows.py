@@ -16,12 +16,11 @@ apart are vectors, too (`pack_strides.py`), where all of them are inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from math import gcd
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -34,6 +33,7 @@ from xdsl.ir.affine import (
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp
 from ...dialects.tile_pack import PackOp
+from ..loop.scalar_code import emit_constant
 from ..tile.rewrite_indices import index_of, rewrite_index
 from .joined_rows import JoinedRows
 from .loop_code import LoopCode
@@ -147,24 +147,43 @@ class _Strip:
         return self.layout.strip(D0, self._position, D1, self.lanes)
 
     def fill(self) -> None:
-        """Emit what fills it: a vector if that can be, else a loop."""
-        apart = self.windows.apart_elements(self.lanes)
-        if apart is None:
-            self._one_by_one()
+        """Emit what fills it: zeros if all of its rows are past the end, else what is there."""
+        if self.rows is None:
+            self._fill()
             return
+        begin = self.code.index(self._first, self.counters)
+        past = self.code.insert(arith.CmpiOp(begin, self.rows, "sge"))
+        self._either([past], self._clear, self._fill)
+
+    def _clear(self) -> None:
+        code = self.code
+        zero = emit_constant(code.builder, 0, self.windows.pack.element.type)
+        vector = code.broadcast(zero, self.lanes)
+        code.store_vector(vector, self.buffer, (self._place, self.counters))
+
+    def _fill(self) -> None:
+        """Emit a vector if that can be, else a loop."""
         code, last = self.code, self._first + (self.lanes - 1)
-        inside = apart.inside(code, (self._at(self._first), self._at(last)), self.counters)
+        apart = self.windows.apart_elements(self.lanes)
+        inside: list[SSAValue] = []
+        if apart is not None:
+            inside = apart.inside(code, (self._at(self._first), self._at(last)), self.counters)
         if self.rows is not None:
             within = arith.CmpiOp(code.index(last, self.counters), self.rows, "slt")
             inside.append(code.insert(within))
 
-        def whole() -> SSAValue:
+        if apart is None:
+            whole = replace(self, rows=None)
+            self._either(inside, whole._one_by_one, self._one_by_one)
+            return
+
+        def vector() -> SSAValue:
             return apart.vector(code, self._at(self._first), self.counters, self.lanes)
 
         end = (
             partial(self._end, apart) if self.rows is not None and self.count else self._one_by_one
         )
-        self._vector_or(inside, whole, end)
+        self._vector_or(inside, vector, end)
 
     def _end(self, apart: ApartElements) -> None:
         """What is in the last strip as a vector, if it does not begin the line, and all of it is inside."""
@@ -192,16 +211,29 @@ class _Strip:
         otherwise: Callable[[], None],
     ) -> None:
         """Store a vector if all conditions hold, else do something else."""
+
+        def store() -> None:
+            self.code.store_vector(elements(), self.buffer, (self._place, self.counters))
+
+        self._either(conditions, store, otherwise)
+
+    def _either(
+        self,
+        conditions: Sequence[SSAValue],
+        emit: Callable[[], None],
+        otherwise: Callable[[], None],
+    ) -> None:
+        """Do something if all conditions hold, else something else."""
         code = self.code
+        if not conditions:
+            emit()
+            return
         then, orelse = Block(), Block()
-        with code.into(then):
-            code.store_vector(elements(), self.buffer, (self._place, self.counters))
-            code.builder.insert(scf.YieldOp())
-        with code.into(orelse):
-            otherwise()
-            code.builder.insert(scf.YieldOp())
-        held = conditions or [code.insert(arith.ConstantOp(IntegerAttr(1, i1)))]
-        holds = reduce(lambda a, b: code.insert(arith.AndIOp(a, b)), held)
+        for block, fill in ((then, emit), (orelse, otherwise)):
+            with code.into(block):
+                fill()
+                code.builder.insert(scf.YieldOp())
+        holds = reduce(lambda a, b: code.insert(arith.AndIOp(a, b)), conditions)
         code.builder.insert(scf.IfOp(holds, [], Region(then), Region(orelse)))
 
     def _one_by_one(self) -> None:

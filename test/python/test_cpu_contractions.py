@@ -311,6 +311,25 @@ def test_all_of_a_short_k_may_be_one_chunk_though_the_cache_is_full() -> None:
     assert choose_cpu_tiling(replace(problem, k=512), cpu).block_k < 512
 
 
+@pytest.mark.parametrize(
+    ("rows", "k", "dot"), [(8, 768, 1), (8, 2048, 1), (32, 768, 0), (32, 2048, 0)]
+)
+def test_dot_tiles_have_few_rows_where_they_take_longer_than_their_products(rows, k, dot) -> None:
+    along = {"along": True, "rows_along": True, "columns_along": True}
+    problem = CpuProblem(1, rows, 1000, k, 1, 1, 1, 4, **along, rows_stay=True, columns_stay=True)
+    cpu = replace(CPUS["amx"], cores=2)
+    assert choose_cpu_tiling(problem, cpu).dot == dot
+    assert choose_cpu_tiling(problem, replace(cpu, dot_cost=1)).dot == (dot or k == 2048)
+
+
+def test_a_cache_does_not_overflow_with_operands_that_are_packed_for_fewer_sums() -> None:
+    """As of a 1 by 1 convolution: each of its pixels is packed for 64 sums."""
+    problem = CpuProblem(1, 64, 3136, 256, 1, 1, 1, 4)
+    cpu = replace(CPUS["amx"], cores=2)
+    tiling = choose_cpu_tiling(problem, cpu)
+    assert (tiling.block_m + tiling.block_n) * tiling.block_k * 4 <= cpu.l2_bytes // 2
+
+
 def test_sums_of_more_small_products_than_a_tile_has_registers_for() -> None:
     a, b = (torch.randint(-4, 5, (20, 32, 32)).float() for _ in range(2))
 

@@ -17,10 +17,21 @@
 // CHECK-NEXT:            %[[Y:.*]] = loop.index[%[[LINE]] + %[[STEP]]]
 // CHECK-NEXT:            loop.test[%[[Y]] + %offset floordiv 3 >= 1,
 // CHECK:                 loop.load %x[%window, %[[Y]] + %offset floordiv 3 - 1, %z_block * 96 + %panel * 48 + %strip * 16 + %[[R]] + %offset mod 3 - %[[Y]] * 20 - 1]
-// Pixels past the end are 0.
+// Pixels past the end are 0: 16 of them at once, or all of them that a loop over 16 meets.
 // CHECK:         scf.for %panel_1
-// CHECK:           arith.cmpi slt, %{{.*}}, %{{.*}} : index
-// CHECK-NEXT:      scf.if
+// CHECK:           %[[BEGIN:.*]] = loop.index[%panel_1 * 48 + %strip_1 * 16]
+// CHECK-NEXT:      %[[BEYOND:.*]] = arith.cmpi sge, %[[BEGIN]], %[[ROWS:.*]] : index
+// CHECK-NEXT:      scf.if %[[BEYOND]] {
+// CHECK:             vector.store
+// CHECK:           } else {
+// CHECK-NEXT:        %[[LAST:.*]] = loop.index[%panel_1 * 48 + %strip_1 * 16 + 15]
+// CHECK-NEXT:        %[[WHOLE:.*]] = arith.cmpi slt, %[[LAST]], %[[ROWS]] : index
+// CHECK-NEXT:        scf.if %[[WHOLE]] {
+// CHECK-NEXT:          scf.for
+// CHECK:             } else {
+// CHECK:               scf.for %{{.*}} = %c0 to %c16
+// CHECK:                 arith.cmpi slt, %{{.*}}, %[[ROWS]] : index
+// CHECK-NEXT:            scf.if
 // The weights of a pixel's window lie one after the other, and are read where they lie.
 // CHECK:         loop.load %w[%{{.+}}, %{{.+}} floordiv 9, %{{.+}} floordiv 3 mod 3, %{{.+}} mod 3]
 // CHECK:         vector.fma

@@ -305,3 +305,26 @@ func.func @main(%x: tensor<64x64xf32>, %w0: tensor<64x64xf32>, %w1: tensor<64x64
   }
   func.return %y#0, %y#1, %y#2, %y#3, %y#4, %y#5, %y#6, %y#7 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// -----
+
+// Weights of a window of 1 by 1 are rows of channels, and may stay where they are.
+// CHECK-LABEL: loop.kernel @window_of_one
+// CHECK: schedule(#tile.schedule<m = 0, n = 1, {{.*}}in_place = 1, {{.*}}vectors = avx512>)
+func.func @main(%x: tensor<256x49xf32>, %w: tensor<512x256x1x1xf32>) -> tensor<512x49xf32> {
+  %y = loop.kernel @window_of_one(%x, %w) : (tensor<256x49xf32>, tensor<512x256x1x1xf32>) -> tensor<512x49xf32> {
+  ^bb0(%x: memref<256x49xf32>, %w: memref<512x256x1x1xf32>, %out: memref<512x49xf32>):
+    loop.for %i = 0 to 512 {
+      loop.for %j = 0 to 49 {
+        %s = loop.for %k = 0 to 256 reduce(add) -> f32 {
+          %p = loop.load %x[%k, %j] : memref<256x49xf32>
+          %q = loop.load %w[%i, %k, 0, 0] : memref<512x256x1x1xf32>
+          %r = arith.mulf %p, %q : f32
+          loop.yield %r : f32
+        }
+        loop.store %s, %out[%i, %j] : memref<512x49xf32>
+      }
+    }
+  }
+  func.return %y : tensor<512x49xf32>
+}

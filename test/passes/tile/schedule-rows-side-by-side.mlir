@@ -67,13 +67,18 @@ builtin.module {
 
 // -----
 
-// Of three rows there are no four; and long rows are vectors enough.
+// Of three rows there are no four; of long rows two are vectors enough, and of longer ones, or where they come
+// from another cache, one is.
 // CHECK-LABEL: @k_few
 // CHECK:         tile.launch (%i = 3 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
 // CHECK-LABEL: @k_long
+// CHECK:         tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 4, rows = 2>)
+// CHECK-LABEL: @k_longer
 // CHECK:         tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+// CHECK-LABEL: @k_far
+// CHECK:         tile.launch (%i = 800 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512>)
 builtin.module {
-  func.func @main(%x: tensor<3x?xf32, #sym.extents<s0>>, %z: tensor<8x2000xbf16>) -> (tensor<3xf32>, tensor<8xf32>) {
+  func.func @main(%x: tensor<3x?xf32, #sym.extents<s0>>, %z: tensor<8x2000xbf16>, %t: tensor<8x12000xbf16>, %u: tensor<800x2000xbf16>) -> (tensor<3xf32>, tensor<8xf32>, tensor<8xf32>, tensor<800xf32>) {
     %y = loop.kernel @k_few(%x) : (tensor<3x?xf32, #sym.extents<s0>>) -> tensor<3xf32> {
     ^bb0(%x: memref<3x?xf32, #sym.extents<s0>>, %y: memref<3xf32>):
       loop.for %i = 0 to 3 {
@@ -95,6 +100,28 @@ builtin.module {
         loop.store %m, %w[%i] : memref<8xf32>
       }
     }
-    func.return %y, %w : tensor<3xf32>, tensor<8xf32>
+    %v = loop.kernel @k_longer(%t) : (tensor<8x12000xbf16>) -> tensor<8xf32> {
+    ^bb0(%z: memref<8x12000xbf16>, %w: memref<8xf32>):
+      loop.for %i = 0 to 8 {
+        %m = loop.for %j = 0 to 12000 reduce(max) -> f32 {
+          %v = loop.load %z[%i, %j] : memref<8x12000xbf16>
+          %f = arith.extf %v : bf16 to f32
+          loop.yield %f : f32
+        }
+        loop.store %m, %w[%i] : memref<8xf32>
+      }
+    }
+    %s = loop.kernel @k_far(%u) : (tensor<800x2000xbf16>) -> tensor<800xf32> {
+    ^bb0(%z: memref<800x2000xbf16>, %w: memref<800xf32>):
+      loop.for %i = 0 to 800 {
+        %m = loop.for %j = 0 to 2000 reduce(max) -> f32 {
+          %v = loop.load %z[%i, %j] : memref<800x2000xbf16>
+          %f = arith.extf %v : bf16 to f32
+          loop.yield %f : f32
+        }
+        loop.store %m, %w[%i] : memref<800xf32>
+      }
+    }
+    func.return %y, %w, %v, %s : tensor<3xf32>, tensor<8xf32>, tensor<8xf32>, tensor<800xf32>
   }
 }
