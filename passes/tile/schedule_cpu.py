@@ -96,13 +96,27 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         columns_along=columns_along,
         rows_plain=are_plain(plain.rows),
         columns_plain=are_plain(plain.columns),
-        rows_stay=constant[0] and may_stay(plain, plain.rows, pairs),
-        columns_stay=constant[1] and may_stay(plain, plain.columns, pairs),
+        rows_stay=constant[0] and _stays(plain, plain.rows, product.m, launch, pairs),
+        columns_stay=constant[1] and _stays(plain, plain.columns, product.n, launch, pairs),
         pairs=pairs,
         rows_even=_lies_even(plain, plain.rows, product.m, launch),
         columns_even=_lies_even(plain, plain.columns, product.n, launch),
         rows_across=_lies_across(plain.rows, product.m, launch),
         columns_across=_lies_across(plain.columns, product.n, launch),
+    )
+
+
+def _stays(
+    product: Product, factors: Sequence[SSAValue], axis: int, launch: LaunchOp, pairs: bool
+) -> bool:
+    """Whether to read some factors where they lie costs no more than their products.
+
+    Places at uneven distances, as those of windows that become tokens again, are computed for each of them.
+    """
+    counter = launch.body.block.args[axis]
+    return may_stay(product, factors, pairs) and all(
+        isinstance(each.owner, LoadOp) and pitch_along(each.owner, counter) is not None
+        for each in factors
     )
 
 
