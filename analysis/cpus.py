@@ -48,10 +48,10 @@ class Cpu:
     guesses ends with each row. 0 for one that gets along with as few as others."""
     whole_bytes: int = 0
     """Of a row that is one chunk of K even where the operands of a block then fill all of the L2 cache, not
-    half of it: sums need not go there and back."""
+    half of it, if a block has more sums than packed elements: sums need not go there and back."""
     divided: int = 8 * KIB
-    """Loads and stores of the longest rows that divide by a sum of theirs in the time of dividing; what lasts
-    longer in a core that divides wide vectors slowly is a product with the inverse."""
+    """Loads and stores of the longest rows that are divided by a sum of theirs; longer ones are multiplied by
+    its inverse. Fewer for a core that divides wide vectors slowly."""
     load_cost: float = 0.4
     """Of a multiply-add's time, that a load of a register tile adds though both are issued in the same
     cycles: measured in tiles of 4 by 4 to 14 by 2 in L1 and L2."""
