@@ -30,7 +30,7 @@ from ..dialects.sizes import Extent, shape_of
 from ..dialects.tile import CombineOp, LaunchOp, StageOp
 from ..dialects.tile_pack import PackOp
 from .conditions import linear, slope_along
-from .vectors import is_aligned_along, is_unit_stride, walks_along
+from .vectors import is_aligned_along, walks_along
 
 LONG = 12
 """Positions of a sweep along a line that are worth vectors: more than windows have."""
@@ -230,7 +230,7 @@ def goes_straight(load: LoadOp, sweeps: Sequence[ForOp], width: int = 2) -> bool
     Of one sweep, this is said of each `width` positions.
     """
     if len(sweeps) == 1:
-        return is_unit_stride(load, sweeps[0].induction_var, width)
+        return walks_along(load, sweeps[0].induction_var, width)
     assert isinstance(load.memref.type, MemRefType)
     offset = linearize(load.map.data.results, shape_of(load.memref.type))
     distance: Extent = 1

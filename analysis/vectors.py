@@ -40,18 +40,8 @@ def accesses_along(counter: SSAValue, block: Block) -> list[Access]:
 
 
 def is_unit_stride(op: Access, counter: SSAValue, width: int = 2) -> bool:
-    """Whether `width` points of a counter, from a multiple of it on, access neighbours in one row.
-
-    Last dimensions of one element, such as a window of 1 by 1, have no rows of their own.
-    """
-    memref = op.memref.type
-    assert isinstance(memref, MemRefType)
-    exprs = list(op.map.data.results)
-    for extent in reversed(shape_of(memref)):
-        if extent != 1:
-            break
-        exprs.pop()
-    return _is_unit_stride(exprs, op, counter, width)
+    """Whether `width` points of a counter, from a multiple of it on, access neighbours in one row."""
+    return _is_unit_stride(op.map.data.results, op, counter, width)
 
 
 def _is_unit_stride(exprs: Sequence[AffineExpr], op: Access, counter: SSAValue, width: int) -> bool:
