@@ -39,7 +39,7 @@ by side, and how many vectors of each. What divides is idle else, and is done wi
 functions are computed; an inverse takes the time of these, but of long rows less than dividing. How long
 rows are divided at all, a CPU says (`Cpu.divided`)."""
 
-INVERTED = (8192, 2, 2)
+INVERTED = ((8192, 2, 2),)
 """The same of rows that are multiplied by the inverse of a sum."""
 
 LONGEST_SWEPT = 1280
@@ -155,7 +155,7 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
         return RowChoices(GRAIN, ahead, width, interleave=CHAINS)
     if problem.divides:
         divide = int(problem.work < cpu.divided)
-        for longest, rows, count in DIVIDED if divide else (INVERTED,):
+        for longest, rows, count in DIVIDED if divide else INVERTED:
             if problem.work < longest:
                 return RowChoices(GRAIN, ahead, width, count, rows, divide=divide)
     count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)

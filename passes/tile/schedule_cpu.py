@@ -113,18 +113,12 @@ def _stays(
 
     Places at uneven distances, as those of windows that become tokens again, are computed for each of them.
     """
-    counter = launch.body.block.args[axis]
-    return may_stay(product, factors, pairs) and all(
-        isinstance(each.owner, LoadOp) and pitch_along(each.owner, counter) is not None
-        for each in factors
-    )
+    return may_stay(product, factors, pairs) and None not in _pitches(factors, axis, launch)
 
 
 def _lies_across(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> bool:
     """Whether some factors are elements of arrays, and neighbours along an axis."""
-    counter = launch.body.block.args[axis]
-    loads = [each.owner for each in factors if isinstance(each.owner, LoadOp)]
-    return len(loads) == len(factors) and all(pitch_along(each, counter) == 1 for each in loads)
+    return all(pitch == 1 for pitch in _pitches(factors, axis, launch))
 
 
 def _lies_even(product: Product, factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> bool:
@@ -132,15 +126,23 @@ def _lies_even(product: Product, factors: Sequence[SSAValue], axis: int, launch:
 
     A step may not go from one line to another, as that of rows does which are made of several heads.
     """
-    extent, counter = product.extent, launch.body.block.args[axis]
+    extent = product.extent
     whole = isinstance(extent, int) and extent % amx.DEPTH == 0
     loads = [each.owner for each in factors if isinstance(each.owner, LoadOp)]
     return (
         whole
-        and len(loads) == len(factors)
-        and all(pitch_along(load, counter) is not None for load in loads)
+        and None not in _pitches(factors, axis, launch)
         and all(goes_straight(load, product.sweeps, amx.DEPTH) for load in loads)
     )
+
+
+def _pitches(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> list[int | None]:
+    """How far apart neighbours along an axis lie of each factor; None if it varies, or it is no element."""
+    counter = launch.body.block.args[axis]
+    return [
+        pitch_along(each.owner, counter) if isinstance(each.owner, LoadOp) else None
+        for each in factors
+    ]
 
 
 def _sets(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> int:
