@@ -63,7 +63,7 @@ class Code:
         self._empty: dict[int, Code] = {}
         self._bucketed = bucketed
         self._suited: dict[Bucket, Code] = {}
-        self._latest: CpuProgram | None = None
+        self._latest: CpuProgram | CudaProgram | None = None
         self._lock = threading.Lock()
 
     @cached_property
@@ -94,7 +94,7 @@ class Code:
         if (bucket := self._buckets.of(arguments)) is None:
             return self._run(arguments, given)
         code = self._suited.get(bucket) or self._suit(bucket)
-        self._latest = code.executable if isinstance(code.executable, CpuProgram) else None
+        self._latest = code.executable
         return code._run(arguments, given)
 
     def again(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:

@@ -29,7 +29,6 @@ from .garbage import fewer_collections
 from .passes.llvm.host_cpu import host_cpu
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
 from .program_stages import asked_schedule
-from .runtime.cpu import CpuProgram
 from .runtime.cuda_graphs import GraphedCalls
 from .tune.settings import Settings, seconds_of
 
@@ -94,11 +93,9 @@ class Program(ExecutionPlan):
         as_they_are = (
             self._takes_inputs and self.captured.takes_any_tensors and self._only_result is not None
         )
-        if not as_they_are or self.target.is_gpu:
+        if not as_they_are:
             return None
-        if self.plan.sizes:
-            return self.code.again
-        return self.executable.again if isinstance(self.executable, CpuProgram) else None
+        return self.code.again if self.plan.sizes else self.executable.again
 
     @cached_property
     def _only_result(self) -> int | None:

@@ -140,7 +140,8 @@ class TorchLibrary:
         self._is_cpu = device == "cpu"
         guards: Any = attrgetter("_C._dynamo.guards")(torch)
         self._guards = getattr(guards, "TensorGuards", None)
-        self._empty_strided = getattr(guards, "_empty_strided_cpu", None) if self._is_cpu else None
+        kind = self._device.type
+        self._empty_strided = getattr(guards, f"_empty_strided_{kind}", None)
         self._dtypes = {name: getattr(torch, dtype) for name, dtype in TORCH_DTYPES.items()}
 
     def check(self, value: Any, argument: Argument) -> Any:
@@ -223,13 +224,15 @@ class TorchLibrary:
         return guards.check
 
     def maker(self, array: Array) -> Callable[[], Any]:
-        """See `Library.maker`; without PyTorch's dispatcher, as Inductor does it."""
+        """See `Library.maker`; without PyTorch's dispatcher, as Inductor does it: on the current device."""
         if self._empty_strided is None:
             return partial(self.empty, array)
         shape = tuple(map(static, array.shape))
         strides = tuple(prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape)))
         make = partial(self._empty_strided, shape, strides, self._dtypes[array.dtype])
-        return (lambda: _on_huge_pages(make())) if make().nbytes >= LARGE_BYTES else make
+        if self._is_cpu and make().nbytes >= LARGE_BYTES:
+            return lambda: _on_huge_pages(make())
+        return make
 
 
 def _on_huge_pages(tensor: Any) -> Any:
@@ -266,6 +269,14 @@ def aligned_bytes(size: int) -> Any:
     raw = np.empty(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]
+
+
+def write_back(updated: Sequence[int], arguments: Sequence[Any], arrays: Sequence[Any]) -> None:
+    """Give the arguments that a plan writes to what it wrote, where it got copies of them."""
+    for i in updated:
+        argument = arguments[i]
+        if arrays[i] is not argument:
+            (argument.detach() if is_torch_tensor(argument) else argument)[...] = arrays[i]
 
 
 def _check_shape(argument: Argument, shape: tuple[int, ...]) -> None:

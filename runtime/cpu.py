@@ -22,6 +22,7 @@ from .arrays import (
     is_torch_tensor,
     shapes_of,
     torch_library,
+    write_back,
 )
 from .calls import BoundCall
 from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, failure, run_group, threads_of
@@ -168,7 +169,7 @@ class CpuProgram:
                 found |= find_sizes(self.plan, stage, made, calls)
                 ready = self._at(self.plan.at(shapes, found))
                 check_found(ready.plan, stage, made)
-        _write_back(ready.plan, arguments, arrays)
+        write_back(ready.plan.updated, arguments, arrays)
         ready.calls += 1
         if as_they_are:
             self._learn(arguments, library, shared)
@@ -280,11 +281,3 @@ class CpuProgram:
 def _position(plan: Plan, ref: Ref) -> int:
     """Where an array is among the arguments and, behind them, the buffers."""
     return ref.index if ref.kind == "argument" else len(plan.arguments) + ref.index
-
-
-def _write_back(plan: Plan, arguments: Sequence[Any], arrays: Sequence[Any]) -> None:
-    """Give the arguments that a plan writes to what it wrote, where it got copies of them."""
-    for i in plan.updated:
-        argument = arguments[i]
-        if arrays[i] is not argument:
-            (argument.detach() if is_torch_tensor(argument) else argument)[...] = arrays[i]

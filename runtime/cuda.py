@@ -9,14 +9,23 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import cycle
+from operator import is_
 from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError, UsageError
-from .arrays import TorchLibrary, check_count, is_torch_tensor, shapes_of
+from .arrays import (
+    TorchLibrary,
+    check_count,
+    is_torch_tensor,
+    shapes_of,
+    torch_library,
+    write_back,
+)
 from .calls import BoundCall
+from .cuda_prepared import VECTOR_BYTES, Launch, PreparedCall
 from .nvrtc import Cubin, Usage, compile_all, compute_capability
 from .plan import Plan
 from .plan_parts import Array, CallStep, Ref, Step
@@ -29,6 +38,9 @@ MAX_BLOCKS = 2**31 - 1
 
 MAX_BRANCHES = 8
 """Branches of a recorded graph that launches of a group are shared out to."""
+
+MAX_PREPARED = 4
+"""Calls that a program has prepared at most; the oldest makes room."""
 
 MAX_DESCRIPTORS = 256
 """Tensor maps that a program keeps; buffers tend to lie where they lay in the last call."""
@@ -51,6 +63,8 @@ class CudaProgram:
         self._functions: dict[tuple[int, str], Any] = {}
         self._descriptors: dict[tuple[int, Description], Any] = {}
         self._side_streams: dict[int, list[Any]] = {}
+        self._prepared: tuple[tuple[int, PreparedCall], ...] = ()
+        self._groups = any(len(group) > 1 for stage in self._stages for group in stage.groups)
 
     @property
     def usage(self) -> dict[str, Usage]:
@@ -63,11 +77,13 @@ class CudaProgram:
         `given` is what its first calls of PyTorch gave, which are not to run again. Raises EmptySize where
         a size is found to be 0.
         """
+        if not given and (results := self.again(arguments)) is not None:
+            return results
         torch = _torch_with_gpu()
         check_count(self.plan.arguments, arguments)
         device = _device(torch, arguments)
         _check_capability(torch, device, self.plan.target)
-        library = TorchLibrary(str(device))
+        library = torch_library(str(device))
         shapes = shapes_of(arguments)
         plan = self.plan.at(shapes)
         checked = [
@@ -112,10 +128,50 @@ class CudaProgram:
                     found |= find_sizes(self.plan, stage, made, calls)
                     plan = self.plan.at(shapes, found)
                     check_found(plan, stage, made)
+        write_back(plan.updated, arguments, checked)
+        if all(map(is_, checked, arguments)):
+            self._prepare(torch, plan, arguments, library, device)
         return tuple(
             arguments[ref.index] if ref.kind == "argument" else arrays[ref]
             for ref in self.plan.results
         )
+
+    def again(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Run the plan as an earlier call did, if arguments are like its: prepared; else None."""
+        count = len(arguments)
+        for index, prepared in self._prepared:
+            if prepared.count == count and prepared.fits(*arguments):
+                torch = _torch_with_gpu()
+                if torch.cuda.current_device() != index or (
+                    self._groups and torch.cuda.is_current_stream_capturing()
+                ):
+                    return None
+                start = partial(_start, torch.cuda.current_stream(index).cuda_stream)
+                return prepared.run(arguments, start)
+        return None
+
+    def _prepare(
+        self, torch: Any, plan: Plan, arguments: Sequence[Any], library: TorchLibrary, device: Any
+    ) -> None:
+        """Prepare calls with such arguments, if kernels that get addresses and sizes are all there is."""
+        if plan.calls or plan.tensor_maps or (fits := library.guard(arguments)) is None:
+            return
+        launches = [
+            Launch(
+                step.kernel,
+                self._functions[device.index, step.kernel],
+                static(step.blocks),
+                step.threads,
+                self._kernels[step.kernel].shared_bytes,
+                step.arguments,
+                tuple(map(static, step.sizes)),
+            )
+            for step in plan.launches
+            if static(step.blocks)
+        ]
+        with torch.cuda.device(device):
+            prepared = PreparedCall(plan, launches, library, fits)
+        self._prepared = (*self._prepared[1 - MAX_PREPARED :], (device.index, prepared))
 
     @contextmanager
     def _branches(self, torch: Any, device: Any, launches: int) -> Generator[list[int]]:
@@ -155,16 +211,8 @@ class CudaProgram:
         values = (*(value for value, _ in passed), *step.sizes)
         size = ctypes.c_int if kernel.size_bits == 32 else ctypes.c_longlong
         types = (*(type for _, type in passed), *[size] * len(step.sizes))
-        launched = _driver().cuLaunchKernel(
-            self._functions[key],
-            *(blocks, 1, 1),
-            *(step.threads, 1, 1),
-            kernel.shared_bytes,
-            stream,
-            (values, types),
-            0,
-        )
-        _ok(launched, f"launching @{step.kernel}")
+        function, shared_bytes = self._functions[key], kernel.shared_bytes
+        _start(stream, step.kernel, function, blocks, step.threads, shared_bytes, (values, types))
 
     def _passed(self, plan: Plan, ref: Ref, pointers: Mapping[Ref, int]) -> tuple[Any, Any]:
         """What a kernel gets for `ref` and its type; a tensor map is passed by value, without one."""
@@ -180,9 +228,24 @@ class CudaProgram:
         return self._descriptors[key], None
 
 
+def _start(
+    stream: int,
+    kernel: str,
+    function: Any,
+    blocks: int,
+    threads: int,
+    shared_bytes: int,
+    parameters: Any,
+) -> None:
+    """Launch a kernel. `parameters` are values and types, or the address of the addresses of values."""
+    grid = blocks, 1, 1, threads, 1, 1
+    launched = _driver().cuLaunchKernel(function, *grid, shared_bytes, stream, parameters, 0)
+    _ok(launched, f"launching @{kernel}")
+
+
 def _aligned(value: Any) -> Any:
-    """A tensor at an address that kernels may copy from, 16 bytes at a time; a view may begin anywhere."""
-    return value if value.data_ptr() % 16 == 0 else value.detach().clone()
+    """A tensor at an address that kernels may copy from, in vectors; a view may begin anywhere."""
+    return value if value.data_ptr() % VECTOR_BYTES == 0 else value.detach().clone()
 
 
 def _device(torch: Any, arguments: Sequence[Any]) -> Any:

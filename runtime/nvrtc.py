@@ -26,8 +26,12 @@ FLAGS = (
     "--prec-sqrt=true",
     "--fmad=true",
     "--ptxas-options=-v",
+    "--no-cache",
 )
-"""What every kernel is compiled with, besides its architecture."""
+"""What every kernel is compiled with, besides its architecture.
+
+The driver's own cache is left out, as what comes from there comes without what ptxas says of it.
+"""
 
 _ARCHITECTURE = re.compile(r"sm_(\d+)(\d)([af]?)")
 _WARNING = re.compile(r"\bwarning( #[\w-]+)?\s*:")
