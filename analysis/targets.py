@@ -53,6 +53,8 @@ class Target:
     """Cycles of a multiprocessor in a second, boosted."""
     mma_per_cycle: int = 0
     """Multiply-adds of halves to f32 that a multiprocessor does in one cycle by `mma.sync`."""
+    wgmma_per_cycle: int = 0
+    """The same by `wgmma`; 0 if it has none."""
 
 
 def _gpu(name: str, **limits: float) -> Target:
@@ -88,6 +90,7 @@ TARGETS = {
             dram_bytes_per_second=4.8e12,
             clock=1.98e9,
             mma_per_cycle=1024,
+            wgmma_per_cycle=4096,
         ),
         _gpu(  # B200
             "sm_100a",

@@ -9,11 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 from math import lcm
+from typing import Any
 
 from ..dialects.kernel import WARP
 from ..dialects.mma import COLUMNS, LANES
+from ..dialects.schedule import Transport
+from ..dialects.wgmma import ROW_BYTES, WARPGROUP
 from .targets import Target
-from .tilings import HALF_BYTES, WORD_BYTES, Problem, Tiling
+from .tilings import HALF_BYTES, WARPGROUPS, WORD_BYTES, Problem, Tiling
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
 """Rows and columns that one thread may compute."""
@@ -27,11 +30,17 @@ BLOCK_K = 16
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Parts of K that blocks may share."""
 
-SPLIT_GAIN = 1 / 8
+SPLIT_GAIN = 1 / 16
 """The part of the cycles that a split must save: the model is no better than that."""
 
 ALIKE = 1 / 16
 """Tilings whose cycles differ by less the model cannot tell apart."""
+
+BOX_DEPTHS = (16, 32)
+"""The same where the copy engine fills it."""
+
+BOX_STAGES = {0: (2,), 1: (2, 4)}
+"""Buffers of each slab that the copy engine fills, by who multiplies."""
 
 MMA_TILES = ((2, 4), (2, 8), (2, 16), (2, 32), (4, 4), (4, 8), (4, 16), (4, 32), (8, 8), (8, 16))
 """Rows and columns of one thread whose warp multiplies matrices."""
@@ -39,22 +48,58 @@ MMA_TILES = ((2, 4), (2, 8), (2, 16), (2, 32), (4, 4), (4, 8), (4, 16), (4, 32),
 MMA_WARPS = (4, 8, 2, 1)
 """Warps of such a block, one below the other."""
 
-MMA_BLOCK_K = {HALF_BYTES: (32,), WORD_BYTES: (16, 32)}
+MMA_BLOCK_K = {HALF_BYTES: (32, 64), WORD_BYTES: (16, 32)}
 """Positions of K in its scratchpad, by the bytes of an element. Rows of 16 tf32 need no padding, for two of
 them fill all banks; those of 32 wait for memory half as often."""
+
+WGMMA_BLOCKS = (
+    *((128, 128, 1), (128, 256, 2), (256, 128, 2), (128, 128, 2), (64, 256, 1), (64, 128, 1)),
+    *((128, 64, 1), (64, 64, 1), (64, 32, 1), (64, 16, 1), (64, 8, 1)),
+)
+"""Rows and columns of blocks whose warpgroups multiply slabs, and how many of these there are."""
+
+WGMMA_STAGES = (3, 4, 6)
+"""Buffers of each of their slabs."""
 
 MOST_LINES = 128
 """Columns, at most, of a block that has whole lines of an image."""
 
 
 def candidates(
-    asked: Mapping[str, int], short_bytes: int = HALF_BYTES, line: int = 1
+    asked: Mapping[str, Any], short_bytes: int = HALF_BYTES, line: int = 1
 ) -> Iterable[Tiling]:
     """The tilings that the model chooses from, each with what is asked for; how to split K comes later.
 
     `short_bytes` is what an element has that matrices would be of, or 0; blocks of whole lines of `line`
     columns are among them.
     """
+    if not asked.get("mma"):
+        yield from _filled(_fma_candidates(asked), asked, BOX_DEPTHS)
+    if asked.get("mma") not in (0, WARPGROUPS):
+        depths = MMA_BLOCK_K[short_bytes or HALF_BYTES]
+        yield from _filled(_mma_candidates(asked, depths, line), asked, ())
+    by_engine = asked.get("transport", Transport.TMA) == Transport.TMA
+    if asked.get("mma") in (None, WARPGROUPS) and by_engine:
+        yield from _wgmma_candidates(asked)
+
+
+def _filled(
+    tilings: Iterable[Tiling], asked: Mapping[str, Any], depths: Iterable[int]
+) -> Iterable[Tiling]:
+    """Tilings whose slabs threads fill, and those that the copy engine fills, with these depths too."""
+    transport = asked.get("transport")
+    for tiling in tilings:
+        if transport != Transport.TMA:
+            yield tiling
+        if transport in (None, Transport.TMA):
+            deeper = () if "block_k" in asked else depths
+            for depth in dict.fromkeys([tiling.block_k, *deeper]):
+                for stages in (asked["stages"],) if "stages" in asked else BOX_STAGES[tiling.mma]:
+                    yield replace(tiling, block_k=depth, stages=stages)
+
+
+def _fma_candidates(asked: Mapping[str, Any]) -> Iterable[Tiling]:
+    """Those whose threads multiply."""
     tiles: Iterable[tuple[int, int]] = TILES
     if "thread_m" in asked or "thread_n" in asked:
         sizes = (8, 4, 2, 1)
@@ -62,7 +107,7 @@ def candidates(
             (asked[each],) if each in asked else sizes for each in ("thread_m", "thread_n")
         )
         tiles = product(rows, columns)
-    for tile in () if asked.get("mma") else tiles:
+    for tile in tiles:
         shapes: Iterable[tuple[int, int]] = SHAPES
         if "block_m" in asked or "block_n" in asked:
             counts = (32, 16, 8, 4, 2, 1)
@@ -79,13 +124,10 @@ def candidates(
                 asked.get("block_k", BLOCK_K),
                 *tile,
             )
-    if asked.get("mma") != 0:
-        yield from _mma_candidates(asked, short_bytes, line)
 
 
-def _mma_candidates(asked: Mapping[str, int], short_bytes: int, line: int) -> Iterable[Tiling]:
+def _mma_candidates(asked: Mapping[str, Any], depths: Iterable[int], line: int) -> Iterable[Tiling]:
     """Those whose warps multiply matrices."""
-    depths = MMA_BLOCK_K[short_bytes or HALF_BYTES]
     depths = (asked["block_k"],) if "block_k" in asked else depths
     whole = lcm(line, COLUMNS) // LANES
     widths = {whole * n for n in (1, 2) if whole * n <= MOST_LINES // LANES}
@@ -103,13 +145,29 @@ def _mma_candidates(asked: Mapping[str, int], short_bytes: int, line: int) -> It
         )
 
 
-def misfit(asked: Mapping[str, int]) -> str | None:
+def _wgmma_candidates(asked: Mapping[str, Any]) -> Iterable[Tiling]:
+    """Those whose warpgroups multiply slabs."""
+    for (rows, columns, groups), stages in product(WGMMA_BLOCKS, WGMMA_STAGES):
+        threads = groups * WARPGROUP
+        block_m, block_n = asked.get("block_m", rows), asked.get("block_n", columns)
+        yield Tiling(
+            block_m,
+            block_n,
+            asked.get("block_k", ROW_BYTES // HALF_BYTES),
+            asked.get("thread_m", max(block_m * LANES // threads, 1)),
+            asked.get("thread_n", max(block_n // LANES, 1)),
+            mma=WARPGROUPS,
+            stages=asked.get("stages", stages),
+        )
+
+
+def misfit(asked: Mapping[str, Any]) -> str | None:
     """Why no kernel at all can have what is asked for, or None."""
     reasons = [tiling.misfit() for tiling in candidates(asked)]
     return None if None in reasons else reasons[0]
 
 
-def choose(problem: Problem, asked: Mapping[str, int], target: Target) -> Tiling | str:
+def choose(problem: Problem, asked: Mapping[str, Any], target: Target) -> Tiling | str:
     """The legal tiling that takes the fewest cycles; of those alike, one that keeps more of the machine busy.
 
     Those that fill no multiprocessor's registers come first. K is split where that saves enough.

@@ -15,13 +15,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from math import prod
+from typing import Any
+
+from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.kernel import WARP
 from ..dialects.loop import KernelOp
 from ..dialects.mma import COLUMNS, DEPTH, LANES, ROWS, SLOTS
 from ..dialects.scalars import storage_bytes
+from ..dialects.schedule import Transport
+from ..dialects.tensor_map import MAX_EXTENT
 from ..dialects.tile import MAX_THREADS, LaunchOp
+from ..dialects.wgmma import ROW_BYTES, sums_of, verify_extents
 from .borders import loads_through_borders
+from .boxes import comes_in_boxes, is_row_along
 from .contraction import Contraction, axes_of, step_along
 from .cost import traffic, trips
 from .factors import find_factors
@@ -43,6 +50,12 @@ CHUNK_LATENCY = 800
 BARRIER_CYCLES = 60
 """What the wait and the barrier of a chunk cost a block that is alone, where the chunk is there already."""
 
+WGMMA_CYCLES = 400
+"""The same where warpgroups multiply, from asking for products to having them."""
+
+COPY_ISSUE, COPY_BYTES = 16, 8
+"""Cycles of a scheduler for one copy of a warp's threads, and the bytes that each of these takes."""
+
 ASYNC_BUFFERS, SYNC_BUFFERS = 3, 2
 """Buffers of each slab where nothing is asked for: of what is copied asynchronously, and by threads."""
 
@@ -58,14 +71,19 @@ HIDDEN = 7 / 8
 LAUNCH_CYCLES = 4000
 """What one more kernel costs: about 2 us."""
 
-BASE_REGISTERS, REGISTERS_PER_SUM = 24, 1.625
-"""What ptxas 13 needs for tiles of 4 to 64 sums is this within 10 registers; for 128 it takes all."""
+REGISTERS = {0: (48, 1.875), 1: (40, 1.125), 2: (28, 1.0)}
+"""What ptxas 13 takes for a tile, and for each of its sums, by who multiplies: within 16 registers for 16
+sums and more, where it need not spill for the sake of another block."""
 
 SPARE_REGISTERS = 1 / 8
 """The part of a thread's registers that the estimate leaves free."""
 
 HALF_BYTES, WORD_BYTES = 2, 4
 """Of the elements that tensor cores multiply: bf16 and f16, or tf32."""
+
+
+WARPGROUPS = 2
+"""What `mma` of a tiling is where warpgroups multiply."""
 
 
 def _parts(extent: int, size: int) -> int:
@@ -84,7 +102,9 @@ class Tiling:
     thread_n: int
     split_k: int = 1
     mma: int = 0
-    """1 if warps multiply matrices, with tensor cores."""
+    """1 if warps multiply matrices, with tensor cores; 2 if warpgroups do."""
+    stages: int = 0
+    """Buffers of each slab that the copy engine fills; 0 if threads copy."""
 
     @property
     def threads(self) -> int:
@@ -92,13 +112,14 @@ class Tiling:
         return self.block_m // self.thread_m * (self.block_n // self.thread_n)
 
     @property
-    def choices(self) -> dict[str, int]:
+    def choices(self) -> dict[str, Any]:
         """The choices of a schedule that say this."""
-        return {key: value for key, value in asdict(self).items() if key != "mma" or value}
+        said: dict[str, Any] = {k: v for k, v in asdict(self).items() if v}
+        return said | ({"transport": Transport.TMA} if self.stages else {})
 
     def neighbours(self) -> list[Tiling]:
         """The tilings with one choice halved or doubled; not all of them fit."""
-        sizes = {key: value for key, value in asdict(self).items() if key != "mma"}
+        sizes = {key: value for key, value in asdict(self).items() if key != "mma" and value}
         changes = [(key, v // 2) for key, v in sizes.items() if v % 2 == 0]
         changes += [(key, v * 2) for key, v in sizes.items()]
         return [Tiling(**asdict(self) | {key: value}) for key, value in changes]
@@ -114,7 +135,23 @@ class Tiling:
                 f"blocks of {self.block_m} by {self.block_n} with threads of {self.thread_m} by "
                 f"{self.thread_n} have {self.threads} threads; a block has at most {MAX_THREADS}"
             )
+        if self.mma == WARPGROUPS:
+            return self._wgmma_misfit()
         return self._mma_misfit() if self.mma else None
+
+    def _wgmma_misfit(self) -> str | None:
+        """Why warpgroups cannot multiply the slabs of this tiling, or None."""
+        if self.block_k * HALF_BYTES != ROW_BYTES or not self.stages:
+            depth = ROW_BYTES // HALF_BYTES
+            return f"warpgroups multiply slabs of {depth} positions of K that the copy engine fills"
+        try:
+            verify_extents(self.block_m, self.block_n)
+        except VerifyException as error:
+            return f"warpgroup {str(error).strip()}"
+        sums = sums_of(self.block_m, self.block_n, self.threads)
+        if isinstance(sums, str):
+            return sums
+        return None if self.block_n == LANES * self.thread_n else self._mma_misfit()
 
     def _mma_misfit(self) -> str | None:
         """Why warps cannot multiply the matrices of this tiling, or None."""
@@ -151,6 +188,10 @@ class Problem:
     """Bytes of what tensor cores could multiply: 2 for bf16 and f16, 4 for tf32, else 0."""
     stages: int = ASYNC_BUFFERS
     """Buffers of each slab at most; one where nothing is copied while threads compute."""
+    boxes: bool = False
+    """Whether the copy engine can fill the slabs."""
+    rows_along_k: bool = False
+    """Whether all slabs have K innermost."""
 
     line: int = 1
     """Columns of a line, of which a block has whole ones."""
@@ -169,8 +210,8 @@ class Problem:
 
     def registers(self, tiling: Tiling) -> int:
         """Registers that a thread needs, by experience; they are given out in eights."""
-        sums = tiling.thread_m * tiling.thread_n * self.results
-        return _parts(int(BASE_REGISTERS + REGISTERS_PER_SUM * sums), 8) * 8
+        base, each = REGISTERS[tiling.mma]
+        return _parts(int(base + each * tiling.thread_m * tiling.thread_n * self.results), 8) * 8
 
     def illegal(self, tiling: Tiling, target: Target) -> str | None:
         """Why this contraction cannot have a tiling, or None."""
@@ -184,6 +225,8 @@ class Problem:
             return f"blocks of {tiling.block_n} columns have no whole lines of {self.line}"
         if tiling.mma and not (self.short_bytes and target.mma_per_cycle):
             return "it is no sum of products of bf16, f16 or tf32, or there are no tensor cores"
+        if (reason := self._unfilled(tiling, target)) is not None:
+            return reason
         size = self.slab_bytes(tiling)
         padded = size // tiling.block_k * (tiling.block_k + PADDING)
         if padded > target.block_shared_bytes:
@@ -198,6 +241,22 @@ class Problem:
             return (
                 f"threads of {sums} sums need about {need} registers; {tiling.threads} threads of "
                 f"{target.name} have {limit} each"
+            )
+        return None
+
+    def _unfilled(self, tiling: Tiling, target: Target) -> str | None:
+        """Why the copy engine cannot fill the slabs of a tiling, or None."""
+        if not tiling.stages:
+            return None
+        if not self.boxes or not target.has_copy_engine:
+            return "an operand comes in no boxes that a copy engine fills"
+        if max(tiling.block_m, tiling.block_n) > MAX_EXTENT:
+            return f"boxes have at most {MAX_EXTENT} rows"
+        if tiling.mma == WARPGROUPS and not (
+            self.rows_along_k and self.short_bytes == HALF_BYTES and target.wgmma_per_cycle
+        ):
+            return (
+                "warpgroups multiply bf16 and f16 that have K innermost, on targets that have them"
             )
         return None
 
@@ -219,6 +278,8 @@ class Problem:
 
     def buffers(self, tiling: Tiling, target: Target) -> int:
         """Buffers of each slab: as many as two blocks of a multiprocessor have room for."""
+        if tiling.stages:
+            return tiling.stages
         share = target.shared_bytes // BUFFERED_BLOCKS - BLOCK_RESERVE
         return max(min(self.stages, share // self.slab_bytes(tiling)), 1)
 
@@ -243,7 +304,8 @@ class Problem:
             first, alone = 0.0, chunk + CHUNK_LATENCY
         else:
             first = CHUNK_LATENCY
-            alone = max(chunk + BARRIER_CYCLES, CHUNK_LATENCY / (buffers - 1))
+            waiting = WGMMA_CYCLES if tiling.mma == WARPGROUPS else BARRIER_CYCLES
+            alone = max(chunk + waiting, CHUNK_LATENCY / (buffers - 1))
 
         def together(count: int) -> float:
             return first + chunks * max(count * chunk, alone) if count else 0.0
@@ -261,11 +323,14 @@ class Problem:
         loads = tiling.thread_m + tiling.thread_n
         sums = tiling.thread_m * tiling.thread_n * self.results
         rounded = loads if self.short_bytes == WORD_BYTES else 0
-        busy = _parts(warps, SCHEDULERS) * (sums + loads + rounded)
+        across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
+        copies = 0.0 if tiling.stages else across / COPY_BYTES / tiling.threads
+        busy = _parts(warps, SCHEDULERS) * (sums + loads + rounded + COPY_ISSUE * copies)
         computing: float = max(busy, warps * loads)
         if tiling.mma:
             computing = _mma_cycles(tiling, self, target)
-        across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
+        if tiling.mma == WARPGROUPS:
+            computing = tiling.block_m * tiling.block_n * self.results / target.wgmma_per_cycle
         return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
 
     def _fold_cycles(self, tiling: Tiling, target: Target) -> float:
@@ -315,6 +380,17 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
     assert isinstance(kernel, KernelOp)
     factors = find_factors(contraction.sweep)
     short = 0 if isinstance(factors, str) else storage_bytes(factors[0][0].type)
+    rows = launch.body.block.args[contraction.m]
+    direct = all(load.parent is contraction.sweep.body.block for load in operands.values())
+    boxes = direct and all(
+        comes_in_boxes(load, (rows, column, position)) for load in operands.values()
+    )
+    along = all(
+        is_row_along(load, row, position)
+        for load in operands.values()
+        for row in (rows, column)
+        if row in load.indices
+    )
     return Problem(
         batch,
         extents[contraction.m],
@@ -326,5 +402,7 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         traffic(kernel),
         short_bytes=short,
         line=max(length_along(load, column) or 1 for load in operands.values()),
+        boxes=boxes,
+        rows_along_k=along,
         even=any(length_along(load, position) is not None for load in operands.values()),
     )

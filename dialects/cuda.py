@@ -86,7 +86,7 @@ from .cuda_memory import (
     SyncthreadsOp,
     VariableOp,
 )
-from .cuda_mma import MmaOp
+from .cuda_mma import MmaOp, WgmmaOp
 from .cuda_values import (
     IDENTIFIER,
     INDEX,
@@ -384,6 +384,7 @@ Cuda = Dialect(
         BarSyncOp,
         ShuffleXorOp,
         MmaOp,
+        WgmmaOp,
         CpAsyncOp,
         CpAsyncCommitOp,
         CpAsyncWaitOp,

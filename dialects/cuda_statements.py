@@ -9,9 +9,11 @@ from xdsl.dialects.builtin import AffineMapAttr, FloatTF32Type, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from . import cuda
+from .cuda_memory import pointer_type
 from .mbarriers import BarrierNumberOp, BarrierWaitOp
 from .mma import DEPTH, SLOTS
 from .scalars import storage_bytes
+from .wgmma import GROUP_ROWS, ROW_BYTES, STEP, WARPGROUP
 
 
 class Names(Protocol):
@@ -234,6 +236,61 @@ def _mma_of_words(names: Names, op: cuda.MmaOp) -> str:
     return "\n".join(lines)
 
 
+_WGMMA = "wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{type}.{type} "
+
+_SLAB = (1 << 62) | (8 * ROW_BYTES // 16 << 32) | (1 << 16)
+"""What the tensor cores are told of a slab besides its address: a swizzle of 128 bytes, and how far apart
+groups of 8 rows are, in units of 16 bytes (PTX ISA, "Matrix Descriptor Format")."""
+
+
+def _slab(names: Names, slab: SSAValue, map: AffineMapAttr, indices: Sequence[SSAValue]) -> str:
+    address = shared_address(names.element(slab, map, indices))[1]
+    return f"(unsigned long long)({address} >> 4) | {_SLAB:#x}ull"
+
+
+def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
+    function = op.parent_op()
+    while not isinstance(function, cuda.FuncOp):
+        assert function is not None
+        function = function.parent_op()
+    groups = function.threads.value.data // WARPGROUP
+    height, width = op.shape
+    results, sums = ([names.name(v) for v in values] for values in (op.products, op.sums))
+    rows, columns = names.fresh("rows"), names.fresh("columns")
+    own = f" + threadIdx.x / {WARPGROUP} * {_units(GROUP_ROWS)}" if groups > 1 else ""
+    lines = [
+        f"float {', '.join(f'{r} = {s}' for r, s in zip(results, sums, strict=True))};",
+        f"const unsigned long long {rows} = ({_slab(names, op.rows, op.row_map, op.row_indices)}){own};",
+        f"const unsigned long long {columns} = "
+        f"{_slab(names, op.columns, op.column_map, op.column_indices)};",
+        asm("wgmma.fence.sync.aligned;"),
+    ]
+    each = width // 2
+    places = ", ".join(f"%{i}" for i in range(each))
+    head = _WGMMA.format(columns=width, type=pointer_type(op.rows).element)
+    text = f"{head}{{{places}}}, %{each}, %{each + 1}, 1, 1, 1, 0, 0;"
+    for step in range(ROW_BYTES // 2 // STEP):
+        for part in range(height // (groups * GROUP_ROWS)):
+            totals = ", ".join(f'"+f"({r})' for r in results[part * each : (part + 1) * each])
+            slabs = [
+                f"{name} + {place}" if place else name
+                for name, place in (
+                    (rows, part * groups * _units(GROUP_ROWS) + step * 2),
+                    (columns, step * 2),
+                )
+            ]
+            told = ", ".join(f'"l"({each})' for each in slabs)
+            lines.append(f'asm volatile("{text}" : {totals} : {told});')
+    lines.append(asm("wgmma.commit_group.sync.aligned;"))
+    lines.append(asm("wgmma.wait_group.sync.aligned 0;"))
+    return "\n".join(lines)
+
+
+def _units(rows: int) -> int:
+    """How many units of 16 bytes rows of a slab have."""
+    return rows * ROW_BYTES // 16
+
+
 STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.BarSyncOp: lambda names, op: asm(
         f"bar.sync {op.number.value.data}, {op.threads.value.data};"
@@ -250,6 +307,7 @@ STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.VectorStoreOp: _vector_store,
     cuda.AtomicAddOp: _atomic_add,
     cuda.MmaOp: _mma,
+    cuda.WgmmaOp: _wgmma,
     cuda.CpAsyncWaitOp: lambda names, op: asm(f"cp.async.wait_group {op.pending.value.data};"),
 }
 """The statement of each operation."""

@@ -58,7 +58,7 @@ from .kernel_host import (
     verify_geometry,
     verify_resident,
 )
-from .kernel_mma import MmaOp
+from .kernel_mma import MmaOp, WgmmaOp
 from .kernel_vector import VectorLoadOp, VectorStoreOp
 from .mbarriers import MbarriersType
 from .tensor_map import TensorMapType
@@ -88,6 +88,7 @@ Kernel = Dialect(
         VectorStoreOp,
         AtomicAddOp,
         MmaOp,
+        WgmmaOp,
         AllocOp,
         LaunchOp,
         CallOp,
@@ -127,6 +128,7 @@ __all__ = [
     "ThreadIdOp",
     "VectorLoadOp",
     "VectorStoreOp",
+    "WgmmaOp",
     "parse_geometry",
     "parse_index_type",
     "parse_resident",

@@ -41,8 +41,6 @@ SLOTS = DEPTH // LANES
 """Positions of the reduced axis that one thread holds."""
 
 
-
-
 class MmaBase(IRDLOperation):
     """A product of two small matrices by a warp, added to `sums` if there are any."""
 

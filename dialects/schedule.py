@@ -108,7 +108,12 @@ CHOICES = {
         Choice("pairs", "1 if a CPU multiplies pairs of bf16 that are neighbours", derived=True),
         Choice("strip_m", "neighbouring rows among those of one thread", derived=True),
         Choice("strip_n", "neighbouring columns among those of one thread", derived=True),
-        Choice("mma", "1 if tensor cores, or a CPU's matrix tiles, multiply", numbers=(0, 1)),
+        Choice("pair_m", "how far apart the rows of each pair of one thread are", derived=True),
+        Choice(
+            "mma",
+            "1 if warps multiply matrices, or a CPU in matrix tiles; 2 if warpgroups do",
+            numbers=(0, 1, 2),
+        ),
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
         Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
         Choice(

@@ -73,7 +73,7 @@ from .loop import ForOp
 from .scalars import Combiner, CombinerAttr, verify_combiner
 from .schedule import SWIZZLE_BYTES, ScheduleAttr, Transport, TransportAttr
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
-from .tile_mma import MmaOp
+from .tile_mma import MmaOp, WgmmaOp
 from .tile_pack import SHARED, PackOp, PackYieldOp
 
 MAX_THREADS = 1024
@@ -398,6 +398,6 @@ def enclosing_launch(op: Operation) -> LaunchOp:
 
 Tile = Dialect(
     "tile",
-    [LaunchOp, StageOp, PackOp, PackYieldOp, CombineOp, MmaOp],
+    [LaunchOp, StageOp, PackOp, PackYieldOp, CombineOp, MmaOp, WgmmaOp],
     [AxisAttr, LevelAttr, ScheduleAttr, TransportAttr],
 )

@@ -38,13 +38,14 @@ from ..dialects.loop_transpose import TransposeOp
 from ..dialects.scalars import Combiner, identity, is_weighted
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, Level, StageOp, enclosing_launch
-from ..dialects.tile_mma import MmaOp
+from ..dialects.tile_mma import MmaOp, WgmmaOp
 from ..dialects.tile_pack import PackOp, PackYieldOp
 from .loop_memory import LaneMemory
 from .memory import Buffer, Output
 from .numpy_types import Array, numpy_dtype
 from .product import Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
+from .tensor_cores import check_warpgroups, sums_of_threads
 from .tensor_cores import multiply as multiply_fragments
 from .tensor_ir import ProgramError, evaluate_index
 from .views import MAX_ELEMENTS, TooWide
@@ -85,7 +86,7 @@ class LoopMachine(LaneMemory):
                 self._stage(op)
             case PackOp():
                 self._pack(op)
-            case CombineOp() | MmaOp():
+            case CombineOp() | MmaOp() | WgmmaOp():
                 self._cooperate(op)
             case RegistersOp():
                 self._registers(op)
@@ -234,12 +235,15 @@ class LoopMachine(LaneMemory):
         self.mask = outer_mask
         del self.counters[depth:]
 
-    def _cooperate(self, op: CombineOp | MmaOp) -> None:
+    def _cooperate(self, op: CombineOp | MmaOp | WgmmaOp) -> None:
         """What threads compute together."""
-        if isinstance(op, CombineOp):
-            self._combine(op)
-        else:
-            self._mma(op)
+        match op:
+            case CombineOp():
+                self._combine(op)
+            case MmaOp():
+                self._mma(op)
+            case WgmmaOp():
+                self._wgmma(op)
 
     def _combine(self, op: CombineOp) -> None:
         values = self._full(self.get(op.value))
@@ -252,11 +256,31 @@ class LoopMachine(LaneMemory):
             values = fold(op.combiner.data, values, position, keepdims=True, empty=0)
         self.values[op.result] = values
 
-    def _mma(self, op: MmaOp) -> None:
-        """Multiply matrices of warps, whose threads are numbered over the launch's thread axes."""
+    def _thread_axes(self, op: Operation) -> list[int]:
+        """The array axes of a launch's thread axes, over which its threads are numbered."""
         launch = enclosing_launch(op)
         args = zip(launch.axes, launch.body.block.args, strict=True)
-        axes = [self.axes[value] for axis, value in args if axis.level.data is Level.THREAD]
+        return [self.axes[value] for axis, value in args if axis.level.data is Level.THREAD]
+
+    def _wgmma(self, op: WgmmaOp) -> None:
+        """Multiply slabs, which are the same for all threads of a block."""
+        axes = self._thread_axes(op)
+        extents = [self.shape[axis] for axis in axes]
+        slabs = [self.buffers[slab].elements() for slab in (op.rows, op.columns)]
+        outer = np.broadcast_shapes(*(slab.shape[:-2] for slab in slabs))
+        count = prod(extents)
+        check_warpgroups(op, slabs[0].shape[-2], slabs[1].shape[-2], count)
+        self._require((*outer, slabs[0].shape[-2], slabs[1].shape[-2]))
+        rows, columns = (slab.astype(np.float32) for slab in slabs)
+        products = rows @ np.swapaxes(columns, -1, -2)
+        inner = range(len(outer) - len(axes), len(outer))
+        for result, sums in zip(op.products, sums_of_threads(products, count), strict=True):
+            lanes = np.squeeze(sums.reshape(*outer, *extents), tuple(axes))
+            self.values[result] = np.moveaxis(lanes, inner, axes)
+
+    def _mma(self, op: MmaOp) -> None:
+        """Multiply matrices of warps, whose threads are numbered over the launch's thread axes."""
+        axes = self._thread_axes(op)
         inner = range(len(self.counters) - len(axes), len(self.counters))
         operands = [np.moveaxis(self._full(self.get(value)), axes, inner) for value in op.operands]
         moved = operands[0].shape

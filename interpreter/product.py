@@ -131,7 +131,9 @@ def as_array(value: Value, limit: int) -> Array:
 
 def as_bits(value: Value) -> Value:
     """What a kernel sees of a value: ui8 as the i8 of the same bits."""
-    return value.view(np.int8) if isinstance(value, np.ndarray) and value.dtype == np.uint8 else value
+    return (
+        value.view(np.int8) if isinstance(value, np.ndarray) and value.dtype == np.uint8 else value
+    )
 
 
 def from_bits(value: Value, element: Attribute) -> Value:

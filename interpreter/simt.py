@@ -42,7 +42,7 @@ from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate_silently
 from .teams import Teams
-from .tensor_cores import multiply_in_warps
+from .tensor_cores import check_warpgroups, multiply_in_warps, multiply_slabs
 from .tensor_ir import ProgramError, evaluate_index
 
 
@@ -68,6 +68,8 @@ class SimtMachine(Lanes):
             kernel.ShuffleOp: self.shuffle,
             kernel.MmaOp: lambda op: multiply_in_warps(self, op),
             cuda.MmaOp: lambda op: multiply_in_warps(self, op),
+            kernel.WgmmaOp: self._wgmma,
+            cuda.WgmmaOp: self._wgmma,
             kernel.AssertOp: self._assert,
             kernel.VectorLoadOp: self._vector_load,
             cuda.VectorLoadOp: self._vector_load,
@@ -199,6 +201,18 @@ class SimtMachine(Lanes):
             raise fault(op, f"reads a lane that a block of {threads} threads does not have")
         self.require_whole_warps(op)
         self.values[op.result] = self.full(self.values[op.value])[:, source]
+
+    def _wgmma(self, op: kernel.WgmmaOp | cuda.WgmmaOp) -> None:
+        """Multiply slabs in shared memory by warpgroups."""
+        height, width = op.shape
+        check_warpgroups(op, height, width, self.shape[1])
+        slabs = [
+            (*self.place(op, op.rows, op.row_map, op.row_indices), height),
+            (*self.place(op, op.columns, op.column_map, op.column_indices), width),
+        ]
+        products = multiply_slabs(self, self.flights, op, slabs)
+        for result, product, total in zip(op.products, products, op.sums, strict=True):
+            self.values[result] = product + self.values[total]
 
     # ------------------------------------------------------------------ memory
 

@@ -1,14 +1,21 @@
-"""What a warp's product of small matrices means (`dialects/mma.py` says whose elements are where)."""
+"""What products of matrices by warps and warpgroups mean.
+
+`dialects/mma.py` and `dialects/wgmma.py` say whose elements are where.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.ir import Operation
 
 from ..dialects.kernel import WARP
 from ..dialects.mma import DEPTH, LANES, ROWS, SLOTS, MmaBase
-from .device_memory import fault
+from ..dialects.tensor_map import swizzled
+from ..dialects.wgmma import PAIR, ROW_BYTES, WARP_ROWS, WARPGROUP, sums_of
+from .device_memory import Memory, fault
+from .flights import Flights
 from .lanes import Lanes
 from .numpy_types import Array
 
@@ -49,3 +56,59 @@ def multiply_in_warps(machine: Lanes, op: MmaBase) -> None:
     sums = [machine.values[value] for value in op.sums] or [np.float32(0)] * len(products)
     for result, product, total in zip(op.products, products, sums, strict=True):
         machine.values[result] = product + total
+
+
+def sums_of_threads(products: Array, threads: int) -> list[Array]:
+    """The sums of each thread, of a product of slabs in the last two axes: one axis of threads instead."""
+    thread = np.arange(threads)
+    lane, group = thread % LANES, thread % WARP // LANES
+    first = thread // WARP * WARP_ROWS + group
+    height, width = products.shape[-2:]
+    found: list[Array] = []
+    for down in range(0, height, threads // WARP * WARP_ROWS):
+        for row in (first + down, first + down + PAIR):
+            for across in range(0, width, 2 * LANES):
+                found += [products[..., row, across + 2 * lane + which] for which in (0, 1)]
+    return found
+
+
+def multiply_slabs(
+    machine: Lanes, flights: Flights, op: Operation, slabs: Sequence[tuple[Memory, Array, int]]
+) -> list[Array]:
+    """The products of the slabs that begin at these flat offsets and have so many rows.
+
+    All threads of a block must take part. Each is noted to read its share of both slabs.
+    """
+    slots, threads = machine.shape
+    active = machine.full(machine.mask)
+    if np.any(active.any(axis=1) & ~active.all(axis=1)):
+        raise fault(op, "is reached by some threads of a block only: divergent wgmma")
+    factors: list[Array] = []
+    for memory, first, rows in slabs:
+        item = memory.item_bytes
+        width = ROW_BYTES // item
+        flat = machine.full(first)
+        if np.any(flat != flat[:, :1]) or np.any(flat * item % (8 * ROW_BYTES)):
+            raise fault(op, f"multiplies no slab of {memory.name} that begins at 8 rows of it")
+        share = rows * width // threads
+        read = machine.rows(op, memory, flat + machine.thread_id * share, share)
+        machine.note(op, memory, read)
+        flights.check(op, memory, read, "multiplies")
+        memory.read(op, read.numbers[:, None], read.flat(memory))
+        order = [swizzled(i * item, ROW_BYTES) // item for i in range(rows * width)]
+        places = flat[:, :1] + np.array(order)
+        held = np.take_along_axis(memory.data, places, axis=1)
+        factors.append(held.reshape(slots, rows, width).astype(np.float32))
+    with np.errstate(all="ignore"):
+        products = factors[0] @ np.swapaxes(factors[1], -1, -2)
+    return sums_of_threads(products, threads)
+
+
+def check_warpgroups(op: Operation, rows: int, columns: int, threads: int) -> None:
+    """Raise MachineFault unless so many threads multiply so many rows and columns."""
+    sums = sums_of(rows, columns, threads)
+    if isinstance(sums, str):
+        raise fault(op, sums)
+    if sums != len(op.results):
+        raise fault(op, f"gives {len(op.results)} sums of {sums}")
+    assert threads % WARPGROUP == 0

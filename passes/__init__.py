@@ -59,6 +59,7 @@ PASSES = {
     "transpose-tiles": ".tile.transpose_tiles:TransposeTilesPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
     "stage-windows": ".tile.stage_windows:StageWindowsPass",
+    "warpgroup-mma": ".tile.warpgroup_mma:WarpgroupMmaPass",
     "tensor-cores": ".tile.tensor_cores:TensorCoresPass",
     "permute-register-tile": ".tile.permute_register_tile:PermuteRegisterTilePass",
     "tma-copy": ".tile.tma_copy:TmaCopyPass",

@@ -83,6 +83,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "split-loops{target=$target}",
         "transpose-tiles{target=$target}",
         "stage-inputs{target=$target}",
+        "warpgroup-mma",
         "tensor-cores",
         "permute-register-tile",
         "register-tile{target=$target}",

@@ -1,7 +1,7 @@
 """Calls on a GPU that are like an earlier one: one check for all arguments, then nothing but launches.
 
-PyTorch's own guard says whether arguments are like those of the earlier call, as on a CPU (`prepared.py`). A
-launch says where a kernel's parameters are: in a table, which each call fills with the addresses of its arrays.
+PyTorch's own guard says whether arguments are like those of the earlier call, as on a CPU (`prepared.py`).
+A launch says where a kernel's parameters are: in a table, which each call fills with its arrays' addresses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Copies that run while threads compute, vectors and atomics in C++; a part of `lower-to-cuda`."""
+"""Copies that run while threads compute, products of what they copied, vectors and atomics in C++.
+
+A part of `lower-to-cuda`.
+"""
 
 from __future__ import annotations
 
@@ -95,6 +98,22 @@ def _atomic_add(state: Lowering, op: kernel.AtomicAddOp) -> None:
     state.simple(op, cuda.AtomicAddOp(state.values[op.value], pointer, ([offset], operands)))
 
 
+def _wgmma(state: Lowering, op: kernel.WgmmaOp) -> None:
+    row, row_offset, row_operands = state.address(op.rows, op.row_map.data.results, op.row_indices)
+    column, column_offset, column_operands = state.address(
+        op.columns, op.column_map.data.results, op.column_indices
+    )
+    new = cuda.WgmmaOp(
+        row,
+        ([row_offset], row_operands),
+        column,
+        ([column_offset], column_operands),
+        [state.values[v] for v in op.sums],
+        op.shape,
+    )
+    state.simple(op, new)
+
+
 COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.AsyncCopyOp: _async_copy,
     kernel.AsyncCommitOp: lambda state, op: state.simple(op, cuda.CpAsyncCommitOp()),
@@ -108,5 +127,6 @@ COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.VectorLoadOp: _vector_load,
     kernel.VectorStoreOp: _vector_store,
     kernel.AtomicAddOp: _atomic_add,
+    kernel.WgmmaOp: _wgmma,
 }
 """How each operation is lowered."""

@@ -33,6 +33,7 @@ from ...dialects.kernel import (
     ShuffleOp,
     VectorLoadOp,
     VectorStoreOp,
+    WgmmaOp,
 )
 from ...dialects.loop import LoadOp, RegistersOp, StoreOp
 from ...dialects.loop_access import in_registers
@@ -80,6 +81,8 @@ def touched(op: Operation) -> Touched:
             return NOTHING if in_registers(op.memref) else Touched(reads=frozenset([op.memref]))
         case StoreOp() | VectorStoreOp():
             return NOTHING if in_registers(op.memref) else Touched(writes=frozenset([op.memref]))
+        case WgmmaOp():
+            return Touched(reads=frozenset([op.rows, op.columns]))
         case BarrierOp():
             return NOTHING
         case _:

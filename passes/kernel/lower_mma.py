@@ -5,6 +5,8 @@
     ...                                        // and for the other three
 becomes
     %n0, ... = kernel.mma (...) by (...) plus (%acc0, ...) : bf16
+
+So do those by warpgroups.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.inside import ops_in
-from ...dialects.kernel import MmaOp
+from ...dialects.kernel import MmaOp, WgmmaOp
 from ...dialects.tile_mma import MmaOp as TileMmaOp
 
 
@@ -24,25 +26,43 @@ def _sum_with(product: SSAValue) -> arith.AddfOp | None:
 
 
 def lower_mma(entry: Block) -> None:
-    """Turn each `tile.mma` of a kernel into a `kernel.mma`, with the sums that its products go into."""
-    for op in [o for o in ops_in(entry) if isinstance(o, TileMmaOp)]:
-        adds = [_sum_with(product) for product in op.products]
-        sums: list[SSAValue] = []
+    """Turn `tile.mma` into `kernel.mma`; products begin with the sums that they go into."""
+    for op in [o for o in ops_in(entry) if isinstance(o, TileMmaOp | WgmmaOp)]:
+        adds = _sums_with(op)
         results: list[SSAValue] = list(op.products)
-        whole = [add for add in adds if add is not None and add.parent is op.parent]
-        others = [add.rhs if add.lhs in op.products else add.lhs for add in whole]
-        if len(whole) == len(results) and all(_is_before(value, op) for value in others):
-            sums, results = others, [add.result for add in whole]
-        new = MmaOp(list(op.rows), list(op.columns), sums)
+        sums = list[SSAValue]()
+        if adds:
+            sums = [add.rhs if add.lhs in results else add.lhs for add in adds]
+        if isinstance(op, TileMmaOp):
+            new = MmaOp(list(op.rows), list(op.columns), sums)
+        elif sums:
+            rows = list(op.row_map.data.results), list(op.row_indices)
+            columns = list(op.column_map.data.results), list(op.column_indices)
+            new = WgmmaOp(op.rows, rows, op.columns, columns, sums)
+        else:
+            continue
         new.location = op.location
         assert op.parent is not None
         op.parent.insert_op_before(new, op)
-        for old, result in zip(results, new.products, strict=True):
+        for old, result in zip([a.result for a in adds] or results, new.products, strict=True):
             result.name_hint = old.name_hint
             old.replace_all_uses_with(result)
-        for gone in (*(whole if sums else ()), op):
+        for gone in (*adds, op):
             gone.detach()
             gone.erase()
+
+
+def _sums_with(op: TileMmaOp | WgmmaOp) -> list[arith.AddfOp]:
+    """The sums that the products of an operation go into, if all do, with what is there before it."""
+    found: list[arith.AddfOp] = []
+    for product in op.products:
+        add = _sum_with(product)
+        if add is None or add.parent is not op.parent:
+            return []
+        if not _is_before(add.rhs if add.lhs is product else add.lhs, op):
+            return []
+        found.append(add)
+    return found
 
 
 def _is_before(value: SSAValue, op: Operation) -> bool:

@@ -4,8 +4,8 @@
 becomes
     loop.for %k = 0 to 16 reduce(add) -> f32 { ... } attributes {unroll}
 
-CUDA gets `#pragma unroll` for it. Marked are loops that hold no other, of at most `trips` iterations, on a
-GPU; LLVM decides for itself.
+CUDA gets `#pragma unroll` for it. Marked are loops that hold no other and fill no slab, of at most `trips`
+iterations, on a GPU; LLVM decides for itself.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from ...analysis.targets import get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
+from ...dialects.tile import StageOp
 from ...errors import counted
 from ..decisions import record
 
@@ -27,9 +28,9 @@ UNROLL = "unroll"
 
 
 def is_short(loop: ForOp, trips: int) -> bool:
-    """Whether a loop is innermost and has at most `trips` iterations."""
+    """Whether a loop is innermost, fills no slab, and has at most `trips` iterations."""
     extent = loop.extent.data
-    innermost = not any(isinstance(op, ForOp) for op in ops_in(loop.body))
+    innermost = not any(isinstance(op, ForOp | StageOp) for op in ops_in(loop.body))
     return innermost and isinstance(extent, int) and 1 < extent <= trips
 
 

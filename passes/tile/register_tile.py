@@ -160,10 +160,13 @@ def scheduled_strips(launch: LaunchOp) -> dict[int, int]:
 def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
     """Make each point of a launch compute a block of `tiles[axis]` elements along each axis.
 
-    They are neighbours, or strips of neighbours that are as far apart as all threads' strips are long.
+    They are neighbours, or strips of neighbours that are as far apart as all threads' strips are long; or
+    pairs with other threads' in between.
     """
     axes = list(launch.axes.data)
     strips = scheduled_strips(launch)
+    pair = None if launch.schedule is None else launch.schedule.get("pair_m")
+    paired = {} if pair is None or launch.schedule is None else {launch.schedule.get("m"): pair}
     for axis, size in tiles.items():
         axes[axis] = AxisAttr(axes[axis].extent.data // size, axes[axis].level.data)
     launch.axes = ArrayAttr(axes)
@@ -172,7 +175,11 @@ def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
     arguments: list[SSAValue] = list(block.args)
     elements = [
         {
-            arguments[axis]: _element(axis, offsets[axis], axes[axis], strips.get(axis, size))
+            arguments[axis]: (
+                _paired(axis, offsets[axis], axes[axis], paired[axis])
+                if axis in paired
+                else _element(axis, offsets[axis], axes[axis], strips.get(axis, size))
+            )
             for axis, size in tiles.items()
         }
         for offsets in _offsets(tiles)
@@ -216,6 +223,13 @@ def _element(axis: int, number: int, threads: AxisAttr, strip: int) -> AffineExp
     if number >= strip:
         start += number // strip * static_extent(threads.extent.data) * strip
     return AffineExpr.dimension(axis) * strip + start
+
+
+def _paired(axis: int, number: int, threads: AxisAttr, pair: int) -> AffineExpr:
+    """Where an element of a thread's tile stands whose elements come in pairs that are so far apart."""
+    thread = AffineExpr.dimension(axis)
+    start = number % 2 * pair + number // 2 * 2 * static_extent(threads.extent.data)
+    return thread // pair * (2 * pair) + thread % pair + start
 
 
 def _offsets(tiles: dict[int, int]) -> list[dict[int, int]]:

@@ -15,6 +15,7 @@ have as it is asked for, it does not get: the reason is recorded, and the model 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -92,10 +93,11 @@ class SchedulePass(ModulePass):
         return {choice: value for choice, value in values.items() if isinstance(value, int)}
 
     @property
-    def tiles(self) -> dict[str, int]:
+    def tiles(self) -> dict[str, Any]:
         """The choices of a contraction that are asked for."""
         rows = ("lanes", "vector")
-        return {choice: value for choice, value in self.asked.items() if choice not in rows}
+        asked: dict[str, Any] = {c: value for c, value in self.asked.items() if c not in rows}
+        return asked if self.transport is None else asked | {"transport": self.transport}
 
     @property
     def copies(self) -> dict[str, int | str]:
@@ -161,7 +163,7 @@ class SchedulePass(ModulePass):
             asked = ", ".join(f"{choice} = {value}" for choice, value in self.rows.items())
             record(self.name, name, True, f"{asked}, as asked", launch)
 
-    def _attempts(self) -> list[dict[str, int]]:
+    def _attempts(self) -> list[dict[str, Any]]:
         """What to ask for, in turn: of windows, short parts of K may be boxes where longer ones are none."""
         asked = [self.tiles, {}] if self.tiles else [{}]
         shorter = [] if "block_k" in self.tiles else [{"block_k": DEPTH}]

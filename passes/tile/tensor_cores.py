@@ -27,6 +27,7 @@ element.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -58,7 +59,7 @@ _ELEMENT = "deplo.element"
 
 
 @dataclass(frozen=True)
-class _Product:
+class Product:
     """A staged contraction of short floats, and the launch axes of its rows and columns."""
 
     launch: LaunchOp
@@ -93,7 +94,7 @@ def _slice(value: SSAValue, loop: ForOp) -> list[Operation]:
     return [op for op in loop.body.block.ops if op in found]
 
 
-def find_product(launch: LaunchOp) -> _Product | str:
+def find_product(launch: LaunchOp) -> Product | str:
     """The contraction that warps are to multiply, or why they do not."""
     schedule = launch.schedule
     if schedule is None or not schedule.get("mma"):
@@ -131,7 +132,7 @@ def find_product(launch: LaunchOp) -> _Product | str:
     if (reason := next((o for o in ordered if isinstance(o, str)), None)) is not None:
         return reason
     factors = tuple(o for o in ordered if not isinstance(o, str))
-    return _Product(launch, outer, inner, factors, m, n, thread_m, thread_n)
+    return Product(launch, outer, inner, factors, m, n, thread_m, thread_n)
 
 
 def _ordered(
@@ -154,7 +155,7 @@ def _ordered(
 class _Fragments:
     """Writes the loads of factors, for a lane's rows, its column and its positions of K."""
 
-    def __init__(self, found: _Product, block: Block, threads: int):
+    def __init__(self, found: Product, block: Block, threads: int):
         self.found = found
         self.block = block
         self.threads = threads
@@ -194,7 +195,7 @@ class _Fragments:
         return LoadOp(load.memref, exprs, space)
 
 
-def _chunk(found: _Product, threads: int) -> ForOp:
+def _chunk(found: Product, threads: int) -> ForOp:
     """The loop over a chunk of K, with each sum for each element of a thread's tile."""
     body = Block(arg_types=[IndexType()])
     body.args[0].name_hint = found.inner.induction_var.name_hint
@@ -215,21 +216,30 @@ def _chunk(found: _Product, threads: int) -> ForOp:
             flat += [value for mma in products for value in mma.products[:2]]
             flat += [value for mma in products for value in mma.products[2:]]
     body.add_op(YieldOp(*flat))
-    loop = _summing(static_extent(found.inner.extent.data) // DEPTH, body, len(flat))
+    loop = summing(static_extent(found.inner.extent.data) // DEPTH, body, len(flat))
     loop.attributes[CHUNK] = UnitAttr()
     return loop
 
 
-def _summing(extent: Extent, body: Block, count: int) -> ForOp:
+def summing(extent: Extent, body: Block, count: int) -> ForOp:
+    """A loop that adds up so many values in f32."""
     combiners, types = [Combiner.ADD] * count, [f32] * count
     return ForOp(extent, Region(body), combiners=combiners, result_types=types)
 
 
-def use_tensor_cores(found: _Product) -> None:
-    """Let the warps of a launch multiply matrices."""
+def rebuild(
+    found: Product,
+    choices: dict[str, int],
+    multiply: Callable[[], tuple[list[Operation], list[SSAValue]]],
+) -> None:
+    """Give each thread its elements, as `choices` say, and each of their sums a part for a chunk of K.
+
+    `multiply` makes what multiplies a chunk, once threads have their tiles, and the parts, for each sum one
+    element after the other.
+    """
     launch, outer = found.launch, found.outer
     assert launch.schedule is not None
-    launch.schedule = launch.schedule.with_choices(strip_m=1, strip_n=2)
+    launch.schedule = launch.schedule.with_choices(**choices)
     block = launch.body.block
     for result in outer.res:
         element = arith.ConstantOp(FloatAttr(0.0, f32))
@@ -239,25 +249,35 @@ def use_tensor_cores(found: _Product) -> None:
     outer.detach()
     register_tile(launch, {found.m: found.thread_m, found.n: found.thread_n})
     elements = [op for op in block.ops if _ELEMENT in op.attributes]
-    chunk = _chunk(found, static_extent(launch.axes.data[found.m].extent.data))
+    products, parts = multiply()
     body = outer.body.block
-    body.insert_op_before(chunk, found.inner)
+    body.insert_ops_before(products, found.inner)
     for op in (body.last_op, found.inner):
         assert op is not None
         op.detach()
         op.erase()
-    body.add_op(YieldOp(*chunk.res))
+    body.add_op(YieldOp(*parts))
     outer.body.detach_block(body)
-    sums = _summing(outer.extent.data, body, len(elements))
+    sums = summing(outer.extent.data, body, len(elements))
     sums.location = outer.location
     block.insert_op_before(sums, elements[0])
     size = found.thread_m * found.thread_n
-    for number, (op, part, whole) in enumerate(zip(elements, chunk.res, sums.res, strict=True)):
+    for number, (op, part, whole) in enumerate(zip(elements, parts, sums.res, strict=True)):
         whole.name_hint = outer.res[number // size].name_hint
         part.name_hint = found.inner.res[number // size].name_hint
         op.results[0].replace_all_uses_with(whole)
         op.detach()
         op.erase()
+
+
+def use_tensor_cores(found: Product) -> None:
+    """Let the warps of a launch multiply matrices."""
+
+    def multiply() -> tuple[list[Operation], list[SSAValue]]:
+        chunk = _chunk(found, static_extent(found.launch.axes.data[found.m].extent.data))
+        return [chunk], list(chunk.res)
+
+    rebuild(found, {"strip_m": 1, "strip_n": 2}, multiply)
 
 
 @dataclass(frozen=True)

@@ -559,3 +559,22 @@ cuda.func @k() blocks(4) threads(32) index(i32) {
   // expected-error@+1 {{number must be 1 to 15, got 16}}
   cuda.bar_sync 16 threads 32
 }
+
+// -----
+
+cuda.func @k() blocks(1) threads(128) index(i32) {
+  %xs = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
+  %ws = cuda.shared 512 align 1024 : !cuda.ptr<f16>
+  %z = cuda.literal 0.000000e+00 : f32
+  // expected-error@+1 {{multiplies bf16 by f16}}
+  %a, %b, %c, %d = cuda.wgmma %xs[0] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 : !cuda.ptr<bf16> by !cuda.ptr<f16>
+}
+
+// -----
+
+cuda.func @k() blocks(1) threads(128) index(i32) {
+  %xs = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
+  %z = cuda.literal 0.000000e+00 : f32
+  // expected-error@+1 {{says of how many rows and columns}}
+  %a, %b, %c, %d = cuda.wgmma %xs[0] by %xs[0] plus (%z, %z, %z, %z) : !cuda.ptr<bf16> by !cuda.ptr<bf16>
+}

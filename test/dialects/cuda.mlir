@@ -42,6 +42,13 @@ builtin.module {
     %d0, %d1, %d2, %d3 = cuda.mma (%half, %half, %half, %half, %half, %half, %half, %half) by (%half, %half, %half, %half) : f16
     %e0, %e1, %e2, %e3 = cuda.mma (%half, %half, %half, %half, %half, %half, %half, %half) by (%half, %half, %half, %half) plus (%d0, %d1, %d2, %d3) : f16
   } attributes {note = "kept"}
+  cuda.func @k_slabs() blocks(1) threads(128) index(i32) {
+    %xs = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
+    %ws = cuda.shared 512 align 1024 : !cuda.ptr<bf16>
+    %block = cuda.block_idx
+    %z = cuda.literal 0.0 : f32
+    %d0, %d1, %d2, %d3 = cuda.wgmma %xs[%block * 4096] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 : !cuda.ptr<bf16> by !cuda.ptr<bf16>
+  }
   cuda.func @k_copy(%x: !cuda.ptr<f32, const>) blocks(32) threads(64) index(i32) {
     %s = cuda.shared 256 align 16 : !cuda.ptr<f32>
     %lane = cuda.thread_idx

@@ -711,3 +711,53 @@ kernel.func @k() blocks(4) threads(64) {
   // expected-error@+1 {{waits for whole warps: threads must be a multiple of 32 up to 1024, got 48}}
   kernel.named_barrier 1 threads 48
 }
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 16 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+  // expected-error@+1 {{needs shared memory aligned to 1024 bytes, it is aligned to 16}}
+  %a, %b, %c, %d = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(1) threads(256) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+  // expected-error@+1 {{256 threads are no warpgroups of 128 that share 64 rows evenly}}
+  %a, %b, %c, %d = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+  // expected-error@+1 {{gives 4 sums, not 2}}
+  %a, %b = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z) : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xi16, "shared">
+  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+  // expected-error@+1 {{multiplies bf16 or f16, got i16}}
+  %a, %b, %c, %d = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) : memref<64x64xi16, "shared"> by memref<8x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<4x64xbf16, "shared">
+  // expected-error@+1 {{multiplies 8 to 256 columns, a multiple of 8, not 4}}
+  %a, %b, %c, %d = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) : memref<64x64xbf16, "shared"> by memref<4x64xbf16, "shared">
+}

@@ -22,6 +22,13 @@ builtin.module {
     %e0, %e1, %e2, %e3 = kernel.mma (%h, %h, %h, %h, %h, %h, %h, %h) by (%h, %h, %h, %h) plus (%d0, %d1, %d2, %d3) : bf16
     loop.store %s, %y[%row] : memref<32xf32>
   } attributes {note = "kept"}
+  kernel.func @k_slabs() blocks(1) threads(128) {
+    %xs = kernel.shared align 1024 : memref<2x64x64xbf16, "shared">
+    %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+    %row = kernel.block_id
+    %z = arith.constant 0.000000e+00 : f32
+    %d0, %d1, %d2, %d3 = kernel.wgmma %xs[%row mod 2, 0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) : memref<2x64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+  }
   kernel.func @k_narrow(%y: memref<32xf32>) blocks(32) threads(1) resident(2) index(i32) {
     %row = kernel.block_id
     %lane = kernel.thread_id

@@ -636,3 +636,67 @@ func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {
   }
   func.return %y : tensor<32xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x32xbf16, "shared">
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+      // expected-error@+1 {{rows of a slab have 128 bytes, not those of memref<64x32xbf16, "shared">}}
+      %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<64x32xbf16, "shared"> by memref<8x64xbf16, "shared">
+      loop.store %a, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<32x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+      // expected-error@+1 {{multiplies 64 rows at once, and 32 are not that often}}
+      %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<32x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+      loop.store %a, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<12x64xbf16, "shared">
+      // expected-error@+1 {{multiplies 8 to 256 columns, a multiple of 8, not 12}}
+      %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<12x64xbf16, "shared">
+      loop.store %a, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64xbf16, "shared">
+      // expected-error@+1 {{multiplies slabs of rows, got memref<64xbf16, "shared">}}
+      %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<64xbf16, "shared">
+      loop.store %a, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}

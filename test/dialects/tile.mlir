@@ -86,4 +86,16 @@ builtin.module {
     }
     func.return %y : tensor<4x8xf32>
   }
+  func.func @slabs(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+    %y = loop.kernel @slabs(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+    ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+      tile.launch (%t = 32 : thread, %l = 4 : thread) {
+        %xs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+        %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+        %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+        loop.store %a, %y[%t, %l] : memref<64x8xf32>
+      }
+    }
+    func.return %y : tensor<64x8xf32>
+  }
 }

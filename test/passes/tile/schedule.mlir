@@ -13,11 +13,11 @@
 // x @ W^T: the model chooses, options override it, and what is decided stays.
 // CHECK-LABEL: loop.kernel @linear
 // CHECK:         tile.launch (%i = 512 : thread, %j = 3584 : thread) schedule(#tile.schedule<m = 0, n = 1,
-// CHECK-SAME:      block_m = 64, block_n = 128, block_k = 16, thread_m = 8, thread_n = 8>)
+// CHECK-SAME:      block_m = 64, block_n = 128, block_k = 32, thread_m = 8, thread_n = 8, split_k = 4, stages = 2, transport = tma>)
 // REMARK: remark: schedule: linear: blocks of 16 by 16, threads of 2 by 2
 // REMARK: remark: schedule: linear: declined: it has a schedule already
-// MODEL: remark: schedule: linear: blocks of 64 by 128, threads of 8 by 8: 224 blocks for 132 multiprocessors, each with room for {{[0-9]+}}; about {{[0-9.]+}} kcycles
-// LARGE: remark: schedule: linear: declined: threads of 256 sums need about 440 registers; {{.*}} threads of sm_90a have {{.*}} each
+// MODEL: remark: schedule: linear: blocks of 64 by 128, threads of 8 by 8, K in 4 parts: 896 blocks instead of 224 for 132 multiprocessors, each with room for {{[0-9]+}}; about {{[0-9.]+}} kcycles
+// LARGE: remark: schedule: linear: declined: threads of 256 sums need about 528 registers; {{.*}} threads of sm_90a have {{.*}} each
 // DEEP: remark: schedule: linear: declined: slabs of 524288 bytes, 532480 when padded, exceed the 232448 that a block of sm_90a can have
 // THIRDS: error: {{.*}}schedule: thread_m = 3 does not divide block_m = 16
 // MANY: error: {{.*}}schedule: blocks of 64 by 64 with threads of 1 by 1 have 4096 threads; a block has at most 1024
@@ -200,10 +200,10 @@ func.func @main(%x: tensor<64x64xf32>, %ids: tensor<64xi64>) -> (tensor<64x64xf3
 
 // -----
 
-// Halves that are added up in f32: warps multiply matrices.
+// Halves that are added up in f32: warpgroups multiply slabs, or warps matrices.
 // CHECK-LABEL: loop.kernel @halves
-// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 32, thread_m = 2, thread_n = 32, mma = 1>)
-// MMA: remark: schedule: halves: blocks of 128 by 128, threads of 2 by 32: {{.*}}
+// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 64, thread_m = 4, thread_n = 32, mma = 2, stages = 3, transport = tma>)
+// MMA: remark: schedule: halves: blocks of 128 by 128, threads of 4 by 32: {{.*}}
 func.func @main(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   %y = loop.kernel @halves(%x, %w) : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   ^bb0(%x: memref<4096x4096xbf16>, %w: memref<4096x4096xbf16>, %out: memref<4096x4096xbf16>):
@@ -227,7 +227,7 @@ func.func @main(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tenso
 
 // Numbers in f32 that are rounded to tf32 first: warps multiply those, in chunks of half as many.
 // CHECK-LABEL: loop.kernel @rounded
-// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 16, thread_m = 2, thread_n = 32, mma = 1>)
+// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 16, thread_m = 4, thread_n = 32, mma = 1>)
 func.func @main(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
   %y = loop.kernel @rounded(%x, %w) : (tensor<4096x4096xf32>, tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
   ^bb0(%x: memref<4096x4096xf32>, %w: memref<4096x4096xf32>, %out: memref<4096x4096xf32>):

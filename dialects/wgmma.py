@@ -1,0 +1,82 @@
+"""What the products of slabs by warpgroups have in common, in `tile`, `kernel` and `cuda`.
+
+    %d:32 = tile.wgmma %xs by %ws to 32 : memref<64x64xbf16, "shared"> by memref<64x64xbf16, "shared">
+
+The 128 threads of a warpgroup multiply 64 rows of one slab by all rows of another, the columns of the
+product; the reduced axis are the 64 positions of a row (PTX ISA, "wgmma.mma_async.m64nNk16"). The tensor
+cores read both slabs from shared memory themselves, where they lie as the copy engine lays them, in rows of
+128 bytes whose units are exchanged ("swizzle 128").
+
+The warpgroups of a block stand one below the other. With W warps, warp w of the block has rows 16 w to
+16 w + 15, and the same of every 16 W rows further down. Thread t of a warp is lane `t mod 4` of group
+`t floordiv 4`. It gets the sums of two rows of each 16, those numbered by its group and by its group plus 8,
+and of two columns of each 8, twice its lane and the one after: row by row.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, MemRefType
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+
+from .scalars import storage_bytes
+from .sizes import static_shape
+
+WARPGROUP = 128
+"""Threads that multiply together."""
+
+GROUP_ROWS = 64
+"""Rows that a warpgroup multiplies at once."""
+
+WARP_ROWS = 16
+"""Rows of these that a warp has."""
+
+PAIR = 8
+"""How far apart the two rows of a thread are among them."""
+
+ROW_BYTES = 128
+"""The bytes of a row of a slab, the width of its swizzle."""
+
+STEP = 16
+"""Positions of the reduced axis that one instruction multiplies."""
+
+MIN_COLUMNS, MAX_COLUMNS = 8, 256
+"""Columns of an instruction, a multiple of the least."""
+
+
+def verify_slab(type: MemRefType, axes: int) -> tuple[int, ...]:
+    """The shape of a slab with so many axes in front of its rows; raises unless it can be multiplied."""
+    shape = static_shape(type)
+    if len(shape) != axes + 2:
+        raise VerifyException(f"multiplies slabs of rows, got {type}")
+    verify_element(type.element_type)
+    if shape[-1] * storage_bytes(type.element_type) != ROW_BYTES:
+        raise VerifyException(f"rows of a slab have {ROW_BYTES} bytes, not those of {type}")
+    return shape
+
+
+def verify_element(type: Attribute) -> None:
+    """Raise unless this is what is multiplied."""
+    if not isinstance(type, BFloat16Type | Float16Type):
+        raise VerifyException(f"multiplies bf16 or f16, got {type}")
+
+
+def verify_extents(rows: int, columns: int) -> None:
+    """Raise unless so many rows can be multiplied by so many columns."""
+    if not rows or rows % GROUP_ROWS:
+        raise VerifyException(
+            f"multiplies {GROUP_ROWS} rows at once, and {rows} are not that often"
+        )
+    if columns % MIN_COLUMNS or not MIN_COLUMNS <= columns <= MAX_COLUMNS:
+        raise VerifyException(
+            f"multiplies {MIN_COLUMNS} to {MAX_COLUMNS} columns, a multiple of {MIN_COLUMNS}, not {columns}"
+        )
+
+
+def sums_of(rows: int, columns: int, threads: int) -> int | str:
+    """The sums of each of so many threads that multiply rows by columns, or why they cannot."""
+    if threads % WARPGROUP or rows % (threads // WARPGROUP * GROUP_ROWS):
+        return f"{threads} threads are no warpgroups of {WARPGROUP} that share {rows} rows evenly"
+    return prod((rows, columns)) // threads

@@ -1,0 +1,143 @@
+"""`warpgroup-mma`: the warpgroups of a block multiply slabs, where the schedule says so.
+
+    tile.launch (%i = 64 : thread, %j = 64 : thread)
+        schedule(#tile.schedule<..., thread_m = 2, thread_n = 16, mma = 2>) {
+      %s = loop.for %k_block = 0 to 8 reduce(add) -> f32 {
+        %xs = tile.stage ...
+        %ws = tile.stage ...
+        %c = loop.for %k = 0 to 64 reduce(add) -> f32 { ... %xs[%i, %k] * %ws[%j, %k] ... }
+becomes
+    tile.launch (%i = 32 : thread, %j = 4 : thread)
+        schedule(#tile.schedule<..., thread_m = 2, thread_n = 16, mma = 2, pair_m = 8, strip_n = 2>) {
+      %s:32 = loop.for %k_block = 0 to 8 reduce(add, ...) -> f32, ... {
+        %xs = tile.stage ... via tma swizzle 128
+        %ws = tile.stage ... via tma swizzle 128
+        %c:32 = tile.wgmma %xs by %ws to 32 : ...
+
+The tensor cores read the slabs themselves, so no lane loads what it multiplies. Both slabs have to be rows of
+128 bytes along K that the copy engine can bring. The elements of a thread are those that `tile.wgmma` gives
+it (`register_tile.py`); what follows the sweep is copied for each. Where it cannot be, warps multiply
+(`tensor-cores`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from ...analysis.copies import bulk_refusal
+from ...analysis.launches import launches_of
+from ...analysis.tilings import WARPGROUPS
+from ...dialects.loop import LoadOp
+from ...dialects.mma import LANES
+from ...dialects.schedule import Transport, TransportAttr
+from ...dialects.sizes import static_extent
+from ...dialects.tile import LaunchOp, StageOp
+from ...dialects.tile_mma import WgmmaOp
+from ...dialects.wgmma import PAIR, ROW_BYTES, WARPGROUP, sums_of, verify_extents, verify_slab
+from ...errors import counted
+from ..decisions import record
+from ..loop.dedup_loads import dedup_kernel
+from .tensor_cores import Product, find_product, rebuild
+
+Slabs = tuple[StageOp, StageOp]
+"""What is multiplied: slabs of the rows and of the columns."""
+
+
+def find_slabs(found: Product) -> list[Slabs] | str:
+    """The slabs that are multiplied for each sum, or why warpgroups cannot multiply them."""
+    slabs: list[Slabs] = []
+    for factors in found.factors:
+        pair: list[StageOp] = []
+        for factor, counter in zip(factors, (found.rows, found.columns), strict=True):
+            stage = _whole_slab(factor, counter, found.inner.induction_var)
+            if isinstance(stage, str):
+                return stage
+            if stage.parent is not found.outer.body.block:
+                return "a slab stays the same for all of K"
+            if (refusal := bulk_refusal(stage, ROW_BYTES)) is not None:
+                return refusal
+            pair.append(stage)
+        slabs.append((pair[0], pair[1]))
+    return _misfit(found, slabs[0]) or slabs
+
+
+def _whole_slab(factor: SSAValue, counter: SSAValue, position: SSAValue) -> StageOp | str:
+    """The slab whose elements a factor is, each row a row or column of the product."""
+    load = factor.owner
+    if not isinstance(load, LoadOp) or not isinstance(load.memref.owner, StageOp):
+        return "a factor is computed after it is loaded"
+    stage, dims = load.memref.owner, [AffineExpr.dimension(0), AffineExpr.dimension(1)]
+    if list(load.indices) != [counter, position] or list(load.map.data.results) != dims:
+        return "K is not the innermost axis of a slab of rows"
+    if stage.via is not None or stage.pad is not None:
+        return "a slab is filled some other way already"
+    return stage
+
+
+def _misfit(found: Product, slabs: Slabs) -> str | None:
+    """Why slabs are too large or too small, or None."""
+    try:
+        height, width = (verify_slab(stage.slab.type, 0)[0] for stage in slabs)
+        verify_extents(height, width)
+    except VerifyException as error:
+        return str(error).strip()
+    sums = sums_of(height, width, height // found.thread_m * LANES)
+    return sums if isinstance(sums, str) else None
+
+
+def use_warpgroups(found: Product, slabs: list[Slabs]) -> None:
+    """Let the warpgroups of a launch multiply slabs."""
+
+    def multiply() -> tuple[list[Operation], list[SSAValue]]:
+        count = found.thread_m * found.thread_n
+        products = [WgmmaOp(rows.slab, columns.slab, count) for rows, columns in slabs]
+        for product, value in zip(products, found.inner.yielded, strict=True):
+            product.location = found.inner.location
+            for each in product.products:
+                each.name_hint = value.name_hint
+        return [*products], [each for product in products for each in product.products]
+
+    for stage in {stage for pair in slabs for stage in pair}:
+        stage.via = TransportAttr(Transport.TMA)
+        stage.swizzle = IntegerAttr(ROW_BYTES, i64)
+    rebuild(found, {"pair_m": PAIR, "strip_n": 2}, multiply)
+
+
+@dataclass(frozen=True)
+class WarpgroupMmaPass(ModulePass):
+    """Multiply slabs by warpgroups where the schedule has `mma` of 2."""
+
+    name = "warpgroup-mma"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel, launch in launches_of(op):
+            name = kernel.sym_name.data
+            schedule = launch.schedule
+            if schedule is None or schedule.get("mma") != WARPGROUPS:
+                record(self.name, name, False, "the schedule says nothing of warpgroups", launch)
+                continue
+            found = find_product(launch)
+            slabs = found if isinstance(found, str) else find_slabs(found)
+            if isinstance(found, str) or isinstance(slabs, str):
+                launch.schedule = schedule.with_choices(mma=1)
+                record(self.name, name, False, f"{slabs}; warps may multiply", launch)
+                continue
+            use_warpgroups(found, slabs)
+            dedup_kernel(kernel)
+            self._settle(name, launch, found)
+
+    def _settle(self, name: str, launch: LaunchOp, found: Product) -> None:
+        """Say in the schedule what it became."""
+        assert launch.schedule is not None
+        threads = static_extent(launch.num_threads)
+        launch.schedule = launch.schedule.with_choices(threads=threads)
+        groups = counted(threads // WARPGROUP, "warpgroup")
+        sums = found.thread_m * found.thread_n
+        record(self.name, name, True, f"{groups}, {counted(sums, 'sum')} of each thread", launch)

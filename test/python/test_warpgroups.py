@@ -1,0 +1,152 @@
+"""Products of slabs by warpgroups: whose sums are whose, what programs compute, and what may not happen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from ir_programs import parse
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+import deplo
+from deplo import interpreter
+from deplo.analysis.targets import get_target
+from deplo.analysis.tiling_choice import choose
+from deplo.analysis.tilings import Problem
+from deplo.dialects.cuda_printer import cuda_source
+from deplo.dialects.inside import ops_in
+from deplo.dialects.kernel import BarrierOp, MbarrierWaitOp, WgmmaOp
+from deplo.errors import UsageError
+from deplo.interpreter.device_memory import MachineFault
+
+STAGES = ("tile", "kernel", "cuda")
+ONE = "mma=2,BM=64,BN=32,BK=64,FM=2,FN=8,stages=2,transport=tma,SK=1"
+TWO = "mma=2,BM=128,BN=64,BK=64,FM=2,FN=16,stages=3,transport=tma,SK=1"
+TALL = "mma=2,BM=128,BN=16,BK=64,FM=4,FN=4,stages=2,transport=tma,SK=1"
+PARTS = "mma=2,BM=64,BN=64,BK=64,FM=2,FN=16,stages=2,transport=tma,SK=2"
+
+
+def bits(value: torch.Tensor) -> np.ndarray:
+    """A tensor as the interpreter takes it."""
+    return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+
+
+def linear(m: int, n: int, k: int, dtype: torch.dtype) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(m + n + k)
+    shapes = [(m, k), (n, k), (n,)]
+    return [torch.randint(-4, 5, shape, generator=generator).to(dtype) for shape in shapes]
+
+
+def compiled(inputs: list[torch.Tensor], schedule: str | None) -> deplo.Program:
+    return deplo.compile(
+        lambda x, w, b: torch.nn.functional.linear(x, w, b).relu(),
+        inputs,
+        target="sm_90a",
+        schedule=schedule,
+    )
+
+
+@pytest.mark.parametrize("schedule", [ONE, TWO, TALL, PARTS])
+@pytest.mark.parametrize("sizes", [(128, 64, 192), (70, 72, 136), (2, 8, 64), (64, 33, 200)])
+def test_every_stage_computes_the_product(sizes: tuple[int, int, int], schedule: str) -> None:
+    """Also where rows, columns and K come in no whole blocks: what is past their ends reads as 0."""
+    inputs = linear(*sizes, torch.bfloat16)
+    program = compiled(inputs, schedule)
+    assert any("wgmma.mma_async" in kernel.source for kernel in program.kernels)
+    x, w, b = (each.double() for each in inputs)
+    expected = (x @ w.T + b).relu().to(torch.bfloat16).float().numpy()
+    for stage in STAGES:
+        (got,) = interpreter.execute(program.stage(stage), list(map(bits, inputs)))
+        np.testing.assert_array_equal(got, expected, err_msg=stage)
+
+
+def test_halves_and_specials() -> None:
+    """f16, with a NaN and an infinity, which stay in their rows."""
+    x, w, b = linear(64, 32, 128, torch.float16)
+    x[3, 5], x[40, 100] = float("nan"), float("inf")
+    w[:, 100] = 1
+    program = deplo.compile(lambda x, w, b: x @ w.T + b, (x, w, b), target="sm_90a", schedule=ONE)
+    expected = (x.float() @ w.float().T + b).half().numpy()
+    for stage in STAGES:
+        (got,) = interpreter.execute(program.stage(stage), [bits(v) for v in (x, w, b)])
+        np.testing.assert_array_equal(got, expected, err_msg=stage)
+
+
+def test_what_is_printed() -> None:
+    """Two warpgroups multiply 64 rows each, in steps of 16 positions: 32 bytes, two units of a descriptor."""
+    text = cuda_source(compiled(linear(128, 64, 128, torch.bfloat16), TWO).stage("cuda"))
+    assert (
+        len(re.findall(r"wgmma\.mma_async\.sync\.aligned\.m64n64k16\.f32\.bf16\.bf16", text)) == 4
+    )
+    assert "0x4000004000010000ull) + threadIdx.x / 128 * 512;" in text
+    assert [f'"l"(rows{s}), "l"(columns{s})' in text for s in ("", " + 2", " + 4", " + 6")] == [
+        True
+    ] * 4
+    assert (
+        text.index("wgmma.fence") < text.index("wgmma.mma_async") < text.index("wgmma.wait_group")
+    )
+
+
+def without(module: ModuleOp, is_gone: Callable[[Operation], bool]) -> ModuleOp:
+    """A module without some operations that have no results."""
+    module = parse(str(module))
+    for op in [o for o in ops_in(module) if is_gone(o)]:
+        op.detach()
+        op.erase()
+    return module
+
+
+def test_a_slab_that_has_not_arrived_is_not_multiplied() -> None:
+    inputs = linear(64, 32, 256, torch.bfloat16)
+    module = compiled(inputs, ONE).stage("kernel")
+    broken = without(module, lambda op: isinstance(op, MbarrierWaitOp))
+    with pytest.raises(MachineFault, match="wgmma"):
+        interpreter.execute(broken, list(map(bits, inputs)))
+
+
+def test_a_slab_is_not_filled_while_it_is_multiplied() -> None:
+    """Without the barrier in the loop the engine may fill what another warp still multiplies."""
+    inputs = linear(64, 32, 512, torch.bfloat16)
+    module = compiled(inputs, ONE).stage("kernel")
+    (product,) = [op for op in ops_in(module) if isinstance(op, WgmmaOp)]
+    assert product.parent is not None
+    in_loop = {op.location for op in product.parent.ops if isinstance(op, BarrierOp)}
+    assert in_loop
+    broken = without(
+        module,
+        lambda op: isinstance(op, BarrierOp) and type(op.parent_op()).__name__ == "ForOp",
+    )
+    with pytest.raises(MachineFault, match="race"):
+        interpreter.execute(broken, list(map(bits, inputs)))
+
+
+def test_the_model_takes_warpgroups_where_there_are() -> None:
+    """On Hopper, for halves with K innermost; not on others, nor where K is not."""
+    problem = Problem(
+        1, 4096, 4096, 4096, 1, 2, 2, 3 << 25, short_bytes=2, boxes=True, rows_along_k=True
+    )
+    for target, wanted in (("sm_80", 1), ("sm_90a", 2), ("sm_100a", 1), ("sm_120", 1)):
+        tiling = choose(problem, {}, get_target(target))
+        assert not isinstance(tiling, str)
+        assert tiling.mma == wanted, target
+    columns = Problem(1, 4096, 4096, 4096, 1, 2, 2, 3 << 25, short_bytes=2, boxes=True)
+    tiling = choose(columns, {}, get_target("sm_90a"))
+    assert not isinstance(tiling, str)
+    assert tiling.mma == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("mma=2,BM=32,BN=32", "multiplies 64 rows at once"),
+        ("mma=2,BK=32", "slabs of 64 positions of K"),
+        ("mma=2,BM=64,BN=12", "8 to 256 columns"),
+    ],
+)
+def test_what_no_warpgroup_can_do_is_an_error(asked: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        compiled(linear(64, 64, 64, torch.bfloat16), asked)
