@@ -179,7 +179,7 @@ class _Finder:
         """The exponent of weights, its maximum, the sum of what they are before they are divided, and whether
         they are 0 where the maximum is minus infinity."""
         guard = None
-        weights = self._open(weights)
+        weights = self._unrounded(self._open(weights))
         if weights.name == "arith.select":
             condition, zero, weights = weights.operands
             if not _is_number(zero, 0.0) or condition.name != "arith.cmpf":
@@ -197,6 +197,14 @@ class _Finder:
         if guard is not None and self._open(guard) != largest:
             raise Opaque("its rows are no softmax")
         return exponent, largest, total, guard is not None
+
+    def _unrounded(self, weights: Term) -> Term:
+        """Weights that are stored as short floats, before they are: whoever multiplies rounds them again."""
+        if weights.name == "arith.extf":
+            stored = self._open(weights.operands[0])
+            if stored.name == "arith.truncf":
+                return self._open(stored.operands[0])
+        return weights
 
     def _shifted(self, numerator: Term) -> tuple[Term, Term]:
         """x and m of exp(x - m)."""

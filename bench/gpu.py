@@ -1,6 +1,7 @@
-"""deplo on a GPU against eager PyTorch and torch.compile, in f32, one case after the other.
+"""deplo on a GPU against eager PyTorch and torch.compile, one case after the other.
 
     python bench/gpu.py                  # measures what the results file has not yet, and writes it
+    python bench/gpu.py --dtype bfloat16 # the same in bf16: bench/results/gpu-bfloat16.json
     python bench/gpu.py --fresh          # measures everything again
     python bench/gpu.py --show           # prints the results file
     python bench/gpu.py --dry-run        # the same on a CPU with small sizes, to see that the script runs
@@ -26,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import tf32
+from xdsl.dialects.builtin import bf16, tf32
 
 import deplo
 from deplo.analysis.targets import Target
@@ -45,31 +46,39 @@ from deplo.tools.measuring import (
     work_of,
 )
 
-RESULT = ROOT / "bench" / "results" / "gpu.json"
+RESULTS = ROOT / "bench" / "results"
 ROUNDS = 30
 BUDGET_SECONDS = 540.0
 TOLERANCE = {"highest": 1e-3, "high": 1e-2}
 """Of the largest relative error, ||ours - exact|| / ||exact||, by how precise products of f32 are: with the
 first f32 lands far below it, tf32 does not."""
+HALF_TOLERANCE = 2e-2
+"""The same of bf16 and f16, which eager itself rounds in between."""
+DTYPES = {each: getattr(torch, each) for each in ("float32", "bfloat16", "float16")}
 
 
-def cases(device: str, *, small: bool) -> Iterator[Callable[[], Case]]:
+def cases(device: str, dtype: torch.dtype, *, small: bool) -> Iterator[Callable[[], Case]]:
     """What is measured: the blocks and kernels of the tables, each made when it is needed."""
 
     def block(model: str, tokens: int) -> Case:
         source = load_source(f"hf:{model}", layer=0, seq_len=tokens)
         program: Any = source.program
-        args, kwargs = pytree.tree_map(
-            lambda v: v.to(device) if torch.is_tensor(v) else v,
-            (tuple(source.args), dict(source.kwargs)),
-        )
-        return Case(f"{model} layer, {tokens} tokens", program.to(device), args, kwargs)
+
+        def there(value: Any) -> Any:
+            if not torch.is_tensor(value):
+                return value
+            return value.to(device, dtype if value.is_floating_point() else value.dtype)
+
+        args, kwargs = pytree.tree_map(there, (tuple(source.args), dict(source.kwargs)))
+        name = f"{model} layer, {tokens} tokens"
+        return Case(name, program.to(device, dtype), args, kwargs)
 
     def kernel(name: str, program: Any, *shapes: tuple[int, ...]) -> Case:
         if isinstance(program, nn.Module):
-            program = program.to(device).eval()
+            program = program.to(device, dtype).eval()
         torch.manual_seed(0)
-        return Case(name, program, tuple(torch.randn(shape, device=device) for shape in shapes))
+        inputs = (torch.randn(shape, device=device).to(dtype) for shape in shapes)
+        return Case(name, program, tuple(inputs))
 
     def gelu(x: torch.Tensor) -> torch.Tensor:
         return 0.5 * x * (1 + torch.tanh(0.797 * (x + 0.044 * x * x * x)))
@@ -102,6 +111,24 @@ def cases(device: str, *, small: bool) -> Iterator[Callable[[], Case]]:
             f"linear {m}x{k}x{n}",
             nn.Linear(k // cut, n // cut, bias=False),
             (m // cut or 1, k // cut),
+        )
+    for heads, length, width, causal in (
+        (32, 512, 64, False),
+        (32, 2048, 128, True),
+        (12, 197, 64, False),
+    ):
+        shape = (1, heads // cut or 1, length // cut, width)
+        name = f"{'causal ' if causal else ''}attention 1x{heads}x{length}x{width}"
+        yield lambda n=name, s=shape, c=causal: kernel(
+            n, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=c), s, s, s
+        )
+    for inputs, outputs, size, window in ((64, 64, 56, 3), (256, 64, 56, 1), (3, 64, 224, 7)):
+        name = f"convolution {window}x{window} 8x{inputs}x{size}x{size}"
+        stride, padding = (2 if window == 7 else 1), window // 2
+        yield lambda n=name, i=inputs, o=outputs, s=size, w=window, t=stride, p=padding: kernel(
+            n,
+            nn.Conv2d(i, o, w, t, p, bias=False),
+            (8 // cut or 1, i, s // cut or w, s // cut or w),
         )
     for model in ("tinyllama-1.1b",) if small else ("tinyllama-1.1b", "qwen2.5-7b"):
         for tokens in (8,) if small else (32, 128, 512):
@@ -138,6 +165,8 @@ def with_graphs(calls: dict[str, Call]) -> dict[str, Call]:
 def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
     """One row of the table."""
     on_gpu, precision = target.is_gpu, torch.get_float32_matmul_precision()
+    halves = case.args[0].dtype in (torch.bfloat16, torch.float16)
+    tolerance = HALF_TOLERANCE if halves else TOLERANCE[precision]
     start = time.perf_counter()
     compiled = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
     compiled(*case.args, **case.kwargs)
@@ -151,7 +180,7 @@ def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
         case,
         contenders,
         rounds,
-        TOLERANCE[precision],
+        tolerance,
         clock=GpuClock() if on_gpu else CpuClock(),
         timed=with_graphs if on_gpu else lambda calls: calls,
     )
@@ -160,7 +189,7 @@ def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
     moved, flops = work_of(case)
     floor = 0.0
     if on_gpu:
-        fastest = peak(target, tf32 if precision == "high" else None)
+        fastest = peak(target, bf16 if halves else tf32 if precision == "high" else None)
         floor = max(moved / target.dram_bytes_per_second, flops / fastest)
     return {
         **row,
@@ -217,7 +246,8 @@ def main() -> int:
     parser.add_argument(
         "--dry-run", action="store_true", help="small sizes on the CPU; writes nothing"
     )
-    parser.add_argument("--out", type=Path, default=RESULT, help="the results file")
+    parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of inputs and weights")
+    parser.add_argument("--out", type=Path, help="the results file; each dtype has its own")
     parser.add_argument("--only", default="", help="only cases whose name holds this")
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds after which no case begins"
@@ -229,6 +259,8 @@ def main() -> int:
         help="of products of f32: 'high' lets all contenders multiply tf32; give it an --out of its own",
     )
     options = parser.parse_args()
+    suffix = "" if options.dtype == "float32" else f"-{options.dtype}"
+    options.out = options.out or RESULTS / f"gpu{suffix}.json"
     started = time.perf_counter()
     if options.show:
         print(table(json.loads(options.out.read_text())))
@@ -245,7 +277,7 @@ def main() -> int:
         if before["machine"] == result["machine"]:
             result = before
     device = "cpu" if options.dry_run else "cuda"
-    for make in cases(device, small=options.dry_run):
+    for make in cases(device, DTYPES[options.dtype], small=options.dry_run):
         if time.perf_counter() - started > options.budget:
             print("the budget is spent; run again to go on", file=sys.stderr)
             break

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -323,6 +324,12 @@ def is_weighted(combiners: Sequence[Combiner]) -> bool:
     return any(combiner in WEIGHTED for combiner in combiners)
 
 
+def weighted_groups(combiners: Sequence[Combiner]) -> list[slice]:
+    """Which contributions belong together: an exponent, its weight, and the means that share it."""
+    starts = [i for i, combiner in enumerate(combiners) if combiner is Combiner.MAX]
+    return [slice(a, b) for a, b in pairwise([*starts, len(combiners)])]
+
+
 def verify_combiners(combiners: Sequence[Combiner], elements: Sequence[Attribute]) -> None:
     """Raise unless the results of one reduction, of types `elements`, can be folded so.
 
@@ -332,14 +339,18 @@ def verify_combiners(combiners: Sequence[Combiner], elements: Sequence[Attribute
 
     which is associative and commutative, and never larger than the contributions. With an x of minus infinity
     li' is 0, and where l is 0, so are both quotients; the identity is (minus infinity, 0, 0). Any number of
-    means may share their weights.
+    means may share their weights, and one reduction may fold several such groups, each with its own weights.
     """
     if not is_weighted(combiners):
         for combiner, element in zip(combiners, elements, strict=True):
             verify_combiner(combiner, element)
         return
-    first, rest = tuple(combiners[:2]), combiners[2:]
-    if first != (Combiner.MAX, Combiner.WEIGHT) or any(c is not Combiner.MEAN for c in rest):
+    groups = [combiners[group] for group in weighted_groups(combiners)]
+    if combiners[0] is not Combiner.MAX or any(
+        tuple(group[:2]) != (Combiner.MAX, Combiner.WEIGHT)
+        or any(c is not Combiner.MEAN for c in group[2:])
+        for group in groups
+    ):
         raise VerifyException("what is weighted is folded by max, weight and any number of means")
     if len(set(elements)) > 1 or not is_compute_float(elements[0]):
         raise VerifyException("exponents, weights and means are all f32 or all f64")

@@ -35,7 +35,7 @@ from ..dialects.loop import (
     YieldOp,
 )
 from ..dialects.loop_transpose import TransposeOp
-from ..dialects.scalars import Combiner, identity, is_weighted
+from ..dialects.scalars import Combiner, identity, is_weighted, weighted_groups
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tile import CombineOp, LaunchOp, Level, StageOp, enclosing_launch
 from ..dialects.tile_mma import MmaOp, WgmmaOp
@@ -123,7 +123,11 @@ class LoopMachine(LaneMemory):
             outer_mask, self.mask = self.mask, self._align(self.mask)
             yielded = self.run(op.body.block)
             if is_weighted(combiners):
-                parts = self._fold_weighted(yielded)
+                parts = [
+                    value
+                    for group in weighted_groups(combiners)
+                    for value in self._fold_weighted(yielded[group])
+                ]
             else:
                 parts = [self._fold(c, v) for c, v in zip(combiners, yielded, strict=True)]
             self.mask = outer_mask
@@ -143,7 +147,11 @@ class LoopMachine(LaneMemory):
         first = [as_array(total, MAX_ELEMENTS) for total in totals]
         second = [as_array(part, MAX_ELEMENTS) for part in parts]
         if is_weighted(combiners):
-            return join_weighted(first, second, MAX_ELEMENTS)
+            return [
+                value
+                for group in weighted_groups(combiners)
+                for value in join_weighted(first[group], second[group], MAX_ELEMENTS)
+            ]
         return [COMBINER_OPS[c](a, b) for c, a, b in zip(combiners, first, second, strict=True)]
 
     def _fold_weighted(self, yielded: Sequence[SSAValue]) -> list[Value]:

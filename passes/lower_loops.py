@@ -36,7 +36,7 @@ from ..analysis.vectors import walks_along
 from ..dialects.kernel import AssertOp, AtomicAddOp
 from ..dialects.loop import AccumulateOp, CheckedIndexOp, ForOp, IndexOp, LoadOp
 from ..dialects.loop import AssertOp as LoopAssertOp
-from ..dialects.scalars import Combiner, identity, is_bool, is_weighted
+from ..dialects.scalars import Combiner, identity, is_bool, is_weighted, weighted_groups
 from ..dialects.sizes import Extent, Size, shape_of
 from ..dialects.syntax import scalar_attr
 from .replacing import replace
@@ -209,7 +209,11 @@ def _fold_contributions(
         accumulators[-1].name_hint = f"{result.name_hint}_so_far" if result.name_hint else "acc"
     contributions = list(terminator.operands)
     if is_weighted(combiners):
-        folded = combine_weighted(builder, accumulators, contributions)
+        folded = [
+            value
+            for group in weighted_groups(combiners)
+            for value in combine_weighted(builder, accumulators[group], contributions[group])
+        ]
     else:
         folds = zip(combiners, accumulators, contributions, flags, strict=True)
         folded = [combine(builder, *each) for each in folds]

@@ -43,7 +43,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_softmax, misfit
 from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
-from ...analysis.targets import get_target
+from ...analysis.targets import Target, get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
@@ -54,6 +54,7 @@ from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel, narrow
 from .row_softmax import build_rows
+from .warp_softmax import build_warps, find_factors
 
 MIN_ROWS = 4
 """Rows that must share a packed column, else packing costs more than it saves."""
@@ -61,6 +62,12 @@ MIN_ROWS = 4
 MAX_WIDTH = 512
 """Products of a score and columns of the result, at most: a block has all of them, as it computes a score
 once, and at once."""
+
+WARP_ROWS = (128, 64, 32, 16)
+"""Rows of a block on a GPU, 16 of each warp."""
+
+WARP_COLUMNS = 64
+"""Scores of a row that a GPU's block computes at once."""
 
 MIN_COLUMNS = 16
 """Scores of a row, at least: of fewer, most of a vector is left over."""
@@ -117,13 +124,13 @@ class OnlineSoftmaxPass(ModulePass):
     mma: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
+        target = get_target(self.target)
         with hints_of(op):
             for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
                 if kernel.parent is None:
                     continue
                 name = kernel.sym_name.data
-                reason = "the target is a GPU" if gpu else self._apply(kernel)
+                reason = self._in_warps(kernel, target) if target.is_gpu else self._apply(kernel)
                 if isinstance(reason, tuple):
                     record(self.name, name, True, reason[0], kernel, reason[1])
                 else:
@@ -154,6 +161,25 @@ class OnlineSoftmaxPass(ModulePass):
             f"{' by matrix tiles' if best.mma else ''}{why}",
         )
 
+    def _in_warps(self, kernel: KernelOp, target: Target) -> str | tuple[str, tuple[str, ...]]:
+        """Merge what a kernel multiplies by into it on a GPU, whose warps multiply matrices."""
+        launch = kernel.body.block.first_op
+        if not isinstance(launch, LaunchOp) or launch.next_op is not None:
+            return "it is not one launch"
+        found = find_softmax(kernel, launch)
+        if isinstance(found, str):
+            return found
+        if not target.mma_per_cycle:
+            return f"{target.name} has no tensor cores"
+        factors = find_factors(found)
+        if isinstance(factors, str):
+            return factors
+        rows = warp_rows(found, target)
+        build_warps(found, factors, rows, WARP_COLUMNS)
+        return self._replace(
+            found, f"blocks of {rows} rows have {WARP_COLUMNS} scores of each in registers"
+        )
+
     def _one_row(
         self, found: Softmax, problem: SoftmaxProblem, cpu: Cpu
     ) -> str | tuple[str, tuple[str, ...]]:
@@ -170,6 +196,15 @@ class OnlineSoftmaxPass(ModulePass):
             each.detach()
             each.erase()
         return said, others
+
+
+def warp_rows(found: Softmax, target: Target) -> int:
+    """The rows of a block on a GPU: as many as leave each multiprocessor one, if there are so many."""
+    rows = trips(found.rows)
+    for each in WARP_ROWS[:-1]:
+        if rows >= each and found.batch * -(-rows // each) >= target.processors:
+            return each
+    return WARP_ROWS[-1]
 
 
 def problem_of(found: Softmax) -> SoftmaxProblem:

@@ -1,0 +1,422 @@
+"""A softmax between two contractions whose scores stay in the registers of warps; a part of `online-softmax`.
+
+    tile.launch (%b = 32 : block, %i_block = 8 : block, %i = 32 : thread, %j = 4 : thread) {
+      %q0, ... = loop.load %q[...]                       // two rows of each thread, as tile.mma takes them
+      %m0, %l0, %mean0, ..., %m1, %l1, ... = loop.for %c = 0 to 8
+          reduce(max, weight, mean, ..., max, weight, ...) -> f32, ... {
+        %ks = tile.stage %k[%b, %c * 64, 0] ...
+        %vs = tile.stage %v[%b, %c * 64, 0] ...
+        %s0, ... = tile.mma (%q0, ...) by (%k0, ...) : bf16         // scores of two rows
+        %x0 = f(%s0)                                       // the exponents
+        %m0 = tile.combine max ... over(%j)                        // of each row in this chunk
+        %p0 = exp(%x0 - %m0)
+        %l0 = tile.combine add ... over(%j)
+        %y0, ... = tile.mma (%p0, ...) by (%v0, ...) : bf16         // what the scores are, as factors
+        loop.yield %m0, %l0, %y0 / %l0, ...
+
+A lane's sums of a product are of two neighbouring columns of each 8, of two rows; these are the positions at
+which it then multiplies by the values, which any lane may choose as long as all agree (`dialects/mma.py`).
+"""
+
+from __future__ import annotations
+
+import math as numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, f32
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.products import ONE_ROW
+from ...analysis.softmax import Softmax
+from ...analysis.terms import Term
+from ...dialects.affine import ZERO, replace_dims
+from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp, YieldOp
+from ...dialects.mma import COLUMNS, DEPTH, LANES, SLOTS
+from ...dialects.scalars import STORAGE_FLOATS, Combiner, storage_bytes
+from ...dialects.schedule import ScheduleAttr
+from ...dialects.sizes import ceil_div
+from ...dialects.syntax import scalar_attr
+from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
+from ...dialects.tile_mma import MmaOp
+from ..weighted import exponent_shift, scaled_exp, share
+from .blocked_softmax import kernel_like
+from .emit_terms import TermWriter
+
+INDEX = IndexType()
+ROWS = 2
+"""Rows of one thread."""
+
+MAX_ELEMENTS = 128
+"""Elements of a row of factors or values, at most: a thread has a quarter of two rows in registers."""
+
+
+def narrow(term: Term) -> Term | None:
+    """The short float that a term is widened from, if that is loaded."""
+    if term.name != "arith.extf" or term.type != f32:
+        return None
+    (inner,) = term.operands
+    is_short = isinstance(inner.type, STORAGE_FLOATS) and storage_bytes(inner.type) == 2
+    return inner if is_short and inner.name == "load" else None
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What is multiplied: loads of short floats."""
+
+    left: Term
+    right: Term
+    value: Term
+
+
+def find_factors(found: Softmax) -> Factors | str:
+    """What warps would multiply, or why they cannot."""
+    parts = [narrow(term) for term in (found.left, found.right, found.value)]
+    left, right, value = parts
+    if left is None or right is None or value is None:
+        return "its factors are no bf16 or f16 that are loaded"
+    if len({left.type, right.type, value.type}) > 1:
+        return f"it multiplies {left.type}, {right.type} and {value.type}"
+    if found.product.m == ONE_ROW or not all(isinstance(e, int) for e in found.extents):
+        return "it has one row, or sizes that are dynamic"
+    if not isinstance(found.columns, int):
+        return "scores of a row are dynamic in number"
+    if found.depth % DEPTH or found.width % COLUMNS or max(found.depth, found.width) > MAX_ELEMENTS:
+        return (
+            f"rows of {found.depth} and {found.width} elements are no {DEPTH}s and {COLUMNS}s "
+            f"up to {MAX_ELEMENTS}"
+        )
+    bound = found.score.bound
+    assert bound is not None
+    for term, along in ((right, (found.sweep, bound)), (value, (found.sweep, found.product.n))):
+        if not _is_slab(term, along):
+            return "what a block shares is no box of rows"
+    return Factors(left, right, value)
+
+
+def _is_slab(term: Term, along: tuple[int, int]) -> bool:
+    """Whether each of two dims goes along one axis of what a term loads, and along no other."""
+    for dim in along:
+        using = [e for e in term.exprs if dim in e.used_dims()]
+        if using != [AffineExpr.dimension(dim)]:
+            return False
+    return isinstance(term.key, SSAValue)
+
+
+def build_warps(found: Softmax, factors: Factors, rows: int, columns: int) -> None:
+    """Put the kernel in the place of the old one, with blocks of `rows` and chunks of `columns` scores."""
+    kernel, arrays, outputs = kernel_like(found)
+    kernel.body.block.add_op(_Builder(found, factors, rows, columns, arrays, outputs).launch())
+
+
+class _Builder:
+    def __init__(
+        self,
+        found: Softmax,
+        factors: Factors,
+        rows: int,
+        columns: int,
+        arrays: dict[object, SSAValue],
+        outputs: dict[SSAValue, SSAValue],
+    ):
+        self.found, self.factors = found, factors
+        self.rows, self.columns = rows, columns
+        self.arrays, self.outputs = arrays, outputs
+        self.apart = rows // ROWS
+        """How far apart the two rows of a thread are, and how many threads are along them."""
+        assert isinstance(found.columns, int) and isinstance(found.rows, int)
+        self.scores, self.lines = found.columns, found.rows
+
+    def launch(self) -> LaunchOp:
+        """The launch that computes all of it."""
+        found, body = self.found, Block()
+        old = list(found.launch.body.block.args)
+        axes: list[AxisAttr] = []
+        self.counters: list[SSAValue] = []
+        self.dims: dict[int, AffineExpr] = {}
+        for axis, extent in enumerate(found.extents):
+            if axis == found.product.n:
+                continue
+            counter = body.insert_arg(INDEX, len(body.args))
+            is_row = axis == found.product.m
+            counter.name_hint = f"{old[axis].name_hint or 'i'}{'_block' if is_row else ''}"
+            axes.append(AxisAttr(ceil_div(extent, self.rows) if is_row else extent, Level.BLOCK))
+            self.dims[axis] = AffineExpr.dimension(len(self.counters))
+            self.counters.append(counter)
+        self.thread = body.insert_arg(INDEX, len(body.args))
+        self.lane = body.insert_arg(INDEX, len(body.args))
+        self.thread.name_hint, self.lane.name_hint = "i_thread", "lane"
+        axes += [AxisAttr(self.apart, Level.THREAD), AxisAttr(LANES, Level.THREAD)]
+        self.block_row = self.dims[found.product.m]
+        self.counters += [self.thread, self.lane]
+        self.row = AffineExpr.dimension(len(self.counters) - 2)
+        self.at_lane = AffineExpr.dimension(len(self.counters) - 1)
+        threads = self.apart * LANES
+        schedule = ScheduleAttr(
+            threads=threads, thread_m=ROWS, thread_n=found.width // LANES, mma=1
+        )
+        launch = LaunchOp(axes, Region(body), schedule)
+        launch.location = found.launch.location
+        self._fill(body)
+        return launch
+
+    # ------------------------------------------------------------------ writing
+
+    def _row(self, number: int) -> AffineExpr:
+        """The row of a thread with this number."""
+        return self.block_row * self.rows + self.row + number * self.apart
+
+    def _writer(self, block: Block, counters: Sequence[SSAValue], **dims: AffineExpr) -> TermWriter:
+        """Writes terms at a point, given by expressions for `row`, `column`, `inner` and `n`."""
+        names = {
+            "row": self.found.product.m,
+            "column": self.found.sweep,
+            "inner": self.found.score.bound or 0,
+            "n": self.found.product.n,
+        }
+        places = {names[name]: expr for name, expr in dims.items()}
+        return TermWriter(block, counters, self.dims | places, self.arrays)
+
+    def _inside(self, writer: TermWriter, *ends: tuple[AffineExpr, int, int]) -> SSAValue | None:
+        """Whether expressions are below their extents; None if they always are, in whole parts."""
+        left = [expr * -1 + (extent - 1) for expr, extent, part in ends if extent % part]
+        if not left:
+            return None
+        test = TestOp(left, list(writer.counters))
+        writer.block.add_op(test)
+        return test.result
+
+    def _or(
+        self, writer: TermWriter, condition: SSAValue | None, term: Term, other: float
+    ) -> SSAValue:
+        """A term where a condition holds, else a number."""
+        if condition is None:
+            return writer.write(term)
+        yes, no = Block(), Block()
+        yes.add_op(scf.YieldOp(writer.within(yes).write(term)))
+        constant = arith.ConstantOp(scalar_attr(other, term.type))
+        no.add_ops([constant, scf.YieldOp(constant.result)])
+        op = scf.IfOp(condition, [term.type], Region(yes), Region(no))
+        writer.block.add_op(op)
+        return op.output[0]
+
+    # ------------------------------------------------------------------ the body
+
+    def _fill(self, body: Block) -> None:
+        found = self.found
+        left = [
+            [value for row in range(ROWS) for value in self._left(body, row, step)]
+            for step in range(found.depth // DEPTH)
+        ]
+        means = found.width // LANES
+        group = [Combiner.MAX, Combiner.WEIGHT, *[Combiner.MEAN] * means]
+        chunk = Block(arg_types=[INDEX])
+        count = ROWS * len(group)
+        loop = ForOp(
+            -(-self.scores // self.columns),
+            Region(chunk),
+            combiners=group * ROWS,
+            result_types=[f32] * count,
+        )
+        if chunk.last_op is not None:
+            chunk.last_op.detach()
+        loop.location = found.product.sweeps[0].location
+        hint = found.product.sweeps[0].induction_var.name_hint or "k"
+        loop.induction_var.name_hint = f"{hint}_block"
+        for result, name in zip(loop.res, ["max", "weight", *["mean"] * means] * ROWS, strict=True):
+            result.name_hint = name
+        body.add_op(loop)
+        self._chunk(chunk, left)
+        for row in range(ROWS):
+            self._store(body, row, loop.res[row * len(group) : (row + 1) * len(group)])
+
+    def _left(self, body: Block, row: int, step: int) -> list[SSAValue]:
+        """What a thread multiplies in one of its rows, at its positions of a step."""
+        values: list[SSAValue] = []
+        for slot in range(SLOTS):
+            place = self.at_lane * SLOTS + (step * DEPTH + slot)
+            writer = self._writer(body, self.counters, row=self._row(row), inner=place)
+            inside = self._inside(writer, (self._row(row), self.lines, self.rows))
+            values.append(self._or(writer, inside, self.factors.left, 0.0))
+        return values
+
+    def _chunk(self, chunk: Block, left: list[list[SSAValue]]) -> None:
+        """What the scores of some columns contribute to the two rows of a thread."""
+        found = self.found
+        bound = found.score.bound
+        assert bound is not None
+        right = self._stage(chunk, self.factors.right, bound, found.depth, "right")
+        values = self._stage(chunk, self.factors.value, found.product.n, found.width, "value")
+        tiles = range(self.columns // COLUMNS)
+        scores = [self._score(chunk, left, right, tile) for tile in tiles]
+        rows = [self._weights(chunk, row, [s[row] for s in scores]) for row in range(ROWS)]
+        short = self.factors.value.type
+        factors = [[_insert(chunk, arith.TruncFOp(p, short)) for p in row[2]] for row in rows]
+        summed = [
+            self._values(chunk, factors, values, tile) for tile in range(found.width // COLUMNS)
+        ]
+        yielded: list[SSAValue] = []
+        for number, (largest, total, _) in enumerate(rows):
+            one = _constant(chunk, 1.0)
+            each = share(Builder(InsertPoint.at_end(chunk)), one, total)
+            means = [v for tile in summed for v in tile[number]]
+            yielded += [largest, total]
+            yielded += [_insert(chunk, arith.MulfOp(value, each)) for value in means]
+        chunk.add_op(YieldOp(*yielded))
+
+    def _stage(self, chunk: Block, term: Term, other: int, extent: int, name: str) -> _Slab:
+        """The slab of a chunk's columns and all of another dim."""
+        sizes = {self.found.sweep: self.columns, other: extent}
+        counters = [*self.counters, chunk.args[0]]
+        number = AffineExpr.dimension(len(self.counters))
+        dims = {**self.dims, self.found.sweep: number * self.columns, other: ZERO}
+        space = [dims.get(i, ZERO) for i in range(max(e.position for e in _dims(term)) + 1)]
+        exprs = [replace_dims(e, space) for e in term.exprs]
+        own = [e.position if isinstance(e, AffineDimExpr) else -1 for e in term.exprs]
+        first = min(own.index(dim) for dim in sizes)
+        shape = [sizes.get(dim, 1) for dim in own[first:]]
+        stage = StageOp(self.arrays[term.key], exprs, counters, shape)
+        stage.location = self.found.launch.location
+        stage.slab.name_hint = f"{stage.source.name_hint or name}_smem"
+        chunk.add_op(stage)
+        return _Slab(stage, [dim if dim in sizes else -1 for dim in own[first:]], self)
+
+    def _score(
+        self, chunk: Block, left: list[list[SSAValue]], right: _Slab, tile: int
+    ) -> tuple[list[SSAValue], list[SSAValue]]:
+        """The scores of each row in two columns of a tile."""
+        sums: list[SSAValue] = []
+        for step, rows in enumerate(left):
+            places = [self.at_lane * SLOTS + (step * DEPTH + slot) for slot in range(SLOTS)]
+            column = self.row % COLUMNS + tile * COLUMNS
+            columns = [right.load(chunk, column, place) for place in places]
+            sums = _multiply(chunk, rows, columns, sums)
+        return sums[:2], sums[2:]
+
+    def _weights(
+        self, chunk: Block, row: int, scores: list[list[SSAValue]]
+    ) -> tuple[SSAValue, SSAValue, list[SSAValue]]:
+        """The largest exponent of a row, and the exponentials of all, shifted by it, with their sum."""
+        counters = [*self.counters, chunk.args[0]]
+        number = AffineExpr.dimension(len(self.counters))
+        exponents: list[SSAValue] = []
+        for tile, pair in enumerate(scores):
+            for which, score in enumerate(pair):
+                column = number * self.columns + self.at_lane * 2 + (tile * COLUMNS + which)
+                writer = self._writer(chunk, counters, row=self._row(row), column=column)
+                writer.known[self.found.score] = score
+                inside = self._inside(
+                    writer,
+                    (self._row(row), self.lines, self.rows),
+                    (column, self.scores, self.columns),
+                )
+                exponents.append(self._or(writer, inside, self.found.exponent, -numbers.inf))
+        largest = self._fold(chunk, Combiner.MAX, exponents)
+        builder = Builder(InsertPoint.at_end(chunk))
+        shift = exponent_shift(builder, largest)
+        weights = [scaled_exp(builder, exponent, shift) for exponent in exponents]
+        return largest, self._fold(chunk, Combiner.ADD, weights), weights
+
+    def _fold(self, chunk: Block, combiner: Combiner, values: list[SSAValue]) -> SSAValue:
+        """The fold of a row, over a thread's values and over the lanes that share it."""
+        kind = arith.MaximumfOp if combiner is Combiner.MAX else arith.AddfOp
+        own = reduce(lambda a, b: _insert(chunk, kind(a, b)), values)
+        return _insert(chunk, CombineOp(combiner, own, [self.lane]))
+
+    def _values(
+        self, chunk: Block, factors: list[list[SSAValue]], values: _Slab, tile: int
+    ) -> tuple[list[SSAValue], list[SSAValue]]:
+        """The sums of values in two columns of a tile, weighted in each row."""
+        sums: list[SSAValue] = []
+        for step in range(self.columns // DEPTH):
+            # what a lane has of two tiles of scores, four of a row
+            rows = [p for row in factors for p in row[SLOTS * step : SLOTS * (step + 1)]]
+            places = [
+                self.at_lane * 2 + (step * DEPTH + half * COLUMNS + which)
+                for half in (0, 1)
+                for which in (0, 1)
+            ]
+            column = self.row % COLUMNS + tile * COLUMNS
+            columns = [values.load(chunk, place, column) for place in places]
+            sums = _multiply(chunk, rows, columns, sums)
+        return sums[:2], sums[2:]
+
+    # ------------------------------------------------------------------ the end
+
+    def _store(self, body: Block, row: int, results: Sequence[SSAValue]) -> None:
+        """Store what follows from a folded row."""
+        found = self.found
+        largest, weight, *means = results
+        block, guard = body, None
+        head = self._writer(body, self.counters, row=self._row(row))
+        if (inside := self._inside(head, (self._row(row), self.lines, self.rows))) is not None:
+            block = Block()
+            guard = scf.IfOp(inside, [], Region(block))
+        for number, mean in enumerate(means):
+            tile, which = divmod(number, 2)
+            place = self.at_lane * 2 + (tile * COLUMNS + which)
+            writer = self._writer(block, self.counters, row=self._row(row), n=place)
+            for known, result in enumerate((largest, weight)):
+                writer.known[Term("result", known, (), result.type)] = result
+            writer.known[found.mean] = mean if found.guarded else _or_nan(block, weight, mean)
+            for store in found.stores:
+                value, where = writer.write(store.value), writer.exprs(store.exprs)
+                block.add_op(
+                    StoreOp(value, self.outputs[store.output], where, list(writer.counters))
+                )
+        if guard is not None:
+            block.add_op(scf.YieldOp())
+            body.add_op(guard)
+
+
+@dataclass(frozen=True)
+class _Slab:
+    """A slab, and which dims its axes are."""
+
+    stage: StageOp
+    dims: list[int]
+    builder: _Builder
+
+    def load(self, block: Block, column: AffineExpr, other: AffineExpr) -> SSAValue:
+        """An element, at a column of scores and a place along the other dim."""
+        sweep = self.builder.found.sweep
+        exprs = [column if dim == sweep else ZERO if dim < 0 else other for dim in self.dims]
+        return _insert(block, LoadOp(self.stage.slab, exprs, self.builder.counters))
+
+
+def _multiply(
+    block: Block, rows: Sequence[SSAValue], columns: Sequence[SSAValue], sums: list[SSAValue]
+) -> list[SSAValue]:
+    """The products of a thread's rows and columns, added to sums if there are any."""
+    product = MmaOp(rows, columns)
+    block.add_op(product)
+    if not sums:
+        return list(product.products)
+    return [
+        _insert(block, arith.AddfOp(total, each))
+        for total, each in zip(sums, product.products, strict=True)
+    ]
+
+
+def _or_nan(block: Block, weight: SSAValue, mean: SSAValue) -> SSAValue:
+    """The mean, but NaN in a row of minus infinities, which has no weight."""
+    nothing = _insert(block, arith.CmpfOp(weight, _constant(block, 0.0), "oeq"))
+    return _insert(block, arith.SelectOp(nothing, _constant(block, numbers.nan), mean))
+
+
+def _constant(block: Block, number: float) -> SSAValue:
+    return _insert(block, arith.ConstantOp(scalar_attr(number, f32)))
+
+
+def _insert(block: Block, op: Operation) -> SSAValue:
+    block.add_op(op)
+    return op.results[0]
+
+
+def _dims(term: Term) -> list[AffineDimExpr]:
+    return [AffineDimExpr(i) for e in term.exprs for i in e.used_dims()]
