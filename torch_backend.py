@@ -32,6 +32,7 @@ from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.assignments import assign_by_positions
 from .frontend.aten_graph import capture_graph
 from .frontend.decompositions import decompositions
+from .frontend.devices import SeveralDevices
 from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
@@ -134,7 +135,7 @@ def _compile(
     orders = {} if shares_memory else read_as_they_lie(graph.graph)
     try:
         captured = capture_graph(graph, fallback, shares_memory=shares_memory)
-    except UnsupportedOpError as error:
+    except (UnsupportedOpError, SeveralDevices) as error:
         if fallback == "error":
             raise
         nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
