@@ -39,21 +39,26 @@ def inputs(*kinds: str) -> tuple[torch.Tensor, ...]:
     return tuple(made[kind] for kind in kinds)
 
 
-def run(program: Program, args: tuple[torch.Tensor, ...]) -> Any:
-    """What a program gives if its kernels give anything, on the GPU, of arguments that are all there."""
+def without_kernels(program: Program) -> Program:
+    """A program whose kernels give anything, on the GPU, of arguments that are all there."""
 
     def kernels(arguments: Any) -> list[torch.Tensor]:
         assert [value.device.type for value in arguments] == ["cuda"] * len(arguments)
-        made: list[torch.Tensor] = []
-        for ref in program.plan.results:
-            shape = program.plan.array(ref).shape
-            is_new = ref.kind == "buffer"
-            made.append(torch.empty(shape, device="cuda:0") if is_new else arguments[ref.index])
-        return made
+        return [
+            torch.empty(program.plan.array(ref).shape, device="cuda:0")
+            if ref.kind == "buffer"
+            else arguments[ref.index]
+            for ref in program.plan.results
+        ]
 
     program.code.run = kernels  # type: ignore[method-assign]
+    return program
+
+
+def run(program: Program, args: tuple[torch.Tensor, ...]) -> Any:
+    """What a program gives, as far as where it is goes."""
     with fake():
-        return program(*args)
+        return without_kernels(program)(*args)
 
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
@@ -72,17 +77,39 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+def check(function: Callable[..., Any], args: tuple[torch.Tensor, ...], ours: Any) -> None:
+    """Results are where eager's are."""
+    with fake():
+        eager = function(*args)
+    eager, ours = (r if isinstance(r, tuple) else (r,) for r in (eager, ours))
+    assert [r.device for r in ours] == [r.device for r in eager]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_are_where_they_are_in_pytorch(name: str) -> None:
     function, kinds = PROGRAMS[name]
     args = inputs(*kinds)
     program = deplo.compile(function, args)
     assert program.target.name == "sm_90a"
+    check(function, args, run(program, args))
+
+
+def _adds_to_a_number(x: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    s.add_(1)
+    return x * s, s
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, "a number that changes"])
+def test_results_of_torch_compile_are_where_they_are_in_pytorch(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, kinds = PROGRAMS.get(name, (_adds_to_a_number, "gs"))
+    args = inputs(*kinds)
+    made = torch_backend.Program
+    monkeypatch.setattr(torch_backend, "Program", lambda *given: without_kernels(made(*given)))
     with fake():
-        eager = function(*args)
-    ours = run(program, args)
-    eager, ours = (r if isinstance(r, tuple) else (r,) for r in (eager, ours))
-    assert [r.device for r in ours] == [r.device for r in eager]
+        ours = torch.compile(function, backend="deplo", fullgraph=True)(*args)
+    check(function, args, ours)
 
 
 def test_views_of_a_result_that_is_brought_back_share_its_memory() -> None:
