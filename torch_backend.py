@@ -18,6 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import torch
@@ -26,6 +27,7 @@ from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import CompileContext
 from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .analysis.eager_calls import summary
 from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
@@ -90,9 +92,21 @@ def deplo_backend(
         keep_inference_input_mutations=True,
     )
     try:
-        return aot(graph, example_inputs)
+        with _attention_in_products(example_inputs):
+            return aot(graph, example_inputs)
     except _RunsInPyTorch:
         return graph.forward
+
+
+def _attention_in_products(example_inputs: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Have PyTorch trace attention on a GPU as products and a softmax, as long as this lasts.
+
+    Its own kernels for it are operators with results that are no tensors, or that need memory aligned as
+    only PyTorch's own padding makes it.
+    """
+    if any(isinstance(value, torch.Tensor) and value.is_cuda for value in example_inputs):
+        return sdpa_kernel(SDPBackend.MATH)
+    return nullcontext()
 
 
 class _RunsInPyTorch(Exception):

@@ -212,3 +212,25 @@ def test_sizes_that_are_numbers_are_carried_on_the_gpu(monkeypatch: pytest.Monke
         monkeypatch, lambda s, x, n: s * x.sum() + torch.ones(n, device=x.device), s, x, 3
     )
     assert [number.device.type for number in captured.numbers] == ["cuda"]
+
+
+def test_attention_on_a_gpu_is_traced_in_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No GPU is here that has PyTorch choose another way: what it may choose from is looked at."""
+    (x,) = inputs("g")
+    backends = torch.backends.cuda
+    seen: list[tuple[bool, ...]] = []
+
+    def note(graph: Any, *args: Any, **kwargs: Any) -> Captured:
+        seen.append(tuple(may_choose() for may_choose in ways))
+        return capture(graph, *args, **kwargs)
+
+    ways = (
+        backends.flash_sdp_enabled,
+        backends.mem_efficient_sdp_enabled,
+        backends.cudnn_sdp_enabled,
+    )
+    capture = torch_backend.capture_graph
+    monkeypatch.setattr(torch_backend, "capture_graph", note)
+    captured_by_torch_compile(monkeypatch, lambda x: x * 2, x)
+    assert seen == [(False, False, False)]
+    assert backends.flash_sdp_enabled()
