@@ -97,3 +97,31 @@ def test_torch_compile_leaves_tensors_with_axes_on_both_to_pytorch() -> None:
     with pytest.warns(FallbackWarning, match="several devices"):
         ours = torch.compile(lambda x, y: (x * 2, y + 1), backend="deplo")(x, y)
     check(ours, (x * 2, y + 1))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_the_gradient_of_a_number_of_the_cpu_is_there(dynamic: bool) -> None:
+    torch._dynamo.reset()
+
+    def program(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+        return (x * s.exp()).tanh()
+
+    args = [value.requires_grad_() for value in inputs()]
+    compiled = torch.compile(program, backend="deplo", dynamic=dynamic)
+    ours, eager = (torch.autograd.grad(f(*args).sum(), args) for f in (compiled, program))
+    check(ours, eager)
+
+
+def test_attention_runs_in_kernels() -> None:
+    """Under a mask of 9 columns, which PyTorch's own kernel reads in rows of 16 only; and in f16."""
+    torch._dynamo.reset()
+    attend = torch.nn.functional.scaled_dot_product_attention
+    compiled = torch.compile(attend, backend="deplo", options={"fallback": "error"})
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float16, 2e-3)):
+        q, k, v = (torch.randn(2, 4, 9, 8, device="cuda", dtype=dtype) for _ in range(3))
+        mask = torch.rand(2, 1, 9, 9, device="cuda") > 0.3
+        mask[..., 0] = True
+        for given in ((q, k, v), (q, k, v, mask)):
+            torch.testing.assert_close(
+                compiled(*given), attend(*given), rtol=tolerance, atol=tolerance
+            )
