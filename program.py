@@ -56,7 +56,7 @@ class Program(ExecutionPlan):
     def run_flat(self, flat: Sequence[Any]) -> Any:
         """Run the program on flattened inputs that are known to be organized as when compiled."""
         arguments = self._arguments(flat)
-        results = self.code.run(arguments)
+        results = self.code.run(self._on_device(arguments))
         if self._only_result is not None:
             return results[self._only_result]
         return self.captured.unflatten_outputs(results, arguments)
@@ -69,6 +69,39 @@ class Program(ExecutionPlan):
         for position, index in self._inputs:
             arguments[position] = flat[index]
         return arguments
+
+    def _on_device(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The arguments as kernels get them: those that are on the CPU beside a GPU, brought there."""
+        if not self._brought:
+            return arguments
+        placed = list(arguments)
+        for place, constant in self._brought.items():
+            value = arguments[place]
+            if constant is None and torch.is_tensor(value) and not value.is_cpu:
+                name = self.captured.arguments[place].name
+                raise UsageError(
+                    f"argument '{name}': expected device cpu, got {value.device}; where results are depends "
+                    "on it, compile the program again for tensors of other devices"
+                )
+            if torch.is_tensor(value):
+                placed[place] = (
+                    value.detach().to(self.captured.device) if constant is None else constant
+                )
+        return placed
+
+    @cached_property
+    def _brought(self) -> dict[int, torch.Tensor | None]:
+        """The places of arguments that are on the CPU beside the program's GPU; constants are there now."""
+        device = self.captured.device
+        if not self.target.is_gpu or device.type != "cuda":
+            return {}
+        return {
+            place: self.captured.tensors[argument.name].to(device)
+            if argument.source == "constant"
+            else None
+            for place, argument in enumerate(self.captured.arguments)
+            if argument.device.type == "cpu"
+        }
 
     @cached_property
     def _tensors(self) -> list[torch.Tensor | None]:
@@ -93,7 +126,7 @@ class Program(ExecutionPlan):
         as_they_are = (
             self._takes_inputs and self.captured.takes_any_tensors and self._only_result is not None
         )
-        if not as_they_are:
+        if not as_they_are or self._brought:
             return None
         return self.code.again if self.plan.sizes else self.executable.again
 
@@ -101,7 +134,7 @@ class Program(ExecutionPlan):
     def _only_result(self) -> int | None:
         """The result of `@main` that is what the program returns, if it is one as it is."""
         outputs, spec = self.captured.outputs, self.captured.out_spec
-        if len(outputs) != 1 or not spec.is_leaf() or spec.type is torch.Size:
+        if len(outputs) != 1 or not spec.is_leaf() or spec.type is torch.Size or self.captured.away:
             return None
         (output,) = outputs
         whole = output.source == "result" and output.view is None and output.axes is None
@@ -117,13 +150,18 @@ class Program(ExecutionPlan):
             raise UsageError(f"CUDA graphs need a GPU; the program is for {self.target.name}")
         if self.plan.sizes or self.plan.calls:
             raise UsageError("only a program of fixed sizes and kernels alone can be recorded")
-        constant = [i for i, a in enumerate(self.captured.arguments) if a.flat_index is None]
+        constant = [
+            i
+            for i, argument in enumerate(self.captured.arguments)
+            if argument.flat_index is None and self._brought.get(i, argument) is not None
+        ]
         arguments = self._arguments(self.captured.flatten_inputs(args, kwargs))
-        recorded = GraphedCalls(self.executable, arguments, constant)
+        recorded = GraphedCalls(self.executable, self._on_device(arguments), constant)
 
         def replay(*args: Any, **kwargs: Any) -> Any:
             arguments = self._arguments(self.captured.flatten_inputs(args, kwargs))
-            return self.captured.unflatten_outputs(recorded(*arguments), arguments)
+            results = recorded(*self._on_device(arguments))
+            return self.captured.unflatten_outputs(results, arguments)
 
         return replay
 
@@ -137,16 +175,12 @@ def module_for(captured: Captured, target: Target) -> ModuleOp:
 
 
 def choose_target(target: str, captured: Captured) -> Target:
-    """The target of that name; `auto` is the GPU that the inputs live on, else the CPU."""
+    """The target of that name; `auto` is the GPU that the program computes on in PyTorch, else the CPU."""
     if target != "auto":
         return get_target(target)
-    devices = {argument.device for argument in captured.arguments}
-    if not any(device.type == "cuda" for device in devices):
+    if captured.device.type != "cuda":
         return get_target("cpu")
-    if len(devices) > 1:
-        listed = ", ".join(sorted(map(str, devices)))
-        raise UsageError(f"the inputs and parameters are on several devices: {listed}")
-    major, minor = torch.cuda.get_device_capability(devices.pop())
+    major, minor = torch.cuda.get_device_capability(captured.device)
     for suffix in ("a", ""):
         if (name := f"sm_{major}{minor}{suffix}") in TARGETS:
             return get_target(name)
@@ -170,11 +204,12 @@ def compile(
     But the extents that `dynamic_shapes` names, as torch.export takes it, may change from call to call.
 
     `target` is cpu, sm_80, sm_90a, sm_100a, sm_120, or auto: the GPU the inputs live on, else the CPU. Code
-    for a GPU is made without one, but runs only there. With `fallback="eager"`, what deplo does not model
-    runs in PyTorch, between the kernels; a FallbackWarning says which operators do. `schedule` has choices
-    that contractions are to make on a GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those
-    of the environment variable DEPLO_SCHEDULE. `tune` is a time such as "60s": for so long at most, schedules
-    of the program's kernels are measured on this CPU first (docs/tuning.md).
+    for a GPU is made without one, but runs only there. Tensors without axes may be on the CPU beside a GPU,
+    and results are where they are in PyTorch. With `fallback="eager"`, what deplo does not model runs in
+    PyTorch, between the kernels; a FallbackWarning says which operators do. `schedule` has choices that
+    contractions are to make on a GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those of the
+    environment variable DEPLO_SCHEDULE. `tune` is a time such as "60s": for so long at most, schedules of the
+    program's kernels are measured on this CPU first (docs/tuning.md).
 
     Raises UnsupportedOpError, which lists everything the program uses that deplo does not model;
     UsageError for an argument that is wrong; DeploError if the program cannot be captured.

@@ -18,6 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import torch
@@ -26,12 +27,14 @@ from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import CompileContext
 from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .analysis.eager_calls import summary
 from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.assignments import assign_by_positions
 from .frontend.aten_graph import capture_graph
 from .frontend.decompositions import decompositions
+from .frontend.devices import SeveralDevices
 from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
@@ -89,9 +92,21 @@ def deplo_backend(
         keep_inference_input_mutations=True,
     )
     try:
-        return aot(graph, example_inputs)
+        with _attention_in_products(example_inputs):
+            return aot(graph, example_inputs)
     except _RunsInPyTorch:
         return graph.forward
+
+
+def _attention_in_products(example_inputs: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Have PyTorch trace attention on a GPU as products and a softmax, as long as this lasts.
+
+    Its own kernels for it are operators with results that are no tensors, or that need memory aligned as
+    only PyTorch's own padding makes it.
+    """
+    if any(isinstance(value, torch.Tensor) and value.is_cuda for value in example_inputs):
+        return sdpa_kernel(SDPBackend.MATH)
+    return nullcontext()
 
 
 class _RunsInPyTorch(Exception):
@@ -134,7 +149,7 @@ def _compile(
     orders = {} if shares_memory else read_as_they_lie(graph.graph)
     try:
         captured = capture_graph(graph, fallback, shares_memory=shares_memory)
-    except UnsupportedOpError as error:
+    except (UnsupportedOpError, SeveralDevices) as error:
         if fallback == "error":
             raise
         nodes = [node for node in graph.graph.nodes if node.op == "call_function"]

@@ -183,11 +183,10 @@ def _one_of(*allowed: object) -> Check:
     return check
 
 
-def _same_device(name: str, value: Any, node: torch.fx.Node) -> None:
-    """A device must be the one that the tensors of the call are on."""
-    devices = {n.meta["val"].device for n in tensor_inputs(node) if "val" in n.meta}
-    if value is not None and devices and torch.device(value) not in devices:
-        raise Refused(f"{name} = {value} (moves data from {', '.join(map(str, devices))})")
+def _device_with_memory(name: str, value: Any, node: torch.fx.Node) -> None:
+    """A CPU or a GPU; which of them, all values of the program say together (`devices.py`)."""
+    if value is not None and torch.device(value).type not in ("cpu", "cuda"):
+        raise Refused(f"{name} = {value}")
 
 
 def _any_value(name: str, value: Any, node: torch.fx.Node) -> None:
@@ -196,7 +195,7 @@ def _any_value(name: str, value: Any, node: torch.fx.Node) -> None:
 
 CHECKS: dict[str, Check] = {
     "layout": _one_of(None, torch.strided),
-    "device": _same_device,
+    "device": _device_with_memory,
     "pin_memory": _one_of(None, False),
     "memory_format": _any_value,
     "non_blocking": _any_value,

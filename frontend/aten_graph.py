@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from ..dialects.sizes import Extent
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
+from .devices import away_results, check_arguments, device_of
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .numbers import numbers_as_extents, numbers_of
@@ -20,6 +21,8 @@ from .sizes import InputTensor, Limits, Refused, input_sizes
 from .strided_views import permute_to_memory_order
 from .updates import mark_updates, take_updates
 from .view_outputs import hidden_views, outputs_of, results_of
+
+CONVERT = torch.ops.prims.convert_element_type.default
 
 
 def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
@@ -97,6 +100,14 @@ def _add_calls(
             importer.unsupported.add(node, "a sub-graph")
 
 
+def _conversions_as_copies(graph: torch.fx.Graph) -> None:
+    """Let ATen convert what `prims` does: Dynamo makes floats that may change tensors of f64 by it."""
+    for node in graph.find_nodes(op="call_function", target=CONVERT):
+        value, dtype = node.args
+        node.target = torch.ops.aten._to_copy.default
+        node.args, node.kwargs = (value,), {"dtype": dtype}
+
+
 def capture_graph(
     module: torch.fx.GraphModule, fallback: Fallback = "error", *, shares_memory: bool = False
 ) -> Captured:
@@ -105,9 +116,11 @@ def capture_graph(
     With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. If results are to
     share the memory that they share in PyTorch, one that cannot be made as a view is not supported. What the
     graph copies to its inputs are results at the end (`Captured.updated`). Raises UnsupportedOpError, which
-    lists everything that is not supported. Leaves the graph module as it is.
+    lists everything that is not supported, and SeveralDevices for tensors that cannot be together. Leaves the
+    graph module as it is.
     """
     graph = copy.deepcopy(module.graph)
+    _conversions_as_copies(graph)
     updated = take_updates(graph)
     permute_to_memory_order(graph)
     carriers = numbers_as_extents(graph)
@@ -118,9 +131,11 @@ def capture_graph(
         items_as_sizes(graph, limits)
     sizes = as_multiples(input_sizes(tensors, (), limits), guards_of(graph))
     sizes = sizes.and_found(graph, limits)
-    importer = Importer(fallback, sizes)
+    device = device_of(graph.nodes)
+    importer = Importer(fallback, sizes, device)
     constants = _constants(module, graph)
     arguments = _add_arguments(importer, placeholders, tensors, constants)
+    check_arguments(arguments, device)
     positions = {argument.name: i for i, argument in enumerate(arguments)}
     for node in hidden_views(graph, positions) if shares_memory else ():
         importer.unsupported.add(
@@ -130,8 +145,9 @@ def capture_graph(
     mark_updates(importer, updated, outputs)
     graph.eliminate_dead_code(has_effect)
     _add_calls(importer, graph, constants)
+    returned = results_of(graph)
     return Captured(
-        module=importer.finish(results_of(graph)),
+        module=importer.finish(returned),
         arguments=tuple(arguments),
         tensors={node.name: value for node, value in constants.items()},
         constants={},
@@ -141,4 +157,6 @@ def capture_graph(
         keyword_order=(),
         updated=tuple(map(placeholders.index, updated)),
         numbers=numbers_of(carriers, placeholders, sizes),
+        device=device,
+        away=away_results(returned, device),
     )

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.sizes import Extent
 from ..errors import DeploError, UnsupportedOpError, UsageError
+from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
 from .export import SizesDoNotFit, export
 from .importer import Fallback, Importer, has_effect
@@ -70,6 +71,10 @@ class Captured:
     """Inputs whose new values are the last outputs, by flat position; an output may be the input itself."""
     numbers: tuple[Number, ...] = ()
     """Inputs that are numbers, and tensors of that extent to the program."""
+    device: torch.device = CPU
+    """Where all of it is computed."""
+    away: frozenset[int] = frozenset()
+    """The results of `@main` that are on the CPU in PyTorch, where the program runs on a GPU."""
 
     def flatten_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The inputs of a call in the order of `flat_index`.
@@ -121,6 +126,8 @@ class Captured:
 
     def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
         """The outputs of a call, organized as the original's, from `@main`'s results and arguments."""
+        if self.away:
+            results = [r.cpu() if i in self.away else r for i, r in enumerate(results)]
         flat: list[Any] = []
         for output in self.outputs:
             if isinstance(output.value, ReturnedSize):
@@ -285,8 +292,10 @@ def _import(
         items_as_sizes(exported.graph, exported.range_constraints)
     guards = guards_of(exported.graph)
     sizes = as_multiples(sizes, guards).and_found(exported.graph, exported.range_constraints)
-    importer = Importer(fallback, sizes)
+    device = device_of(exported.graph.nodes)
+    importer = Importer(fallback, sizes, device)
     arguments, constants = _add_arguments(exported, importer)
+    check_arguments(arguments, device)
     positions = {argument.name: i for i, argument in enumerate(arguments)}
     outputs = outputs_of(exported.graph, positions)
     exported.graph.eliminate_dead_code(has_effect)
@@ -296,10 +305,11 @@ def _import(
         elif node.op == "get_attr":
             importer.unsupported.add(node, "a sub-graph")
     check_guards(guards, sizes)
+    returned = results_of(exported.graph)
     spec = exported.call_spec
     assert spec.in_spec is not None and spec.out_spec is not None
     return Captured(
-        module=importer.finish(results_of(exported.graph)),
+        module=importer.finish(returned),
         arguments=tuple(arguments),
         tensors={a.name: _lifted(exported, a.target) for a in arguments if a.source != "input"},
         constants=constants,
@@ -308,6 +318,8 @@ def _import(
         out_spec=spec.out_spec,
         keyword_order=keyword_order,
         reads_memory=importer.reads_memory,
+        device=device,
+        away=away_results(returned, device),
     )
 
 

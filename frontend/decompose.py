@@ -92,7 +92,7 @@ def _call_key(node: torch.fx.Node) -> Hashable:
     """Equal for calls that decompose alike."""
     leaves, structure = _values(node)
     parts = [
-        (x.dtype, tuple(x.shape), x.stride(), x.layout)
+        (x.dtype, tuple(x.shape), x.stride(), x.layout, x.device)
         if isinstance(x, torch.Tensor)
         else (type(x), x)
         for x in leaves

@@ -43,6 +43,7 @@ from ..dialects.torch_ops import DivOp, ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
 from .arguments import BY_STRIDES, overload_name, read_arguments, tensor_inputs
 from .calls import read_call
+from .devices import CPU, refusal_of_call
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
 from .sizes import Ratio, Refused, Sizes, is_symbolic
 from .unsupported import OpOverload, Unsupported, location_of
@@ -91,8 +92,14 @@ def _place(producer: torch.fx.Node, index: int) -> int:
 class Importer:
     """Builds `@main` from a graph whose placeholders are its arguments."""
 
-    def __init__(self, fallback: Fallback = "error", sizes: Sizes | None = None) -> None:
+    def __init__(
+        self,
+        fallback: Fallback = "error",
+        sizes: Sizes | None = None,
+        device: torch.device = CPU,
+    ) -> None:
         self.fallback: Fallback = fallback
+        self.device = device
         self.sizes = Sizes() if sizes is None else sizes
         self.unsupported = Unsupported(offers_fallback=fallback == "error")
         self._values: dict[torch.fx.Node, list[SSAValue]] = {}
@@ -196,6 +203,8 @@ class Importer:
             self.unsupported.add(node, reason)
             return
         try:
+            if (told := refusal_of_call(node, self.device)) is not None:
+                raise Refused(told)
             types = self._result_types(node)
             op = read_call(node, lambda n: self._values[n][0], types, self.sizes)
             op.verify()

@@ -18,6 +18,7 @@ import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from .devices import device_of
 from .sizes import Sizes, expression_of, multiple_of
 
 
@@ -44,7 +45,7 @@ def numbers_as_extents(graph: torch.fx.Graph) -> list[torch.fx.Node]:
         value for node in placeholders if isinstance(value := node.meta.get("val"), torch.Tensor)
     ]
     said = set(_symbols_of(tensors))
-    device = tensors[0].device if tensors else torch.device("cpu")
+    device = device_of(graph.nodes)
     found: list[torch.fx.Node] = []
     for node in placeholders:
         if (value := _number(node, said)) is not None and node.users:

@@ -494,12 +494,14 @@ _add(
     lambda x: (*x.cummax(0), *x.cummin(0), x.logcumsumexp(0)),
     lambda: torch.tensor([1.0, -2.0, 1.0, 3.0, 3.0, -float("inf"), float("nan"), 4.0]),
 )
-_BOUNDS = torch.tensor([-float("inf"), -1.0, 0.0, 0.0, 2.5])
-_add(
-    "searchsorted",
-    lambda x: (torch.bucketize(x, _BOUNDS), torch.searchsorted(_BOUNDS, x, right=True)),
-    lambda: torch.tensor(SPECIAL),
-)
+
+
+def _places(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    bounds = torch.tensor([-float("inf"), -1.0, 0.0, 0.0, 2.5])
+    return torch.bucketize(x, bounds), torch.searchsorted(bounds, x, right=True)
+
+
+_add("searchsorted", _places, lambda: torch.tensor(SPECIAL))
 _add("diagonal_scatter", lambda x, s: x.diagonal_scatter(s, -1), _randn(4, 5), _randn(3))
 _add("as_strided", lambda x: x.exp().as_strided((3, 4), (2, 1), 1), _randn(4, 5))
 
