@@ -33,6 +33,7 @@ from .analysis.eager_calls import summary
 from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.assignments import assign_by_positions
 from .frontend.aten_graph import capture_graph
+from .frontend.attention import expand_attention
 from .frontend.decompositions import decompositions
 from .frontend.devices import SeveralDevices
 from .frontend.fixed_point import in_fixed_point
@@ -78,6 +79,7 @@ def deplo_backend(
         )
         return graph.forward
     replace_margin_losses(graph)
+    expand_attention(graph)
     assign_by_positions(graph)
     fallback = given.get("fallback", OPTIONS["fallback"][0])
     compiler = functools.partial(_compile, fallback)

@@ -19,20 +19,16 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import nn
-from torch.utils import _pytree as pytree
+from gpu_cases import Cases
 from xdsl.dialects.builtin import bf16, tf32
 
 import deplo
 from deplo.analysis.targets import Target
 from deplo.errors import DeploError
-from deplo.frontend.sources import load_source
 from deplo.tools.explanation import peak
 from deplo.tools.measuring import (
     ROOT,
@@ -55,84 +51,6 @@ first f32 lands far below it, tf32 does not."""
 HALF_TOLERANCE = 2e-2
 """The same of bf16 and f16, which eager itself rounds in between."""
 DTYPES = {each: getattr(torch, each) for each in ("float32", "bfloat16", "float16")}
-
-
-def cases(device: str, dtype: torch.dtype, *, small: bool) -> Iterator[Callable[[], Case]]:
-    """What is measured: the blocks and kernels of the tables, each made when it is needed."""
-
-    def block(model: str, tokens: int) -> Case:
-        source = load_source(f"hf:{model}", layer=0, seq_len=tokens)
-        program: Any = source.program
-
-        def there(value: Any) -> Any:
-            if not torch.is_tensor(value):
-                return value
-            return value.to(device, dtype if value.is_floating_point() else value.dtype)
-
-        args, kwargs = pytree.tree_map(there, (tuple(source.args), dict(source.kwargs)))
-        name = f"{model} layer, {tokens} tokens"
-        return Case(name, program.to(device, dtype), args, kwargs)
-
-    def kernel(name: str, program: Any, *shapes: tuple[int, ...]) -> Case:
-        if isinstance(program, nn.Module):
-            program = program.to(device, dtype).eval()
-        torch.manual_seed(0)
-        inputs = (torch.randn(shape, device=device).to(dtype) for shape in shapes)
-        return Case(name, program, tuple(inputs))
-
-    def gelu(x: torch.Tensor) -> torch.Tensor:
-        return 0.5 * x * (1 + torch.tanh(0.797 * (x + 0.044 * x * x * x)))
-
-    def swiglu(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
-        return F.silu(gate) * up
-
-    cut = 16 if small else 1
-    yield lambda: kernel("gelu 32x18944", gelu, (32, 18944 // cut))
-    yield lambda: kernel("swiglu 512x18944", swiglu, *[(512 // cut, 18944 // cut)] * 2)
-    yield lambda: kernel(
-        "softmax 4096x4096", lambda x: F.softmax(x, -1), (4096 // cut, 4096 // cut)
-    )
-    for width in (2048, 3584):
-        yield lambda n=width: kernel(
-            f"rms_norm 512x{n}", nn.RMSNorm(n // cut), (512 // cut, n // cut)
-        )
-    yield lambda: kernel(
-        "layer_norm 4096x1024", nn.LayerNorm(1024 // cut), (4096 // cut, 1024 // cut)
-    )
-    for rows, inner, outer in (
-        (32, 2048, 2048),
-        (512, 2048, 2048),
-        (32, 3584, 512),
-        (512, 3584, 3584),
-        (512, 3584, 18944),
-        (4096, 4096, 4096),
-    ):
-        yield lambda m=rows, k=inner, n=outer: kernel(
-            f"linear {m}x{k}x{n}",
-            nn.Linear(k // cut, n // cut, bias=False),
-            (m // cut or 1, k // cut),
-        )
-    for heads, length, width, causal in (
-        (32, 512, 64, False),
-        (32, 2048, 128, True),
-        (12, 197, 64, False),
-    ):
-        shape = (1, heads // cut or 1, length // cut, width)
-        name = f"{'causal ' if causal else ''}attention 1x{heads}x{length}x{width}"
-        yield lambda n=name, s=shape, c=causal: kernel(
-            n, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=c), s, s, s
-        )
-    for inputs, outputs, size, window in ((64, 64, 56, 3), (256, 64, 56, 1), (3, 64, 224, 7)):
-        name = f"convolution {window}x{window} 8x{inputs}x{size}x{size}"
-        stride, padding = (2 if window == 7 else 1), window // 2
-        yield lambda n=name, i=inputs, o=outputs, s=size, w=window, t=stride, p=padding: kernel(
-            n,
-            nn.Conv2d(i, o, w, t, p, bias=False),
-            (8 // cut or 1, i, s // cut or w, s // cut or w),
-        )
-    for model in ("tinyllama-1.1b",) if small else ("tinyllama-1.1b", "qwen2.5-7b"):
-        for tokens in (8,) if small else (32, 128, 512):
-            yield lambda m=model, t=tokens: block(m, t)
 
 
 # --------------------------------------------------------------------------- contenders
@@ -277,7 +195,7 @@ def main() -> int:
         if before["machine"] == result["machine"]:
             result = before
     device = "cpu" if options.dry_run else "cuda"
-    for make in cases(device, DTYPES[options.dtype], small=options.dry_run):
+    for make in Cases(device, DTYPES[options.dtype], options.dry_run):
         if time.perf_counter() - started > options.budget:
             print("the budget is spent; run again to go on", file=sys.stderr)
             break
