@@ -61,7 +61,7 @@ def attention(
 def _softmax_or_zero(scores: torch.Tensor) -> torch.Tensor:
     """A softmax whose rows of minus infinities are zeros."""
     if scores.requires_grad:
-        return torch._safe_softmax(scores, -1)
+        return torch.ops.aten._safe_softmax.default(scores, -1)
     largest = scores.amax(-1, keepdim=True)
     weights = (scores - largest).exp()
     weights = weights / weights.sum(-1, keepdim=True)

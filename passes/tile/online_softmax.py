@@ -43,6 +43,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_softmax, misfit
 from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
+from ...analysis.softmax_factors import find_factors
 from ...analysis.targets import Target, get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
@@ -54,7 +55,7 @@ from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel, narrow
 from .row_softmax import build_rows
-from .warp_softmax import build_warps, find_factors
+from .warp_softmax import build_warps
 
 MIN_ROWS = 4
 """Rows that must share a packed column, else packing costs more than it saves."""

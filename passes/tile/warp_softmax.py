@@ -27,18 +27,20 @@ from functools import reduce
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, f32
+from xdsl.dialects.builtin import FloatAttr, IndexType, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.products import ONE_ROW
+from ...analysis.conditions import slope
+from ...analysis.index import UNKNOWN
 from ...analysis.softmax import Softmax
-from ...analysis.terms import Term
+from ...analysis.softmax_factors import Factors
+from ...analysis.terms import DIMS, Term
 from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp, YieldOp
 from ...dialects.mma import COLUMNS, DEPTH, LANES, SLOTS
-from ...dialects.scalars import STORAGE_FLOATS, Combiner, storage_bytes
+from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div
 from ...dialects.syntax import scalar_attr
@@ -51,61 +53,6 @@ from .emit_terms import TermWriter
 INDEX = IndexType()
 ROWS = 2
 """Rows of one thread."""
-
-MAX_ELEMENTS = 128
-"""Elements of a row of factors or values, at most: a thread has a quarter of two rows in registers."""
-
-
-def narrow(term: Term) -> Term | None:
-    """The short float that a term is widened from, if that is loaded."""
-    if term.name != "arith.extf" or term.type != f32:
-        return None
-    (inner,) = term.operands
-    is_short = isinstance(inner.type, STORAGE_FLOATS) and storage_bytes(inner.type) == 2
-    return inner if is_short and inner.name == "load" else None
-
-
-@dataclass(frozen=True)
-class Factors:
-    """What is multiplied: loads of short floats."""
-
-    left: Term
-    right: Term
-    value: Term
-
-
-def find_factors(found: Softmax) -> Factors | str:
-    """What warps would multiply, or why they cannot."""
-    parts = [narrow(term) for term in (found.left, found.right, found.value)]
-    left, right, value = parts
-    if left is None or right is None or value is None:
-        return "its factors are no bf16 or f16 that are loaded"
-    if len({left.type, right.type, value.type}) > 1:
-        return f"it multiplies {left.type}, {right.type} and {value.type}"
-    if found.product.m == ONE_ROW or not all(isinstance(e, int) for e in found.extents):
-        return "it has one row, or sizes that are dynamic"
-    if not isinstance(found.columns, int):
-        return "scores of a row are dynamic in number"
-    if found.depth % DEPTH or found.width % COLUMNS or max(found.depth, found.width) > MAX_ELEMENTS:
-        return (
-            f"rows of {found.depth} and {found.width} elements are no {DEPTH}s and {COLUMNS}s "
-            f"up to {MAX_ELEMENTS}"
-        )
-    bound = found.score.bound
-    assert bound is not None
-    for term, along in ((right, (found.sweep, bound)), (value, (found.sweep, found.product.n))):
-        if not _is_slab(term, along):
-            return "what a block shares is no box of rows"
-    return Factors(left, right, value)
-
-
-def _is_slab(term: Term, along: tuple[int, int]) -> bool:
-    """Whether each of two dims goes along one axis of what a term loads, and along no other."""
-    for dim in along:
-        using = [e for e in term.exprs if dim in e.used_dims()]
-        if using != [AffineExpr.dimension(dim)]:
-            return False
-    return isinstance(term.key, SSAValue)
 
 
 def build_warps(found: Softmax, factors: Factors, rows: int, columns: int) -> None:
@@ -252,9 +199,58 @@ class _Builder:
         assert bound is not None
         right = self._stage(chunk, self.factors.right, bound, found.depth, "right")
         values = self._stage(chunk, self.factors.value, found.product.n, found.width, "value")
+        if (any_kept := self._any_kept(chunk)) is None:
+            chunk.add_op(YieldOp(*self._contribution(chunk, chunk.args[0], left, right, values)))
+            return
+        # what no row of the block sees contributes nothing
+        yes, no = Block(), Block()
+        contributed = self._contribution(yes, chunk.args[0], left, right, values)
+        yes.add_op(scf.YieldOp(*contributed))
+        low, zero = _constant(no, -numbers.inf), _constant(no, 0.0)
+        group = len(contributed) // ROWS
+        no.add_op(scf.YieldOp(*[low, *[zero] * (group - 1)] * ROWS))
+        types = [value.type for value in contributed]
+        chosen = scf.IfOp(any_kept, types, Region(yes), Region(no))
+        chunk.add_ops([chosen, YieldOp(*chosen.output)])
+
+    def _any_kept(self, chunk: Block) -> SSAValue | None:
+        """Whether a condition on rows and columns keeps any of a chunk's scores; None without one."""
+        kept, row, column = self.found.exponent, self.found.product.m, self.found.sweep
+        if kept.name != "if" or kept.operands[0].name != "test" or not is_low(kept.operands[2]):
+            return None
+        counters = [*self.counters, chunk.args[0]]
+        first_row = self.block_row * self.rows
+        first_column = AffineExpr.dimension(len(self.counters)) * self.columns
+        tests: list[AffineExpr] = []
+        for expr in kept.operands[0].exprs:
+            down, across = (slope(expr, {dim}, [UNKNOWN] * DIMS) for dim in (row, column))
+            if down is None or across is None or (not down and not across):
+                continue
+            best = {
+                row: first_row + (self.rows - 1 if down > 0 else 0),
+                column: first_column + (self.columns - 1 if across > 0 else 0),
+            }
+            writer = TermWriter(chunk, counters, self.dims | best, self.arrays)
+            tests += writer.exprs([expr])
+        if not tests:
+            return None
+        test = TestOp(tests, counters)
+        chunk.add_op(test)
+        return test.result
+
+    def _contribution(
+        self,
+        chunk: Block,
+        part: SSAValue,
+        left: list[list[SSAValue]],
+        right: _Slab,
+        values: _Slab,
+    ) -> list[SSAValue]:
+        """The largest exponent, the weight and the means of each row of a thread in a chunk."""
+        found = self.found
         tiles = range(self.columns // COLUMNS)
         scores = [self._score(chunk, left, right, tile) for tile in tiles]
-        rows = [self._weights(chunk, row, [s[row] for s in scores]) for row in range(ROWS)]
+        rows = [self._weights(chunk, part, row, [s[row] for s in scores]) for row in range(ROWS)]
         short = self.factors.value.type
         factors = [[_insert(chunk, arith.TruncFOp(p, short)) for p in row[2]] for row in rows]
         summed = [
@@ -267,7 +263,7 @@ class _Builder:
             means = [v for tile in summed for v in tile[number]]
             yielded += [largest, total]
             yielded += [_insert(chunk, arith.MulfOp(value, each)) for value in means]
-        chunk.add_op(YieldOp(*yielded))
+        return yielded
 
     def _stage(self, chunk: Block, term: Term, other: int, extent: int, name: str) -> _Slab:
         """The slab of a chunk's columns and all of another dim."""
@@ -299,10 +295,10 @@ class _Builder:
         return sums[:2], sums[2:]
 
     def _weights(
-        self, chunk: Block, row: int, scores: list[list[SSAValue]]
+        self, chunk: Block, part: SSAValue, row: int, scores: list[list[SSAValue]]
     ) -> tuple[SSAValue, SSAValue, list[SSAValue]]:
         """The largest exponent of a row, and the exponentials of all, shifted by it, with their sum."""
-        counters = [*self.counters, chunk.args[0]]
+        counters = [*self.counters, part]
         number = AffineExpr.dimension(len(self.counters))
         exponents: list[SSAValue] = []
         for tile, pair in enumerate(scores):
@@ -387,6 +383,16 @@ class _Slab:
         sweep = self.builder.found.sweep
         exprs = [column if dim == sweep else ZERO if dim < 0 else other for dim in self.dims]
         return _insert(block, LoadOp(self.stage.slab, exprs, self.builder.counters))
+
+
+def is_low(term: Term) -> bool:
+    """Whether a term is minus infinity."""
+    value = None if term.op is None else term.op.properties.get("value")
+    return (
+        term.name == "arith.constant"
+        and isinstance(value, FloatAttr)
+        and value.value.data == -numbers.inf
+    )
 
 
 def _multiply(
