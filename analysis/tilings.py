@@ -53,6 +53,9 @@ BARRIER_CYCLES = 60
 WGMMA_CYCLES = 400
 """The same where warpgroups multiply, from asking for products to having them."""
 
+LONE = 1.7
+"""How many times as long a chunk takes where a scheduler has one warp, and none to hide what it waits for."""
+
 COPY_ISSUE, COPY_BYTES = 16, 8
 """Cycles of a scheduler for one copy of a warp's threads, and the bytes that each of these takes."""
 
@@ -305,7 +308,8 @@ class Problem:
         else:
             first = CHUNK_LATENCY
             waiting = WGMMA_CYCLES if tiling.mma == WARPGROUPS else BARRIER_CYCLES
-            alone = max(chunk + waiting, CHUNK_LATENCY / (buffers - 1))
+            lone = not tiling.mma and tiling.threads <= SCHEDULERS * WARP
+            alone = max((LONE if lone else 1) * chunk + waiting, CHUNK_LATENCY / (buffers - 1))
 
         def together(count: int) -> float:
             return first + chunks * max(count * chunk, alone) if count else 0.0

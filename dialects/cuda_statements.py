@@ -271,7 +271,8 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
     text = f"{head}{{{places}}}, %{each}, %{each + 1}, 1, 1, 1, 0, 0;"
     for step in range(ROW_BYTES // 2 // STEP):
         for part in range(height // (groups * GROUP_ROWS)):
-            totals = ", ".join(f'"+f"({r})' for r in results[part * each : (part + 1) * each])
+            own = results[part * each : (part + 1) * each]
+            totals = ", ".join(f'"+f"({r})' for r in _fragment(own))
             slabs = [
                 f"{name} + {place}" if place else name
                 for name, place in (
@@ -284,6 +285,12 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
     lines.append(asm("wgmma.commit_group.sync.aligned;"))
     lines.append(asm("wgmma.wait_group.sync.aligned 0;"))
     return "\n".join(lines)
+
+
+def _fragment(sums: Sequence[str]) -> list[str]:
+    """The sums of a thread's two rows, as PTX has them: of each 8 columns two of one row, two of the other."""
+    half = len(sums) // 2
+    return [sums[row + i] for two in range(0, half, 2) for row in (0, half) for i in (two, two + 1)]
 
 
 def _units(rows: int) -> int:

@@ -91,6 +91,20 @@ def test_what_is_printed() -> None:
     )
 
 
+def test_the_registers_of_the_instruction_hold_what_ptx_says() -> None:
+    """D has, of each 8 columns, two sums of a row and two of the row 8 further ("wgmma.m64nNk16", fragment D).
+
+    The sums of a thread are row by row here: 8 of its first row, from 0 on, then those of the other.
+    """
+    text = cuda_source(compiled(linear(64, 32, 64, torch.bfloat16), ONE).stage("cuda"))
+    line = next(each for each in text.splitlines() if "wgmma.mma_async" in each)
+    names = re.findall(r'"\+f"\((\w+)\)', line)
+    declared = next(each for each in text.splitlines() if f"float {names[0]} = " in each)
+    order = [entry.split("=")[0].split()[-1] for entry in declared.split(",")]
+    places = [order.index(name) for name in names]
+    assert places == [row + two + i for two in (0, 2, 4, 6) for row in (0, 8) for i in (0, 1)]
+
+
 def without(module: ModuleOp, is_gone: Callable[[Operation], bool]) -> ModuleOp:
     """A module without some operations that have no results."""
     module = parse(str(module))
