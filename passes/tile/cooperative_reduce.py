@@ -59,7 +59,7 @@ from ...dialects.loop import (
 from ...dialects.scalars import is_weighted
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, extent_expr
-from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, StageOp
+from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
@@ -147,7 +147,7 @@ def obstacle(launch: LaunchOp, target: Target) -> str | None:
         return "the launch is partitioned already"
     if launch.schedule is not None and launch.schedule.get("block_m") is not None:
         return "the schedule gives each thread a tile of its own"
-    if any(isinstance(op, CombineOp | StageOp) for op in ops_in(launch)):
+    if any(isinstance(op, CombineOp | PrefixOp | StageOp) for op in ops_in(launch)):
         return "its threads already work together"
     if not any(sweep.res for sweep in sweeps_of(launch)):
         return "no reduce loop in the body"
