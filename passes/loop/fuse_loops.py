@@ -49,7 +49,7 @@ from ...analysis.cost import (
     trips,
     work,
 )
-from ...analysis.running import has_running_fold
+from ...analysis.running import has_running_fold, is_running
 from ...analysis.targets import get_target
 from ...dialects.index import ZERO
 from ...dialects.inside import ops_in
@@ -85,6 +85,8 @@ reads: a product of a 1 by 1 convolution, merged into the windows of a depthwise
 MAX_REPEATS = 4
 """How often one element may be computed in one kernel. A chain of cheap operations that is merged one by
 one into the reduction of a matrix product would pass a gate on each of them, and slow the product."""
+
+_BESIDE = "the threads of a block share a running fold, and no reduction beside it"
 
 
 @dataclass(frozen=True)
@@ -214,15 +216,14 @@ def _is_serial(kernel: KernelOp) -> bool:
 
 def _alone(producer: KernelOp, consumer: KernelOp, argument: BlockArgument) -> str | None:
     """Why a running fold, which the threads of a GPU's block share, has no part in a merge."""
-    if has_running_fold(producer):
-        loads = [u.operation for u in argument.uses if isinstance(u.operation, LoadOp)]
-        if any(reductions_around(load) or not _reads_all(load) for load in loads):
-            return "a running fold is merged only where each of its places is read by itself"
-    elif has_running_fold(consumer) and any(
-        isinstance(o, ForOp) and o.res for o in ops_in(producer)
-    ):
-        return "the threads of a block share a running fold, and no reduction beside it"
-    return None
+    if not has_running_fold(producer):
+        reduces = any(isinstance(o, ForOp) and o.res for o in ops_in(producer))
+        return _BESIDE if reduces and has_running_fold(consumer) else None
+    loads = [u.operation for u in argument.uses if isinstance(u.operation, LoadOp)]
+    if any(reductions_around(load) or not _reads_all(load) for load in loads):
+        return "a running fold is merged only where each of its places is read by itself"
+    reductions = [o for o in ops_in(consumer) if isinstance(o, ForOp) and o.res]
+    return None if all(is_running(o, consumer) for o in reductions) else _BESIDE
 
 
 def _selection(

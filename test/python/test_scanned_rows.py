@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.export import Dim
 
 import deplo
@@ -133,3 +134,25 @@ def test_no_place_of_a_long_axis_folds_alone(shape, axis):
     compiled = deplo.compile(lambda x: x.cumsum(axis), (torch.empty(shape),), target="sm_90a")
     kernels = [op for op in compiled.stage("tile").walk() if isinstance(op, KernelOp)]
     assert not any(map(has_running_fold, kernels))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.cumsum(1).sum(1),
+        lambda x: F.pad(x, (1, 0)).cumsum(1)[:, :-1],
+        lambda x: torch.cat([x, x.cumsum(1).exp()], 1),
+        lambda x: x.cumsum(1) / x.sum(1, keepdim=True),
+        lambda x: x.cumsum(1).softmax(1),
+        lambda x: x.cumsum(0).cumsum(1).t().contiguous(),
+    ],
+)
+def test_a_fold_is_shared_whatever_stands_around_it(program):
+    x = torch.rand(40, 100)
+    compiled = deplo.compile(program, (x,), target="sm_90a")
+    kernels = [op for op in compiled.stage("tile").walk() if isinstance(op, KernelOp)]
+    assert not any(map(has_running_fold, kernels))
+    assert "tile.prefix" in compiled.ir("tile")
+    torch.testing.assert_close(
+        run(compiled, x)[0].double(), program(x.double()), rtol=1e-5, atol=1e-7
+    )
