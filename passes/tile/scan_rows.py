@@ -76,8 +76,8 @@ from .split_loops import fold_tests
 
 INDEX = IndexType()
 
-MOST_KEPT = 32
-"""Registers that a thread may have for terms."""
+MOST_KEPT = 128
+"""Registers that a thread may have for terms: what does not fit is still sooner there than folded again."""
 
 LEAST = 4
 """Places of a column that a thread has at least."""
