@@ -27,7 +27,7 @@ from ..dialects.inside import ops_in
 from ..dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent, shape_of
-from ..dialects.tile import CombineOp, LaunchOp, StageOp
+from ..dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
 from ..dialects.tile_pack import PackOp
 from .conditions import linear, slope_along
 from .vectors import is_aligned_along, walks_along
@@ -132,7 +132,7 @@ def _find_factors(launch: LaunchOp) -> tuple[tuple[ForOp, ...], Pairs] | str:
         return "no reduce loop in the body"
     if len(loops) > 1:
         return f"{len(loops)} loops in the body; a contraction has one"
-    if any(isinstance(op, StageOp | PackOp | CombineOp) for op in ops_in(launch)):
+    if any(isinstance(op, StageOp | PackOp | CombineOp | PrefixOp) for op in ops_in(launch)):
         return "its threads work together already"
     if any(isinstance(op, CheckedIndexOp | AssertOp | AccumulateOp) for op in ops_in(launch)):
         return "it checks indices from data or accumulates in memory"

@@ -288,7 +288,7 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
 
 
 def _fragment(sums: Sequence[str]) -> list[str]:
-    """The sums of a thread's two rows, as PTX has them: of each 8 columns two of one row, two of the other."""
+    """The sums of a thread's two rows as PTX has them: of each 8 columns two of one row, two of the other."""
     half = len(sums) // 2
     return [sums[row + i] for two in range(0, half, 2) for row in (0, half) for i in (two, two + 1)]
 

@@ -29,15 +29,11 @@ from xdsl.dialects.builtin import (
     MemRefType,
     i64,
 )
-from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import (
-    Attribute,
     BlockArgument,
     Dialect,
     Operation,
-    ParametrizedAttribute,
     Region,
-    SpacedOpaqueSyntaxAttribute,
     SSAValue,
 )
 from xdsl.ir.affine import AffineExpr
@@ -45,7 +41,6 @@ from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
     VarConstraint,
-    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -55,7 +50,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     HasAncestor,
@@ -66,13 +61,13 @@ from xdsl.traits import (
     RecursiveMemoryEffect,
 )
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.str_enum import StrEnum
 
 from .index import AffineIndex, affine_map, normalize_operands, verify_access
 from .loop import ForOp
 from .scalars import Combiner, CombinerAttr, verify_combiner
 from .schedule import SWIZZLE_BYTES, ScheduleAttr, Transport, TransportAttr
-from .sizes import Extent, ExtentAttr, parse_extent, print_extent
+from .sizes import Extent
+from .tile_axes import AxisAttr, Level, LevelAttr
 from .tile_mma import MmaOp, WgmmaOp
 from .tile_pack import SHARED, PackOp, PackYieldOp
 
@@ -86,48 +81,6 @@ MAX_BUFFERS = 5
 
 PIPELINED = "pipelined"
 """Marks a loop that starts to copy the slabs of later iterations before it computes its own."""
-
-
-class Level(StrEnum):
-    """Where the points of a launch axis run."""
-
-    BLOCK = "block"
-    THREAD = "thread"
-
-
-@irdl_attr_definition
-class LevelAttr(EnumAttribute[Level], SpacedOpaqueSyntaxAttribute):
-    """The level of a launch axis: `#tile<level block>`."""
-
-    name = "tile.level"
-
-
-@irdl_attr_definition
-class AxisAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
-    """One launch axis, an extent and the level it is bound to: `#tile<axis 32 : block>`."""
-
-    name = "tile.axis"
-
-    extent: ExtentAttr
-    level: LevelAttr
-
-    def __init__(self, extent: Extent, level: Level):
-        super().__init__(ExtentAttr(extent), LevelAttr(level))
-
-    def verify(self) -> None:
-        extent = self.extent.data
-        if isinstance(extent, int) and extent < 0:
-            raise VerifyException(f"axis extent must not be negative, got {extent}")
-
-    def print_parameters(self, printer: Printer) -> None:
-        print_extent(printer, self.extent.data)
-        printer.print_string(f" : {self.level.data}")
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        extent = parse_extent(parser)
-        parser.parse_punctuation(":")
-        return (ExtentAttr(extent), LevelAttr(parser.parse_str_enum(Level)))
 
 
 @irdl_op_definition
@@ -387,6 +340,41 @@ class CombineOp(IRDLOperation):
                 raise VerifyException("combines over thread axes of the enclosing launch only")
 
 
+@irdl_op_definition
+class PrefixOp(IRDLOperation):
+    """Fold the values of the threads before each one along a thread axis; the first gets the identity.
+
+    ```
+    %before = tile.prefix add %p over(%lane) : f32
+    ```
+    """
+
+    name = "tile.prefix"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    combiner = prop_def(CombinerAttr)
+    value = operand_def(T)
+    axis = operand_def(IndexType)
+    result = result_def(T)
+
+    traits = traits_def(HasAncestor(LaunchOp), Pure())
+    assembly_format = "$combiner $value `over` `` `(` $axis `)` attr-dict `:` type($value)"
+
+    def __init__(self, combiner: Combiner, value: SSAValue, axis: SSAValue):
+        super().__init__(
+            operands=[value, axis],
+            properties={"combiner": CombinerAttr(combiner)},
+            result_types=[value.type],
+        )
+
+    def verify_(self) -> None:
+        verify_combiner(self.combiner.data, self.value.type)
+        axis = enclosing_launch(self).axis_of(self.axis)
+        if axis is None or axis.level.data is not Level.THREAD:
+            raise VerifyException("folds along a thread axis of the enclosing launch only")
+
+
 def enclosing_launch(op: Operation) -> LaunchOp:
     """The launch that `op` stands in; its traits guarantee there is one."""
     parent = op.parent_op()
@@ -398,6 +386,6 @@ def enclosing_launch(op: Operation) -> LaunchOp:
 
 Tile = Dialect(
     "tile",
-    [LaunchOp, StageOp, PackOp, PackYieldOp, CombineOp, MmaOp, WgmmaOp],
+    [LaunchOp, StageOp, PackOp, PackYieldOp, CombineOp, PrefixOp, MmaOp, WgmmaOp],
     [AxisAttr, LevelAttr, ScheduleAttr, TransportAttr],
 )

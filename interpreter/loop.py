@@ -37,7 +37,7 @@ from ..dialects.loop import (
 from ..dialects.loop_transpose import TransposeOp
 from ..dialects.scalars import Combiner, identity, is_weighted, weighted_groups
 from ..dialects.sizes import static_extent, static_shape
-from ..dialects.tile import CombineOp, LaunchOp, Level, StageOp, enclosing_launch
+from ..dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp, enclosing_launch
 from ..dialects.tile_mma import MmaOp, WgmmaOp
 from ..dialects.tile_pack import PackOp, PackYieldOp
 from .loop_memory import LaneMemory
@@ -86,7 +86,7 @@ class LoopMachine(LaneMemory):
                 self._stage(op)
             case PackOp():
                 self._pack(op)
-            case CombineOp() | MmaOp() | WgmmaOp():
+            case CombineOp() | PrefixOp() | MmaOp() | WgmmaOp():
                 self._cooperate(op)
             case RegistersOp():
                 self._registers(op)
@@ -243,11 +243,13 @@ class LoopMachine(LaneMemory):
         self.mask = outer_mask
         del self.counters[depth:]
 
-    def _cooperate(self, op: CombineOp | MmaOp | WgmmaOp) -> None:
+    def _cooperate(self, op: CombineOp | PrefixOp | MmaOp | WgmmaOp) -> None:
         """What threads compute together."""
         match op:
             case CombineOp():
                 self._combine(op)
+            case PrefixOp():
+                self._prefix(op)
             case MmaOp():
                 self._mma(op)
             case WgmmaOp():
@@ -255,14 +257,19 @@ class LoopMachine(LaneMemory):
 
     def _combine(self, op: CombineOp) -> None:
         values = self._full(self.get(op.value))
-        launch = op.parent_op()
-        while not isinstance(launch, LaunchOp):
-            assert launch is not None
-            launch = launch.parent_op()
+        arguments = list(enclosing_launch(op).body.block.args)
         for axis in op.axes:
-            position = list(launch.body.block.args).index(axis)  # pyright: ignore[reportArgumentType]
+            position = arguments.index(axis)  # pyright: ignore[reportArgumentType]
             values = fold(op.combiner.data, values, position, keepdims=True, empty=0)
         self.values[op.result] = values
+
+    def _prefix(self, op: PrefixOp) -> None:
+        values, combiner = self._full(self.get(op.value)), op.combiner.data
+        arguments = list(enclosing_launch(op).body.block.args)
+        along = np.moveaxis(values, arguments.index(op.axis), -1)  # pyright: ignore[reportArgumentType]
+        before = np.full_like(along, identity(combiner, op.value.type))
+        COMBINER_OPS[combiner].accumulate(along[..., :-1], axis=-1, out=before[..., 1:])
+        self.values[op.result] = np.moveaxis(before, -1, arguments.index(op.axis))  # pyright: ignore[reportArgumentType]
 
     def _thread_axes(self, op: Operation) -> list[int]:
         """The array axes of a launch's thread axes, over which its threads are numbered."""

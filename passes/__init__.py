@@ -33,6 +33,7 @@ PASSES = {
     "flatten-windows": ".loop.flatten_windows:FlattenWindowsPass",
     "tileify": ".tile.tileify:TileifyPass",
     "join-lines": ".tile.join_lines:JoinLinesPass",
+    "scan-rows": ".tile.scan_rows:ScanRowsPass",
     "schedule": ".tile.schedule:SchedulePass",
     "deepen-launch": ".tile.deepen_launch:DeepenLaunchPass",
     "online-softmax": ".tile.online_softmax:OnlineSoftmaxPass",

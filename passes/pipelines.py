@@ -59,6 +59,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "split-axes{target=$target}",
         "share-prefixes{target=$target}",
         "deepen-launch{target=$target}",
+        "scan-rows{target=$target}",
         "join-lines{target=$target}",
         "online-softmax{target=$target}",
         "schedule{target=$target$choices}",

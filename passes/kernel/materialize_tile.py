@@ -13,9 +13,9 @@ becomes
       ...                                        // the warps' sums through shared memory
     }
 
-`tile.stage` becomes shared memory and copies (`stage_copies.py`); `tile.combine` shuffles within a warp and
-shared memory between warps; `tile.mma` goes on from the sums so far (`lower_mma.py`). Several block or thread
-axes share the one number the machine gives, row by row.
+`tile.stage` becomes shared memory and copies (`stage_copies.py`); `tile.combine` and `tile.prefix` shuffles
+within a warp and shared memory between warps (`thread_folds.py`); `tile.mma` goes on from the sums so far
+(`lower_mma.py`). Several block or thread axes share the one number the machine gives, row by row.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from math import prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, ModuleOp, f32, f64, i32, i64
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -38,112 +37,27 @@ from ...analysis.targets import TARGETS
 from ...dialects.index import delinearize
 from ...dialects.inside import ops_in
 from ...dialects.kernel import (
-    WARP,
-    BarrierOp,
     BlockIdOp,
     FuncOp,
-    ShuffleOp,
     TensorMapType,
     ThreadIdOp,
 )
-from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp, YieldOp
+from ...dialects.loop import IndexOp, KernelOp
 from ...dialects.sizes import Extent, static_extent
-from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
+from ...dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, lower_host
-from ..lower_loops import combine, lower_loops
+from ..lower_loops import lower_loops
 from .lower_mma import lower_mma
-from .machine import Machine, in_loop
+from .machine import Machine
 from .stage_copies import lower_stages
+from .thread_folds import lower_fold
 
-D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
-SHUFFLED = (f32, f64, i32, i64)
+D0 = AffineExpr.dimension(0)
 
 MANY_SUMS = 16
 """Sums of a thread from which on ptxas is told not to spill some of them for the sake of another block."""
-
-
-# --------------------------------------------------------------------------- combine
-
-
-def _lower_combine(op: CombineOp, launch_args: list[SSAValue], machine: Machine) -> None:
-    """Fold over threads: in warps by shuffles where the axes allow it, else through shared memory."""
-    positions = sorted(launch_args.index(axis) for axis in op.axes)
-    extents = machine.launch_threads
-    group = prod(extents[p] for p in positions)
-    innermost = positions == list(range(len(extents) - len(positions), len(extents)))
-    whole_warps = machine.threads % WARP == 0
-    power_of_two = group & (group - 1) == 0
-    shuffles = innermost and whole_warps and op.value.type in SHUFFLED
-    builder = Builder(InsertPoint.before(op))
-    if shuffles and power_of_two and group <= WARP:
-        result = _butterfly(builder, op, op.value, group)
-    elif shuffles and group % WARP == 0:
-        in_warp = _butterfly(builder, op, op.value, WARP)
-        result = _fold_shared(builder, op, in_warp, machine, WARP, group // WARP)
-    elif innermost:
-        result = _fold_shared(builder, op, op.value, machine, 1, group)
-    elif positions == list(range(len(positions))):
-        result = _fold_shared(builder, op, op.value, machine, 1, group, machine.threads // group)
-    else:
-        raise DeploError(
-            f"materialize-tile: 'tile.combine' at {op.location} combines over thread axes that are "
-            "neither the innermost nor the outermost ones; reorder the launch's axes"
-        )
-    result.name_hint = op.result.name_hint
-    op.result.replace_all_uses_with(result)
-    op.detach()
-    op.erase()
-
-
-def _butterfly(builder: Builder, op: CombineOp, value: SSAValue, lanes: int) -> SSAValue:
-    """Every one of `lanes` neighbouring lanes gets the fold of all; the order is fixed."""
-    mask = lanes // 2
-    while mask:
-        other = builder.insert(ShuffleOp(value, mask))
-        other.result.name_hint = "other"
-        value = combine(builder, op.combiner.data, value, other.result)
-        value.name_hint = op.value.name_hint
-        mask //= 2
-    return value
-
-
-def _fold_shared(
-    builder: Builder,
-    op: CombineOp,
-    value: SSAValue,
-    machine: Machine,
-    stride: int,
-    parts: int,
-    apart: int = 1,
-) -> SSAValue:
-    """Fold the values of `parts` slots that are `apart`; slot s is written by thread s * stride."""
-    slots = machine.threads // stride
-    name = f"{op.value.name_hint or 'partial'}_smem"
-    buffer = machine.shared([slots], value.type, name)
-    if in_loop(op):  # the last iteration's readers must be done
-        builder.insert(BarrierOp())
-    writer = builder
-    if stride > 1:  # thread % stride == 0
-        first = builder.insert(TestOp([(D0 % stride) * -1], [machine.thread]))
-        guard = builder.insert(scf.IfOp(first.result, [], Region(Block([scf.YieldOp()]))))
-        assert guard.true_region.block.last_op is not None
-        writer = Builder(InsertPoint.before(guard.true_region.block.last_op))
-    slot = D0 // stride if stride > 1 else D0
-    writer.insert(StoreOp(value, buffer, [slot], [machine.thread]))
-    builder.insert(BarrierOp())
-    block = Block(arg_types=[IndexType()])
-    block.args[0].name_hint = "part"
-    ranges = [(0, parts - 1), (0, machine.threads - 1)]
-    group = D1 // (stride * parts) * parts + D0
-    source = simplify(group if apart == 1 else D0 * apart + D1 % apart, ranges)
-    load = LoadOp(buffer, [source], [block.args[0], machine.thread])
-    load.result.name_hint = op.value.name_hint
-    block.add_ops([load, YieldOp(load.result)])
-    loop = ForOp(parts, Region(block), combiners=[op.combiner.data], result_types=[value.type])
-    builder.insert(loop)
-    return loop.res[0]
 
 
 # --------------------------------------------------------------------------- launch
@@ -183,7 +97,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     by_level: dict[Level, list[SSAValue]] = {Level.BLOCK: [], Level.THREAD: []}
     for axis, argument in zip(launch.axes, launch.body.block.args, strict=True):
         by_level[axis.level.data].append(argument)
-    uses_thread = any(isinstance(o, StageOp | CombineOp) for o in ops_in(launch))
+    uses_thread = any(isinstance(o, StageOp | CombineOp | PrefixOp) for o in ops_in(launch))
     numbers: dict[Level, SSAValue] = {}
     for level, make in ((Level.BLOCK, BlockIdOp), (Level.THREAD, ThreadIdOp)):
         if by_level[level] or (level is Level.THREAD and uses_thread):
@@ -202,8 +116,8 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         )
         lower_stages(machine)
         maps = machine.tensor_maps
-        for op in [o for o in ops_in(function) if isinstance(o, CombineOp)]:
-            _lower_combine(op, by_level[Level.THREAD], machine)
+        for op in [o for o in ops_in(function) if isinstance(o, CombineOp | PrefixOp)]:
+            lower_fold(op, by_level[Level.THREAD], machine)
     for level, number in numbers.items():
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
         _number_axes(after, number, launch.extents(level), by_level[level])

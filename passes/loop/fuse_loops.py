@@ -21,6 +21,7 @@ what is put together from pieces, where windows overlap in it or pieces take tur
 (`analysis/patchwork.py`), a reduction that would stand beside a contraction with other sweeps, and a
 contraction beside several others, which would have few registers each. What selects the one term of a
 reduction that counts is merged at any cost: the others are then not computed (`collapse-reduce`).
+On a GPU a running fold is merged into what reads its places one by one, no reduction into it (`scan-rows`).
 A sum that several places read is computed once, in its own kernel unless one scope serves them all: each
 place would round it in its own order, and a softmax that subtracts one from the other shows that.
 """
@@ -48,6 +49,7 @@ from ...analysis.cost import (
     trips,
     work,
 )
+from ...analysis.running import has_running_fold, is_running
 from ...analysis.targets import get_target
 from ...dialects.index import ZERO
 from ...dialects.inside import ops_in
@@ -84,6 +86,8 @@ MAX_REPEATS = 4
 """How often one element may be computed in one kernel. A chain of cheap operations that is merged one by
 one into the reduction of a matrix product would pass a gate on each of them, and slow the product."""
 
+_BESIDE = "the threads of a block share a running fold, and no reduction beside it"
+
 
 @dataclass(frozen=True)
 class _Program:
@@ -91,6 +95,7 @@ class _Program:
 
     position: dict[KernelOp, int]
     processors: int
+    is_gpu: bool
     stored: set[SSAValue] = field(default_factory=set[SSAValue])
 
 
@@ -209,6 +214,18 @@ def _is_serial(kernel: KernelOp) -> bool:
     return work(kernel) <= MAX_SERIAL_WORK
 
 
+def _alone(producer: KernelOp, consumer: KernelOp, argument: BlockArgument) -> str | None:
+    """Why a running fold, which the threads of a GPU's block share, has no part in a merge."""
+    if not has_running_fold(producer):
+        reduces = any(isinstance(o, ForOp) and o.res for o in ops_in(producer))
+        return _BESIDE if reduces and has_running_fold(consumer) else None
+    loads = [u.operation for u in argument.uses if isinstance(u.operation, LoadOp)]
+    if any(reductions_around(load) or not _reads_all(load) for load in loads):
+        return "a running fold is merged only where each of its places is read by itself"
+    reductions = [o for o in ops_in(consumer) if isinstance(o, ForOp) and o.res]
+    return None if all(is_running(o, consumer) for o in reductions) else _BESIDE
+
+
 def _selection(
     producer: KernelOp, consumer: KernelOp, argument: BlockArgument, program: _Program
 ) -> Chain | None:
@@ -321,7 +338,7 @@ def _fuse_into(consumer: KernelOp, program: _Program) -> None:
             return
         _, argument, value, producer = max(candidates, key=lambda c: c[0])
         name, into = producer.sym_name.data, consumer.sym_name.data
-        chain = Chain.of(producer)
+        chain = (program.is_gpu and _alone(producer, consumer, argument)) or Chain.of(producer)
         reason = chain if isinstance(chain, str) else None
         if not isinstance(chain, str):
             stays = value in stored
@@ -359,7 +376,8 @@ class FuseLoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]
         position = {kernel: i for i, kernel in enumerate(kernels)}
-        program = _Program(position, get_target(self.target).processors)
+        target = get_target(self.target)
+        program = _Program(position, target.processors, target.is_gpu)
         with hints_of(op):
             for kernel in reversed(kernels):
                 if kernel.parent is not None:

@@ -86,7 +86,7 @@ class _Expansion:
         shape = shape_of(ranks)
         found = e.apply(Function.EQ, ranks, e.iota(self.axis, i32, shape))
         position = e.select(found, e.iota(self.last, i32, shape), e.fill_like(ranks, 0))
-        place = e.squeeze(e.reduce(Combiner.MAX, position, [self.last]), [self.last])
+        place = e.squeeze(e.reduce(Combiner.ADD, position, [self.last]), [self.last])
         return e.cast(place, i64)
 
 

@@ -41,7 +41,7 @@ from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, extent_expr
-from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
+from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
 from ..decisions import record
 from ..loop.hoist_invariants import hoist_from
@@ -266,7 +266,7 @@ class BlockifyLaunchPass(ModulePass):
         if launch.is_partitioned:
             record(self.name, name, False, "the launch is partitioned already", launch)
             return
-        if any(isinstance(o, CombineOp | StageOp) for o in ops_in(launch)):
+        if any(isinstance(o, CombineOp | PrefixOp | StageOp) for o in ops_in(launch)):
             record(self.name, name, False, "its threads already work together", launch)
             return
         if launch.schedule is not None and launch.schedule.get("block_m") is not None:

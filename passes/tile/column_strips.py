@@ -16,7 +16,7 @@ from ...analysis.windows import MOST_STEPS, window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp
 from ...dialects.sizes import Extent
-from ...dialects.tile import CombineOp, LaunchOp, StageOp
+from ...dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
 
 SHORTEST, LONGEST = 16, 1024
 """Columns of a strip, unless there are fewer."""
@@ -75,7 +75,7 @@ def find_strips(launch: LaunchOp, together: int | None = None) -> Strips | None:
     """
     block = launch.body.block
     sweeps = [op for op in block.ops if isinstance(op, ForOp)]
-    others = CombineOp | StageOp | CheckedIndexOp | AssertOp
+    others = CombineOp | PrefixOp | StageOp | CheckedIndexOp | AssertOp
     if not launch.axes or any(isinstance(op, others) for op in ops_in(launch)):
         return None
     if not any(sweep.res for sweep in sweeps):

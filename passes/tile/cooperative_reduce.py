@@ -22,14 +22,15 @@ a row and rows past the last one are masked: there a reduction contributes its i
 the sweeps every thread computes; what is stored there, one thread stores.
 
 Declined are CPU targets, kernels without a reduction, contractions (operands that depend on different
-axes of the launch want a register tile instead), reductions over columns (`chunk-reduce` has them), and short
-sweeps that do not run along rows.
+axes of the launch want a register tile instead), reductions over columns (`chunk-reduce` has them), sweeps in
+which neighbouring points read the same, if there are many, and short sweeps that do not run along rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -59,7 +60,7 @@ from ...dialects.loop import (
 from ...dialects.scalars import is_weighted
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, extent_expr
-from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, StageOp
+from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
@@ -81,6 +82,9 @@ INDEX = IndexType()
 
 SHORTEST = 4
 """Elements of a row below which one thread takes it whole."""
+
+ENOUGH_THREADS = 512
+"""Threads that a processor has enough to do with, where each has a row."""
 
 
 def axes_read(load: LoadOp, launch: LaunchOp) -> frozenset[int]:
@@ -139,6 +143,22 @@ def lanes_share_columns(launch: LaunchOp) -> bool:
     return found and columns < rows
 
 
+def reads_in_common(launch: LaunchOp, target: Target) -> bool:
+    """Whether neighbouring points of a launch, of which there are many, read the same in its sweeps.
+
+    So it is where each element of a row is compared with each: the lanes of a warp that have neighbouring
+    points get what they read at once, and have nothing to exchange.
+    """
+    if not launch.axes or trips(launch.axes.data[-1].extent.data) < WARP:
+        return False
+    last = len(launch.axes) - 1
+    loads = [op for s in sweeps_of(launch) if s.res for op in ops_in(s) if isinstance(op, LoadOp)]
+    if not loads or any(last in axes_read(load, launch) for load in loads):
+        return False
+    points = prod(trips(axis.extent.data) for axis in launch.axes)
+    return points >= target.processors * ENOUGH_THREADS
+
+
 def obstacle(launch: LaunchOp, target: Target) -> str | None:
     """Why threads cannot share the sweeps of a launch, or None if they can."""
     if not target.is_gpu:
@@ -147,7 +167,7 @@ def obstacle(launch: LaunchOp, target: Target) -> str | None:
         return "the launch is partitioned already"
     if launch.schedule is not None and launch.schedule.get("block_m") is not None:
         return "the schedule gives each thread a tile of its own"
-    if any(isinstance(op, CombineOp | StageOp) for op in ops_in(launch)):
+    if any(isinstance(op, CombineOp | PrefixOp | StageOp) for op in ops_in(launch)):
         return "its threads already work together"
     if not any(sweep.res for sweep in sweeps_of(launch)):
         return "no reduce loop in the body"
@@ -171,6 +191,8 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         return f"the longest sweep has {length} iterations, which one thread runs"
     if lanes_share_columns(launch):
         return "a reduction over columns: neighbouring threads read neighbours as it is"
+    if reads_in_common(launch, target):
+        return "neighbouring threads read the same elements as it is"
     if length < WARP and not is_row_sweep(longest):
         return f"the longest sweep has {length} iterations, which are not neighbours in memory"
     return None

@@ -36,6 +36,7 @@ from ...analysis.vectors import VECTOR
 from ...dialects.affine import ZERO, product
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, RegistersOp, StoreOp, TestOp
+from ...dialects.loop_access import in_registers
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Kept
 from ...dialects.sizes import shape_of, static_extent
@@ -132,7 +133,8 @@ def _key(site: _Site) -> Hashable:
 def find_rows(launch: LaunchOp) -> list[list[_Site]]:
     """The loads that read the same elements in more than one sweep, together."""
     groups: dict[Hashable, list[_Site]] = {}
-    for load in [op for op in ops_in(launch) if isinstance(op, LoadOp)]:
+    loads = [op for op in ops_in(launch) if isinstance(op, LoadOp)]
+    for load in [op for op in loads if not in_registers(op.memref)]:
         site = _site(load, launch)
         if site is not None and (site.trips == 1 or any(v in load.indices for v in site.counters)):
             groups.setdefault(_key(site), []).append(site)

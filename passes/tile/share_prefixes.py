@@ -28,8 +28,8 @@ more than four additions, nor is rounded more often. What is the same in a part 
 the last part does not have are under a condition. Where a call says how many places there are, the last part
 has a loop over those that it has, each of which folds alone.
 
-Declined are GPU targets, which have a thread for each place, reductions in which a term depends on the place
-or is not the identity past it, and what would be too much code.
+Declined are GPU targets, whose threads scan rows (`scan-rows`), reductions in which a term depends on the
+place or is not the identity past it, and what would be too much code.
 """
 
 from __future__ import annotations
@@ -38,92 +38,30 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.conditions import Linear, linear
 from ...analysis.launches import launches_of
 from ...analysis.targets import get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, TestOp
-from ...dialects.scalars import Combiner, identity, is_weighted
+from ...dialects.scalars import Combiner
 from ...dialects.sizes import Extent, extent_expr
-from ...dialects.syntax import scalar_attr
 from ...dialects.tile import LaunchOp
 from ..decisions import record
 from ..lower_loops import combine, identity_constant
 from ..replacing import replace
 from .rewrite_indices import rewrite_index
+from .running_folds import misfit, runs, varying_ops
 from .split_axes import split
 from .split_loops import fold_tests
 
 MOST_OPERATIONS = 1000
 """Operations of all the places of a part."""
-
-
-def _runs(launch: LaunchOp) -> list[tuple[int, int]]:
-    """The axes on which the condition of a reduction depends, each with the reduction's length."""
-    found: dict[tuple[int, int], None] = {}
-    for loop in launch.body.block.ops:
-        if not isinstance(loop, ForOp) or not loop.res or not isinstance(loop.extent.data, int):
-            continue
-        for test in (op for op in ops_in(loop.body) if isinstance(op, TestOp)):
-            axes = [v for v in test.operands_ if launch.axis_of(v) is not None]
-            if loop.induction_var in test.operands_ and len(axes) == 1 and loop.extent.data > 0:
-                assert isinstance(axes[0], BlockArgument)
-                found[axes[0].index, loop.extent.data] = None
-    return list(found)
-
-
-def _varying(block: Block, place: SSAValue) -> set[Operation]:
-    """The operations of a block that depend on a place, or write."""
-    values, found = {place}, set[Operation]()
-    for op in block.ops:
-        inside = ops_in(op)
-        if not op.results or any(v in values for each in inside for v in each.operands):
-            found.add(op)
-            values.update(op.results)
-    return found
-
-
-def _misfit(loop: ForOp, place: SSAValue, varying: set[Operation]) -> str | None:
-    """Why a reduction is no running fold whose place is `place`."""
-    combiners = [combiner.data for combiner in loop.combiners]
-    if is_weighted(combiners):
-        return "it folds weights"
-    for combiner, value in zip(combiners, loop.yielded, strict=True):
-        choice = value.owner
-        if not isinstance(value, OpResult) or not isinstance(choice, scf.IfOp):
-            return "a term has no condition"
-        test = choice.cond.owner
-        if not isinstance(test, TestOp) or not _is_until(test, place, loop.induction_var):
-            return "a condition is not that a term is at or before the place"
-        end = choice.false_region.block.last_op
-        assert end is not None
-        other = end.operands[value.index].owner
-        none = scalar_attr(identity(combiner, value.type), value.type)
-        if not isinstance(other, arith.ConstantOp) or other.value != none:
-            return "what is past the place is not the identity"
-    changing = {place, *(result for op in varying for result in op.results)}
-    for op in ops_in(loop.body):
-        if any(v in changing for v in op.operands) and not (
-            isinstance(op, TestOp) and _is_until(op, place, loop.induction_var)
-        ):
-            return "a term depends on the place"
-    return None
-
-
-def _is_until(test: TestOp, place: SSAValue, counter: SSAValue) -> bool:
-    """Whether a test says `place - counter >= 0`."""
-    operands = list(test.operands_)
-    if len(test.exprs) != 1 or place not in operands or counter not in operands:
-        return False
-    difference = {operands.index(place): 1, operands.index(counter): -1}
-    return linear(test.exprs[0]) == Linear(difference, 0)
 
 
 def _share(launch: LaunchOp, axis: int, part: int) -> str | None:
@@ -132,13 +70,13 @@ def _share(launch: LaunchOp, axis: int, part: int) -> str | None:
     split(launch, axis, part)
     body = launch.body.block
     place = body.args[axis + 1]
-    varying = _varying(body, place)
+    varying = varying_ops(body, place)
     for loop in body.ops:
         if not isinstance(loop, ForOp) or not loop.res or loop not in varying:
             continue
         if loop.extent.data != part:
             return "its reductions differ in length"
-        if (reason := _misfit(loop, place, varying)) is not None:
+        if (reason := misfit(loop, place, varying)) is not None:
             return reason
     count = part * sum(len(ops_in(op)) for op in varying)
     if count > MOST_OPERATIONS:
@@ -248,7 +186,7 @@ def _change(launch: LaunchOp) -> tuple[bool, str]:
     if launch.schedule is not None or launch.is_partitioned:
         return False, "it has a schedule already"
     reasons: dict[str, None] = {}
-    for axis, part in _runs(launch):
+    for axis, part in runs(launch):
         copy = launch.clone()
         copy.location = launch.location
         if (reason := _share(copy, axis, part)) is None:
@@ -271,7 +209,7 @@ class SharePrefixesPass(ModulePass):
         """Share the prefixes of every launch that has running folds."""
         gpu = get_target(self.target).is_gpu
         for kernel, launch in launches_of(op):
-            done, reason = (False, "a GPU has a thread for each place")
+            done, reason = (False, "the threads of a GPU scan rows")
             if not gpu:
                 done, reason = _change(launch)
             record(self.name, kernel.sym_name.data, done, reason, launch)

@@ -42,7 +42,7 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div, static_extent
-from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
+from ...dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ..decisions import record
 from .axis_splits import Split
 from .blockify_launch import blockify
@@ -91,7 +91,7 @@ def decline_reason(launch: LaunchOp) -> str | None:
         return "the launch is partitioned already"
     if launch.schedule is not None and launch.schedule.get("block_m") is not None:
         return "it is a contraction"
-    if any(isinstance(op, CombineOp | StageOp) for op in ops_in(launch)):
+    if any(isinstance(op, CombineOp | PrefixOp | StageOp) for op in ops_in(launch)):
         return "its threads already work together"
     return None
 

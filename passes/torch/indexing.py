@@ -31,6 +31,9 @@ So do the last axis, and the parts, where a call says how many there are and mor
 the sums of columns stand side by side in a vector, others do not.
 """
 
+LONG_ROW, ROW_PART, COLUMN_PART = 8192, 2048, 512
+"""On a GPU a block has a whole part (`scan-rows`), or a row that is not too long for that."""
+
 
 def _inside(e: Lowering, index: SSAValue, extent: Extent) -> SSAValue:
     """Whether each index is one of an axis of `extent`."""
@@ -125,23 +128,27 @@ def _running(combiner: Combiner) -> Rule:
 def fold_until(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> SSAValue:
     """At each position of `axis` the fold of what is at or before it."""
     shape = shape_of(value)
-    columns = axis < len(shape) - 1
-    whole = SHORT_RUN if columns or isinstance(shape[axis], int) else PART
-    return _fold_in_parts(e, value, axis, combiner, whole)
+    columns, known = axis < len(shape) - 1, isinstance(shape[axis], int)
+    if e.on_gpu:
+        part = COLUMN_PART if columns else ROW_PART
+        whole = (COLUMN_PART if columns else LONG_ROW) if known else PART
+        return _fold_in_parts(e, value, axis, combiner, whole, part)
+    return _fold_in_parts(e, value, axis, combiner, SHORT_RUN if columns or known else PART, PART)
 
 
 def _fold_in_parts(
-    e: Lowering, value: SSAValue, axis: int, combiner: Combiner, whole: int
+    e: Lowering, value: SSAValue, axis: int, combiner: Combiner, whole: int, part: int
 ) -> SSAValue:
-    """The same; an axis of up to `whole` elements is one part."""
+    """The same in parts of `part`; an axis of up to `whole` elements is one part."""
     extent = shape_of(value)[axis]
     if hinted(extent) <= whole:
         return _fold_run(e, value, axis, combiner, extent)
-    parts = _fold_parts(e, value, axis, combiner)
-    whole = SHORT_RUN if isinstance(extent, int) else PART
-    until = _fold_in_parts(e, parts, axis, combiner, whole)
+    parts = _fold_parts(e, value, axis, combiner, part)
+    if not e.on_gpu:
+        whole = SHORT_RUN if isinstance(extent, int) else PART
+    until = _fold_in_parts(e, parts, axis, combiner, whole, part)
     index = dims(len(shape_of(value)))
-    index[axis] = before = index[axis] // PART + -1
+    index[axis] = before = index[axis] // part + -1
     until_part = e.index_map(
         [until],
         [index],
@@ -150,7 +157,7 @@ def _fold_in_parts(
         fill=identity(combiner, element_of(value)),
         suffix="before",
     )
-    within = _fold_run(e, value, axis, combiner, PART)
+    within = _fold_run(e, value, axis, combiner, part)
     return e.apply(Function(combiner.value), until_part, within)
 
 
@@ -176,16 +183,16 @@ def _fold_run(
     return e.squeeze(e.reduce(combiner, spread, [rank]), [rank])
 
 
-def _fold_parts(e: Lowering, value: SSAValue, axis: int, combiner: Combiner) -> SSAValue:
+def _fold_parts(e: Lowering, value: SSAValue, axis: int, combiner: Combiner, part: int) -> SSAValue:
     """The fold of each part of `axis`; the last one may be shorter."""
     shape = shape_of(value)
     rank, extent = len(shape), shape[axis]
     index = dims(rank)
-    index[axis] = index[axis] * PART + AffineExpr.dimension(rank)
+    index[axis] = index[axis] * part + AffineExpr.dimension(rank)
     spread = e.index_map(
         [value],
         [index],
-        (*shape[:axis], (extent + (PART - 1)) // PART, *shape[axis + 1 :], PART),
+        (*shape[:axis], (extent + (part - 1)) // part, *shape[axis + 1 :], part),
         conditions=[[index[axis] * -1 + extent_expr(extent - 1)]],
         fill=identity(combiner, element_of(value)),
         suffix="parts",

@@ -242,6 +242,21 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
 
 // -----
 
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    tile.launch (%r = 4 : block, %t = 8 : thread) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      // expected-error@+1 {{folds along a thread axis of the enclosing launch only}}
+      %s = tile.prefix add %v over(%r) : f32
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
 func.func @main(%v: f32, %i: index) {
   // expected-error@+1 {{'tile.combine' expects ancestor op 'tile.launch'}}
   %s = tile.combine add %v over(%i) : f32

@@ -16,6 +16,7 @@ builtin.module {
           loop.yield %v : f32
         }
         %s = tile.combine add %p over(%lane) : f32
+        %b = tile.prefix add %p over(%lane) : f32
         %h = arith.truncf %s : f32 to f16
         %d, %e, %f, %g = tile.mma (%h, %h, %h, %h, %h, %h, %h, %h) by (%h, %h, %h, %h) : f16
         loop.store %s, %y[%row, %lane] : memref<32x256xf32>

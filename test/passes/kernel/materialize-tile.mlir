@@ -264,3 +264,60 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   }
   func.return %y, %z : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// What threads before each one fold: by shuffles in a warp, between warps through a slot of each, else through memory.
+// CHECK-LABEL: kernel.func @in_warps
+// CHECK-COUNT-3: kernel.shuffle
+// CHECK-NOT:     kernel.shared
+// CHECK-LABEL: kernel.func @between_warps
+// CHECK:         %[[SLOTS:.*]] = kernel.shared : memref<12xf32, "shared">
+// CHECK-COUNT-5: kernel.shuffle
+// CHECK:         kernel.barrier
+// CHECK:         loop.load %[[SLOTS]][%{{.*}} floordiv 128 * 4 + %{{.*}} mod 4]
+// CHECK:         arith.select
+// CHECK-COUNT-2: kernel.shuffle
+// CHECK-NOT:     kernel.shuffle
+// CHECK-LABEL: kernel.func @bytes
+// CHECK:         kernel.shared : memref<96xi8, "shared">
+// CHECK:         scf.for %part = %c0 to %c32
+// CHECK-LABEL: kernel.func @columns
+// CHECK:         kernel.shared : memref<256xf32, "shared">
+// CHECK:         scf.for %part = %c0 to %c8
+// CHECK:           loop.load %{{.*}}[%part * 32 + %{{.*}} mod 32]
+func.func @main(%in_warps_in: tensor<4x8xf32>, %between_warps_in: tensor<2x3x128xf32>, %bytes_in: tensor<3x32xi8>, %columns_in: tensor<8x32xf32>) -> (tensor<4x8xf32>, tensor<2x3x128xf32>, tensor<3x32xi8>, tensor<8x32xf32>) {
+  %in_warps = loop.kernel @in_warps(%in_warps_in) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%in: memref<4x8xf32>, %out: memref<4x8xf32>):
+    tile.launch (%r = 4 : thread, %t = 8 : thread) schedule(#tile.schedule<threads = 32>) {
+      %p = loop.load %in[%r, %t] : memref<4x8xf32>
+      %b = tile.prefix add %p over(%t) : f32
+      loop.store %b, %out[%r, %t] : memref<4x8xf32>
+    }
+  }
+  %between_warps = loop.kernel @between_warps(%between_warps_in) : (tensor<2x3x128xf32>) -> tensor<2x3x128xf32> {
+  ^bb0(%in: memref<2x3x128xf32>, %out: memref<2x3x128xf32>):
+    tile.launch (%r = 2 : block, %s = 3 : thread, %t = 128 : thread) schedule(#tile.schedule<threads = 384>) {
+      %p = loop.load %in[%r, %s, %t] : memref<2x3x128xf32>
+      %b = tile.prefix add %p over(%t) : f32
+      loop.store %b, %out[%r, %s, %t] : memref<2x3x128xf32>
+    }
+  }
+  %bytes = loop.kernel @bytes(%bytes_in) : (tensor<3x32xi8>) -> tensor<3x32xi8> {
+  ^bb0(%in: memref<3x32xi8>, %out: memref<3x32xi8>):
+    tile.launch (%r = 3 : thread, %t = 32 : thread) schedule(#tile.schedule<threads = 96>) {
+      %p = loop.load %in[%r, %t] : memref<3x32xi8>
+      %b = tile.prefix add %p over(%t) : i8
+      loop.store %b, %out[%r, %t] : memref<3x32xi8>
+    }
+  }
+  %columns = loop.kernel @columns(%columns_in) : (tensor<8x32xf32>) -> tensor<8x32xf32> {
+  ^bb0(%in: memref<8x32xf32>, %out: memref<8x32xf32>):
+    tile.launch (%t = 8 : thread, %r = 32 : thread) schedule(#tile.schedule<threads = 256>) {
+      %p = loop.load %in[%t, %r] : memref<8x32xf32>
+      %b = tile.prefix add %p over(%t) : f32
+      loop.store %b, %out[%t, %r] : memref<8x32xf32>
+    }
+  }
+  func.return %in_warps, %between_warps, %bytes, %columns : tensor<4x8xf32>, tensor<2x3x128xf32>, tensor<3x32xi8>, tensor<8x32xf32>
+}

@@ -16,7 +16,7 @@
 // CHECK: tensor_ir.elementwise or([[LESS]], [[LAST]])
 // CHECK: tensor_ir.elementwise lt({{.*}}) : (tensor<4x8x8xi32>, tensor<4x8x8xi32>)
 // CHECK: [[RANK:%.*]] = tensor_ir.reduce add({{.*}}) over [2] : tensor<4x8x8xi32> -> tensor<4x8x1xi32>
-// CHECK: [[PLACE:%.*]] = tensor_ir.reduce max({{.*}}) over [2] : tensor<4x3x8xi32> -> tensor<4x3x1xi32>
+// CHECK: [[PLACE:%.*]] = tensor_ir.reduce add({{.*}}) over [2] : tensor<4x3x8xi32> -> tensor<4x3x1xi32>
 // CHECK: %v = tensor_ir.gather {{.*}} along 0 : (tensor<32xf32>, tensor<4x3xi64>) -> tensor<4x3xf32>
 // CHECK: func.return %v, %i
 // REMARK: remark: expand-sort: v: 32 elements compare themselves with 8 each

@@ -348,3 +348,26 @@ func.func @main(%x: tensor<8x64xf32>, %v: tensor<8x64xf32>) -> tensor<8xf32> {
   }
   func.return %y : tensor<8xf32>
 }
+
+// -----
+
+// Each element of a row is compared with each: the lanes of a warp read the same, where there are enough points.
+// CHECK-LABEL: loop.kernel @ranks
+// CHECK-NOT:     tile.combine
+// REMARK: cooperative-reduce: ranks: declined: neighbouring threads read the same elements as it is
+func.func @main(%x: tensor<1024x128xf32>) -> tensor<1024x128xi32> {
+  %y = loop.kernel @ranks(%x) : (tensor<1024x128xf32>) -> tensor<1024x128xi32> {
+  ^bb0(%x: memref<1024x128xf32>, %out: memref<1024x128xi32>):
+    tile.launch (%i = 1024 : thread, %j = 128 : thread) {
+      %here = loop.load %x[%i, %j] : memref<1024x128xf32>
+      %rank = loop.for %k = 0 to 128 reduce(add) -> i32 {
+        %other = loop.load %x[%i, %k] : memref<1024x128xf32>
+        %less = arith.cmpf olt, %other, %here : f32
+        %one = arith.extui %less : i1 to i32
+        loop.yield %one : i32
+      }
+      loop.store %rank, %out[%i, %j] : memref<1024x128xi32>
+    }
+  }
+  func.return %y : tensor<1024x128xi32>
+}

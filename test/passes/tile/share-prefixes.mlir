@@ -26,7 +26,7 @@
 // CHECK:             arith.addf %[[S1]], %[[RIGHT]] : f32
 // CHECK:             loop.store %{{.*}}, %out[%j_part * 4 + 3, %l]
 // REMARK: share-prefixes: running: j shares its sums in parts of 4
-// GPU: share-prefixes: running: declined: a GPU has a thread for each place
+// GPU: share-prefixes: running: declined: the threads of a GPU scan rows
 func.func @main(%x: tensor<10x5xf32>, %b: tensor<3x5xf32>) -> tensor<10x5xf32> {
   %y = loop.kernel @running(%x, %b) : (tensor<10x5xf32>, tensor<3x5xf32>) -> tensor<10x5xf32> {
   ^bb0(%x: memref<10x5xf32>, %before: memref<3x5xf32>, %out: memref<10x5xf32>):

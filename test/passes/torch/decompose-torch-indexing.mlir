@@ -1,4 +1,5 @@
 // RUN: deplo-opt %s --pass-pipeline=decompose-torch | FileCheck %s
+// RUN: deplo-opt %s -p decompose-torch{target=cpu} | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: func.func @embedding
 // CHECK-NEXT: %embedding = tensor_ir.gather %t[%i] along 0
@@ -45,16 +46,18 @@ func.func @cumsum(%a: tensor<8xi64>) -> tensor<8xi64> {
   func.return %0 : tensor<8xi64>
 }
 
-// A long axis comes in parts of 16: what is before the part, and what of the part is not after.
+// A long axis comes in parts: what is before the part, and what of the part is not after; of 16 on a CPU.
 // CHECK-LABEL: func.func @cumsum_parts
-// CHECK: [[PARTS:%.*]] = tensor_ir.index_map (i, j, k) -> %a[i, j * 16 + k] if j * 16 + k < 100 else 0 : (tensor<2x100xi64>) -> tensor<2x7x16xi64>
-// CHECK: tensor_ir.reduce add([[PARTS]]) over [2]
-// CHECK: [[UNTIL:%.*]] = tensor_ir.index_map (i, j, k) -> %{{.*}}[i, k] if j - k >= 0 else 0 : (tensor<2x7xi64>) -> tensor<2x7x7xi64>
-// CHECK: tensor_ir.reduce add([[UNTIL]]) over [2]
-// CHECK: [[BEFORE:%.*]] = tensor_ir.index_map (i, j) -> %{{.*}}[i, j floordiv 16 - 1] if j floordiv 16 >= 1 else 0
-// CHECK: [[WITHIN:%.*]] = tensor_ir.index_map (i, j, k) -> %a[i, j floordiv 16 * 16 + k] if j mod 16 - k >= 0 else 0
-// CHECK: tensor_ir.reduce add([[WITHIN]]) over [2]
-// CHECK: tensor_ir.elementwise add([[BEFORE]], %{{.*}})
+// CHECK:         tensor_ir.index_map (i, j, k) -> %a[i, k] if j - k >= 0 else 0 : (tensor<2x100xi64>) -> tensor<2x100x100xi64>
+// CPU-LABEL: func.func @cumsum_parts
+// CPU: [[PARTS:%.*]] = tensor_ir.index_map (i, j, k) -> %a[i, j * 16 + k] if j * 16 + k < 100 else 0 : (tensor<2x100xi64>) -> tensor<2x7x16xi64>
+// CPU: tensor_ir.reduce add([[PARTS]]) over [2]
+// CPU: [[UNTIL:%.*]] = tensor_ir.index_map (i, j, k) -> %{{.*}}[i, k] if j - k >= 0 else 0 : (tensor<2x7xi64>) -> tensor<2x7x7xi64>
+// CPU: tensor_ir.reduce add([[UNTIL]]) over [2]
+// CPU: [[BEFORE:%.*]] = tensor_ir.index_map (i, j) -> %{{.*}}[i, j floordiv 16 - 1] if j floordiv 16 >= 1 else 0
+// CPU: [[WITHIN:%.*]] = tensor_ir.index_map (i, j, k) -> %a[i, j floordiv 16 * 16 + k] if j mod 16 - k >= 0 else 0
+// CPU: tensor_ir.reduce add([[WITHIN]]) over [2]
+// CPU: tensor_ir.elementwise add([[BEFORE]], %{{.*}})
 func.func @cumsum_parts(%a: tensor<2x100xi64>) -> tensor<2x100xi64> {
   %0 = torch.cumsum %a {dim = 1} : (tensor<2x100xi64>) -> tensor<2x100xi64>
   func.return %0 : tensor<2x100xi64>
