@@ -29,10 +29,10 @@ from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import tf32
 
 import deplo
+from deplo.analysis.roofline import peak
 from deplo.analysis.targets import Target
 from deplo.errors import DeploError
 from deplo.frontend.sources import load_source
-from deplo.tools.explanation import peak
 from deplo.tools.measuring import (
     ROOT,
     Call,
