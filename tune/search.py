@@ -20,10 +20,9 @@ from math import inf
 from typing import Protocol, Self
 
 from ..errors import DeploError
-from .database import Database, Key, Trial, Tuning, choices_text, worst
+from .database import Choices, Database, Key, Trial, Tuning, choices_text, worst
 from .kernels import Tunable
 from .settings import Settings
-from .spaces import Choices
 
 BETTER = 0.995
 """A generation that brings less than this is the last."""
@@ -95,11 +94,13 @@ class Worker:
             patience += self.timeout
         request = {
             "module": kernel.module,
+            "target": kernel.target,
             "scheduled_by": kernel.scheduled_by,
             "choices": dict(choices),
             "rounds": rounds,
             "reduction": kernel.reduction,
             "least_seconds": kernel.space.least_seconds,
+            "cold_seconds": kernel.space.cold_seconds,
         }
         process = self._process
         assert process is not None and process.stdin is not None
@@ -116,6 +117,8 @@ class Worker:
             self._stop()
             return Trial("failed", note="the process that measures ended")
         answer = json.loads(line)
+        if answer.pop("lost", False):
+            self._stop()
         if "broken" in answer:
             raise CannotMeasure(f"it cannot be measured: {answer['broken']}")
         return Trial(**answer)
@@ -223,7 +226,7 @@ class Search:
         self.tell(f"{self.kernel.name}: {_said(choices)}: {trial.outcome}, {took}{trial.note}")
         return trial
 
-    def _confirm(self) -> tuple[dict[str, int] | None, float | None]:
+    def _confirm(self) -> tuple[Choices | None, float | None]:
         """The fastest candidate that is still faster when timed longer, if there is one."""
         limit, rounds = 1 - self.settings.gain, self.settings.rounds
         finalists = self._faster(self.times, limit)[:FINALISTS]
