@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, Self
 
+from ..analysis.targets import get_target
 from ..errors import DeploError
 from .database import Choices, Database, Key, Trial, Tuning, choices_text, worst
 from .kernels import Tunable
@@ -39,8 +40,8 @@ FINALISTS = 6
 FINAL = 2
 """They are timed in so many times as many rounds."""
 
-PROCESSES = 3
-"""It is timed in so many new processes, and the worst counts: where pages lie in the caches differs."""
+PROCESSES, GPU_PROCESSES = 3, 1
+"""It is timed in so many new processes, and the worst counts: where pages lie in a CPU's caches differs."""
 
 
 class OutOfTime(Exception):
@@ -80,8 +81,9 @@ class Worker:
         self.handed += 1
         if not fresh:
             return self._ask(kernel, choices, rounds)
+        processes = GPU_PROCESSES if get_target(kernel.target).is_gpu else PROCESSES
         trials: list[Trial] = []
-        while len(trials) < PROCESSES and all((t.ratio or inf) < 1 for t in trials):
+        while len(trials) < processes and all((t.ratio or inf) < 1 for t in trials):
             self._stop()
             trials.append(self._ask(kernel, choices, rounds))
         return worst(trials)

@@ -1,6 +1,7 @@
 """Tuning for a GPU, as far as it goes without one: spaces, keys, what compiling makes of it, and turns."""
 
 import dataclasses
+from contextlib import contextmanager
 from functools import cache
 from math import inf
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from deplo.analysis.tilings import Problem
 from deplo.errors import DeploError, MissingEnvironmentError
 from deplo.frontend.capture import capture
 from deplo.tools import commands
-from deplo.tune import book, search, worker
+from deplo.tune import book, gpu_machine, search, worker
 from deplo.tune.book import machine_text, open_book, versions_text
 from deplo.tune.database import Key, choices_of
 from deplo.tune.kernels import tunable_kernels
@@ -377,3 +378,68 @@ class Process:
         pass
 
     wait = kill
+
+
+# --------------------------------------------------------------------------- turns
+
+
+class FakeCuda:
+    """A GPU whose clock is the calls that graphs replay, of a microsecond each."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.recording = None
+        self.lost = False
+        cuda = self
+
+        class Graph:
+            calls = 0
+
+            def replay(self):
+                cuda.now += self.calls * 1e-3
+
+        class Event:
+            def __init__(self, enable_timing):
+                assert enable_timing
+
+            def record(self):
+                self.at = cuda.now
+
+            def synchronize(self):
+                pass
+
+            def elapsed_time(self, end):
+                return end.at - self.at
+
+        self.CUDAGraph, self.Event = Graph, Event
+
+    @contextmanager
+    def graph(self, graph):
+        self.recording = graph
+        yield
+        self.recording = None
+
+    def program(self, *arguments):
+        self.recording.calls += 1
+        return arguments
+
+    def synchronize(self):
+        if self.lost:
+            raise RuntimeError("CUDA error")
+
+
+def test_a_turn_is_replays_of_a_graph_of_calls(monkeypatch):
+    cuda = FakeCuda()
+    monkeypatch.setattr(gpu_machine, "torch_with_gpu", lambda: SimpleNamespace(cuda=cuda))
+    machine = gpu_machine.GpuMachine()
+    for inputs in ([[1]], [[1], [2], [3]]):
+        first, second = machine.turns([cuda.program, cuda.program], inputs)
+        start = cuda.now
+        assert first() == pytest.approx(1e-6)
+        calls = round((cuda.now - start) * 1e3)
+        most = gpu_machine.MAX_COPIES if len(inputs) == 1 else len(inputs)
+        assert calls == most * gpu_machine.MAX_REPLAYS
+        assert second() == pytest.approx(1e-6)
+    assert not machine.is_lost()
+    cuda.lost = True
+    assert machine.is_lost()
