@@ -32,6 +32,8 @@ def misfit(limits: RowLimits, shape: RowShape) -> str | None:
     for name, value in (("lanes", shape.lanes), ("rows", shape.rows)):
         if value < 1 or value & (value - 1):
             return f"{name} = {value} is no power of two"
+    if shape.lanes < 2:
+        return "one thread shares no row"
     if shape.vector not in (1, *WIDTHS) or shape.vector > limits.widest:
         return f"vector = {shape.vector}, and a thread can take {limits.widest} neighbours at once"
     if shape.lanes > 2 and (shape.lanes // 2) * shape.vector >= limits.length:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, Self
@@ -55,6 +55,10 @@ class Measure(Protocol):
         """Compile, check and time it; `fresh` asks for more certainty, in new processes."""
         ...
 
+    def expect(self, choices: Sequence[Choices]) -> None:
+        """Say which candidates come next."""
+        ...
+
 
 class CannotMeasure(DeploError):
     """The model's choice for a kernel does not run, or not with inputs of random numbers."""
@@ -67,6 +71,8 @@ class Worker:
     timeout: float
     handed: int = 0
     """Candidates that were handed to it."""
+    expected: list[Choices] = field(default_factory=list[Choices])
+    """Those that it may compile ahead."""
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
     _lines: queue.Queue[str] = field(default_factory=queue.Queue[str], repr=False)
 
@@ -88,17 +94,23 @@ class Worker:
             trials.append(self._ask(kernel, choices, rounds))
         return worst(trials)
 
+    def expect(self, choices: Sequence[Choices]) -> None:
+        """Say which candidates come next."""
+        self.expected = list(choices)
+
     def _ask(self, kernel: Tunable, choices: Choices, rounds: int) -> Trial:
         """What becomes of a candidate in the process that there is; the first waits for it to start, too."""
         patience = self.timeout
         if self._process is None or self._process.poll() is not None:
             self._start()
             patience += self.timeout
+        self.expected = [each for each in self.expected if each != choices]
         request = {
             "module": kernel.module,
             "target": kernel.target,
             "scheduled_by": kernel.scheduled_by,
             "choices": dict(choices),
+            "ahead": [dict(each) for each in self.expected],
             "rounds": rounds,
             "reduction": kernel.reduction,
             "least_seconds": kernel.space.least_seconds,
@@ -203,9 +215,12 @@ class Search:
             near = [each for text in beam for each in space.neighbours(seen[text])]
             new = {text: each for each in near if (text := choices_text(each)) not in seen}
             liked = sorted(new, key=lambda text: space.estimate(new[text]))
-            for text in liked[: self.settings.candidates]:
+            chosen, rounds = liked[: self.settings.candidates], self.settings.rounds
+            untried = [new[text] for text in chosen if (text, rounds) not in self.trials]
+            self.measure.expect(untried)
+            for text in chosen:
                 seen[text] = new[text]
-                trial = self._trial(new[text], self.settings.rounds)
+                trial = self._trial(new[text], rounds)
                 if trial.outcome == "timed" and trial.ratio is not None:
                     times[text] = trial.ratio
             if not liked or (generation and min(times.values()) > before * BETTER):
@@ -232,7 +247,9 @@ class Search:
         """The fastest candidate that is still faster when timed longer, if there is one."""
         limit, rounds = 1 - self.settings.gain, self.settings.rounds
         finalists = self._faster(self.times, limit)[:FINALISTS]
+        self.measure.expect([self.seen[text] for text in finalists])
         times = {text: self._trial(self.seen[text], rounds * FINAL).ratio for text in finalists}
+        self.measure.expect([])
         for text in self._faster(times, limit)[:CONFIRMED]:
             trial = self._trial(self.seen[text], rounds * CONFIRMING, fresh=True)
             if trial.ratio is not None and trial.ratio < limit:

@@ -3,7 +3,7 @@
 It reads a request from each line of stdin and writes what became of it as a line of stdout, both JSON:
 
     {"module": "...", "target": "cpu", "scheduled_by": "schedule-cpu", "choices": {"block_m": 64, ...},
-     "rounds": 9, "reduction": 512, "least_seconds": 1e-5, "cold_seconds": 2e-5}
+     "ahead": [], "rounds": 9, "reduction": 512, "least_seconds": 1e-5, "cold_seconds": 2e-5}
     {"outcome": "timed", "ratio": 0.83, "note": "412.0 us for 496.1 us"}
 
 A candidate computes what the model's choice computes, within the judge's bound, or it has no time. The two
@@ -23,23 +23,16 @@ from math import inf
 from typing import Any
 
 import torch
-from xdsl.parser import Parser
 
-from ..analysis.plan import build_plan
 from ..analysis.targets import get_target
-from ..analysis.verify import verify_module
-from ..dialects.cuda_printer import kernel_texts
 from ..errors import DeploError
-from ..passes.llvm.translate import llvm_sources
-from ..program_stages import make_context
 from ..runtime.cpu import CpuProgram
 from ..runtime.cuda import CudaProgram
-from ..runtime.plan import Plan
 from ..tools.judge import error_bound
+from .candidates import Candidates
 from .cpu_machine import CpuMachine
-from .database import Choices, Trial, choices_of, worst
+from .database import Trial, choices_of, worst
 from .gpu_machine import GpuMachine
-from .kernels import passes_with
 from .machines import Inputs, Machine, Turn
 
 HOPELESS = 1.1
@@ -53,23 +46,6 @@ STEADY = 1.3
 
 ATTEMPTS = 3
 """Measurements of a candidate, until one counts."""
-
-
-def compile_kernel(
-    text: str, scheduled_by: str, choices: Choices | None, target: str = "cpu"
-) -> CpuProgram | CudaProgram:
-    """A program of one kernel with the choices asked for, else as the model decides. Raises DeploError.
-
-    `scheduled_by` is the pass that decides, as which the text is met.
-    """
-    context, machine = make_context(), get_target(target)
-    module = Parser(context, text).parse_module()
-    for each in passes_with(machine, scheduled_by, choices):
-        each.apply(context, module)
-    verify_module(module)
-    sources = kernel_texts(module) if machine.is_gpu else llvm_sources(module)
-    plan = Plan.from_data(json.loads(json.dumps(build_plan(module, target, sources))))
-    return CudaProgram(plan) if machine.is_gpu else CpuProgram(plan, "torch")
 
 
 @dataclass(frozen=True)
@@ -131,7 +107,9 @@ class Bench:
             self.machine = GpuMachine() if get_target(request["target"]).is_gpu else CpuMachine()
         if request["module"] != self.module:
             self.module = ""
-            self.model = self._compile(request, None)
+            asked = (request["module"], request["scheduled_by"], request["target"])
+            self.candidates = Candidates(*asked)
+            self.model = self.candidates.get(None)
             self.inputs = self.machine.inputs(self.model.plan)
             results = self.model(*self.inputs[0])
             self.expected = [Reference.of(result, request["reduction"]) for result in results]
@@ -157,7 +135,8 @@ class Bench:
 
     def _measure(self, request: Mapping[str, Any], machine: Machine) -> Trial:
         try:
-            candidate = self._compile(request, choices_of(request["choices"]))
+            ahead = [choices_of(each) for each in request["ahead"]]
+            candidate = self.candidates.get(choices_of(request["choices"]), ahead)
         except DeploError as error:
             return Trial("refused", note=str(error).splitlines()[0])
         problem = difference(candidate(*self.inputs[0]), self.expected)
@@ -169,12 +148,6 @@ class Bench:
             if (trials[-1].ratio or inf) > HOPELESS:
                 break
         return worst(trials)
-
-    @staticmethod
-    def _compile(request: Mapping[str, Any], choices: Choices | None) -> CpuProgram | CudaProgram:
-        return compile_kernel(
-            request["module"], request["scheduled_by"], choices, request["target"]
-        )
 
     def _time(
         self,

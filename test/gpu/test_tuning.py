@@ -87,6 +87,7 @@ def request(kernel, **changes):
         "module": kernel.module,
         "target": kernel.target,
         "scheduled_by": kernel.scheduled_by,
+        "ahead": [],
         "choices": dict(kernel.space.neighbours(kernel.space.model)[0]),
         "rounds": 3,
         "reduction": kernel.reduction,

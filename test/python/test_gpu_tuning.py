@@ -20,14 +20,15 @@ from deplo.analysis.tilings import Problem
 from deplo.errors import DeploError, MissingEnvironmentError
 from deplo.frontend.capture import capture
 from deplo.tools import commands
-from deplo.tune import book, gpu_machine, search, worker
+from deplo.tune import book, candidates, gpu_machine, search, worker
 from deplo.tune.book import machine_text, open_book, versions_text
+from deplo.tune.candidates import Candidates, plan_kernel, program_of
 from deplo.tune.database import Key, choices_of
 from deplo.tune.kernels import tunable_kernels
 from deplo.tune.search import Search, Worker
 from deplo.tune.session import open_database, tune
 from deplo.tune.settings import Settings
-from deplo.tune.worker import Bench, compile_kernel
+from deplo.tune.worker import Bench
 
 TARGET = get_target("sm_90a")
 PROBLEMS = (
@@ -128,6 +129,7 @@ def test_neighbours_of_rows_are_legal_and_another_shape_each():
     [
         ({"lanes": 96}, "lanes = 96 is no power of two"),
         ({"rows": 128}, "at most 64 rows"),
+        ({"lanes": 1}, "one thread shares no row"),
         ({"lanes": 1024, "rows": 2}, "2048 threads"),
         ({"lanes": 8}, "8 threads are no whole warp"),
         ({"vector": 8}, "vector = 8"),
@@ -146,7 +148,11 @@ def test_which_shape_rows_cannot_have_is_told(change, reason):
 def test_every_neighbour_is_compiled_to_another_kernel(program):
     pytest.importorskip("cuda.bindings.nvrtc")
     kernel = kernel_of(program)
-    compiled = partial_compile(kernel)
+
+    def compiled(choices):
+        plan = plan_kernel(kernel.module, kernel.scheduled_by, choices, kernel.target)
+        return [each.source for each in program_of(plan).plan.kernels]
+
     model = compiled(None)
     assert compiled(kernel.space.model) == model
     near = kernel.space.neighbours(kernel.space.model)
@@ -154,14 +160,6 @@ def test_every_neighbour_is_compiled_to_another_kernel(program):
     for choices in near[::3]:
         assert choices_of(dict(choices)) == choices
         assert compiled(choices) != model
-
-
-def partial_compile(kernel):
-    def compiled(choices):
-        program = compile_kernel(kernel.module, kernel.scheduled_by, choices, kernel.target)
-        return [each.source for each in program.plan.kernels]
-
-    return compiled
 
 
 def test_a_kernel_needs_its_bytes_and_its_multiply_adds():
@@ -261,11 +259,16 @@ def test_what_is_asked_for_comes_before_what_was_found(own_cache, some_gpu):
 def test_the_same_search_finds_what_is_faster(own_cache, some_gpu):
     kernel = kernel_of(rows)
 
-    def clock(kernel, choices, rounds, *, fresh):
-        return search.Trial("timed", choices["lanes"] / 1024)
+    class Clock:
+        def expect(self, choices):
+            self.expected = choices
+
+        def __call__(self, kernel, choices, rounds, *, fresh):
+            assert fresh or choices in self.expected
+            return search.Trial("timed", choices["lanes"] / 1024)
 
     key = Key(kernel.digest, machine_text(TARGET), versions_text(TARGET), Settings().text)
-    found = Search(kernel, key, open_database(), Settings(), clock, inf, lambda _: None).run()
+    found = Search(kernel, key, open_database(), Settings(), Clock(), inf, lambda _: None).run()
     assert found.finished
     assert found.choices["lanes"] < kernel.space.model["lanes"]
     assert open_book(TARGET).choices[kernel.digest] == found.choices
@@ -294,16 +297,22 @@ class FakeMachine:
 def bench(monkeypatch):
     """A bench on such a GPU, whose programs give what they get."""
 
-    def compiled(text, scheduled_by, choices, target):
-        if choices is not None and choices["lanes"] == 1:
-            raise DeploError("no such kernel")
-        return lambda *arguments: [value * (choices or {}).get("vector", 1) for value in arguments]
+    class Some:
+        def __init__(self, *_):
+            pass
 
-    def program(*asked):
-        run = compiled(*asked)
-        return type("Program", (), {"plan": None, "__call__": lambda self, *a: run(*a)})()
+        def get(self, choices, ahead=()):
+            if choices is not None and choices["lanes"] == 1:
+                raise DeploError("no such kernel")
+            return Program()
 
-    monkeypatch.setattr(worker, "compile_kernel", program)
+    class Program:
+        plan = None
+
+        def __call__(self, *arguments):
+            return arguments
+
+    monkeypatch.setattr(worker, "Candidates", Some)
     made = Bench()
     made.machine = FakeMachine()
     return made
@@ -312,6 +321,7 @@ def bench(monkeypatch):
 REQUEST = {
     "module": "text",
     "target": "sm_90a",
+    "ahead": [],
     "scheduled_by": "cooperative-reduce",
     "choices": RowShape(64).choices,
     "rounds": 3,
@@ -364,6 +374,30 @@ def test_a_process_that_lost_the_gpu_is_replaced(bench, monkeypatch):
         trial = process(kernel_of(rows), kernel_of(rows).space.model, 1, fresh=False)
         assert trial.outcome == "failed"
         assert process._process is None
+
+
+def test_candidates_that_come_next_are_compiled_meanwhile(monkeypatch):
+    passes = []
+
+    def plan(text, scheduled_by, choices, target):
+        passes.append(choices)
+        if choices == {"lanes": 1}:
+            raise DeploError("no such kernel")
+        return choices
+
+    monkeypatch.setattr(candidates, "plan_kernel", plan)
+    monkeypatch.setattr(candidates, "program_of", lambda plan: plan)
+    some = Candidates("text", "cooperative-reduce", "sm_90a")
+    assert some.get(None) is None
+    first, wrong, last = ({"lanes": lanes} for lanes in (2, 1, 4))
+    assert some.get(first, [wrong, last]) == first
+    assert passes == [None, first, wrong, last]
+    with pytest.raises(DeploError, match="no such kernel"):
+        some.get(wrong, [last])
+    assert some.get(last) == last
+    assert len(passes) == 4
+    assert Candidates("text", "schedule-cpu", "cpu").get(first, [last]) == first
+    assert len(passes) == 5
 
 
 class Process:
