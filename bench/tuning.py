@@ -250,7 +250,10 @@ def main() -> int:
     if options.gpu and not torch.cuda.is_available():
         print("error: torch finds no GPU; --gpu measures on one", file=sys.stderr)
         return 4
-    torch.set_num_threads(THREADS)
+    if options.gpu:
+        os.environ["DEPLO_NUM_THREADS"] = str(os.cpu_count())  # for NVRTC
+    else:
+        torch.set_num_threads(THREADS)
     result = run(place, options)
     print(table(result))
     return 0

@@ -76,7 +76,8 @@ class _Recorded:
         self._graph = torch.cuda.CUDAGraph()
         self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self._results: list[Sequence[Any]] = []
-        with torch.cuda.graph(self._graph):
+        # What other threads compile meanwhile has nothing to do with this stream.
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             for number in range(calls):
                 results = program(*inputs[number % len(inputs)])
                 if len(inputs) > 1:

@@ -448,7 +448,7 @@ class FakeCuda:
         self.CUDAGraph, self.Event = Graph, Event
 
     @contextmanager
-    def graph(self, graph):
+    def graph(self, graph, capture_error_mode):
         self.recording = graph
         yield
         self.recording = None
