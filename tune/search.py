@@ -64,6 +64,10 @@ class CannotMeasure(DeploError):
     """The model's choice for a kernel does not run, or not with inputs of random numbers."""
 
 
+_Started = tuple[subprocess.Popen[str], queue.Queue[str]]
+"""A process that measures, and the lines that it says."""
+
+
 @dataclass
 class Worker:
     """The process that measures; one that takes too long, or dies, is replaced."""
@@ -73,14 +77,22 @@ class Worker:
     """Candidates that were handed to it."""
     expected: list[Choices] = field(default_factory=list[Choices])
     """Those that it may compile ahead."""
+    early: bool = False
+    """Whether the next process starts while one measures: on a CPU it would be in the way."""
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
     _lines: queue.Queue[str] = field(default_factory=queue.Queue[str], repr=False)
+    _next: _Started | None = field(default=None, repr=False)
 
     def __enter__(self) -> Self:
+        if self.early:
+            self._next = _launch()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()
+        if self._next is not None:
+            self._process, self._next = self._next[0], None
+            self._stop()
 
     def __call__(self, kernel: Tunable, choices: Choices, rounds: int, *, fresh: bool) -> Trial:
         """What becomes of a candidate; with `fresh` the worst that does in some new processes."""
@@ -139,22 +151,28 @@ class Worker:
 
     def _start(self) -> None:
         self._stop()
-        command = [sys.executable, "-m", f"{__package__}.worker"]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self._lines = queue.Queue()
-        threading.Thread(target=_read, args=(self._process, self._lines), daemon=True).start()
+        self._process, self._lines = self._next or _launch()
+        self._next = _launch() if self.early else None
 
     def _stop(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+def _launch() -> _Started:
+    """Start a process, and the thread that reads what it says."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"{__package__}.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read, args=(process, lines), daemon=True).start()
+    return process, lines
 
 
 def _read(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:

@@ -55,9 +55,9 @@ def tune(
     here = (machine_text(target), versions_text(target))
     database = open_database()
     try:
-        kernels, others = tunable_kernels(module, target)
         tunings: list[Tuning] = []
-        with Worker(settings.timeout) as worker:
+        with Worker(settings.timeout, early=target.is_gpu) as worker:
+            kernels, others = tunable_kernels(module, target)
             for kernel in sorted(kernels, key=lambda k: k.space.least_seconds, reverse=True):
                 key = Key(kernel.digest, *here, settings.text)
                 search = Search(kernel, key, database, settings, worker, deadline, tell)

@@ -400,6 +400,26 @@ def test_candidates_that_come_next_are_compiled_meanwhile(monkeypatch):
     assert len(passes) == 5
 
 
+def test_the_next_process_starts_early(monkeypatch):
+    started = []
+
+    def launch():
+        started.append(Process())
+        return started[-1], search.queue.Queue()
+
+    monkeypatch.setattr(search, "_launch", launch)
+    with Worker(timeout=1.0, early=True) as process:
+        assert len(started) == 1
+        process._start()
+        assert (process._process, len(started)) == (started[0], 2)
+        process._start()
+        assert (process._process, len(started)) == (started[1], 3)
+    assert all(each.killed for each in started)
+    with Worker(timeout=1.0) as process:
+        process._start()
+        assert len(started) == 4
+
+
 class Process:
     """A process that reads everything."""
 
@@ -409,9 +429,10 @@ class Process:
         return None
 
     def kill(self):
-        pass
+        self.killed = True
 
-    wait = kill
+    def wait(self):
+        pass
 
 
 # --------------------------------------------------------------------------- turns
