@@ -209,7 +209,7 @@ def compile(
     PyTorch, between the kernels; a FallbackWarning says which operators do. `schedule` has choices that
     contractions are to make on a GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those of the
     environment variable DEPLO_SCHEDULE. `tune` is a time such as "60s": for so long at most, schedules of the
-    program's kernels are measured on this CPU first (docs/tuning.md).
+    program's kernels are measured on this CPU or GPU first (docs/tuning.md).
 
     Raises UnsupportedOpError, which lists everything the program uses that deplo does not model;
     UsageError for an argument that is wrong; DeploError if the program cannot be captured.

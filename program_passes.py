@@ -19,11 +19,11 @@ from .passes.tuned import Answer, tuned_by
 from .program_cache import Compiled
 from .program_stages import Compilation, make_context, passes_to, stages_of
 from .runtime.jit import assembly
-from .tune.book import Book, open_book
+from .tune.book import open_book
 
 
 def run_passes(
-    module: ModuleOp, target: Target, schedule: str, tuned: Answer, compilation: Compilation
+    module: ModuleOp, target: Target, schedule: str, tuned: Answer | None, compilation: Compilation
 ) -> Compiled:
     """Compile a module of Torch IR, which is changed; `compilation` is told of each pass.
 
@@ -52,7 +52,7 @@ def module_at(stage: str, module: ModuleOp, target: Target, schedule: str) -> Mo
     """The module that one of Torch IR becomes at a stage."""
     module = module.clone()
     context = make_context()
-    with tuned_by(Book().answer if target.is_gpu else open_book().answer):
+    with tuned_by(open_book(target).answer):
         for _, passes in passes_to(stage, target, schedule):
             for each in passes:
                 each.apply(context, module)

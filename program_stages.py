@@ -23,7 +23,7 @@ from .errors import UsageError
 from .passes.decisions import Decision
 from .passes.pipelines import make_pipeline
 from .program_cache import Compiled, find, is_used, keep, program_key
-from .tune.book import Book, open_book
+from .tune.book import open_book
 
 CUDA_STAGES = {
     "torch": None,
@@ -104,7 +104,7 @@ def compile_module(
 ) -> Compiled:
     """Compile a module of Torch IR, or find what compiling it gave; `compilation` is told about it."""
     start = time.perf_counter()
-    book = Book() if target.is_gpu else open_book()
+    book = open_book(target)
     key = program_key(module, target, schedule, book.digest) if is_used() else None
     compiled = None if key is None else find(key)
     if compiled is None:

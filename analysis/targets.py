@@ -90,7 +90,7 @@ TARGETS = {
             dram_bytes_per_second=4.8e12,
             clock=1.98e9,
             mma_per_cycle=1024,
-            wgmma_per_cycle=4096,
+            wgmma_per_cycle=2048,
         ),
         _gpu(  # B200
             "sm_100a",

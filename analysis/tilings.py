@@ -44,6 +44,9 @@ SCHEDULERS = 4
 L2_BYTES_PER_CYCLE = 64
 """What the cache gives one multiprocessor; one that is alone gets no more."""
 
+WGMMA_BYTES_PER_CYCLE = 107
+"""The same where warpgroups multiply, which half hides it."""
+
 CHUNK_LATENCY = 800
 """Cycles from asking for a chunk to having it in shared memory."""
 
@@ -335,7 +338,8 @@ class Problem:
             computing = _mma_cycles(tiling, self, target)
         if tiling.mma == WARPGROUPS:
             computing = tiling.block_m * tiling.block_n * self.results / target.wgmma_per_cycle
-        return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
+        speed = WGMMA_BYTES_PER_CYCLE if tiling.mma == WARPGROUPS else L2_BYTES_PER_CYCLE
+        return tiling.block_k * (computing + across / speed)
 
     def _fold_cycles(self, tiling: Tiling, target: Target) -> float:
         """What writing the partial sums and the second kernel, which reads them, cost."""

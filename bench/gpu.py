@@ -27,9 +27,9 @@ from gpu_cases import Cases
 from xdsl.dialects.builtin import bf16, tf32
 
 import deplo
+from deplo.analysis.roofline import peak
 from deplo.analysis.targets import Target
 from deplo.errors import DeploError
-from deplo.tools.explanation import peak
 from deplo.tools.measuring import (
     ROOT,
     Call,

@@ -1,13 +1,15 @@
-"""What tuning gains on this CPU: rows and contractions of `bench/cpu.py`, as modelled and as tuned.
+"""What tuning gains: rows and contractions of `bench/cpu.py`, as modelled and as tuned, or kernels of a GPU.
 
     python bench/tuning.py               # tunes and measures, writes bench/results/tuning.json
     python bench/tuning.py --only linear # prints the cases whose name or group is this, writes nothing
     python bench/tuning.py --show        # prints the results file
+    python bench/tuning.py --gpu --total 400  # the GPU's cases, in so many seconds: tuning-gpu.json
 
 Each case is tuned from nothing, in a cache of its own, and a second time, which must measure nothing where
 the first was finished. Then both programs take turns, and the median counts; where the model's choices stay,
 they are one and the same program, and nothing is gained. With the budget that there is by default all of it
-takes about a quarter of an hour.
+takes about a quarter of an hour. On a GPU programs are replays of CUDA graphs, each time after the L2 cache
+was overwritten, and the file is written after each case.
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,41 +29,124 @@ THREADS = 2
 os.environ.setdefault("DEPLO_NUM_THREADS", str(THREADS))
 
 import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
 from cpu import TOLERANCE  # noqa: E402
 from cpu_cases import cases  # noqa: E402
+from gpu import graphed  # noqa: E402
+from torch import nn  # noqa: E402
 
 import deplo  # noqa: E402
 from deplo.analysis.targets import get_target  # noqa: E402
+from deplo.errors import DeploError  # noqa: E402
 from deplo.frontend.capture import capture  # noqa: E402
-from deplo.tools.measuring import ROOT, Case, compare, geometric_mean, machine  # noqa: E402
-from deplo.tune.session import tune  # noqa: E402
+from deplo.program import choose_target, module_for  # noqa: E402
+from deplo.tools.measuring import (  # noqa: E402
+    ROOT,
+    Call,
+    Case,
+    GpuClock,
+    compare,
+    geometric_mean,
+    machine,
+)
+from deplo.tune.session import Session, tune  # noqa: E402
 from deplo.tune.settings import Settings  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "tuning.json"
+GPU_RESULT = ROOT / "bench" / "results" / "tuning-gpu.json"
 ROUNDS = 31
 BUDGET = 60.0
+TOTAL = 600.0
 GROUPS = ("rows", "contractions", "rows of models", "contractions of models")
 CLOSE = 1.1
 """The model's choice is close to the best found if it takes at most so many times as long."""
+GPU_TOLERANCE = 1e-2
+"""Of ||ours - exact|| / ||exact||: results of bf16 are rounded to 8 bits."""
+AFTER = 20.0
+"""Seconds that a GPU's case is given for what follows the search: to confirm the winner, and to compare."""
+
+Named = tuple[str, str, Callable[[], Case]]
+"""The group of a case, its name, and what makes it."""
 
 
-def measure(case: Case, seconds: float, rounds: int) -> dict[str, Any]:
+def gpu_cases() -> Iterator[Named]:
+    """What is measured on a GPU."""
+
+    def case(name: str, program: Any, *shapes: tuple[int, ...], dtype: Any = torch.float32) -> Case:
+        torch.manual_seed(0)
+        if isinstance(program, nn.Module):
+            program = program.to("cuda", dtype).eval()
+        return Case(name, program, tuple(torch.randn(s, device="cuda").to(dtype) for s in shapes))
+
+    def rows(name: str, program: Callable[[], Any], *shape: int) -> Named:
+        return "rows", name, lambda: case(name, program(), shape)
+
+    yield rows("softmax 4096x4096", lambda: nn.Softmax(-1), 4096, 4096)
+    yield rows("rms_norm 512x2048", lambda: nn.RMSNorm(2048), 512, 2048)
+    yield rows("layer_norm 4096x1024", lambda: nn.LayerNorm(1024), 4096, 1024)
+    for dtype in (torch.float32, torch.bfloat16):
+        kind = "f32" if dtype is torch.float32 else "bf16"
+        for m, k, n in (32, 2048, 2048), (512, 2048, 2048), (512, 3584, 3584), (4096, 4096, 4096):
+            name = f"linear {m}x{k}x{n} {kind}"
+
+            def make(name: str = name, m: int = m, k: int = k, n: int = n, d: Any = dtype) -> Case:
+                return case(name, nn.Linear(k, n, bias=False), (m, k), dtype=d)
+
+            yield "contractions", name, make
+    name = "attention 1x32x512x64 f32"
+    shape = (1, 32, 512, 64)
+    yield "contractions", name, lambda: case(name, F.scaled_dot_product_attention, *[shape] * 3)
+
+
+def replays(calls: dict[str, Call]) -> dict[str, Call]:
+    """The calls as replays of graphs."""
+    return {name: graphed(call) or call for name, call in calls.items()}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where cases are measured."""
+
+    cases: Callable[[], Iterator[Named]]
+    groups: tuple[str, ...]
+    result: Path
+    tolerance: float
+    timing: Callable[[], dict[str, Any]]
+    """What `compare` is told besides."""
+
+
+CPU = Place(cases, GROUPS, RESULT, TOLERANCE, dict)
+GPU = Place(
+    gpu_cases,
+    ("rows", "contractions"),
+    GPU_RESULT,
+    GPU_TOLERANCE,
+    lambda: {"clock": GpuClock(), "timed": replays},
+)
+
+
+def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, Any]:
     """Tune a case, then compare the model's program with the tuned one."""
-    plain = deplo.compile(case.program, case.args, case.kwargs, target="cpu")
-    plain(*case.args, **case.kwargs)
     captured = capture(case.program, case.args, case.kwargs)
+    target = get_target("cpu") if place is CPU else choose_target("auto", captured)
+    plain = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
+    plain(*case.args, **case.kwargs)
+
+    def search() -> Session:
+        return tune(module_for(captured, target), target, seconds, Settings(), tell)
+
     start = time.perf_counter()
-    session = tune(captured.module, get_target("cpu"), seconds, Settings())
+    session = search()
     spent = time.perf_counter() - start
     finished = all(each.finished for each in session.tunings)
-    again = tune(captured.module, get_target("cpu"), seconds, Settings()) if finished else None
-    tuned = deplo.compile(case.program, case.args, case.kwargs, target="cpu")
+    again = search() if finished else None
+    tuned = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
     calls = {
         "model": lambda: plain(*case.args, **case.kwargs),
         "deplo": lambda: tuned(*case.args, **case.kwargs),
     }
     changed = any(each.choices is not None for each in session.tunings)
-    row = compare(case, calls, rounds if changed else 1, TOLERANCE)
+    row = compare(case, calls, rounds if changed else 1, place.tolerance, **place.timing())
     kernels = [
         {
             "kernel": each.name,
@@ -72,10 +160,16 @@ def measure(case: Case, seconds: float, rounds: int) -> dict[str, Any]:
         **row,
         "changed": changed,
         "kernels": kernels,
+        "others": session.others,
         "candidates": session.compiled,
         "second_run": None if again is None else again.compiled,
         "tuning_seconds": spent,
     }
+
+
+def tell(line: str) -> None:
+    """Say what became of a candidate, for who looks on."""
+    sys.stderr.write(f"{line}\n")
 
 
 def gain(row: dict[str, Any]) -> float | None:
@@ -113,11 +207,19 @@ def table(result: dict[str, Any]) -> str:
         f"slower: {', '.join(slower) or 'none'}"
     )
     where = result["machine"]
+    device = where.get("device") or f"{where['threads']} threads of {where['cpu']}"
     lines.append(
         f"microseconds, medians of {result['rounds']} rounds, {result['budget']:.0f} s of tuning each, "
-        f"{where['threads']} threads of {where['cpu']}, {where['commit']}"
+        f"{device}, {where['commit']}"
     )
     return "\n".join(lines)
+
+
+def here(place: Place) -> dict[str, Any]:
+    """What the numbers hold for."""
+    if place is CPU:
+        return {**machine(), "threads": THREADS}
+    return {**machine(), "device": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
 
 
 def main() -> int:
@@ -131,32 +233,67 @@ def main() -> int:
     )
     parser.add_argument("--budget", type=float, default=BUDGET, help=f"seconds each ({BUDGET:.0f})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each ({ROUNDS})")
+    parser.add_argument("--gpu", action="store_true", help="the GPU's cases, on a GPU")
+    parser.add_argument(
+        "--total",
+        type=float,
+        default=None,
+        help=f"seconds for all cases, shared out ({TOTAL:.0f} for a GPU)",
+    )
     options = parser.parse_args()
+    place = GPU if options.gpu else CPU
     if options.show:
-        if not RESULT.exists():
-            parser.error(f"there is no {RESULT.relative_to(ROOT)} yet; run without --show")
-        print(table(json.loads(RESULT.read_text())))
+        if not place.result.exists():
+            parser.error(f"there is no {place.result.relative_to(ROOT)} yet; run without --show")
+        print(table(json.loads(place.result.read_text())))
         return 0
-    torch.set_num_threads(THREADS)
+    if options.gpu and not torch.cuda.is_available():
+        print("error: torch finds no GPU; --gpu measures on one", file=sys.stderr)
+        return 4
+    if options.gpu:
+        os.environ["DEPLO_NUM_THREADS"] = str(os.cpu_count())  # for NVRTC
+    else:
+        torch.set_num_threads(THREADS)
+    result = run(place, options)
+    print(table(result))
+    return 0
+
+
+def run(place: Place, options: argparse.Namespace) -> dict[str, Any]:
+    """Tune and measure all cases that are asked for, as long as there is time."""
+    total = options.total or (TOTAL if place is GPU else None)
+    end = None if total is None else time.perf_counter() + total
     result: dict[str, Any] = {
         "rounds": options.rounds,
         "budget": options.budget,
-        "machine": {**machine(), "threads": THREADS},
+        "machine": here(place),
         "cases": {},
     }
-    for group, name, make in cases():
-        asked = options.only
-        if group not in GROUPS if asked is None else asked != group and asked not in name:
-            continue
+    asked = options.only
+    chosen = [
+        (name, make)
+        for group, name, make in place.cases()
+        if (group in place.groups if asked is None else asked == group or asked in name)
+    ]
+    for number, (name, make) in enumerate(chosen):
+        seconds = options.budget
+        if end is not None:
+            left = end - time.perf_counter()
+            seconds = min(seconds, left / (len(chosen) - number) - AFTER)
+            if seconds <= 0:
+                print(f"no time is left for {', '.join(n for n, _ in chosen[number:])}")
+                break
         with tempfile.TemporaryDirectory() as cache:
             os.environ["DEPLO_CACHE_DIR"] = cache
             with torch.no_grad():
-                result["cases"][name] = measure(make(), options.budget, options.rounds)
+                try:
+                    result["cases"][name] = measure(make(), place, seconds, options.rounds)
+                except (DeploError, RuntimeError) as error:
+                    result["cases"][name] = {"failed": f"{type(error).__name__}: {error}"}
         print(name, gain(result["cases"][name]), flush=True)
-    if options.only is None:
-        Path(RESULT).write_text(json.dumps(result, indent=1) + "\n")
-    print(table(result))
-    return 0
+        if asked is None:
+            place.result.write_text(json.dumps(result, indent=1) + "\n")
+    return result
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from .decisions import record
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Answer = Callable[[str], Mapping[str, int] | None]
+Answer = Callable[[str], Mapping[str, int | str] | None]
 """From the canonical text of kernels to the choices that were found best for them."""
 
 _ANSWER: ContextVar[Answer | None] = ContextVar("deplo_tuned", default=None)
@@ -42,7 +42,9 @@ def tuned_by(answer: Answer | None) -> Generator[None]:
         _ANSWER.reset(token)
 
 
-def tuned_choices(kernels: Sequence[KernelOp], names: Collection[str]) -> Mapping[str, int] | None:
+def tuned_choices(
+    kernels: Sequence[KernelOp], names: Collection[str]
+) -> Mapping[str, int | str] | None:
     """What was found best for kernels that become one, if that was measured: choices of these names."""
     answer = _ANSWER.get()
     found = None if answer is None else answer(canonical_text(kernels))

@@ -26,6 +26,7 @@ from .arrays import (
 )
 from .calls import BoundCall
 from .cuda_prepared import VECTOR_BYTES, Launch, PreparedCall
+from .gpus import check_capability, torch_with_gpu
 from .nvrtc import Cubin, Usage, compile_all, compute_capability
 from .plan import Plan
 from .plan_parts import Array, CallStep, Ref, Step
@@ -79,10 +80,10 @@ class CudaProgram:
         """
         if not given and (results := self.again(arguments)) is not None:
             return results
-        torch = _torch_with_gpu()
+        torch = torch_with_gpu()
         check_count(self.plan.arguments, arguments)
         device = _device(torch, arguments)
-        _check_capability(torch, device, self.plan.target)
+        check_capability(torch, device, self.plan.target)
         library = torch_library(str(device))
         shapes = shapes_of(arguments)
         plan = self.plan.at(shapes)
@@ -141,7 +142,7 @@ class CudaProgram:
         count = len(arguments)
         for index, prepared in self._prepared:
             if prepared.count == count and prepared.fits(*arguments):
-                torch = _torch_with_gpu()
+                torch = torch_with_gpu()
                 if torch.cuda.current_device() != index or (
                     self._groups and torch.cuda.is_current_stream_capturing()
                 ):
@@ -258,20 +259,6 @@ def _device(torch: Any, arguments: Sequence[Any]) -> Any:
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def _check_capability(torch: Any, device: Any, target: str) -> None:
-    """Raise unless `device` runs code for `target`: the same generation, and no older in it.
-
-    Code for a target with a suffix runs on exactly that one ("CUDA Binary Compatibility").
-    """
-    major, minor, suffix = compute_capability(target)
-    has_major, has_minor = torch.cuda.get_device_capability(device)
-    fits = has_major == major and (has_minor == minor if suffix == "a" else has_minor >= minor)
-    if not fits:
-        raise MissingEnvironmentError(
-            f"the program was compiled for {target}, this GPU is sm_{has_major}{has_minor}"
-        )
-
-
 def _symbol(name: str, cubin: Cubin) -> str:
     """The kernel's symbol in its cubin; the only kernel of a cubin may have another name."""
     if name in cubin.usage:
@@ -309,17 +296,3 @@ def _driver() -> Any:
         raise MissingEnvironmentError(
             f"running on a GPU needs CUDA's Python bindings: pip install 'deplo[cuda]' ({error})"
         ) from error
-
-
-def _torch_with_gpu() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingEnvironmentError("running on a GPU needs torch: pip install torch") from error
-    if not torch.cuda.is_available():
-        raise MissingEnvironmentError(
-            "no GPU: torch finds no CUDA device on this machine; the program is compiled and can "
-            "run where there is one, or compile with target='cpu'"
-        )
-    torch.cuda.init()
-    return torch

@@ -74,6 +74,11 @@ def compute_capability(architecture: str) -> tuple[int, int, str]:
     return int(major), int(minor), suffix
 
 
+def nvrtc_version() -> str:
+    """The version of the compiler. Raises MissingEnvironmentError without NVRTC."""
+    return ".".join(map(str, _nvrtc().nvrtcVersion()[1:]))
+
+
 def compile_cuda(source: str, architecture: str) -> Cubin:
     """Compile a CUDA C++ translation unit; the same text is compiled once.
 
@@ -100,8 +105,7 @@ def compile_all(sources: Sequence[str], architecture: str) -> list[Cubin]:
 def _kept(source: str, architecture: str) -> Cubin:
     """What NVRTC makes of a source, from the cache if it is there."""
     cache = open_cache()
-    version = ".".join(map(str, _nvrtc().nvrtcVersion()[1:]))
-    key = cache_key(source, architecture, version, *FLAGS)
+    key = cache_key(source, architecture, nvrtc_version(), *FLAGS)
     entry = cache.get("cubin", key)
     if entry is None:
         cubin = _compile(source, architecture)

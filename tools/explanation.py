@@ -7,13 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, bf16, tf32
-from xdsl.ir import Attribute
 
 from ..analysis.coalescing import AccessCost, access_costs
 from ..analysis.cost import hints_of, traffic, work
 from ..analysis.locations import line_of
 from ..analysis.occupancy import Occupancy, occupancy
-from ..analysis.targets import Target
+from ..analysis.roofline import peak
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
@@ -217,16 +216,6 @@ def _cost(kernel: KernelOp | None, launch: LaunchOp | None, program: Program) ->
         is_long = any(type == tf32 for op in kernel.walk() for type in op.result_types)
         best = peak(target, tf32 if is_long else bf16)
     return Cost(operations, moved, moved / target.dram_bytes_per_second, operations / best, best)
-
-
-def peak(target: Target, matrices_of: Attribute | None = None) -> float:
-    """Additions and multiplications that a GPU does in a second, two in a multiply-add.
-
-    Those of f32 by 128 lanes of each multiprocessor, or those of matrices by tensor cores: of halves, or half
-    as many of tf32.
-    """
-    each = 128 if matrices_of is None else target.mma_per_cycle
-    return target.processors * (each // 2 if matrices_of == tf32 else each) * 2 * target.clock
 
 
 def _accesses(launch: LaunchOp) -> tuple[AccessCost, ...]:

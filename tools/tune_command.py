@@ -7,9 +7,9 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from ..analysis.targets import get_target
-from ..errors import UsageError, counted
-from ..program import module_for
+from ..analysis.targets import TARGETS, get_target
+from ..errors import MissingEnvironmentError, UsageError, counted
+from ..program import choose_target, module_for
 from ..tune.book import machine_text, versions_text
 from ..tune.database import CHOICE_NAMES, Tuning
 from ..tune.session import open_database, tune
@@ -21,9 +21,7 @@ from .fallback_option import FALLBACK_OPTION
 from .precision_option import PRECISION_OPTION
 
 NAME = "tune"
-HELP = (
-    "measure schedules of a program's kernels on this CPU, and keep the best for later compilations"
-)
+HELP = "measure schedules of a program's kernels on this machine, and keep the best for later compilations"
 
 HELD_BY_SETTINGS = {field.name: field for field in fields(Settings)}
 
@@ -50,6 +48,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{what} ({default})",
         )
+    parser.add_argument(
+        "--target", default="auto", choices=["auto", *TARGETS], help="machine to tune for (auto)"
+    )
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
     parser.add_argument("--precision", **PRECISION_OPTION)
@@ -95,7 +96,7 @@ def _tune(options: argparse.Namespace) -> int:
     seconds = seconds_of(options.budget)
     source = load(options)
     captured = capture_source(options, source)
-    target = get_target("cpu")
+    target = choose_target(options.target, captured)
     with progress(f"tuning {source.title}"):
         done = tune(module_for(captured, target), target, seconds, settings, _tell)
     for name, why in done.others.items():
@@ -119,6 +120,17 @@ def _line(tuning: Tuning) -> str:
         listed = ",".join(f"{name}={tuning.choices[name]}" for name in names)
         said = f"{1 / tuning.ratio:.2f} times as fast with {listed}"
     state = "" if tuning.finished else ", to be continued"
-    here = (machine_text(), versions_text())
-    where = "" if (tuning.key.machine, tuning.key.versions) == here else ", not for here and now"
+    where = "" if _is_here(tuning) else ", not for here and now"
     return f"{tuning.name} ({tuning.key.kernel[:8]}): {said}{state}{where}"
+
+
+def _is_here(tuning: Tuning) -> bool:
+    """Whether compiling uses a tuning on this machine."""
+    target, _, _ = tuning.key.machine.partition(" ")
+    if target not in TARGETS:
+        return False
+    try:
+        here = machine_text(get_target(target)), versions_text(get_target(target))
+    except MissingEnvironmentError:
+        return False
+    return (tuning.key.machine, tuning.key.versions) == here

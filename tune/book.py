@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from ..analysis.targets import Target
 from ..errors import DeploError
 from ..passes.llvm.host_cpu import host_cpu
 from ..program_cache import compiler_digest
 from ..runtime.cache import open_cache
+from ..runtime.gpus import describe_gpu
+from ..runtime.nvrtc import nvrtc_version
 from ..runtime.threads import thread_count
-from .database import Database, choices_text, digest_of
+from .database import Choices, Database, choices_text, digest_of
 
 FILE = "tuning.sqlite"
 
@@ -23,11 +26,15 @@ FILE = "tuning.sqlite"
 class Book:
     """Kernel digest -> the choices that were measured to be best."""
 
-    choices: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    choices: Mapping[str, Choices] = field(default_factory=dict[str, Choices])
 
-    def answer(self, canonical: str) -> Mapping[str, int] | None:
-        """The choices for a kernel, by its canonical text."""
-        return self.choices.get(digest_of(canonical)) if self.choices else None
+    @property
+    def answer(self) -> Callable[[str], Choices | None] | None:
+        """What says the choices for a kernel, by its canonical text; None if nothing was tuned."""
+        return self._choices_for if self.choices else None
+
+    def _choices_for(self, canonical: str) -> Choices | None:
+        return self.choices.get(digest_of(canonical))
 
     @property
     def digest(self) -> str:
@@ -42,34 +49,44 @@ def database_path() -> Path | None:
     return None if directory is None else directory / FILE
 
 
-def open_book() -> Book:
-    """What was tuned for this machine; where that cannot be read, nothing was."""
+def open_book(target: Target) -> Book:
+    """What was tuned for a target on this machine; where that cannot be read, nothing was."""
     path = database_path()
     if path is None or not path.exists():
         return Book()
     try:
+        machine = machine_text(target)
         database = Database(path, create=False)
         try:
-            return Book(database.best(machine_text(), versions_text()))
+            return Book(database.best(machine, versions_text(target)))
         finally:
             database.close()
     except DeploError:
         return Book()
 
 
-def machine_text() -> str:
-    """What kernels are tuned for: the CPU's vectors, caches and cores, and the threads that run blocks."""
+def machine_text(target: Target) -> str:
+    """What kernels are tuned for: the CPU's vectors, caches and cores, and the threads that run blocks.
+
+    Or the target and the GPU that runs its code. Raises MissingEnvironmentError where there is none.
+    """
+    if target.is_gpu:
+        return f"{target.name} {describe_gpu(target.name)}"
     return f"cpu {host_cpu()} threads={thread_count()}"
 
 
 @cache
-def versions_text() -> str:
-    """What compiles and measures: deplo's own source, and LLVM's binding."""
+def versions_text(target: Target) -> str:
+    """What compiles and measures: deplo's own source, and LLVM's binding or NVRTC."""
     digest = hashlib.sha256(compiler_digest().encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
+    compiler = f"nvrtc {nvrtc_version()}" if target.is_gpu else f"llvmlite {_llvm_version()}"
+    return f"deplo {digest.hexdigest()} {compiler}"
+
+
+def _llvm_version() -> str:
     try:
-        llvm = version("llvmlite")
+        return version("llvmlite")
     except PackageNotFoundError:
-        llvm = "none"
-    return f"deplo {digest.hexdigest()} llvmlite {llvm}"
+        return "none"

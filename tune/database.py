@@ -19,11 +19,16 @@ from typing import Any
 from ..analysis.cpu_rows import RowChoices
 from ..analysis.cpu_softmax import SoftmaxChoices
 from ..analysis.cpu_tiles import CpuTiling
+from ..analysis.gpu_choices import RowShape, TilingChoices
+from ..dialects.schedule import CHOICES
 from ..errors import DeploError, UsageError
+
+Choices = Mapping[str, Any]
+"""What is chosen for a kernel, by name: numbers, and words that `CHOICES` has."""
 
 CHOICE_NAMES = tuple(
     tuple(field.name for field in fields(choices))
-    for choices in (CpuTiling, RowChoices, SoftmaxChoices)
+    for choices in (CpuTiling, RowChoices, SoftmaxChoices, TilingChoices, RowShape)
 )
 """The names of what is chosen for a kernel, by the pass that chooses."""
 
@@ -79,7 +84,7 @@ class Tuning:
 
     key: Key
     name: str
-    choices: Mapping[str, int] | None
+    choices: Choices | None
     ratio: float | None
     finished: bool
 
@@ -89,17 +94,24 @@ def digest_of(kernel: str) -> str:
     return hashlib.sha256(kernel.encode()).hexdigest()
 
 
-def choices_text(choices: Mapping[str, int]) -> str:
+def choices_text(choices: Choices) -> str:
     """Choices as text that is the same for the same choices."""
     return json.dumps(dict(choices), sort_keys=True)
 
 
-def choices_of(data: Any) -> dict[str, int]:
+def choices_of(data: Any) -> dict[str, Any]:
     """Choices from JSON data. Raises DeploError if they are none."""
     if isinstance(data, dict) and any(set(data) == set(names) for names in CHOICE_NAMES):
-        if all(type(value) is int and 0 <= value < 1 << 31 for value in data.values()):
+        if all(_is_choice(name, value) for name, value in data.items()):
             return data
     raise DeploError(f"the tuning database has choices that are none: {json.dumps(data)[:100]}")
+
+
+def _is_choice(name: str, value: Any) -> bool:
+    """Whether a choice of that name may be this."""
+    if name in CHOICES and CHOICES[name].values:
+        return value in CHOICES[name].values
+    return type(value) is int and 0 <= value < 1 << 31
 
 
 class Database:
@@ -143,7 +155,7 @@ class Database:
         (found,) = self._tunings("key = ?", key.digest)
         return found
 
-    def add_trial(self, key: Key, choices: Mapping[str, int], rounds: int, trial: Trial) -> None:
+    def add_trial(self, key: Key, choices: Choices, rounds: int, trial: Trial) -> None:
         """Keep what became of a candidate that was to be timed in so many rounds."""
         with self._connection as connection:
             connection.execute(
@@ -159,7 +171,7 @@ class Database:
         return {(choices, rounds): Trial(*found) for choices, rounds, *found in rows}
 
     def settle(
-        self, key: Key, choices: Mapping[str, int] | None, ratio: float | None, *, finished: bool
+        self, key: Key, choices: Choices | None, ratio: float | None, *, finished: bool
     ) -> None:
         """Keep what is best so far."""
         text = None if choices is None else choices_text(choices)
@@ -175,9 +187,9 @@ class Database:
         """Every tuning."""
         yield from self._tunings("1 = ?", 1)
 
-    def best(self, machine: str, versions: str) -> dict[str, dict[str, int]]:
+    def best(self, machine: str, versions: str) -> dict[str, dict[str, Any]]:
         """The choices that were found for each kernel, by its digest: the fastest, whatever the settings."""
-        best: dict[str, dict[str, int]] = {}
+        best: dict[str, dict[str, Any]] = {}
         ratios: dict[str, float] = {}
         for tuning in self._tunings("machine = ? and versions = ? order by key", machine, versions):
             if tuning.choices is not None and tuning.ratio is not None:
@@ -235,7 +247,7 @@ class Database:
         return len(read)
 
 
-def _read(row: dict[str, Any]) -> tuple[Tuning, list[tuple[dict[str, int], int, Trial]]]:
+def _read(row: dict[str, Any]) -> tuple[Tuning, list[tuple[dict[str, Any], int, Trial]]]:
     """A tuning of an export, everything in it looked at."""
     texts = [row[name] for name in ("kernel", "machine", "versions", "settings", "name")]
     if not all(isinstance(text, str) for text in texts):

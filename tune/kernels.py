@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.cost import longest_reduction
@@ -18,8 +15,10 @@ from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..passes.tuned import canonical_text
 from ..program_stages import make_context, passes_to
-from .database import digest_of
-from .spaces import SCHEDULING, Choices, Find, SchedulingPass, Space
+from .alone import alone
+from .database import Choices, digest_of
+from .scheduling import Find, SchedulingPass, scheduling_for
+from .spaces import Space
 
 
 @dataclass(frozen=True)
@@ -36,16 +35,18 @@ class Tunable:
     space: Space
     reduction: int
     """The length of its longest reduction."""
+    target: str
 
 
-def cpu_passes(target: Target) -> list[ModulePass]:
-    """The passes from Torch IR to LLVM."""
-    return [each for _, segment in passes_to("llvm", target) for each in segment]
+def passes_for(target: Target) -> list[ModulePass]:
+    """The passes from Torch IR to what is compiled: LLVM's or CUDA."""
+    last = "cuda" if target.is_gpu else "llvm"
+    return [each for _, segment in passes_to(last, target) for each in segment]
 
 
 def passes_with(target: Target, name: str, choices: Choices | None) -> list[ModulePass]:
     """The passes from the one called `name` on, which is asked for choices, if there are any."""
-    passes = cpu_passes(target)
+    passes = passes_for(target)
     (place,) = [i for i, each in enumerate(passes) if each.name == name]
     scheduling = passes[place]
     assert isinstance(scheduling, SchedulingPass)
@@ -59,57 +60,46 @@ def tunable_kernels(module: ModuleOp, target: Target) -> tuple[list[Tunable], di
     context = make_context()
     found: dict[str, Tunable] = {}
     others: dict[str, str] = {}
-    passes = cpu_passes(target)
-    last = max(n for n, each in enumerate(passes) if each.name in SCHEDULING)
+    passes, scheduling = passes_for(target), scheduling_for(target)
+    last = max(n for n, each in enumerate(passes) if each.name in scheduling)
     for each in passes[: last + 1]:
-        if (find := SCHEDULING.get(each.name)) is not None:
+        if (find := scheduling.get(each.name)) is not None:
             for kernel in [op for op in ops_in(module) if isinstance(op, KernelOp)]:
-                made = _tunable(kernel, each.name, find)
-                if isinstance(made, str):
-                    others[kernel.sym_name.data] = made
-                else:
+                made = _tunable(kernel, target, each.name, find)
+                if isinstance(made, Tunable):
                     found.setdefault(made.digest, made)
+                elif made is not None:
+                    others[kernel.sym_name.data] = made
         each.apply(context, module)
     names = {op.sym_name.data for op in ops_in(module) if isinstance(op, KernelOp)}
     names -= {kernel.name for kernel in found.values()}
     return list(found.values()), {name: why for name, why in others.items() if name in names}
 
 
-def _tunable(kernel: KernelOp, scheduled_by: str, find: Find) -> Tunable | str:
+def _tunable(
+    kernel: KernelOp, target: Target, scheduled_by: str, find: Find
+) -> Tunable | str | None:
+    """A kernel as a pass meets it, or why it has nothing to decide; None if an earlier pass has decided."""
     launches = [op for op in ops_in(kernel) if isinstance(op, LaunchOp)]
+    if any(launch.schedule is not None for launch in launches):
+        return None
     if len(launches) != 1:
         return "it is not one launch"
     if symbols_used(kernel):
         return "its sizes may change from call to call"
     if kernel.replaced_inputs:
         return "it accumulates in an input"
-    decided = find(kernel, launches[0])
+    decided = find(kernel, launches[0], target)
     if isinstance(decided, str):
         return decided
     space, kernels = decided
-    alone = _alone(kernels)
+    program = alone(kernels)
     return Tunable(
         kernel.sym_name.data,
         digest_of(canonical_text(kernels)),
-        f"{alone!s}\n",
+        f"{program!s}\n",
         scheduled_by,
         space,
-        longest_reduction(alone),
+        longest_reduction(program),
+        target.name,
     )
-
-
-def _alone(kernels: Sequence[KernelOp]) -> ModuleOp:
-    """A program that is these kernels, and gives what the last one computes."""
-    made = {value for kernel in kernels for value in kernel.outputs}
-    read = dict.fromkeys(value for kernel in kernels for value in kernel.inputs)
-    inputs = [value for value in read if value not in made]
-    block = Block(arg_types=[value.type for value in inputs])
-    values: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
-    for value, argument in zip(inputs, block.args, strict=True):
-        argument.name_hint = value.name_hint
-    for kernel in kernels:
-        block.add_op(kernel.clone(value_mapper=values))
-    results = [values[value] for value in kernels[-1].outputs]
-    block.add_op(func.ReturnOp(*results))
-    types = FunctionType.from_lists([v.type for v in inputs], [v.type for v in results])
-    return ModuleOp([func.FuncOp("main", types, Region(block))])

@@ -14,16 +14,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, Self
 
+from ..analysis.targets import get_target
 from ..errors import DeploError
-from .database import Database, Key, Trial, Tuning, choices_text, worst
+from .database import Choices, Database, Key, Trial, Tuning, choices_text, worst
 from .kernels import Tunable
 from .settings import Settings
-from .spaces import Choices
 
 BETTER = 0.995
 """A generation that brings less than this is the last."""
@@ -40,8 +40,8 @@ FINALISTS = 6
 FINAL = 2
 """They are timed in so many times as many rounds."""
 
-PROCESSES = 3
-"""It is timed in so many new processes, and the worst counts: where pages lie in the caches differs."""
+PROCESSES, GPU_PROCESSES = 3, 1
+"""It is timed in so many new processes, and the worst counts: where pages lie in a CPU's caches differs."""
 
 
 class OutOfTime(Exception):
@@ -55,9 +55,17 @@ class Measure(Protocol):
         """Compile, check and time it; `fresh` asks for more certainty, in new processes."""
         ...
 
+    def expect(self, choices: Sequence[Choices]) -> None:
+        """Say which candidates come next."""
+        ...
+
 
 class CannotMeasure(DeploError):
     """The model's choice for a kernel does not run, or not with inputs of random numbers."""
+
+
+_Started = tuple[subprocess.Popen[str], queue.Queue[str]]
+"""A process that measures, and the lines that it says."""
 
 
 @dataclass
@@ -67,25 +75,40 @@ class Worker:
     timeout: float
     handed: int = 0
     """Candidates that were handed to it."""
+    expected: list[Choices] = field(default_factory=list[Choices])
+    """Those that it may compile ahead."""
+    early: bool = False
+    """Whether the next process starts while one measures: on a CPU it would be in the way."""
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
     _lines: queue.Queue[str] = field(default_factory=queue.Queue[str], repr=False)
+    _next: _Started | None = field(default=None, repr=False)
 
     def __enter__(self) -> Self:
+        if self.early:
+            self._next = _launch()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()
+        if self._next is not None:
+            self._process, self._next = self._next[0], None
+            self._stop()
 
     def __call__(self, kernel: Tunable, choices: Choices, rounds: int, *, fresh: bool) -> Trial:
         """What becomes of a candidate; with `fresh` the worst that does in some new processes."""
         self.handed += 1
         if not fresh:
             return self._ask(kernel, choices, rounds)
+        processes = GPU_PROCESSES if get_target(kernel.target).is_gpu else PROCESSES
         trials: list[Trial] = []
-        while len(trials) < PROCESSES and all((t.ratio or inf) < 1 for t in trials):
+        while len(trials) < processes and all((t.ratio or inf) < 1 for t in trials):
             self._stop()
             trials.append(self._ask(kernel, choices, rounds))
         return worst(trials)
+
+    def expect(self, choices: Sequence[Choices]) -> None:
+        """Say which candidates come next."""
+        self.expected = list(choices)
 
     def _ask(self, kernel: Tunable, choices: Choices, rounds: int) -> Trial:
         """What becomes of a candidate in the process that there is; the first waits for it to start, too."""
@@ -93,13 +116,17 @@ class Worker:
         if self._process is None or self._process.poll() is not None:
             self._start()
             patience += self.timeout
+        self.expected = [each for each in self.expected if each != choices]
         request = {
             "module": kernel.module,
+            "target": kernel.target,
             "scheduled_by": kernel.scheduled_by,
             "choices": dict(choices),
+            "ahead": [dict(each) for each in self.expected],
             "rounds": rounds,
             "reduction": kernel.reduction,
             "least_seconds": kernel.space.least_seconds,
+            "cold_seconds": kernel.space.cold_seconds,
         }
         process = self._process
         assert process is not None and process.stdin is not None
@@ -116,28 +143,36 @@ class Worker:
             self._stop()
             return Trial("failed", note="the process that measures ended")
         answer = json.loads(line)
+        if answer.pop("lost", False):
+            self._stop()
         if "broken" in answer:
             raise CannotMeasure(f"it cannot be measured: {answer['broken']}")
         return Trial(**answer)
 
     def _start(self) -> None:
         self._stop()
-        command = [sys.executable, "-m", f"{__package__}.worker"]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self._lines = queue.Queue()
-        threading.Thread(target=_read, args=(self._process, self._lines), daemon=True).start()
+        self._process, self._lines = self._next or _launch()
+        self._next = _launch() if self.early else None
 
     def _stop(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+def _launch() -> _Started:
+    """Start a process, and the thread that reads what it says."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"{__package__}.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read, args=(process, lines), daemon=True).start()
+    return process, lines
 
 
 def _read(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
@@ -198,9 +233,12 @@ class Search:
             near = [each for text in beam for each in space.neighbours(seen[text])]
             new = {text: each for each in near if (text := choices_text(each)) not in seen}
             liked = sorted(new, key=lambda text: space.estimate(new[text]))
-            for text in liked[: self.settings.candidates]:
+            chosen, rounds = liked[: self.settings.candidates], self.settings.rounds
+            untried = [new[text] for text in chosen if (text, rounds) not in self.trials]
+            self.measure.expect(untried)
+            for text in chosen:
                 seen[text] = new[text]
-                trial = self._trial(new[text], self.settings.rounds)
+                trial = self._trial(new[text], rounds)
                 if trial.outcome == "timed" and trial.ratio is not None:
                     times[text] = trial.ratio
             if not liked or (generation and min(times.values()) > before * BETTER):
@@ -223,11 +261,13 @@ class Search:
         self.tell(f"{self.kernel.name}: {_said(choices)}: {trial.outcome}, {took}{trial.note}")
         return trial
 
-    def _confirm(self) -> tuple[dict[str, int] | None, float | None]:
+    def _confirm(self) -> tuple[Choices | None, float | None]:
         """The fastest candidate that is still faster when timed longer, if there is one."""
         limit, rounds = 1 - self.settings.gain, self.settings.rounds
         finalists = self._faster(self.times, limit)[:FINALISTS]
+        self.measure.expect([self.seen[text] for text in finalists])
         times = {text: self._trial(self.seen[text], rounds * FINAL).ratio for text in finalists}
+        self.measure.expect([])
         for text in self._faster(times, limit)[:CONFIRMED]:
             trial = self._trial(self.seen[text], rounds * CONFIRMING, fresh=True)
             if trial.ratio is not None and trial.ratio < limit:

@@ -48,20 +48,18 @@ def tune(
 ) -> Session:
     """Tune the kernels of a program in Torch IR for so many seconds at most.
 
-    What was measured before is not measured again. Raises UsageError for a GPU, or without a cache.
+    What was measured before is not measured again. Raises MissingEnvironmentError for a GPU that is not
+    there, UsageError without a cache.
     """
-    if target.is_gpu:
-        raise UsageError(
-            f"tuning measures kernels on this CPU; the target is {target.name}, not cpu"
-        )
     deadline = time.monotonic() + seconds
+    here = (machine_text(target), versions_text(target))
     database = open_database()
     try:
-        kernels, others = tunable_kernels(module, target)
         tunings: list[Tuning] = []
-        with Worker(settings.timeout) as worker:
+        with Worker(settings.timeout, early=target.is_gpu) as worker:
+            kernels, others = tunable_kernels(module, target)
             for kernel in sorted(kernels, key=lambda k: k.space.least_seconds, reverse=True):
-                key = Key(kernel.digest, machine_text(), versions_text(), settings.text)
+                key = Key(kernel.digest, *here, settings.text)
                 search = Search(kernel, key, database, settings, worker, deadline, tell)
                 try:
                     tunings.append(search.run())

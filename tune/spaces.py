@@ -1,12 +1,11 @@
 """What may be chosen for a kernel, as a search sees it: a start, neighbours, and what to measure first.
 
-There is a space for each pass that writes schedules for a CPU. Choices are numbers by name, those of the
-schedule; what they mean, only the pass and its model know.
+There is a space for each pass that writes schedules (`scheduling.py`); these are a CPU's, `gpu_spaces.py` has
+a GPU's. What choices mean, only the pass and its model know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,16 +15,7 @@ from ..analysis.cpu_softmax import SoftmaxChoices, SoftmaxProblem, choose_softma
 from ..analysis.cpu_tiles import CpuProblem, CpuTiling
 from ..analysis.cpu_tilings import choose_cpu_tiling, tiling_cycles
 from ..analysis.cpus import Cpu
-from ..dialects.loop import KernelOp
-from ..dialects.tile import LaunchOp
-from ..passes.llvm.host_cpu import host_cpu
-from ..passes.tile import online_softmax, schedule_cpu, schedule_rows
-from ..passes.tile.online_softmax import OnlineSoftmaxPass
-from ..passes.tile.schedule_cpu import ScheduleCpuPass
-from ..passes.tile.schedule_rows import ScheduleRowsPass
-from ..runtime.threads import thread_count
-
-Choices = Mapping[str, int]
+from .database import Choices
 
 FASTEST_CLOCK = 6.5e9
 """Cycles in a second that no CPU exceeds."""
@@ -50,7 +40,12 @@ class Space(Protocol):
 
     @property
     def least_seconds(self) -> float:
-        """A time that the machine cannot be faster than, whatever is chosen."""
+        """A time that the machine cannot be faster than, whatever is chosen, and wherever the inputs lie."""
+        ...
+
+    @property
+    def cold_seconds(self) -> float:
+        """The same if the inputs lie in no cache."""
         ...
 
     def neighbours(self, choices: Choices) -> list[Choices]:
@@ -85,6 +80,11 @@ class TilingSpace:
             fmas = FASTEST_MATRIX_FMAS if self.cpu.mma else 2 * FASTEST_FMAS
         return vectors / (self.threads * fmas * FASTEST_CLOCK)
 
+    @property
+    def cold_seconds(self) -> float:
+        """The same: what memory delivers is not known of a CPU."""
+        return self.least_seconds
+
     def neighbours(self, choices: Choices) -> list[Choices]:
         """Other register tiles, and blocks halved or doubled along an axis."""
         found = cpu_neighbours.neighbours(self.problem, CpuTiling(**choices), self.cpu)
@@ -112,6 +112,11 @@ class RowSpace:
     def least_seconds(self) -> float:
         """The seconds of reading all that is read from the first-level cache, in the widest vectors."""
         return _seconds_to_read(self.problem.bytes, self.cpu, self.threads)
+
+    @property
+    def cold_seconds(self) -> float:
+        """The same: what memory delivers is not known of a CPU."""
+        return self.least_seconds
 
     def neighbours(self, choices: Choices) -> list[Choices]:
         """Other blocks, distances and vectors."""
@@ -141,6 +146,11 @@ class SoftmaxSpace:
         """The seconds of reading rows, columns and values once: how much is masked is not known."""
         return _seconds_to_read(self.problem.bytes, self.cpu, self.threads)
 
+    @property
+    def cold_seconds(self) -> float:
+        """The same: what memory delivers is not known of a CPU."""
+        return self.least_seconds
+
     def neighbours(self, choices: Choices) -> list[Choices]:
         """Other register tiles, and half or twice the rows or scores."""
         found = cpu_softmax.neighbours(self.problem, SoftmaxChoices(**choices), self.cpu)
@@ -156,41 +166,3 @@ class SoftmaxSpace:
 def _seconds_to_read(count: int, cpu: Cpu, threads: int) -> float:
     """The seconds that no machine needs less of to read so many bytes."""
     return count / cpu.vector_bytes / (threads * FASTEST_LOADS * FASTEST_CLOCK)
-
-
-Found = tuple[Space, Sequence[KernelOp]] | str
-"""A space, and the kernels that it is of, which become one; or why nothing is to be decided."""
-
-Find = Callable[[KernelOp, LaunchOp], Found]
-"""What a pass decides for a kernel that is one launch, as it meets it."""
-
-
-def _softmaxes(kernel: KernelOp, launch: LaunchOp) -> Found:
-    found = online_softmax.find_problem(kernel, host_cpu())
-    if isinstance(found, str):
-        return found
-    return SoftmaxSpace(found[1], host_cpu(), thread_count()), (*found[0].producers, kernel)
-
-
-def _tilings(kernel: KernelOp, launch: LaunchOp) -> Found:
-    found = schedule_cpu.find_problem(launch)
-    if isinstance(found, str):
-        return found
-    return TilingSpace(found[1], host_cpu(), thread_count()), (kernel,)
-
-
-def _rows(kernel: KernelOp, launch: LaunchOp) -> Found:
-    found = schedule_rows.find_problem(kernel, launch)
-    if isinstance(found, str):
-        return found
-    return RowSpace(found, host_cpu(), thread_count()), (kernel,)
-
-
-SchedulingPass = OnlineSoftmaxPass | ScheduleCpuPass | ScheduleRowsPass
-
-SCHEDULING: dict[str, Find] = {
-    OnlineSoftmaxPass.name: _softmaxes,
-    ScheduleCpuPass.name: _tilings,
-    ScheduleRowsPass.name: _rows,
-}
-"""The passes that write schedules for a CPU, in the order in which they run."""

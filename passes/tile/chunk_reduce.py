@@ -32,6 +32,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.coalescing import SECTOR
 from ...analysis.cost import hints_of, trips
+from ...analysis.gpu_choices import RowShape
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...dialects.inside import ops_in
@@ -41,7 +42,7 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.tile import MAX_THREADS, LaunchOp
 from ..decisions import record
 from .cooperative_reduce import cooperate, lanes_share_columns, obstacle
-from .row_shape import RowShape, covering, most_rows, sweeps_of
+from .row_shape import covering, most_rows, sweeps_of
 
 BUSY_THREADS = 512
 """Threads of a multiprocessor that hide what one waits for."""

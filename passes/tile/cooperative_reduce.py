@@ -17,7 +17,8 @@ and in vectors, where the elements lie in aligned ones,
 
 Thread t visits elements, or vectors, t, t + T, t + 2T, ... of every sweep, so neighbouring threads read
 neighbours. Short rows are shared by a part of a warp, and a block has several. `row_shape.py` has the model;
-`lanes` and `vector` of the schedule override it, as do the options `lanes`, `rows` and `vector`. The tail of
+where the kernel was tuned (`passes/tuned.py`), what was measured to be best stands in for it. `lanes` and
+`vector` of the schedule override both, as do the options `lanes`, `rows`, `vector` and `keep`. The tail of
 a row and rows past the last one are masked: there a reduction contributes its identity. What stands between
 the sweeps every thread computes; what is stored there, one thread stores.
 
@@ -29,7 +30,7 @@ which neighbouring points read the same, if there are many, and short sweeps tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.builder import Builder
@@ -43,7 +44,9 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
+from ...analysis.gpu_choices import RowShape
 from ...analysis.launches import launches_of
+from ...analysis.row_neighbours import misfit
 from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride
 from ...dialects.affine import replace_dims
@@ -52,26 +55,28 @@ from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import (
     ForOp,
+    KernelOp,
     LoadOp,
     StoreOp,
     TestOp,
     YieldOp,
 )
 from ...dialects.scalars import is_weighted
-from ...dialects.schedule import ScheduleAttr
+from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
+from ..tuned import tuned_choices
 from .blockify_launch import partition
 from .masks import mask_contributions
 from .rewrite_indices import rewrite_index
 from .row_shape import (
-    RowShape,
     between,
     choose_shape,
+    limits_of,
     most_rows,
     split_rows,
     sweeps_of,
@@ -229,6 +234,8 @@ def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> La
     schedule = ScheduleAttr(threads=shape.threads)
     if shape.vector > 1:
         schedule = schedule.with_choices(vector=shape.vector)
+    if shape.keep != Kept.REGISTERS:
+        schedule = schedule.with_choices(keep=shape.keep)
     for later in ("keep", "transport"):
         if launch.schedule is not None and (word := launch.schedule.word(later)) is not None:
             schedule = schedule.with_choices(**{later: word})
@@ -326,7 +333,8 @@ class CooperativeReducePass(ModulePass):
     """Let threads share the sweeps of every row kernel.
 
     Options override the model: `lanes` threads share a row, a block has `rows`, a thread takes `vector`
-    neighbours at once where it can. Raises UsageError for what no launch can have.
+    neighbours at once where it can, and what several sweeps read is kept as `keep` says. Raises UsageError
+    for what no launch can have.
     """
 
     name = "cooperative-reduce"
@@ -335,6 +343,7 @@ class CooperativeReducePass(ModulePass):
     lanes: int | None = None
     rows: int | None = None
     vector: int | None = None
+    keep: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
@@ -344,25 +353,40 @@ class CooperativeReducePass(ModulePass):
                 raise UsageError(f"{option} is {limit}, got {value}")
         if self.vector is not None and self.vector not in (1, *WIDTHS):
             raise UsageError(f"vector is 1, 2, 4 or 8, got {self.vector}")
+        if self.keep not in (None, *Kept):
+            raise UsageError(f"keep is one of {', '.join(CHOICES['keep'].values)}, got {self.keep}")
         with hints_of(op):
             for kernel, launch in launches_of(op):
-                self._apply(kernel.sym_name.data, launch, target)
+                self._apply(kernel, launch, target)
 
-    def _shape(self, launch: LaunchOp, target: Target) -> RowShape:
-        """The shape of the model with what the options and the schedule say, as far as it can be done."""
-        best, schedule = choose_shape(launch, target), launch.schedule or ScheduleAttr()
+    def _shape(self, kernel: KernelOp, launch: LaunchOp, target: Target) -> tuple[RowShape, str]:
+        """The shape of the model or the tuner, with what options and schedule say as far as it can be done.
+
+        Gives, too, whether it was tuned, for people.
+        """
+        best, why = choose_shape(launch, target), ""
+        tuned = tuned_choices([kernel], best.choices)
+        if tuned is not None:
+            wanted = replace(best, **tuned)
+            if (reason := misfit(limits_of(launch), wanted)) is None:
+                best, why = wanted, ", as tuned"
+            else:
+                record(self.name, kernel.sym_name.data, False, reason, launch)
+        schedule = launch.schedule or ScheduleAttr()
         lanes = self.lanes or schedule.get("lanes") or best.lanes
         rows = min(self.rows or best.rows, most_rows(launch), MAX_THREADS // lanes)
         vector = self.vector or schedule.get("vector") or best.vector
-        return RowShape(lanes, rows, min(vector, widest_vector(launch)))
+        keep = self.keep or best.keep
+        return RowShape(lanes, rows, min(vector, widest_vector(launch)), keep), why
 
-    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+    def _apply(self, kernel: KernelOp, launch: LaunchOp, target: Target) -> None:
+        name = kernel.sym_name.data
         reason = decline_reason(launch, target)
         if reason is not None:
             record(self.name, name, False, reason, launch)
             return
         longest = max((sweep.extent.data for sweep in sweeps_of(launch)), key=trips)
-        shape = self._shape(launch, target)
+        shape, why = self._shape(kernel, launch, target)
         location = launch.location
         cooperate(launch, shape)
         reason = f"{shape.lanes} threads share each sweep of up to {longest} elements"
@@ -370,4 +394,4 @@ class CooperativeReducePass(ModulePass):
             reason += f", in vectors of {shape.vector}"
         if shape.rows > 1:
             reason += f"; a block has {shape.rows} rows"
-        record(self.name, name, True, reason, location)
+        record(self.name, name, True, f"{reason}{why}", location)

@@ -16,6 +16,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from ...analysis.cost import trips
+from ...analysis.gpu_choices import RowShape
+from ...analysis.row_neighbours import RowLimits
 from ...analysis.targets import Target
 from ...analysis.vectors import vector_width
 from ...dialects.inside import ops_in
@@ -118,20 +120,6 @@ def checks(launch: LaunchOp) -> bool:
     return any(isinstance(op, CheckedIndexOp | AssertOp | scf.IfOp) for op in between(launch))
 
 
-@dataclass(frozen=True)
-class RowShape:
-    """`lanes` threads share a row, a block has `rows`, a thread takes `vector` neighbours at once."""
-
-    lanes: int
-    rows: int = 1
-    vector: int = 1
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return self.lanes * self.rows
-
-
 def covering(extent: Extent) -> int:
     """The least power of two that covers an extent, or its hint."""
     return 1 << (max(trips(extent), 1) - 1).bit_length()
@@ -164,6 +152,13 @@ def widest_vector(launch: LaunchOp) -> int:
 def most_rows(launch: LaunchOp) -> int:
     """The most rows that a block can have, a power of two."""
     return 1 if checks(launch) else prod(covering(axis.extent.data) for axis in launch.axes)
+
+
+def limits_of(launch: LaunchOp) -> RowLimits:
+    """What a launch lets its shape be."""
+    sweeps = sweeps_of(launch)
+    length = max(trips(sweep.extent.data) for sweep in sweeps)
+    return RowLimits(length, len(sweeps), most_rows(launch), widest_vector(launch))
 
 
 def choose_shape(launch: LaunchOp, target: Target) -> RowShape:

@@ -8,13 +8,15 @@ becomes
 
 The passes after it carry the schedule out. What it leaves open they decide by themselves: a launch that is no
 contraction gets only what is asked for, and one on a CPU nothing. `analysis/tilings.py` has the model that
-decides. Any choice may be asked for as an option: `schedule{target=sm_80 block_m=16}`. What a kernel cannot
-have as it is asked for, it does not get: the reason is recorded, and the model decides.
+decides; where the kernel was tuned (`passes/tuned.py`), what was measured to be best stands in for it. Any
+choice may be asked for as an option: `schedule{target=sm_80 block_m=16}`. What a kernel cannot have as it is
+asked for, it does not get: the reason is recorded, and the tuner or the model decides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from xdsl.context import Context
@@ -23,16 +25,23 @@ from xdsl.passes import ModulePass
 
 from ...analysis.contraction import Contraction, find_contraction, operands_are_boxes
 from ...analysis.cost import hints_of
+from ...analysis.gpu_choices import TilingChoices
+from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.tiling_choice import choose, misfit
 from ...analysis.tilings import MIN_PRODUCT, Problem, Tiling, problem_of
-from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.mma import DEPTH
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
 from ..decisions import record
+from ..tuned import tuned_choices
+
+COPIES = ("stages", "transport")
+"""Choices that any tiling can have."""
+
+TUNED = tuple(field.name for field in fields(TilingChoices))
 
 
 def find_problem(
@@ -50,6 +59,19 @@ def find_problem(
     if problem.work < least:
         return f"{problem.work} multiply-adds are too few to share operands for"
     return found, problem
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a contraction gets."""
+
+    contraction: Contraction
+    problem: Problem
+    tiling: Tiling
+    copies: Mapping[str, int | str]
+    """How its slabs are filled, as far as that is asked for or tuned."""
+    why: str
+    """For people, where that comes from."""
 
 
 @dataclass(frozen=True)
@@ -124,19 +146,17 @@ class SchedulePass(ModulePass):
         All of them are legal for that kernel.
         """
         found: dict[SchedulePass, None] = {}
-        for name, launch in _launches(module):
-            chosen = self._choose(name, launch)
-            if chosen is None:
+        target = get_target(self.target)
+        for kernel, launch in launches_of(module):
+            if (chosen := self.choose(kernel, launch)) is None:
                 continue
-            contraction, best = chosen
-            problem = problem_of(contraction, launch)
-            target = get_target(self.target)
+            contraction, problem, best = chosen.contraction, chosen.problem, chosen.tiling
             for tiling in best.neighbours():
                 legal = problem.illegal(tiling, target) is None
                 if (
                     legal
                     and tiling in problem.splits(tiling, [tiling.split_k])
-                    and _are_boxes(contraction, launch, tiling)
+                    and are_boxes(contraction, launch, tiling)
                 ):
                     found[replace(self, **tiling.choices)] = None
         return tuple(found)
@@ -144,16 +164,17 @@ class SchedulePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
         with hints_of(op):
-            for name, launch in _launches(op):
-                if (chosen := self._choose(name, launch)) is None:
+            for kernel, launch in launches_of(op):
+                name = kernel.sym_name.data
+                if (chosen := self.choose(kernel, launch)) is None:
                     self._ask(name, launch)
                     continue
-                contraction, best = chosen
-                choices = {**best.choices, **self.copies}
+                contraction, best = chosen.contraction, chosen.tiling
+                choices = {**best.choices, **chosen.copies}
                 schedule = ScheduleAttr(m=contraction.m, n=contraction.n, **choices)
                 launch.schedule = schedule if best.split_k > 1 else schedule.without("split_k")
-                reason = _reason(problem_of(contraction, launch), best, target)
-                record(self.name, name, True, reason, launch)
+                reason = _reason(chosen.problem, best, target)
+                record(self.name, name, True, f"{reason}{chosen.why}", launch)
 
     def _ask(self, name: str, launch: LaunchOp) -> None:
         """Write what is asked of rows and single elements on a launch that is no contraction."""
@@ -163,25 +184,34 @@ class SchedulePass(ModulePass):
             asked = ", ".join(f"{choice} = {value}" for choice, value in self.rows.items())
             record(self.name, name, True, f"{asked}, as asked", launch)
 
-    def _attempts(self) -> list[dict[str, Any]]:
-        """What to ask for, in turn: of windows, short parts of K may be boxes where longer ones are none."""
+    def _attempts(self, kernel: KernelOp) -> list[tuple[dict[str, Any], dict[str, int | str], str]]:
+        """Tiles and copies to ask for, in turn, and whether they were tuned, for people.
+
+        What was tuned goes with what is asked for. Of windows, short parts of K may be boxes where longer
+        ones are none.
+        """
         asked = [self.tiles, {}] if self.tiles else [{}]
         shorter = [] if "block_k" in self.tiles else [{"block_k": DEPTH}]
-        return [*asked, *shorter]
+        attempts = [(tiles, self.copies, "") for tiles in (*asked, *shorter)]
+        tuned = tuned_choices([kernel], TUNED)
+        if tuned is None:
+            return attempts
+        copies = {choice: tuned[choice] for choice in COPIES}
+        return [(dict(tuned) | self.tiles, copies | self.copies, ", as tuned"), *attempts]
 
-    def _choose(self, name: str, launch: LaunchOp) -> tuple[Contraction, Tiling] | None:
-        """The model's choice with what is asked for; without, where this kernel cannot have it."""
-        target = get_target(self.target)
+    def choose(self, kernel: KernelOp, launch: LaunchOp) -> Chosen | None:
+        """The choice of the model or the tuner with what is asked for; without, where it cannot be had."""
+        target, name = get_target(self.target), kernel.sym_name.data
         found = find_problem(launch, target, 0 if self.tiles else MIN_PRODUCT)
         if isinstance(found, str):
             record(self.name, name, False, found, launch)
             return None
         contraction, problem = found
-        for asked in self._attempts():
-            best = choose(problem, asked, target)
+        for tiles, copies, why in self._attempts(kernel):
+            best = choose(problem, tiles, target)
             if isinstance(best, Tiling):
-                if _are_boxes(contraction, launch, best):
-                    return contraction, best
+                if are_boxes(contraction, launch, best):
+                    return Chosen(contraction, problem, best, copies, why)
                 best = "an operand is not read position by position"
             record(self.name, name, False, best, launch)
         return None
@@ -204,11 +234,7 @@ def _reason(problem: Problem, chosen: Tiling, target: Target) -> str:
     return f"{said}, each with room for {resident}; about {cycles / 1000:.1f} kcycles"
 
 
-def _launches(module: ModuleOp) -> list[tuple[str, LaunchOp]]:
-    kernels = [op for op in ops_in(module) if isinstance(op, KernelOp)]
-    return [(k.sym_name.data, op) for k in kernels for op in ops_in(k) if isinstance(op, LaunchOp)]
-
-
-def _are_boxes(contraction: Contraction, launch: LaunchOp, tiling: Tiling) -> bool:
+def are_boxes(contraction: Contraction, launch: LaunchOp, tiling: Tiling) -> bool:
+    """Whether what a block reads of each operand is a box that can be staged."""
     sizes = (tiling.block_m, tiling.block_n, tiling.block_k)
     return operands_are_boxes(contraction, launch, sizes)

@@ -28,6 +28,7 @@ from deplo.tools import commands
 from deplo.tools.judge import error_bound
 from deplo.tune import search, worker
 from deplo.tune.book import database_path, machine_text, open_book, versions_text
+from deplo.tune.candidates import Candidates
 from deplo.tune.database import Database, Key, Trial, choices_text
 from deplo.tune.kernels import tunable_kernels
 from deplo.tune.search import Search, Worker
@@ -35,6 +36,7 @@ from deplo.tune.session import open_database, tune
 from deplo.tune.settings import Settings, seconds_of
 from deplo.tune.worker import Bench
 
+CPU = get_target("cpu")
 KEY = Key("kernel", "machine", "versions", Settings().text)
 CHOICES = {"block_m": 64, "block_n": 64, "block_k": 64, "thread_m": 4, "thread_n": 32}
 SMALL = Settings(generations=3, candidates=4)
@@ -56,7 +58,7 @@ def captured(m=48, k=64, n=96):
 
 @cache
 def kernel_of(m=48, k=64, n=96):
-    (kernel,), _ = tunable_kernels(captured(m, k, n)[0].module, get_target("cpu"))
+    (kernel,), _ = tunable_kernels(captured(m, k, n)[0].module, CPU)
     return kernel
 
 
@@ -68,6 +70,9 @@ class Clock:
         self.asked = []
         self.stop_after = stop_after
 
+    def expect(self, choices):
+        pass
+
     def __call__(self, kernel, choices, rounds, *, fresh):
         if len(self.asked) == self.stop_after:
             raise KeyboardInterrupt
@@ -78,7 +83,7 @@ class Clock:
 
 def run(kernel, database, clock, settings=None, deadline=inf):
     settings = settings or SMALL
-    key = Key(kernel.digest, machine_text(), versions_text(), settings.text)
+    key = Key(kernel.digest, machine_text(CPU), versions_text(CPU), settings.text)
     return Search(kernel, key, database, settings, clock, deadline, lambda _: None).run()
 
 
@@ -107,7 +112,7 @@ def test_a_kernel_is_what_it_computes_not_what_it_is_called():
         product = torch.matmul(left, right)
         return product
 
-    (renamed,), _ = tunable_kernels(capture(other_names, (x, w), None).module, get_target("cpu"))
+    (renamed,), _ = tunable_kernels(capture(other_names, (x, w), None).module, CPU)
     assert renamed.digest == kernel_of().digest
     assert kernel_of(n=97).digest != kernel_of().digest
 
@@ -115,15 +120,15 @@ def test_a_kernel_is_what_it_computes_not_what_it_is_called():
 def test_threads_and_versions_are_part_of_where_a_tuning_holds(monkeypatch):
     from deplo.tune import book
 
-    assert str(host_cpu()) in machine_text()
-    before = machine_text()
+    assert str(host_cpu()) in machine_text(CPU)
+    before = machine_text(CPU)
     monkeypatch.setattr(book, "thread_count", lambda: 77)
-    assert machine_text() != before
+    assert machine_text(CPU) != before
     book.versions_text.cache_clear()
-    before = versions_text()
+    before = versions_text(CPU)
     monkeypatch.setattr(book, "compiler_digest", lambda: "another compiler")
     book.versions_text.cache_clear()
-    assert versions_text() != before
+    assert versions_text(CPU) != before
     book.versions_text.cache_clear()
 
 
@@ -181,7 +186,7 @@ def test_bf16_stays_in_place_only_in_pairs(pairs):
 
 def test_the_pass_names_the_neighbours_of_what_it_chooses():
     program, _ = captured()
-    module = module_at("loop", program.module, get_target("cpu"), "")
+    module = module_at("loop", program.module, CPU, "")
     from deplo.passes.tile.tileify import TileifyPass
 
     TileifyPass().apply(make_context(), module)
@@ -282,11 +287,15 @@ def test_candidates_are_checked_and_timed(monkeypatch):
         "reduction": kernel.reduction,
         "scheduled_by": kernel.scheduled_by,
         "least_seconds": 0.0,
+        "cold_seconds": 0.0,
+        "target": "cpu",
+        "ahead": [],
     }
     answer = bench.answer(request)
     assert answer["outcome"] == "timed"
     assert answer["ratio"] > 0
     assert bench.answer(request | {"least_seconds": 1.0})["outcome"] == "impossible"
+    assert bench.answer(request | {"cold_seconds": 1.0})["outcome"] == "impossible"
     assert bench.answer(request | {"choices": {"block_m": "64"}})["outcome"] == "refused"
     assert len(bench.fastest) == 2  # inputs that take turns, and the same ones again
     bench.fastest = dict.fromkeys(bench.fastest, 1e-9)
@@ -319,7 +328,7 @@ def test_a_kernel_that_cannot_be_measured_leaves_the_others(own_cache):
     """Indices of random numbers are 0 and 1, and this table has one row."""
     args = (torch.randn(1, 64), torch.zeros(8, dtype=torch.int64), torch.randn(64, 64))
     program = capture(lambda table, ids, x: (table[ids], x.sum(-1)), args, None)
-    done = tune(program.module, get_target("cpu"), 60.0, SMALL)
+    done = tune(program.module, CPU, 600.0, SMALL)
     (tuning,) = done.tunings
     assert done.compiled > 1
     ((name, why),) = done.others.items()
@@ -341,7 +350,7 @@ def test_a_later_compilation_uses_what_was_found(own_cache, monkeypatch):
     monkeypatch.setattr(
         search.Worker, "__call__", lambda *_: pytest.fail("nothing is to be measured")
     )
-    key = Key(kernel.digest, machine_text(), versions_text(), Settings().text)
+    key = Key(kernel.digest, machine_text(CPU), versions_text(CPU), Settings().text)
     database = open_database()
     database.begin(key, kernel.name)
     database.settle(key, wanted, 0.5, finished=True)
@@ -356,13 +365,13 @@ def test_a_later_compilation_uses_what_was_found(own_cache, monkeypatch):
     other = dataclasses.replace(key, versions="older")
     database.begin(other, kernel.name)
     database.settle(other, wanted, 0.4, finished=True)
-    assert open_book().choices == {kernel.digest: {**wanted, "thread_n": 5}}
+    assert open_book(CPU).choices == {kernel.digest: {**wanted, "thread_n": 5}}
 
 
 def test_rows_are_tuned_too_by_choices_of_their_own(own_cache):
     x = torch.randn(1024, 1100)
     program = capture(lambda x: x.sum(-1), (x,), None)
-    (kernel,), others = tunable_kernels(program.module, get_target("cpu"))
+    (kernel,), others = tunable_kernels(program.module, CPU)
     assert kernel.scheduled_by == "schedule-rows"
     assert others == {}
     assert kernel.space.least_seconds > 0
@@ -384,12 +393,12 @@ def attention(q, k, v):
 def test_a_softmax_and_what_is_merged_with_it_are_tuned_as_one(own_cache):
     args = tuple(torch.randn(2, 3, 200, 40) for _ in range(3))
     program = capture(attention, args, None)
-    (kernel,), others = tunable_kernels(program.module, get_target("cpu"))
+    (kernel,), others = tunable_kernels(program.module, CPU)
     assert kernel.scheduled_by == "online-softmax"
     assert kernel.module.count("loop.kernel") >= 3
     assert others == {}
     longer = tuple(torch.randn(2, 3, 201, 40) for _ in range(3))
-    (other,), _ = tunable_kernels(capture(attention, longer, None).module, get_target("cpu"))
+    (other,), _ = tunable_kernels(capture(attention, longer, None).module, CPU)
     assert other.digest != kernel.digest
     shorter_parts = Clock(lambda choices, _: choices["block_k"] / 1000)
     found = run(kernel, open_database(), shorter_parts, Settings())
@@ -403,7 +412,7 @@ def test_a_softmax_and_what_is_merged_with_it_are_tuned_as_one(own_cache):
 @pytest.mark.parametrize("outcome", ["timed", "wrong"])
 def test_a_softmax_is_measured_and_checked(own_cache, monkeypatch, outcome):
     args = tuple(torch.randn(4, 160, 32) for _ in range(3))
-    (kernel,), _ = tunable_kernels(capture(attention, args, None).module, get_target("cpu"))
+    (kernel,), _ = tunable_kernels(capture(attention, args, None).module, CPU)
     bench = Bench()
     if outcome == "wrong":
         monkeypatch.setattr(worker, "difference", lambda *_: "3 elements of result 0 differ")
@@ -414,6 +423,9 @@ def test_a_softmax_is_measured_and_checked(own_cache, monkeypatch, outcome):
         "rounds": 1,
         "reduction": kernel.reduction,
         "least_seconds": kernel.space.least_seconds,
+        "cold_seconds": kernel.space.cold_seconds,
+        "target": "cpu",
+        "ahead": [],
     }
     assert bench.answer(request)["outcome"] in (outcome, "unsteady")
 
@@ -434,7 +446,7 @@ def test_neighbours_of_a_softmax_are_legal_and_another_choice_each(cpu, shape):
 def test_of_a_table_only_what_can_be_read_counts(own_cache):
     args = (torch.randn(50_000, 64), torch.arange(16))
     program = capture(lambda table, ids: table[ids] * 2, args, None)
-    ((kernel,), _) = tunable_kernels(program.module, get_target("cpu"))
+    ((kernel,), _) = tunable_kernels(program.module, CPU)
     assert kernel.space.problem.bytes < 16 * 64 * 4 * 10
 
 
@@ -449,7 +461,7 @@ def test_neighbours_of_rows_are_legal_and_another_choice_each(cpu):
 
 def test_strips_of_columns_are_a_choice(own_cache):
     captured = capture(lambda x: x.mean(0), (torch.randn(512, 1024),), None)
-    (kernel,), _ = tunable_kernels(captured.module, get_target("cpu"))
+    (kernel,), _ = tunable_kernels(captured.module, CPU)
     space = kernel.space
     assert space.model["strip"] == 256
     near = {each["strip"] for each in space.neighbours(space.model)}
@@ -461,7 +473,7 @@ def test_strips_of_columns_are_a_choice(own_cache):
 
 def test_dividing_is_a_choice_of_what_divides(own_cache):
     divided, summed = (
-        tunable_kernels(capture(f, (torch.randn(64, 200),), None).module, get_target("cpu"))[0][0]
+        tunable_kernels(capture(f, (torch.randn(64, 200),), None).module, CPU)[0][0]
         for f in (lambda x: x.softmax(-1), lambda x: x.sum(-1))
     )
     assert {each["divide"] for each in divided.space.neighbours(divided.space.model)} == {0, 1}
@@ -472,7 +484,7 @@ def test_dividing_is_a_choice_of_what_divides(own_cache):
     x = torch.randn(64, 200)
     for choices in divided.space.neighbours(divided.space.model):
         if choices["divide"]:
-            program = worker.compile_kernel(divided.module, divided.scheduled_by, choices)
+            program = Candidates(divided.module, divided.scheduled_by, "cpu").get(choices)
             torch.testing.assert_close(program(x)[0], x.softmax(-1))
 
 
@@ -498,7 +510,7 @@ def test_llvm_is_told_which_loops_to_interleave(own_cache):
 def test_what_cannot_be_read_is_as_if_nothing_was_tuned(own_cache):
     path = database_path()
     path.write_text("this is no database, whatever it is called" * 100)
-    assert open_book().choices == {}
+    assert open_book(CPU).choices == {}
     with pytest.raises(DeploError, match="cannot be used"):
         open_database()
     path.unlink()
@@ -554,11 +566,9 @@ def test_wrong_usage_is_told(own_cache, arguments, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_tuning_needs_this_cpu_and_a_place_to_keep_what_it_finds(own_cache, monkeypatch):
+def test_tuning_needs_a_place_to_keep_what_it_finds(own_cache, monkeypatch):
     module = captured()[0].module
-    with pytest.raises(UsageError, match="the target is sm_80, not cpu"):
-        tune(module, get_target("sm_80"), 1, Settings())
     monkeypatch.setenv("DEPLO_CACHE", "0")
     with pytest.raises(UsageError, match="there is none that can be written to"):
-        tune(module, get_target("cpu"), 1, Settings())
+        tune(module, CPU, 1, Settings())
     assert seconds_of("1.5m") == 90

@@ -92,7 +92,7 @@ def test_what_is_printed() -> None:
 
 
 def test_the_registers_of_the_instruction_hold_what_ptx_says() -> None:
-    """D has, of each 8 columns, two sums of a row and two of the row 8 further ("wgmma.m64nNk16", fragment D).
+    """D has, of each 8 columns, two sums of a row and two of the row 8 further ("wgmma.m64nNk16").
 
     The sums of a thread are row by row here: 8 of its first row, from 0 on, then those of the other.
     """

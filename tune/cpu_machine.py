@@ -1,0 +1,73 @@
+"""This CPU, as a worker measures on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import cycle
+
+import torch
+
+from ..passes.llvm.host_cpu import host_cpu
+from ..runtime.plan import Plan
+from .machines import Inputs, Run, Turn, random_sets
+
+CACHES = 4
+"""Inputs take turns until they have filled this many times the second-level caches of all cores: what a
+kernel reads comes from the shared cache then, as in a program of which other kernels ran in between."""
+
+MAX_COPIES = 64
+"""Sets of inputs at most."""
+
+TURN_SECONDS = 4e-3
+"""A turn is as many calls as take about this long, at least two."""
+
+MAX_CALLS = 50
+"""Calls of a turn at most."""
+
+WARM_CALLS = 6
+"""Calls after which a program knows whether other threads are worth asking."""
+
+LONG_SECONDS = 1e-3
+"""A call that takes so long surely is, which two calls tell."""
+
+
+class CpuMachine:
+    """Calls are timed one by one: of a turn the fastest counts, for other work only ever makes one slower."""
+
+    def inputs(self, plan: Plan) -> Inputs:
+        """Sets of random inputs that together are larger than a core's caches."""
+        arrays = [argument.array for argument in plan.arguments]
+        bytes_of_set = max(sum(array.nbytes for array in arrays), 1)
+        cpu = host_cpu()
+        copies = min(max(-(-CACHES * cpu.cores * cpu.l2_bytes // bytes_of_set), 2), MAX_COPIES)
+        return random_sets(arrays, copies, "cpu")
+
+    def turns(self, programs: Sequence[Run], inputs: Inputs) -> list[Turn]:
+        """A turn of each program."""
+        supply = cycle(inputs)
+        return [partial(_fastest, each, supply, _calls_of_turn(each, supply)) for each in programs]
+
+    def is_lost(self) -> bool:
+        """A CPU that is lost takes the process along."""
+        return False
+
+
+def _calls_of_turn(program: Run, supply: Iterator[Sequence[torch.Tensor]]) -> int:
+    """How many calls a turn has; warms the program up."""
+    seconds = _fastest(program, supply, 2)
+    if seconds < LONG_SECONDS:
+        seconds = min(seconds, _fastest(program, supply, WARM_CALLS))
+    return min(max(int(TURN_SECONDS / seconds), 2), MAX_CALLS)
+
+
+def _fastest(program: Run, supply: Iterator[Sequence[torch.Tensor]], calls: int) -> float:
+    """The seconds of the fastest of some calls."""
+    fastest = float("inf")
+    for _ in range(calls):
+        chosen = next(supply)
+        start = time.perf_counter()
+        program(*chosen)
+        fastest = min(fastest, time.perf_counter() - start)
+    return fastest

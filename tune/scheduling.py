@@ -1,0 +1,77 @@
+"""The passes that write schedules, and what each has to decide for a kernel as it meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..analysis.targets import Target
+from ..dialects.loop import KernelOp
+from ..dialects.tile import LaunchOp
+from ..passes.llvm.host_cpu import host_cpu
+from ..passes.tile import online_softmax, schedule_cpu, schedule_rows
+from ..passes.tile.cooperative_reduce import CooperativeReducePass
+from ..passes.tile.online_softmax import OnlineSoftmaxPass
+from ..passes.tile.schedule import SchedulePass
+from ..passes.tile.schedule_cpu import ScheduleCpuPass
+from ..passes.tile.schedule_rows import ScheduleRowsPass
+from ..runtime.threads import thread_count
+from .gpu_spaces import find_shape_space, find_tiling_space
+from .spaces import RowSpace, SoftmaxSpace, Space, TilingSpace
+
+Found = tuple[Space, Sequence[KernelOp]] | str
+"""A space, and the kernels that it is of, which become one; or why nothing is to be decided."""
+
+Find = Callable[[KernelOp, LaunchOp, Target], Found]
+"""What a pass decides for a kernel that is one launch, as it meets it."""
+
+
+def _softmaxes(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
+    found = online_softmax.find_problem(kernel, host_cpu())
+    if isinstance(found, str):
+        return found
+    return SoftmaxSpace(found[1], host_cpu(), thread_count()), (*found[0].producers, kernel)
+
+
+def _tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
+    found = schedule_cpu.find_problem(launch)
+    if isinstance(found, str):
+        return found
+    return TilingSpace(found[1], host_cpu(), thread_count()), (kernel,)
+
+
+def _rows(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
+    found = schedule_rows.find_problem(kernel, launch)
+    if isinstance(found, str):
+        return found
+    return RowSpace(found, host_cpu(), thread_count()), (kernel,)
+
+
+def _gpu_tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
+    found = find_tiling_space(kernel, target)
+    return found if isinstance(found, str) else (found, (kernel,))
+
+
+def _gpu_rows(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
+    found = find_shape_space(kernel, launch, target)
+    return found if isinstance(found, str) else (found, (kernel,))
+
+
+SchedulingPass = (
+    OnlineSoftmaxPass | ScheduleCpuPass | ScheduleRowsPass | SchedulePass | CooperativeReducePass
+)
+
+_CPU: dict[str, Find] = {
+    OnlineSoftmaxPass.name: _softmaxes,
+    ScheduleCpuPass.name: _tilings,
+    ScheduleRowsPass.name: _rows,
+}
+
+_GPU: dict[str, Find] = {
+    SchedulePass.name: _gpu_tilings,
+    CooperativeReducePass.name: _gpu_rows,
+}
+
+
+def scheduling_for(target: Target) -> Mapping[str, Find]:
+    """The passes that write schedules for a target, by name."""
+    return _GPU if target.is_gpu else _CPU
