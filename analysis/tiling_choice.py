@@ -173,6 +173,8 @@ def choose(problem: Problem, asked: Mapping[str, Any], target: Target) -> Tiling
     Those that fill no multiprocessor's registers come first. K is split where that saves enough.
     Or why this contraction can have none with what is asked for.
     """
+    if asked.get("transport") == Transport.TMA and not (problem.boxes and target.has_copy_engine):
+        asked = {choice: value for choice, value in asked.items() if choice != "transport"}
     if "stages" in asked:
         problem = replace(problem, stages=asked["stages"])
     proposed = candidates(asked, problem.short_bytes, problem.line)

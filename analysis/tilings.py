@@ -153,7 +153,7 @@ class Tiling:
         try:
             verify_extents(self.block_m, self.block_n)
         except VerifyException as error:
-            return f"warpgroup {str(error).strip()}"
+            return f"a warpgroup {str(error).strip()}"
         sums = sums_of(self.block_m, self.block_n, self.threads)
         if isinstance(sums, str):
             return sums
@@ -254,7 +254,9 @@ class Problem:
         """Why the copy engine cannot fill the slabs of a tiling, or None."""
         if not tiling.stages:
             return None
-        if not self.boxes or not target.has_copy_engine:
+        if not target.has_copy_engine:
+            return f"{target.name} has no copy engine"
+        if not self.boxes:
             return "an operand comes in no boxes that a copy engine fills"
         if max(tiling.block_m, tiling.block_n) > MAX_EXTENT:
             return f"boxes have at most {MAX_EXTENT} rows"

@@ -75,8 +75,9 @@ class Choice:
     @property
     def said(self) -> str:
         """The numbers it may be, in words."""
-        if self.numbers == (0, 1):
-            return "0 or 1"
+        if self.numbers[:1] == (0,):
+            *others, last = map(str, self.numbers)
+            return f"{', '.join(others)} or {last}"
         if self.numbers:
             return f"a power of two, at most {self.numbers[-1]}"
         return f"a number, {self.least} or more"

@@ -41,6 +41,7 @@ from ...analysis.factors import find_factors
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.launches import launches_of
 from ...dialects.affine import replace_dims
+from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp, YieldOp
 from ...dialects.mma import COLUMNS, DEPTH, LANES, SLOTS
@@ -110,6 +111,11 @@ def find_product(launch: LaunchOp) -> Product | str:
     inner = outer and next((o for o in outer.body.ops if isinstance(o, ForOp)), None)
     if outer is None or inner is None or not any(isinstance(o, StageOp) for o in outer.body.ops):
         return "its operands are not staged"
+    if any(
+        isinstance(o.memref.owner, StageOp) and o.memref.owner.parent_op() is not outer
+        for o in _loads(inner)
+    ):
+        return "a slab stays the same for all of K"
     rows, columns = block.args[m], block.args[n]
     others = [op for op in outer.body.ops if op is not inner]
     if (
@@ -133,6 +139,10 @@ def find_product(launch: LaunchOp) -> Product | str:
         return reason
     factors = tuple(o for o in ordered if not isinstance(o, str))
     return Product(launch, outer, inner, factors, m, n, thread_m, thread_n)
+
+
+def _loads(loop: ForOp) -> list[LoadOp]:
+    return [op for op in ops_in(loop) if isinstance(op, LoadOp)]
 
 
 def _ordered(

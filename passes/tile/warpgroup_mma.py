@@ -59,8 +59,6 @@ def find_slabs(found: Product) -> list[Slabs] | str:
             stage = _whole_slab(factor, counter, found.inner.induction_var)
             if isinstance(stage, str):
                 return stage
-            if stage.parent is not found.outer.body.block:
-                return "a slab stays the same for all of K"
             if (refusal := bulk_refusal(stage, ROW_BYTES)) is not None:
                 return refusal
             pair.append(stage)

@@ -32,9 +32,9 @@ from deplo.tune.worker import Bench
 
 TARGET = get_target("sm_90a")
 PROBLEMS = (
-    Problem(1, 512, 2048, 2048, 1, 4, 4),
-    Problem(1, 32, 2048, 2048, 1, 2, 2, short_bytes=2),
-    Problem(32, 512, 64, 512, 1, 4, 4),
+    Problem(1, 512, 2048, 2048, 1, 4, 4, boxes=True),
+    Problem(1, 32, 2048, 2048, 1, 2, 2, short_bytes=2, boxes=True, rows_along_k=True),
+    Problem(32, 512, 64, 512, 1, 4, 4, boxes=True),
 )
 
 
@@ -86,10 +86,12 @@ def test_neighbours_are_legal_and_another_tiling_each(problem, target):
     assert len({start, *found}) == len(found) + 1 >= 8
     assert all(tiling_neighbours.misfit(problem, each, gpu) is None for each in found)
     assert all(tiling_neighbours.estimated_cycles(problem, each, gpu) > 0 for each in found)
-    transports = {each.transport for each in found}
-    assert transports == {"sync", "cp_async", *(["tma"] if gpu.has_copy_engine else [])}
+    transports = {each.transport for each in (start, *found)}
+    threads_copy = {"sync", "cp_async"} if start.mma < 2 else set()  # warpgroups read what TMA writes
+    assert transports == threads_copy | ({"tma"} if gpu.has_copy_engine else set())
     assert start.stages - 1 in {each.stages for each in found}
-    assert {each.mma for each in found} == ({0, 1} if problem.short_bytes else {0})
+    kinds = {0, 1, *([2] if gpu.wgmma_per_cycle else [])} if problem.short_bytes else {0}
+    assert {each.mma for each in (start, *found)} == kinds
 
 
 @pytest.mark.parametrize(

@@ -283,5 +283,5 @@ def test_a_tile_that_warps_cannot_share_is_refused() -> None:
         UsageError, match=r"^schedule: for mma, threads compute pairs of rows .* 3 by"
     ):
         make_pipeline("loop-to-tile", "sm_90a", "mma=1,FM=3")
-    with pytest.raises(UsageError, match=r"^schedule: mma is 0 or 1, not '2'"):
-        make_pipeline("loop-to-tile", "sm_90a", "mma=2")
+    with pytest.raises(UsageError, match=r"^schedule: mma is 0, 1 or 2, not '3'"):
+        make_pipeline("loop-to-tile", "sm_90a", "mma=3")

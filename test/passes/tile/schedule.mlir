@@ -8,15 +8,19 @@
 // RUN: deplo-opt %s -p 'schedule{mma=1}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MMA
 // RUN: not deplo-opt %s -p 'schedule{mma=1 thread_m=3}' 2>&1 | FileCheck %s --check-prefix=PAIRS
 // RUN: not deplo-opt %s -p 'schedule{mma=1 block_n=64 thread_n=8}' 2>&1 | FileCheck %s --check-prefix=LANES
+// RUN: deplo-opt %s -p 'schedule{mma=2}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GROUPS
+// RUN: deplo-opt %s -p 'schedule{transport=tma block_m=512 block_n=64 thread_m=8 thread_n=8}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=TALL
+// RUN: not deplo-opt %s -p 'schedule{mma=2 block_k=32}' 2>&1 | FileCheck %s --check-prefix=SHORT
+// RUN: not deplo-opt %s -p 'schedule{mma=2 block_m=32}' 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: deplo-opt %s -p 'schedule{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 
 // x @ W^T: the model chooses, options override it, and what is decided stays.
 // CHECK-LABEL: loop.kernel @linear
 // CHECK:         tile.launch (%i = 512 : thread, %j = 3584 : thread) schedule(#tile.schedule<m = 0, n = 1,
-// CHECK-SAME:      block_m = 64, block_n = 128, block_k = 32, thread_m = 8, thread_n = 8, split_k = 4, stages = 2, transport = tma>)
+// CHECK-SAME:      block_m = 64, block_n = 128, block_k = 16, thread_m = 8, thread_n = 8, stages = 2, transport = tma>)
 // REMARK: remark: schedule: linear: blocks of 16 by 16, threads of 2 by 2
 // REMARK: remark: schedule: linear: declined: it has a schedule already
-// MODEL: remark: schedule: linear: blocks of 64 by 128, threads of 8 by 8, K in 4 parts: 896 blocks instead of 224 for 132 multiprocessors, each with room for {{[0-9]+}}; about {{[0-9.]+}} kcycles
+// MODEL: remark: schedule: linear: blocks of 64 by 128, threads of 8 by 8: 224 blocks for 132 multiprocessors, each with room for {{[0-9]+}}; about {{[0-9.]+}} kcycles
 // LARGE: remark: schedule: linear: declined: threads of 256 sums need about 528 registers; {{.*}} threads of sm_90a have {{.*}} each
 // DEEP: remark: schedule: linear: declined: slabs of 524288 bytes, 532480 when padded, exceed the 232448 that a block of sm_90a can have
 // THIRDS: error: {{.*}}schedule: thread_m = 3 does not divide block_m = 16
@@ -24,6 +28,10 @@
 // MMA: remark: schedule: linear: declined: it is no sum of products of bf16, f16 or tf32, or there are no tensor cores
 // PAIRS: error: {{.*}}schedule: for mma, threads compute pairs of rows and of columns, and block_k is a multiple of 16, not 3 by 4 and 32
 // LANES: error: {{.*}}schedule: for mma, 4 threads share a row and whole warps the columns; blocks of 64 by 64 have threads of 2 by 8
+// GROUPS: remark: schedule: linear: declined: it is no sum of products of bf16, f16 or tf32, or there are no tensor cores
+// TALL: remark: schedule: linear: declined: boxes have at most 256 rows
+// SHORT: error: {{.*}}schedule: warpgroups multiply slabs of 64 positions of K that the copy engine fills
+// ROWS: error: {{.*}}schedule: a warpgroup multiplies 64 rows at once, and 32 are not that often
 // CPU: remark: schedule: linear: declined: a CPU's schedule is decided by the passes that carry it out
 func.func @main(%x: tensor<512x3584xf32>, %w: tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
   %y = loop.kernel @linear(%x, %w) : (tensor<512x3584xf32>, tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
@@ -280,4 +288,29 @@ func.func @main(%x: tensor<64x64xf16>, %w: tensor<3x64x64xf16>) -> tensor<64x32x
     }
   }
   func.return %y : tensor<64x32xf32>
+}
+
+// -----
+
+// Rows of 1001 elements are no boxes of the copy engine's; threads fill the slabs.
+// GROUPS: remark: schedule: odd: declined: an operand comes in no boxes that a copy engine fills
+// CHECK-LABEL: loop.kernel @odd
+// CHECK-NOT:     transport
+// CHECK:         loop.for %k
+func.func @main(%x: tensor<512x1001xbf16>, %w: tensor<512x1001xbf16>) -> tensor<512x512xf32> {
+  %y = loop.kernel @odd(%x, %w) : (tensor<512x1001xbf16>, tensor<512x1001xbf16>) -> tensor<512x512xf32> {
+  ^bb0(%x: memref<512x1001xbf16>, %w: memref<512x1001xbf16>, %out: memref<512x512xf32>):
+    tile.launch (%i = 512 : thread, %j = 512 : thread) {
+      %s = loop.for %k = 0 to 1001 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<512x1001xbf16>
+        %q = loop.load %w[%j, %k] : memref<512x1001xbf16>
+        %f = arith.extf %p : bf16 to f32
+        %g = arith.extf %q : bf16 to f32
+        %r = arith.mulf %f, %g : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<512x512xf32>
+    }
+  }
+  func.return %y : tensor<512x512xf32>
 }

@@ -247,3 +247,60 @@ func.func @main(%x: tensor<64x130xbf16>, %w: tensor<16x130xbf16>) -> tensor<64x1
   }
   func.return %y : tensor<64x16xf32>
 }
+
+// -----
+
+// CHECK-LABEL: loop.kernel @negated
+// CHECK-NOT:     tile.wgmma
+// REMARK: remark: warpgroup-mma: negated: declined: a factor is computed after it is loaded; warps may multiply
+func.func @main(%x: tensor<64x128xbf16>, %w: tensor<16x128xbf16>) -> tensor<64x16xf32> {
+  %y = loop.kernel @negated(%x, %w) : (tensor<64x128xbf16>, tensor<16x128xbf16>) -> tensor<64x16xf32> {
+  ^bb0(%x: memref<64x128xbf16>, %w: memref<16x128xbf16>, %y: memref<64x16xf32>):
+    tile.launch (%i = 64 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 64, block_n = 16, block_k = 64, thread_m = 2, thread_n = 4, mma = 2>) {
+      %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
+          %xs = tile.stage %x[0, %kb * 64] : memref<64x128xbf16> -> memref<64x64xbf16, "shared">
+          %ws = tile.stage %w[0, %kb * 64] : memref<16x128xbf16> -> memref<16x64xbf16, "shared">
+          %c = loop.for %k = 0 to 64 reduce(add) -> f32 {
+            %a = loop.load %xs[%i, %k] : memref<64x64xbf16, "shared">
+            %b = loop.load %ws[%j, %k] : memref<16x64xbf16, "shared">
+            %na = arith.negf %a : bf16
+            %af = arith.extf %na : bf16 to f32
+            %bf = arith.extf %b : bf16 to f32
+            %p = arith.mulf %bf, %af : f32
+            loop.yield %p : f32
+          } attributes {chunk}
+        loop.yield %c : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<64x16xf32>
+    }
+  }
+  func.return %y : tensor<64x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: loop.kernel @constant
+// CHECK-NOT:     tile.wgmma
+// REMARK: remark: warpgroup-mma: constant: declined: a slab stays the same for all of K; warps may multiply
+func.func @main(%x: tensor<64x128xbf16>, %w: tensor<16x128xbf16>) -> tensor<64x16xf32> {
+  %y = loop.kernel @constant(%x, %w) : (tensor<64x128xbf16>, tensor<16x128xbf16>) -> tensor<64x16xf32> {
+  ^bb0(%x: memref<64x128xbf16>, %w: memref<16x128xbf16>, %y: memref<64x16xf32>):
+    tile.launch (%i = 64 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 64, block_n = 16, block_k = 64, thread_m = 2, thread_n = 4, mma = 2>) {
+      %ws = tile.stage %w[0, 0] : memref<16x128xbf16> -> memref<16x64xbf16, "shared">
+      %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
+          %xs = tile.stage %x[0, %kb * 64] : memref<64x128xbf16> -> memref<64x64xbf16, "shared">
+          %c = loop.for %k = 0 to 64 reduce(add) -> f32 {
+            %a = loop.load %xs[%i, %k] : memref<64x64xbf16, "shared">
+            %b = loop.load %ws[%j, %k] : memref<16x64xbf16, "shared">
+            %af = arith.extf %a : bf16 to f32
+            %bf = arith.extf %b : bf16 to f32
+            %p = arith.mulf %bf, %af : f32
+            loop.yield %p : f32
+          } attributes {chunk}
+        loop.yield %c : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<64x16xf32>
+    }
+  }
+  func.return %y : tensor<64x16xf32>
+}
