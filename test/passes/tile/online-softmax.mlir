@@ -31,7 +31,7 @@
 // CHECK:               loop.store %mean, %y[%i, %j, %k_1]
 // REMARK: online-softmax: scores: declined: its rows are no softmax
 // REMARK: online-softmax: attention: 20800 bytes of scores are computed in 1 parts of a row
-// GPU: online-softmax: scores: declined: the target is a GPU
+// GPU: online-softmax: attention: declined: its factors are no bf16 or f16 that are loaded
 func.func @main(%q: tensor<2x20x6xf32>, %k: tensor<2x130x6xf32>, %v: tensor<2x130x5xf32>) -> tensor<2x20x5xf32> {
   %s = loop.kernel @scores(%k, %q) : (tensor<2x130x6xf32>, tensor<2x20x6xf32>) -> tensor<2x20x130x1xf32> {
   ^bb0(%k: memref<2x130x6xf32>, %q: memref<2x20x6xf32>, %s: memref<2x20x130x1xf32>):

@@ -18,10 +18,10 @@ PROGRAMS = {
         "--schedule",
         "BM=16,BN=16,FM=2,FN=2",
     ],
-    "linear by tma": [
+    "linear by threads": [
         "nn.Linear(3584,3584,bias=False)(torch.randn(512,3584))",
         "--schedule",
-        "BM=16,BN=16,FM=2,FN=2,transport=tma",
+        "BM=16,BN=16,FM=2,FN=2,transport=cp_async",
     ],
     "linear for sm_80": [
         "nn.Linear(3584,3584,bias=False)(torch.randn(512,3584))",
