@@ -7,7 +7,8 @@ chunk that is asked for arrives some time later: with several buffers the block 
 meanwhile, and the blocks that are resident together hide from each other what is left, so how many there are
 room for, in registers and shared memory, counts. All that takes as long as memory needs for what the kernel
 moves, if that is longer. Splitting K makes more blocks of fewer chunks, and costs a second kernel and the
-traffic of the partial sums.
+traffic of the partial sums. What multiplies matrices has rates of its own. The model was compared with the
+times of products on an H200.
 """
 
 from __future__ import annotations
