@@ -24,10 +24,10 @@ that the contraction sums over. Then its result is a mean of v_j with the weight
 an associative combiner. x is anything that is computed from one score: scaled, masked, biased.
 
 Where no two rows share a column, as in attention of one query, nothing is packed: a block computes all scores
-of a row, and what follows from them (`row_softmax.py`). Otherwise very few rows or columns stay as they are,
-and so do GPUs. `analysis/cpu_softmax.py` has the model that decides how the rest is shared out. Where the
-kernels were tuned (`passes/tuned.py`), what was measured to be best stands in for it; choices may be asked
-for as options: `online-softmax{block_m=64}`.
+of a row, and what follows from them (`row_softmax.py`). Otherwise very few rows or columns stay as they are.
+On a GPU it is done where warps can multiply bf16 or f16 (`warp_softmax.py`). `analysis/cpu_softmax.py` has
+the model that decides how the rest is shared out. Where the kernels were tuned (`passes/tuned.py`), what was
+measured to be best stands in for it; choices may be asked for as options: `online-softmax{block_m=64}`.
 """
 
 from __future__ import annotations
