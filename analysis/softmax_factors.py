@@ -10,9 +10,11 @@ from xdsl.ir.affine import AffineExpr
 
 from ..dialects.mma import COLUMNS, DEPTH
 from ..dialects.scalars import STORAGE_FLOATS, storage_bytes
+from .conditions import slope
+from .index import UNKNOWN
 from .products import ONE_ROW
 from .softmax import Softmax
-from .terms import Term
+from .terms import DIMS, Term
 
 MAX_ELEMENTS = 128
 """Elements of a row of factors or values, at most: a thread has a quarter of two rows in registers."""
@@ -36,8 +38,8 @@ class Factors:
     value: Term
 
 
-def find_factors(found: Softmax) -> Factors | str:
-    """What warps would multiply, or why they cannot."""
+def find_factors(found: Softmax, columns: int) -> Factors | str:
+    """What warps would multiply with so many scores of a row at once, or why they cannot."""
     parts = [narrow(term) for term in (found.left, found.right, found.value)]
     left, right, value = parts
     if left is None or right is None or value is None:
@@ -55,16 +57,26 @@ def find_factors(found: Softmax) -> Factors | str:
         )
     bound = found.score.bound
     assert bound is not None
-    for term, along in ((right, (found.sweep, bound)), (value, (found.sweep, found.product.n))):
-        if not _is_slab(term, along):
+    whole = found.columns % columns == 0
+    for term, other in ((right, bound), (value, found.product.n)):
+        if not _is_slab(term, found.product.m, other, found.sweep, whole):
             return "what a block shares is no box of rows"
     return Factors(left, right, value)
 
 
-def _is_slab(term: Term, along: tuple[int, int]) -> bool:
-    """Whether each of two dims goes along one axis of what a term loads, and along no other."""
-    for dim in along:
-        using = [e for e in term.exprs if dim in e.used_dims()]
-        if using != [AffineExpr.dimension(dim)]:
+def _is_slab(term: Term, row: int, other: int, sweep: int, whole: bool) -> bool:
+    """Whether the scores' columns and another dim each go along one axis of what a term loads, one by one.
+
+    Other dims may say where that begins, but the row of scores. If the last columns are no `whole` part, what
+    lies after them must be out of bounds: no other values, which may be infinite, are loaded there.
+    """
+    if any(row in e.used_dims() for e in term.exprs) or not isinstance(term.key, SSAValue):
+        return False
+    axes: list[int] = []
+    for dim in (sweep, other):
+        using = [axis for axis, e in enumerate(term.exprs) if dim in e.used_dims()]
+        if len(using) != 1 or slope(term.exprs[using[0]], {dim}, [UNKNOWN] * DIMS) != 1:
             return False
-    return isinstance(term.key, SSAValue)
+        axes += using
+    begins = term.exprs[axes[0]] == AffineExpr.dimension(sweep)
+    return axes[0] != axes[1] and (whole or begins)

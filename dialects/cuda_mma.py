@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .cuda_memory import pointer_type, verify_offset
 from .mma import MmaBase
-from .wgmma import verify_element, verify_extents
+from .wgmma import GROUP_ROWS, ROW_BYTES, STEP, verify_element, verify_extents, verify_held
 from .wgmma_base import WgmmaBase
 
 
@@ -52,10 +52,25 @@ class WgmmaOp(WgmmaBase):
     def verify_(self) -> None:
         if self.extents is None:
             raise VerifyException("says of how many rows and columns")
-        verify_offset(self.row_map.data, self.row_indices)
-        verify_offset(self.column_map.data, self.column_indices)
-        elements = [pointer_type(slab).element for slab in (self.rows, self.columns)]
+        for _, map, indices in self.slabs:
+            verify_offset(map.data, indices)
+        elements = [pointer_type(slab).element for slab, _, _ in self.slabs]
         verify_element(elements[0])
-        if elements[0] != elements[1]:
+        if len(set(elements)) > 1:
             raise VerifyException(f"multiplies {elements[0]} by {elements[1]}")
-        verify_extents(*self.shape)
+        height, width = self.shape
+        verify_extents(height, width)
+        if self.rows is None:
+            if height != GROUP_ROWS:
+                raise VerifyException(
+                    f"threads hold {GROUP_ROWS} rows of a warpgroup, not {height}"
+                )
+            depth = len(self.held) * 2 if self.transposed else ROW_BYTES // 2
+            verify_held(self.held, elements[0], depth)
+            if depth % STEP or (self.transposed and width != ROW_BYTES // 2):
+                raise VerifyException(
+                    f"multiplies {STEP} positions at once, transposed by {ROW_BYTES // 2} columns; "
+                    f"got {depth} by {width}"
+                )
+        elif self.held or self.transposed:
+            raise VerifyException("multiplies two slabs only by rows of both")

@@ -201,11 +201,7 @@ _MMA = "mma.sync.aligned.m16n8k{depth}.row.col.f32.{type}.{type}.f32 "
 def _mma(names: Names, op: cuda.MmaOp) -> str:
     if isinstance(op.element, FloatTF32Type):
         return _mma_of_words(names, op)
-    bits = [f"(unsigned){names.name(v)}" for v in (*op.rows, *op.columns)]
-    pairs = [f"{low} | {high} << 16" for low, high in zip(bits[::2], bits[1::2], strict=True)]
-    upper, lower, columns = pairs[:2], pairs[2:4], pairs[4:]
-    # PTX has two positions of both rows, then the other two of both
-    registers = [upper[0], lower[0], upper[1], lower[1], *columns]
+    registers = [*_rows_in_words(names, op.rows), *_words(names, op.columns)]
     sums = [names.name(v) for v in op.sums] or ["0.0f"] * 4
     results = [names.name(v) for v in op.products]
     outputs = ", ".join(f'"=f"({name})' for name in results)
@@ -215,6 +211,18 @@ def _mma(names: Names, op: cuda.MmaOp) -> str:
         + "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
     )
     return f'float {", ".join(results)};\nasm volatile("{text}" : {outputs} : {inputs});'
+
+
+def _words(names: Names, values: Sequence[SSAValue]) -> list[str]:
+    """Pairs of short floats in one register each."""
+    bits = [f"(unsigned){names.name(v)}" for v in values]
+    return [f"{low} | {high} << 16" for low, high in zip(bits[::2], bits[1::2], strict=True)]
+
+
+def _rows_in_words(names: Names, values: Sequence[SSAValue]) -> list[str]:
+    """What a thread holds of two rows: PTX has two positions of both, then the other two of both."""
+    upper_first, upper_last, lower_first, lower_last = _words(names, values)
+    return [upper_first, lower_first, upper_last, lower_last]
 
 
 def _mma_of_words(names: Names, op: cuda.MmaOp) -> str:
@@ -256,35 +264,43 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
     groups = function.threads.value.data // WARPGROUP
     height, width = op.shape
     results, sums = ([names.name(v) for v in values] for values in (op.products, op.sums))
-    rows, columns = names.fresh("rows"), names.fresh("columns")
-    own = f" + threadIdx.x / {WARPGROUP} * {_units(GROUP_ROWS)}" if groups > 1 else ""
-    lines = [
-        f"float {', '.join(f'{r} = {s}' for r, s in zip(results, sums, strict=True))};",
-        f"const unsigned long long {rows} = ({_slab(names, op.rows, op.row_map, op.row_indices)}){own};",
-        f"const unsigned long long {columns} = "
-        f"{_slab(names, op.columns, op.column_map, op.column_indices)};",
-        asm("wgmma.fence.sync.aligned;"),
-    ]
+    lines = [f"float {', '.join(f'{r} = {s}' for r, s in zip(results, sums, strict=True))};"]
+    *row_slab, column_slab = op.slabs
+    rows, columns = names.fresh("rows") if row_slab else "", names.fresh("columns")
+    if row_slab:
+        own = f" + threadIdx.x / {WARPGROUP} * {_units(GROUP_ROWS)}" if groups > 1 else ""
+        lines.append(f"const unsigned long long {rows} = ({_slab(names, *row_slab[0])}){own};")
+    lines.append(f"const unsigned long long {columns} = {_slab(names, *column_slab)};")
+    lines.append(asm("wgmma.fence.sync.aligned;"))
     each = width // 2
-    places = ", ".join(f"%{i}" for i in range(each))
-    head = _WGMMA.format(columns=width, type=pointer_type(op.rows).element)
-    text = f"{head}{{{places}}}, %{each}, %{each + 1}, 1, 1, 1, 0, 0;"
-    for step in range(ROW_BYTES // 2 // STEP):
-        for part in range(height // (groups * GROUP_ROWS)):
+    sums_text = ", ".join(f"%{i}" for i in range(each))
+    told = 1 if row_slab else 4
+    rows_text = f"%{each}" if row_slab else f"{{{', '.join(f'%{each + i}' for i in range(4))}}}"
+    is_transposed = op.transposed is not None
+    orders = "0, 0" if row_slab else str(int(is_transposed))
+    head = _WGMMA.format(columns=width, type=pointer_type(op.columns).element)
+    text = f"{head}{{{sums_text}}}, {rows_text}, %{each + told}, 1, 1, 1, {orders};"
+    depth = len(op.held) * 2 if op.held else ROW_BYTES // 2
+    for step in range(depth // STEP):
+        place = step * (_units(STEP) if is_transposed else 2)
+        for part in range(height // (groups * GROUP_ROWS) if row_slab else 1):
             own = results[part * each : (part + 1) * each]
             totals = ", ".join(f'"+f"({r})' for r in _fragment(own))
-            slabs = [
-                f"{name} + {place}" if place else name
-                for name, place in (
-                    (rows, part * groups * _units(GROUP_ROWS) + step * 2),
-                    (columns, step * 2),
-                )
-            ]
-            told = ", ".join(f'"l"({each})' for each in slabs)
-            lines.append(f'asm volatile("{text}" : {totals} : {told});')
+            if row_slab:
+                inputs = [f'"l"({_further(rows, part * groups * _units(GROUP_ROWS) + step * 2)})']
+            else:
+                held = op.held[step * 2 * SLOTS : (step + 1) * 2 * SLOTS]
+                inputs = [f'"r"({word})' for word in _rows_in_words(names, held)]
+            inputs.append(f'"l"({_further(columns, place)})')
+            lines.append(f'asm volatile("{text}" : {totals} : {", ".join(inputs)});')
     lines.append(asm("wgmma.commit_group.sync.aligned;"))
     lines.append(asm("wgmma.wait_group.sync.aligned 0;"))
     return "\n".join(lines)
+
+
+def _further(slab: str, units: int) -> str:
+    """A place so many units of 16 bytes into a slab."""
+    return f"{slab} + {units}" if units else slab
 
 
 def _fragment(sums: Sequence[str]) -> list[str]:

@@ -17,7 +17,16 @@ from .kernel_async import verify_shared_alignment
 from .kernel_device import FuncOp
 from .mma import MmaBase
 from .sizes import static_shape
-from .wgmma import ROW_BYTES, sums_of, verify_extents, verify_slab
+from .wgmma import (
+    GROUP_ROWS,
+    ROW_BYTES,
+    WARPGROUP,
+    sums_of,
+    verify_columns,
+    verify_extents,
+    verify_held,
+    verify_slab,
+)
 from .wgmma_base import WgmmaBase
 
 
@@ -42,28 +51,39 @@ class WgmmaOp(WgmmaBase):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        types = self.rows.type, self.columns.type
-        height, width = (static_shape(t)[-2] for t in types if isinstance(t, MemRefType))
-        return height, width
+        """Rows and columns; held rows are those of one warpgroup."""
+        columns = self.columns.type
+        assert isinstance(columns, MemRefType)
+        width = verify_columns(columns, columns.get_num_dims() - 2, self.transposed is not None)[0]
+        if self.rows is None:
+            return GROUP_ROWS, width
+        assert isinstance(self.rows.type, MemRefType)
+        return static_shape(self.rows.type)[-2], width
 
     def verify_(self) -> None:
-        for slab, map, indices in (
-            (self.rows, self.row_map, self.row_indices),
-            (self.columns, self.column_map, self.column_indices),
-        ):
+        for slab, map, indices in self.slabs:
             type = slab.type
             if not isinstance(type, MemRefType):
                 raise VerifyException(f"multiplies slabs in shared memory, got {type}")
             verify_access(map.data, indices, type)
             verify_shared_alignment(slab, 8 * ROW_BYTES)
             verify_slab(type, type.get_num_dims() - 2)
+        if self.rows is None:
+            columns = self.columns.type
+            assert isinstance(columns, MemRefType)
+            axes = columns.get_num_dims() - 2
+            depth = verify_columns(columns, axes, self.transposed is not None)[1]
+            verify_held(self.held, columns.element_type, depth)
+        elif self.held or self.transposed:
+            raise VerifyException("multiplies two slabs only by rows of both")
         verify_extents(*self.shape)
         function = self.parent_op()
         while function is not None and not isinstance(function, FuncOp):
             function = function.parent_op()
         if function is not None:
-            sums = sums_of(*self.shape, function.threads.value.data)
+            height, width = self.shape
+            threads = function.threads.value.data
+            sums = sums_of(height, width, threads if self.rows else WARPGROUP)
             if sums != len(self.sums):
                 raise VerifyException(
                     sums if isinstance(sums, str) else f"gives {sums} sums, not {len(self.sums)}"

@@ -1,24 +1,33 @@
 """What the products of slabs by warpgroups have in common, in `tile`, `kernel` and `cuda`.
 
     %d:32 = tile.wgmma %xs by %ws to 32 : memref<64x64xbf16, "shared"> by memref<64x64xbf16, "shared">
+    %e:32 = tile.wgmma (%a0, ..., %a31) by %ws to 32 : bf16 by memref<64x64xbf16, "shared">
+    %f:32 = tile.wgmma (%a0, ..., %a15) by %vs transposed to 32 : bf16 by memref<32x64xbf16, "shared">
 
 The 128 threads of a warpgroup multiply 64 rows of one slab by all rows of another, the columns of the
 product; the reduced axis are the 64 positions of a row (PTX ISA, "wgmma.mma_async.m64nNk16"). The tensor
 cores read both slabs from shared memory themselves, where they lie as the copy engine lays them, in rows of
-128 bytes whose units are exchanged ("swizzle 128").
+128 bytes whose units are exchanged ("swizzle 128"). A slab that is `transposed` has the positions of the
+reduced axis as its rows, and the 64 columns of the product along them.
 
 The warpgroups of a block stand one below the other. With W warps, warp w of the block has rows 16 w to
 16 w + 15, and the same of every 16 W rows further down. Thread t of a warp is lane `t mod 4` of group
 `t floordiv 4`. It gets the sums of two rows of each 16, those numbered by its group and by its group plus 8,
 and of two columns of each 8, twice its lane and the one after: row by row.
+
+What the threads hold may stand in the place of the first slab: 64 rows of each warpgroup. A thread holds
+elements of the two rows whose sums it gets, at four of each 16 positions: twice its lane, the one after, and
+the same of the other 8. First the four of one row, then those of the other, then the next 16 positions.
+Which rows of a program these are is up to what is held.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, MemRefType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import storage_bytes
@@ -61,6 +70,28 @@ def verify_element(type: Attribute) -> None:
     """Raise unless this is what is multiplied."""
     if not isinstance(type, BFloat16Type | Float16Type):
         raise VerifyException(f"multiplies bf16 or f16, got {type}")
+
+
+def verify_columns(type: MemRefType, axes: int, transposed: bool) -> tuple[int, int]:
+    """The columns of the product that a slab gives, and the positions of the reduced axis.
+
+    `axes` are in front of its rows. Raises unless it can be multiplied by.
+    """
+    rows, row = verify_slab(type, axes)[-2:]
+    if transposed and rows % STEP:
+        raise VerifyException(f"multiplies {STEP} positions at once, and {rows} are not that often")
+    return (row, rows) if transposed else (rows, row)
+
+
+def verify_held(values: Sequence[SSAValue], element: Attribute, depth: int) -> None:
+    """Raise unless these are what a thread holds of so many positions of the reduced axis."""
+    types = {value.type for value in values}
+    if types != {element}:
+        raise VerifyException(f"multiplies {', '.join(map(str, types))} by {element}")
+    if len(values) != depth // 2:
+        raise VerifyException(
+            f"of {depth} positions a thread holds {depth // 2} elements, not {len(values)}"
+        )
 
 
 def verify_extents(rows: int, columns: int) -> None:

@@ -2,6 +2,8 @@
 
     %d:32 = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus (%c0, ..., %c31)
       : memref<3x64x64xbf16, "shared"> by memref<3x64x64xbf16, "shared">
+    %e:32 = kernel.wgmma (%a0, ..., %a15) by %vs[%buffer, 0, 0] transposed plus (%c0, ..., %c31)
+      : bf16 by memref<3x32x64xbf16, "shared">
 
 `wgmma.py` says whose elements are where.
 """
@@ -9,14 +11,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, f32, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, UnitAttr, f32, i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     traits_def,
@@ -32,21 +36,32 @@ from .index_text import parse_index_expr, print_index_expr
 from .mbarriers import Index, index_properties
 
 
+@dataclass(frozen=True)
+class SlabAt:
+    """A slab that begins at an index of what lies in shared memory."""
+
+    memory: SSAValue
+    index: Index
+
+
 class WgmmaBase(IRDLOperation):
     """A product of two slabs that lie somewhere in shared memory, added to `sums`.
 
-    It is done, and the sums are there, when the operation is. All threads of the block must take part.
+    Or of what the threads hold by one. It is done, and the sums are there, when the operation is. All threads
+    of the block must take part.
     """
 
-    rows = operand_def()
+    rows = opt_operand_def()
     row_indices = var_operand_def(IndexType)
-    row_map = prop_def(AffineMapAttr)
+    row_map = opt_prop_def(AffineMapAttr)
+    held = var_operand_def()
     columns = operand_def()
     column_indices = var_operand_def(IndexType)
     column_map = prop_def(AffineMapAttr)
+    transposed = opt_prop_def(UnitAttr)
     sums = var_operand_def(f32)
     extents = opt_prop_def(DenseArrayBase.constr(i64))
-    """Rows and columns, where the slabs' types do not say them."""
+    """Rows and columns, where the slabs' types do not say them; of held rows, those of a warpgroup."""
     products = var_result_def(f32)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -54,24 +69,42 @@ class WgmmaBase(IRDLOperation):
 
     def __init__(
         self,
-        rows: SSAValue,
-        row: Index,
-        columns: SSAValue,
-        column: Index,
+        rows: SlabAt | Sequence[SSAValue],
+        columns: SlabAt,
         sums: Sequence[SSAValue],
         extents: tuple[int, int] | None = None,
+        *,
+        transposed: bool = False,
     ):
-        row_map, row_operands = index_properties(row)
-        column_map, column_operands = index_properties(column)
+        slab, held = (rows, []) if isinstance(rows, SlabAt) else (None, list(rows))
+        row_map, row_operands = index_properties(slab.index) if slab else (None, [])
+        column_map, column_operands = index_properties(columns.index)
         super().__init__(
-            operands=[rows, row_operands, columns, column_operands, list(sums)],
+            operands=[
+                slab and slab.memory,
+                row_operands,
+                held,
+                columns.memory,
+                column_operands,
+                list(sums),
+            ],
             properties={
                 "row_map": row_map,
                 "column_map": column_map,
+                "transposed": UnitAttr() if transposed else None,
                 "extents": None if extents is None else DenseArrayBase.from_list(i64, extents),
             },
             result_types=[[f32] * len(sums)],
         )
+
+    @property
+    def slabs(self) -> list[tuple[SSAValue, AffineMapAttr, Sequence[SSAValue]]]:
+        """Where the slabs of rows, if there is one, and of columns begin."""
+        columns = (self.columns, self.column_map, self.column_indices)
+        if self.rows is None:
+            return [columns]
+        assert self.row_map is not None
+        return [(self.rows, self.row_map, self.row_indices), columns]
 
     def _print_slab(
         self, printer: Printer, slab: SSAValue, map: AffineMapAttr, indices: Sequence[SSAValue]
@@ -87,9 +120,16 @@ class WgmmaBase(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        self._print_slab(printer, self.rows, self.row_map, self.row_indices)
+        *rows, columns = self.slabs
+        if rows:
+            self._print_slab(printer, *rows[0])
+        else:
+            with printer.in_parens():
+                printer.print_list(self.held, printer.print_ssa_value)
         printer.print_string(" by ")
-        self._print_slab(printer, self.columns, self.column_map, self.column_indices)
+        self._print_slab(printer, *columns)
+        if self.transposed is not None:
+            printer.print_string(" transposed")
         printer.print_string(" plus ")
         with printer.in_parens():
             printer.print_list(self.sums, printer.print_ssa_value)
@@ -97,15 +137,19 @@ class WgmmaBase(IRDLOperation):
             printer.print_string(" of {} by {}".format(*self.extents.get_values()))
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
-        printer.print_attribute(self.rows.type)
+        printer.print_attribute((self.rows or self.held[0]).type)
         printer.print_string(" by ")
         printer.print_attribute(self.columns.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> WgmmaBase:
-        rows, row = _parse_slab(parser)
+        held = parser.parse_optional_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        row_slab = _parse_slab(parser) if held is None else None
         parser.parse_keyword("by")
-        columns, column = _parse_slab(parser)
+        column_slab = _parse_slab(parser)
+        transposed = parser.parse_optional_keyword("transposed") is not None
         parser.parse_keyword("plus")
         sums = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, parser.parse_unresolved_operand
@@ -121,24 +165,28 @@ class WgmmaBase(IRDLOperation):
         parser.parse_keyword("by")
         column_type = parser.parse_type()
 
-        def index(names: OperandNames, exprs: Sequence[AffineExpr]) -> Index:
-            return exprs, [parser.resolve_operand(o, IndexType()) for o in names.operands]
+        def slab(parsed: _ParsedSlab, type: Attribute) -> SlabAt:
+            memory, (names, exprs) = parsed
+            indices = [parser.resolve_operand(o, IndexType()) for o in names.operands]
+            return SlabAt(parser.resolve_operand(memory, type), (exprs, indices))
 
         op = cls(
-            parser.resolve_operand(rows, row_type),
-            index(*row),
-            parser.resolve_operand(columns, column_type),
-            index(*column),
+            [parser.resolve_operand(value, row_type) for value in held or ()]
+            if row_slab is None
+            else slab(row_slab, row_type),
+            slab(column_slab, column_type),
             [parser.resolve_operand(value, f32) for value in sums],
             extents,
+            transposed=transposed,
         )
         op.attributes |= attributes
         return op
 
 
-def _parse_slab(
-    parser: Parser,
-) -> tuple[UnresolvedOperand, tuple[OperandNames, list[AffineExpr]]]:
+_ParsedSlab = tuple[UnresolvedOperand, tuple[OperandNames, list[AffineExpr]]]
+
+
+def _parse_slab(parser: Parser) -> _ParsedSlab:
     slab, names = parser.parse_unresolved_operand(), OperandNames(parser)
     exprs = parser.parse_comma_separated_list(
         parser.Delimiter.SQUARE, lambda: parse_index_expr(parser, names.parse_dim)

@@ -45,7 +45,7 @@ from .memory import Buffer, Output
 from .numpy_types import Array, numpy_dtype
 from .product import Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
-from .tensor_cores import check_warpgroups, sums_of_threads
+from .tensor_cores import check_warpgroups, rows_held, sums_of_threads
 from .tensor_cores import multiply as multiply_fragments
 from .tensor_ir import ProgramError, evaluate_index
 from .views import MAX_ELEMENTS, TooWide
@@ -278,18 +278,26 @@ class LoopMachine(LaneMemory):
         return [self.axes[value] for axis, value in args if axis.level.data is Level.THREAD]
 
     def _wgmma(self, op: WgmmaOp) -> None:
-        """Multiply slabs, which are the same for all threads of a block."""
+        """Multiply slabs, which are the same for all threads of a block, or what these hold."""
         axes = self._thread_axes(op)
         extents = [self.shape[axis] for axis in axes]
-        slabs = [self.buffers[slab].elements() for slab in (op.rows, op.columns)]
-        outer = np.broadcast_shapes(*(slab.shape[:-2] for slab in slabs))
         count = prod(extents)
-        check_warpgroups(op, slabs[0].shape[-2], slabs[1].shape[-2], count)
-        self._require((*outer, slabs[0].shape[-2], slabs[1].shape[-2]))
-        rows, columns = (slab.astype(np.float32) for slab in slabs)
-        products = rows @ np.swapaxes(columns, -1, -2)
+        columns = self.buffers[op.columns].elements().astype(np.float32)
+        if op.transposed is None:
+            columns = np.swapaxes(columns, -1, -2)
+        if op.rows is None:
+            inner = range(len(self.counters) - len(axes), len(self.counters))
+            held = [np.moveaxis(self._full(self.get(value)), axes, inner) for value in op.held]
+            outer = held[0].shape[: inner.start]
+            rows = rows_held([value.reshape(*outer, count) for value in held], count)
+            rows = np.expand_dims(rows, tuple(axes))
+        else:
+            rows = self.buffers[op.rows].elements().astype(np.float32)
+        outer = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+        check_warpgroups(op, rows.shape[-2], columns.shape[-1], count)
+        self._require((*outer, rows.shape[-2], columns.shape[-1]))
         inner = range(len(outer) - len(axes), len(outer))
-        for result, sums in zip(op.products, sums_of_threads(products, count), strict=True):
+        for result, sums in zip(op.products, sums_of_threads(rows @ columns, count), strict=True):
             lanes = np.squeeze(sums.reshape(*outer, *extents), tuple(axes))
             self.values[result] = np.moveaxis(lanes, inner, axes)
 

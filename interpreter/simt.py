@@ -42,7 +42,7 @@ from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate_silently
 from .teams import Teams
-from .tensor_cores import check_warpgroups, multiply_in_warps, multiply_slabs
+from .tensor_cores import multiply_in_warps, multiply_slabs
 from .tensor_ir import ProgramError, evaluate_index
 
 
@@ -204,13 +204,7 @@ class SimtMachine(Lanes):
 
     def _wgmma(self, op: kernel.WgmmaOp | cuda.WgmmaOp) -> None:
         """Multiply slabs in shared memory by warpgroups."""
-        height, width = op.shape
-        check_warpgroups(op, height, width, self.shape[1])
-        slabs = [
-            (*self.place(op, op.rows, op.row_map, op.row_indices), height),
-            (*self.place(op, op.columns, op.column_map, op.column_indices), width),
-        ]
-        products = multiply_slabs(self, self.flights, op, slabs)
+        products = multiply_slabs(self, self.flights, op)
         for result, product, total in zip(op.products, products, op.sums, strict=True):
             self.values[result] = product + self.values[total]
 

@@ -13,13 +13,16 @@ from xdsl.ir import Operation
 from ..dialects.kernel import WARP
 from ..dialects.mma import DEPTH, LANES, ROWS, SLOTS, MmaBase
 from ..dialects.tensor_map import swizzled
-from ..dialects.wgmma import PAIR, ROW_BYTES, WARP_ROWS, WARPGROUP, sums_of
+from ..dialects.wgmma import GROUP_ROWS, PAIR, ROW_BYTES, WARP_ROWS, WARPGROUP, sums_of
+from ..dialects.wgmma_base import WgmmaBase
 from .device_memory import Memory, fault
 from .flights import Flights
 from .lanes import Lanes
 from .numpy_types import Array
 
 _GROUPS = WARP // LANES
+UNIT_BYTES = 16
+"""What a thread is noted to read at once of a slab."""
 
 
 def multiply(op: MmaBase, threads: int, operands: Sequence[Array]) -> list[Array]:
@@ -72,36 +75,72 @@ def sums_of_threads(products: Array, threads: int) -> list[Array]:
     return found
 
 
-def multiply_slabs(
-    machine: Lanes, flights: Flights, op: Operation, slabs: Sequence[tuple[Memory, Array, int]]
-) -> list[Array]:
-    """The products of the slabs that begin at these flat offsets and have so many rows.
+def rows_held(values: Sequence[Array], threads: int) -> Array:
+    """The rows that threads hold, of all warpgroups one below the other, from what each holds.
 
-    All threads of a block must take part. Each is noted to read its share of both slabs.
+    `values` have an array axis of threads at the end; it becomes one of rows and one of positions.
     """
-    slots, threads = machine.shape
+    outer = np.broadcast_shapes(*(value.shape[:-1] for value in values))
+    held = np.stack([np.broadcast_to(v, (*outer, threads)) for v in values], axis=-1)
+    # Axes: warp, group, lane, then step, row, half of a step, which of two.
+    shape = (*outer, threads // WARP, _GROUPS, LANES, len(values) // (2 * SLOTS), 2, 2, 2)
+    fragments = held.astype(np.float32).reshape(shape)
+    first = len(outer)
+    order = [*range(first), *(first + axis for axis in (0, 4, 1, 3, 5, 2, 6))]
+    return fragments.transpose(order).reshape(*outer, threads // WARP * WARP_ROWS, -1)
+
+
+def multiply_slabs(machine: Lanes, flights: Flights, op: WgmmaBase) -> list[Array]:
+    """The products of each thread.
+
+    All threads of a block must take part. Each is noted to read its share of the slabs.
+    """
+    threads = machine.shape[1]
     active = machine.full(machine.mask)
     if np.any(active.any(axis=1) & ~active.all(axis=1)):
         raise fault(op, "is reached by some threads of a block only: divergent wgmma")
-    factors: list[Array] = []
-    for memory, first, rows in slabs:
-        item = memory.item_bytes
-        width = ROW_BYTES // item
-        flat = machine.full(first)
-        if np.any(flat != flat[:, :1]) or np.any(flat * item % (8 * ROW_BYTES)):
-            raise fault(op, f"multiplies no slab of {memory.name} that begins at 8 rows of it")
-        share = rows * width // threads
-        read = machine.rows(op, memory, flat + machine.thread_id * share, share)
+    height, width = op.shape
+    if op.rows is None:
+        height = threads // WARPGROUP * GROUP_ROWS
+    check_warpgroups(op, height, width, threads)
+    heights = [*([height] if op.rows else []), len(op.held) * 2 if op.transposed else width]
+    slabs = [
+        _slab_read(machine, flights, op, *machine.place(op, *slab), rows)
+        for slab, rows in zip(op.slabs, heights, strict=True)
+    ]
+    rows = (
+        slabs[0]
+        if op.rows
+        else rows_held([machine.full(machine.values[v]) for v in op.held], threads)
+    )
+    columns = slabs[-1] if op.transposed else np.swapaxes(slabs[-1], -1, -2)
+    with np.errstate(all="ignore"):
+        return sums_of_threads(rows @ columns, threads)
+
+
+def _slab_read(
+    machine: Lanes, flights: Flights, op: Operation, memory: Memory, first: Array, rows: int
+) -> Array:
+    """The slab of so many rows that begins at a flat offset."""
+    slots, threads = machine.shape
+    item = memory.item_bytes
+    width = ROW_BYTES // item
+    flat = machine.full(first)
+    if np.any(flat != flat[:, :1]) or np.any(flat * item % (8 * ROW_BYTES)):
+        raise fault(op, f"multiplies no slab of {memory.name} that begins at 8 rows of it")
+    places = flat[:, :1] + np.array(
+        [swizzled(i * item, ROW_BYTES) // item for i in range(rows * width)]
+    )
+    unit = UNIT_BYTES // item
+    units = rows * width // unit
+    for turn in range(-(-units // threads)):
+        own = (machine.thread_id + turn * threads) % units * unit
+        read = machine.rows(op, memory, flat + own, unit)
         machine.note(op, memory, read)
         flights.check(op, memory, read, "multiplies")
         memory.read(op, read.numbers[:, None], read.flat(memory))
-        order = [swizzled(i * item, ROW_BYTES) // item for i in range(rows * width)]
-        places = flat[:, :1] + np.array(order)
-        held = np.take_along_axis(memory.data, places, axis=1)
-        factors.append(held.reshape(slots, rows, width).astype(np.float32))
-    with np.errstate(all="ignore"):
-        products = factors[0] @ np.swapaxes(factors[1], -1, -2)
-    return sums_of_threads(products, threads)
+    held = np.take_along_axis(memory.data, places, axis=1)
+    return held.reshape(slots, rows, width).astype(np.float32)
 
 
 def check_warpgroups(op: Operation, rows: int, columns: int, threads: int) -> None:

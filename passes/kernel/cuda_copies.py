@@ -15,6 +15,7 @@ from xdsl.ir.affine import AffineExpr
 from ...dialects import cuda, kernel
 from ...dialects.mbarriers import Index
 from ...dialects.scalars import storage_bytes
+from ...dialects.wgmma_base import SlabAt
 
 
 class Lowering(Protocol):
@@ -99,17 +100,16 @@ def _atomic_add(state: Lowering, op: kernel.AtomicAddOp) -> None:
 
 
 def _wgmma(state: Lowering, op: kernel.WgmmaOp) -> None:
-    row, row_offset, row_operands = state.address(op.rows, op.row_map.data.results, op.row_indices)
-    column, column_offset, column_operands = state.address(
-        op.columns, op.column_map.data.results, op.column_indices
-    )
+    slabs: list[SlabAt] = []
+    for memory, map, indices in op.slabs:
+        pointer, offset, operands = state.address(memory, map.data.results, indices)
+        slabs.append(SlabAt(pointer, ([offset], operands)))
     new = cuda.WgmmaOp(
-        row,
-        ([row_offset], row_operands),
-        column,
-        ([column_offset], column_operands),
+        slabs[0] if op.rows else [state.values[v] for v in op.held],
+        slabs[-1],
         [state.values[v] for v in op.sums],
         op.shape,
+        transposed=op.transposed is not None,
     )
     state.simple(op, new)
 

@@ -82,7 +82,7 @@ def touched(op: Operation) -> Touched:
         case StoreOp() | VectorStoreOp():
             return NOTHING if in_registers(op.memref) else Touched(writes=frozenset([op.memref]))
         case WgmmaOp():
-            return Touched(reads=frozenset([op.rows, op.columns]))
+            return Touched(reads=frozenset(memory for memory, _, _ in op.slabs))
         case BarrierOp():
             return NOTHING
         case _:

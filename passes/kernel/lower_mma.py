@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.inside import ops_in
 from ...dialects.kernel import MmaOp, WgmmaOp
 from ...dialects.tile_mma import MmaOp as TileMmaOp
+from ...dialects.wgmma_base import SlabAt
 
 
 def _sum_with(product: SSAValue) -> arith.AddfOp | None:
@@ -36,9 +37,9 @@ def lower_mma(entry: Block) -> None:
         if isinstance(op, TileMmaOp):
             new = MmaOp(list(op.rows), list(op.columns), sums)
         elif sums:
-            rows = list(op.row_map.data.results), list(op.row_indices)
-            columns = list(op.column_map.data.results), list(op.column_indices)
-            new = WgmmaOp(op.rows, rows, op.columns, columns, sums)
+            slabs = [SlabAt(m, (list(map.data.results), list(at))) for m, map, at in op.slabs]
+            rows = slabs[0] if op.rows else list(op.held)
+            new = WgmmaOp(rows, slabs[-1], sums, transposed=op.transposed is not None)
         else:
             continue
         new.location = op.location

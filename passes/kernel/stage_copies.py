@@ -55,6 +55,7 @@ from ...dialects.schedule import Transport
 from ...dialects.sizes import extent_expr, shape_of, static_shape
 from ...dialects.tile import PIPELINED, StageOp
 from ...dialects.tile_mma import WgmmaOp as TileWgmmaOp
+from ...dialects.wgmma_base import SlabAt
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from .machine import Machine, in_loop
@@ -215,8 +216,10 @@ class _Ring:
         index = [AffineExpr.dimension(i) for i in range(len(turn))] + [ZERO, ZERO]
         zero = arith.ConstantOp(FloatAttr(0.0, f32))
         where = index, list(turn)
+        rows = SlabAt(memory[op.rows], where) if op.rows else list(op.held)
         sums = [zero.result] * len(op.products)
-        new = WgmmaOp(memory[op.rows], where, memory[op.columns], where, sums)
+        columns = SlabAt(memory[op.columns], where)
+        new = WgmmaOp(rows, columns, sums, transposed=op.transposed is not None)
         new.location = op.location
         op.parent.insert_ops_before([zero, new], op)
         for old, result in zip(op.products, new.products, strict=True):

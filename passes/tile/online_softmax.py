@@ -50,11 +50,13 @@ from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
+from ...dialects.wgmma import GROUP_ROWS
 from ..decisions import record
 from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel, narrow
 from .row_softmax import build_rows
+from .softmax_products import WarpgroupProducts, WarpProducts, can_use_warpgroups
 from .warp_softmax import build_warps
 
 MIN_ROWS = 4
@@ -170,14 +172,15 @@ class OnlineSoftmaxPass(ModulePass):
         found = find_softmax(kernel, launch)
         if isinstance(found, str):
             return found
-        factors = find_factors(found)
+        factors = find_factors(found, WARP_COLUMNS)
         if isinstance(factors, str):
             return factors
-        rows = warp_rows(found, target)
-        build_warps(found, factors, rows, WARP_COLUMNS)
-        return self._replace(
-            found, f"blocks of {rows} rows have {WARP_COLUMNS} scores of each in registers"
-        )
+        grouped = trips(found.rows) > WARP_ROWS[-1] and can_use_warpgroups(found, factors, target)
+        rows = GROUP_ROWS if grouped else warp_rows(found, target)
+        products = WarpgroupProducts if grouped else WarpProducts
+        build_warps(found, factors, rows, WARP_COLUMNS, products)
+        said = f"blocks of {rows} rows have {WARP_COLUMNS} scores of each in registers"
+        return self._replace(found, f"{said}; {products.said} multiply")
 
     def _one_row(
         self, found: Softmax, problem: SoftmaxProblem, cpu: Cpu

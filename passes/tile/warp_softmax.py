@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import math as numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineExpr
+from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import slope
@@ -37,55 +36,48 @@ from ...analysis.index import UNKNOWN
 from ...analysis.softmax import Softmax
 from ...analysis.softmax_factors import Factors
 from ...analysis.terms import DIMS, Term
-from ...dialects.affine import ZERO, replace_dims
-from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp, YieldOp
-from ...dialects.mma import COLUMNS, DEPTH, LANES, SLOTS
+from ...dialects.loop import ForOp, StoreOp, TestOp, YieldOp
+from ...dialects.mma import COLUMNS, LANES
 from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div
 from ...dialects.syntax import scalar_attr
-from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, StageOp
-from ...dialects.tile_mma import MmaOp
+from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level
 from ..weighted import exponent_shift, scaled_exp, share
 from .blocked_softmax import kernel_like
 from .emit_terms import TermWriter
+from .softmax_products import ROWS, Place, Products
 
 INDEX = IndexType()
-ROWS = 2
-"""Rows of one thread."""
 
 
-def build_warps(found: Softmax, factors: Factors, rows: int, columns: int) -> None:
+def build_warps(
+    found: Softmax, factors: Factors, rows: int, columns: int, multiply: type[Products]
+) -> None:
     """Put the kernel in the place of the old one, with blocks of `rows` and chunks of `columns` scores."""
     kernel, arrays, outputs = kernel_like(found)
-    kernel.body.block.add_op(_Builder(found, factors, rows, columns, arrays, outputs).launch())
+    place = Place(found, factors, columns, arrays, [], {})
+    kernel.body.block.add_op(_Builder(place, multiply(place), rows, outputs).launch())
 
 
 class _Builder:
     def __init__(
-        self,
-        found: Softmax,
-        factors: Factors,
-        rows: int,
-        columns: int,
-        arrays: dict[object, SSAValue],
-        outputs: dict[SSAValue, SSAValue],
+        self, place: Place, products: Products, rows: int, outputs: dict[SSAValue, SSAValue]
     ):
-        self.found, self.factors = found, factors
-        self.rows, self.columns = rows, columns
-        self.arrays, self.outputs = arrays, outputs
+        self.place, self.products, self.outputs = place, products, outputs
+        self.found, self.factors, self.arrays = place.found, place.factors, place.arrays
+        self.counters, self.dims = place.counters, place.dims
+        self.rows, self.columns = rows, place.columns
         self.apart = rows // ROWS
         """How far apart the two rows of a thread are, and how many threads are along them."""
-        assert isinstance(found.columns, int) and isinstance(found.rows, int)
-        self.scores, self.lines = found.columns, found.rows
+        assert isinstance(self.found.columns, int) and isinstance(self.found.rows, int)
+        self.scores, self.lines = self.found.columns, self.found.rows
 
     def launch(self) -> LaunchOp:
         """The launch that computes all of it."""
         found, body = self.found, Block()
         old = list(found.launch.body.block.args)
         axes: list[AxisAttr] = []
-        self.counters: list[SSAValue] = []
-        self.dims: dict[int, AffineExpr] = {}
         for axis, extent in enumerate(found.extents):
             if axis == found.product.n:
                 continue
@@ -101,11 +93,12 @@ class _Builder:
         axes += [AxisAttr(self.apart, Level.THREAD), AxisAttr(LANES, Level.THREAD)]
         self.block_row = self.dims[found.product.m]
         self.counters += [self.thread, self.lane]
-        self.row = AffineExpr.dimension(len(self.counters) - 2)
-        self.at_lane = AffineExpr.dimension(len(self.counters) - 1)
-        threads = self.apart * LANES
+        self.row, self.at_lane = self.place.thread, self.place.lane
         schedule = ScheduleAttr(
-            threads=threads, thread_m=ROWS, thread_n=found.width // LANES, mma=1
+            threads=self.apart * LANES,
+            thread_m=ROWS,
+            thread_n=found.width // LANES,
+            mma=self.products.mma,
         )
         launch = LaunchOp(axes, Region(body), schedule)
         launch.location = found.launch.location
@@ -156,10 +149,7 @@ class _Builder:
 
     def _fill(self, body: Block) -> None:
         found = self.found
-        left = [
-            [value for row in range(ROWS) for value in self._left(body, row, step)]
-            for step in range(found.depth // DEPTH)
-        ]
+        left = [[self._left(body, row, at) for at in self.products.positions()] for row in (0, 1)]
         means = found.width // LANES
         group = [Combiner.MAX, Combiner.WEIGHT, *[Combiner.MEAN] * means]
         chunk = Block(arg_types=[INDEX])
@@ -182,29 +172,22 @@ class _Builder:
         for row in range(ROWS):
             self._store(body, row, loop.res[row * len(group) : (row + 1) * len(group)])
 
-    def _left(self, body: Block, row: int, step: int) -> list[SSAValue]:
-        """What a thread multiplies in one of its rows, at its positions of a step."""
-        values: list[SSAValue] = []
-        for slot in range(SLOTS):
-            place = self.at_lane * SLOTS + (step * DEPTH + slot)
-            writer = self._writer(body, self.counters, row=self._row(row), inner=place)
-            inside = self._inside(writer, (self._row(row), self.lines, self.rows))
-            values.append(self._or(writer, inside, self.factors.left, 0.0))
-        return values
+    def _left(self, body: Block, row: int, position: AffineExpr) -> SSAValue:
+        """What a thread multiplies in one of its rows, at a position."""
+        writer = self._writer(body, self.counters, row=self._row(row), inner=position)
+        inside = self._inside(writer, (self._row(row), self.lines, self.rows))
+        return self._or(writer, inside, self.factors.left, 0.0)
 
     def _chunk(self, chunk: Block, left: list[list[SSAValue]]) -> None:
         """What the scores of some columns contribute to the two rows of a thread."""
-        found = self.found
-        bound = found.score.bound
-        assert bound is not None
-        right = self._stage(chunk, self.factors.right, bound, found.depth, "right")
-        values = self._stage(chunk, self.factors.value, found.product.n, found.width, "value")
+        self.products.start(chunk)
+        part = chunk.args[0]
         if (any_kept := self._any_kept(chunk)) is None:
-            chunk.add_op(YieldOp(*self._contribution(chunk, chunk.args[0], left, right, values)))
+            chunk.add_op(YieldOp(*self._contribution(chunk, part, left)))
             return
         # what no row of the block sees contributes nothing
         yes, no = Block(), Block()
-        contributed = self._contribution(yes, chunk.args[0], left, right, values)
+        contributed = self._contribution(yes, part, left)
         yes.add_op(scf.YieldOp(*contributed))
         low, zero = _constant(no, -numbers.inf), _constant(no, 0.0)
         group = len(contributed) // ROWS
@@ -239,23 +222,14 @@ class _Builder:
         return test.result
 
     def _contribution(
-        self,
-        chunk: Block,
-        part: SSAValue,
-        left: list[list[SSAValue]],
-        right: _Slab,
-        values: _Slab,
+        self, chunk: Block, part: SSAValue, left: list[list[SSAValue]]
     ) -> list[SSAValue]:
         """The largest exponent, the weight and the means of each row of a thread in a chunk."""
-        found = self.found
-        tiles = range(self.columns // COLUMNS)
-        scores = [self._score(chunk, left, right, tile) for tile in tiles]
+        scores = self.products.scores(chunk, left)
         rows = [self._weights(chunk, part, row, [s[row] for s in scores]) for row in range(ROWS)]
         short = self.factors.value.type
-        factors = [[_insert(chunk, arith.TruncFOp(p, short)) for p in row[2]] for row in rows]
-        summed = [
-            self._values(chunk, factors, values, tile) for tile in range(found.width // COLUMNS)
-        ]
+        weights = [[_insert(chunk, arith.TruncFOp(p, short)) for p in row[2]] for row in rows]
+        summed = self.products.values(chunk, weights)
         yielded: list[SSAValue] = []
         for number, (largest, total, _) in enumerate(rows):
             one = _constant(chunk, 1.0)
@@ -264,35 +238,6 @@ class _Builder:
             yielded += [largest, total]
             yielded += [_insert(chunk, arith.MulfOp(value, each)) for value in means]
         return yielded
-
-    def _stage(self, chunk: Block, term: Term, other: int, extent: int, name: str) -> _Slab:
-        """The slab of a chunk's columns and all of another dim."""
-        sizes = {self.found.sweep: self.columns, other: extent}
-        counters = [*self.counters, chunk.args[0]]
-        number = AffineExpr.dimension(len(self.counters))
-        dims = {**self.dims, self.found.sweep: number * self.columns, other: ZERO}
-        space = [dims.get(i, ZERO) for i in range(max(e.position for e in _dims(term)) + 1)]
-        exprs = [replace_dims(e, space) for e in term.exprs]
-        own = [e.position if isinstance(e, AffineDimExpr) else -1 for e in term.exprs]
-        first = min(own.index(dim) for dim in sizes)
-        shape = [sizes.get(dim, 1) for dim in own[first:]]
-        stage = StageOp(self.arrays[term.key], exprs, counters, shape)
-        stage.location = self.found.launch.location
-        stage.slab.name_hint = f"{stage.source.name_hint or name}_smem"
-        chunk.add_op(stage)
-        return _Slab(stage, [dim if dim in sizes else -1 for dim in own[first:]], self)
-
-    def _score(
-        self, chunk: Block, left: list[list[SSAValue]], right: _Slab, tile: int
-    ) -> tuple[list[SSAValue], list[SSAValue]]:
-        """The scores of each row in two columns of a tile."""
-        sums: list[SSAValue] = []
-        for step, rows in enumerate(left):
-            places = [self.at_lane * SLOTS + (step * DEPTH + slot) for slot in range(SLOTS)]
-            column = self.row % COLUMNS + tile * COLUMNS
-            columns = [right.load(chunk, column, place) for place in places]
-            sums = _multiply(chunk, rows, columns, sums)
-        return sums[:2], sums[2:]
 
     def _weights(
         self, chunk: Block, part: SSAValue, row: int, scores: list[list[SSAValue]]
@@ -324,24 +269,6 @@ class _Builder:
         own = reduce(lambda a, b: _insert(chunk, kind(a, b)), values)
         return _insert(chunk, CombineOp(combiner, own, [self.lane]))
 
-    def _values(
-        self, chunk: Block, factors: list[list[SSAValue]], values: _Slab, tile: int
-    ) -> tuple[list[SSAValue], list[SSAValue]]:
-        """The sums of values in two columns of a tile, weighted in each row."""
-        sums: list[SSAValue] = []
-        for step in range(self.columns // DEPTH):
-            # what a lane has of two tiles of scores, four of a row
-            rows = [p for row in factors for p in row[SLOTS * step : SLOTS * (step + 1)]]
-            places = [
-                self.at_lane * 2 + (step * DEPTH + half * COLUMNS + which)
-                for half in (0, 1)
-                for which in (0, 1)
-            ]
-            column = self.row % COLUMNS + tile * COLUMNS
-            columns = [values.load(chunk, place, column) for place in places]
-            sums = _multiply(chunk, rows, columns, sums)
-        return sums[:2], sums[2:]
-
     # ------------------------------------------------------------------ the end
 
     def _store(self, body: Block, row: int, results: Sequence[SSAValue]) -> None:
@@ -370,21 +297,6 @@ class _Builder:
             body.add_op(guard)
 
 
-@dataclass(frozen=True)
-class _Slab:
-    """A slab, and which dims its axes are."""
-
-    stage: StageOp
-    dims: list[int]
-    builder: _Builder
-
-    def load(self, block: Block, column: AffineExpr, other: AffineExpr) -> SSAValue:
-        """An element, at a column of scores and a place along the other dim."""
-        sweep = self.builder.found.sweep
-        exprs = [column if dim == sweep else ZERO if dim < 0 else other for dim in self.dims]
-        return _insert(block, LoadOp(self.stage.slab, exprs, self.builder.counters))
-
-
 def is_low(term: Term) -> bool:
     """Whether a term is minus infinity."""
     value = None if term.op is None else term.op.properties.get("value")
@@ -393,20 +305,6 @@ def is_low(term: Term) -> bool:
         and isinstance(value, FloatAttr)
         and value.value.data == -numbers.inf
     )
-
-
-def _multiply(
-    block: Block, rows: Sequence[SSAValue], columns: Sequence[SSAValue], sums: list[SSAValue]
-) -> list[SSAValue]:
-    """The products of a thread's rows and columns, added to sums if there are any."""
-    product = MmaOp(rows, columns)
-    block.add_op(product)
-    if not sums:
-        return list(product.products)
-    return [
-        _insert(block, arith.AddfOp(total, each))
-        for total, each in zip(sums, product.products, strict=True)
-    ]
 
 
 def _or_nan(block: Block, weight: SSAValue, mean: SSAValue) -> SSAValue:
@@ -422,7 +320,3 @@ def _constant(block: Block, number: float) -> SSAValue:
 def _insert(block: Block, op: Operation) -> SSAValue:
     block.add_op(op)
     return op.results[0]
-
-
-def _dims(term: Term) -> list[AffineDimExpr]:
-    return [AffineDimExpr(i) for e in term.exprs for i in e.used_dims()]
