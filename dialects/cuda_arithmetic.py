@@ -51,6 +51,7 @@ def is_float_call(callee: str) -> bool:
 
 PTX: dict[str, tuple[tuple[Attribute, ...], Attribute]] = {
     "max.NaN.f32": ((f32, f32), f32),
+    "ex2.approx.ftz.f32": ((f32,), f32),
     "min.NaN.f32": ((f32, f32), f32),
     "cvt.f32.f16": ((f16,), f32),
     "cvt.rn.f16.f32": ((f32,), f16),

@@ -83,7 +83,8 @@ class WgmmaOp(WgmmaBase):
         if function is not None:
             height, width = self.shape
             threads = function.threads.value.data
-            sums = sums_of(height, width, threads if self.rows else WARPGROUP)
+            groups = 1 if self.rows else threads // WARPGROUP
+            sums = sums_of(height * groups, width, threads)
             if sums != len(self.sums):
                 raise VerifyException(
                     sums if isinstance(sums, str) else f"gives {sums} sums, not {len(self.sums)}"

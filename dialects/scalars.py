@@ -325,7 +325,7 @@ def is_weighted(combiners: Sequence[Combiner]) -> bool:
 
 
 def weighted_groups(combiners: Sequence[Combiner]) -> list[slice]:
-    """Which contributions belong together: an exponent, its weight, and the means that share it."""
+    """Which contributions belong together: an exponent, and the weights and means that it scales."""
     starts = [i for i, combiner in enumerate(combiners) if combiner is Combiner.MAX]
     return [slice(a, b) for a, b in pairwise([*starts, len(combiners)])]
 
@@ -338,8 +338,9 @@ def verify_combiners(combiners: Sequence[Combiner], elements: Sequence[Attribute
         x = max(x1, x2)    l = l1' + l2'    v = l1'/l * v1 + l2'/l * v2    where li' = li * exp(xi - x)
 
     which is associative and commutative, and never larger than the contributions. With an x of minus infinity
-    li' is 0, and where l is 0, so are both quotients; the identity is (minus infinity, 0, 0). Any number of
-    means may share their weights, and one reduction may fold several such groups, each with its own weights.
+    li' is 0, and where l is 0, so are both quotients; the identity is (minus infinity, 0, 0). Several weights
+    and means may share an exponent; means share the first weight. What is folded as a weight, l * v, gives
+    the total of which v is the mean. One reduction may fold several such groups.
     """
     if not is_weighted(combiners):
         for combiner, element in zip(combiners, elements, strict=True):
@@ -348,10 +349,12 @@ def verify_combiners(combiners: Sequence[Combiner], elements: Sequence[Attribute
     groups = [combiners[group] for group in weighted_groups(combiners)]
     if combiners[0] is not Combiner.MAX or any(
         tuple(group[:2]) != (Combiner.MAX, Combiner.WEIGHT)
-        or any(c is not Combiner.MEAN for c in group[2:])
+        or not set(group[2:]) <= set(WEIGHTED)
         for group in groups
     ):
-        raise VerifyException("what is weighted is folded by max, weight and any number of means")
+        raise VerifyException(
+            "what is weighted is folded by max, weight and any number of weights and means"
+        )
     if len(set(elements)) > 1 or not is_compute_float(elements[0]):
         raise VerifyException("exponents, weights and means are all f32 or all f64")
 

@@ -83,6 +83,7 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
 
 _PTX: dict[str, Callable[..., Array]] = {
     "max.NaN.f32": np.maximum,
+    "ex2.approx.ftz.f32": np.exp2,
     "min.NaN.f32": np.minimum,
     "cvt.f32.f16": lambda x: convert(x, f32),
     "cvt.f64.f16": lambda x: convert(x, f64),

@@ -126,7 +126,7 @@ class LoopMachine(LaneMemory):
                 parts = [
                     value
                     for group in weighted_groups(combiners)
-                    for value in self._fold_weighted(yielded[group])
+                    for value in self._fold_weighted(combiners[group], yielded[group])
                 ]
             else:
                 parts = [self._fold(c, v) for c, v in zip(combiners, yielded, strict=True)]
@@ -150,17 +150,20 @@ class LoopMachine(LaneMemory):
             return [
                 value
                 for group in weighted_groups(combiners)
-                for value in join_weighted(first[group], second[group], MAX_ELEMENTS)
+                for value in join_weighted(
+                    combiners[group], first[group], second[group], MAX_ELEMENTS
+                )
             ]
         return [COMBINER_OPS[c](a, b) for c, a, b in zip(combiners, first, second, strict=True)]
 
-    def _fold_weighted(self, yielded: Sequence[SSAValue]) -> list[Value]:
+    def _fold_weighted(
+        self, combiners: Sequence[Combiner], yielded: Sequence[SSAValue]
+    ) -> list[Value]:
         """Fold contributions with weights of the innermost open loop."""
-        exponents, weights, *means = self._get_all(yielded)
+        exponents, *others = self._get_all(yielded)
         shape = (*exponents.shape[:-1], self.shape[-1])
         self._require(shape)
-        whole = np.broadcast_to(exponents, shape)
-        return fold_weighted(whole, weights, means, self._limit)
+        return fold_weighted(combiners, [np.broadcast_to(exponents, shape), *others], self._limit)
 
     def _fold(self, combiner: Combiner, value: SSAValue) -> Value:
         """Fold what the iterations of the innermost open loop contribute."""

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Operation
 
+from ..dialects import cuda, kernel
 from ..dialects.kernel import WARP
 from ..dialects.mma import DEPTH, LANES, ROWS, SLOTS, MmaBase
 from ..dialects.tensor_map import swizzled
 from ..dialects.wgmma import GROUP_ROWS, PAIR, ROW_BYTES, WARP_ROWS, WARPGROUP, sums_of
-from ..dialects.wgmma_base import WgmmaBase
 from .device_memory import Memory, fault
 from .flights import Flights
 from .lanes import Lanes
@@ -90,7 +90,9 @@ def rows_held(values: Sequence[Array], threads: int) -> Array:
     return fragments.transpose(order).reshape(*outer, threads // WARP * WARP_ROWS, -1)
 
 
-def multiply_slabs(machine: Lanes, flights: Flights, op: WgmmaBase) -> list[Array]:
+def multiply_slabs(
+    machine: Lanes, flights: Flights, op: kernel.WgmmaOp | cuda.WgmmaOp
+) -> list[Array]:
     """The products of each thread.
 
     All threads of a block must take part. Each is noted to read its share of the slabs.

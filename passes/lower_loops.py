@@ -212,7 +212,9 @@ def _fold_contributions(
         folded = [
             value
             for group in weighted_groups(combiners)
-            for value in combine_weighted(builder, accumulators[group], contributions[group])
+            for value in combine_weighted(
+                builder, combiners[group], accumulators[group], contributions[group]
+            )
         ]
     else:
         folds = zip(combiners, accumulators, contributions, flags, strict=True)

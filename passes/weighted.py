@@ -7,31 +7,44 @@ from collections.abc import Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import SSAValue
 
+from ..dialects.scalars import Combiner
 from ..dialects.syntax import scalar_attr
 
 
 def combine_weighted(
-    builder: Builder, first: Sequence[SSAValue], second: Sequence[SSAValue]
+    builder: Builder,
+    combiners: Sequence[Combiner],
+    first: Sequence[SSAValue],
+    second: Sequence[SSAValue],
 ) -> list[SSAValue]:
-    """Insert what two contributions (exponent, weight, means) give."""
+    """Insert what two contributions (exponent, weight, further weights and means) give."""
     largest = builder.insert(arith.MaximumfOp(first[0], second[0])).result
     shift = exponent_shift(builder, largest)
-    weights = [
-        builder.insert(arith.MulfOp(weight, scaled_exp(builder, exponent, shift))).result
-        for exponent, weight in (first[:2], second[:2])
-    ]
-    total = builder.insert(arith.AddfOp(weights[0], weights[1])).result
-    shares = [share(builder, weight, total) for weight in weights]
+    scales = [scaled_exp(builder, each[0], shift) for each in (first, second)]
+    weights, total = _weighted_sum(builder, scales, (first[1], second[1]))
     results: list[SSAValue] = [largest, total]
-    for values in zip(first[2:], second[2:], strict=True):
-        parts = [
-            builder.insert(arith.MulfOp(part, value)).result
-            for part, value in zip(shares, values, strict=True)
-        ]
-        results.append(builder.insert(arith.AddfOp(parts[0], parts[1])).result)
+    shares: list[SSAValue] = []
+    for combiner, *values in zip(combiners[2:], first[2:], second[2:], strict=True):
+        if combiner is Combiner.WEIGHT:
+            results.append(_weighted_sum(builder, scales, values)[1])
+            continue
+        shares = shares or [share(builder, weight, total) for weight in weights]
+        results.append(_weighted_sum(builder, shares, values)[1])
     return results
+
+
+def _weighted_sum(
+    builder: Builder, scales: Sequence[SSAValue], values: Sequence[SSAValue]
+) -> tuple[list[SSAValue], SSAValue]:
+    """Insert two products and their sum."""
+    first, second = (
+        builder.insert(arith.MulfOp(value, scale)).result
+        for scale, value in zip(scales, values, strict=True)
+    )
+    return [first, second], builder.insert(arith.AddfOp(first, second)).result
 
 
 def exponent_shift(builder: Builder, largest: SSAValue) -> SSAValue:
@@ -46,6 +59,18 @@ def scaled_exp(builder: Builder, exponent: SSAValue, shift: SSAValue) -> SSAValu
     """Insert exp(exponent - shift)."""
     difference = builder.insert(arith.SubfOp(exponent, shift)).result
     return builder.insert(math.ExpOp(difference)).result
+
+
+def approximate_exp(builder: Builder, exponent: SSAValue, shift: SSAValue) -> SSAValue:
+    """Insert exp(exponent - shift) as what is rounded to a short float anyway may have it.
+
+    As a power of two, whose instruction a GPU has: of a difference d it is off by a factor of 1 + d * 2^-24.
+    """
+    difference = builder.insert(arith.SubfOp(exponent, shift)).result
+    scale = _constant(builder, numbers.log2(numbers.e), difference)
+    power = builder.insert(arith.MulfOp(difference, scale)).result
+    flags = arith.FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
+    return builder.insert(math.Exp2Op(power, flags)).result
 
 
 def share(builder: Builder, weight: SSAValue, total: SSAValue) -> SSAValue:

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     f32,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.cuda import BinaryOp, CallOp, CastOp, LiteralOp, PtxOp, SelectOp, UnaryOp
@@ -267,12 +268,19 @@ _FORMS: dict[type[Operation], Callable[[Builder, Any, _Arguments], SSAValue]] = 
 """Operations whose C++ form is not one operator or one call."""
 
 
+def _may_approximate(op: math.Exp2Op) -> bool:
+    """Whether the instruction will do: right to 2 units in the last place, 0 for what is subnormal."""
+    return FastMathFlag.APPROX_FUNC in op.fastmath.data and op.result.type == f32
+
+
 def emit_scalar(builder: Builder, op: Operation, args: Sequence[SSAValue]) -> SSAValue | None:
     """Insert the C++ form of a scalar operation on `args`; None if `op` is not one."""
     if (operator := _BINARY.get(type(op))) is not None:
         return binary(builder, operator, *args)
     if (operator := _WRAPPING.get(type(op))) is not None:
         return _wrapping(builder, operator, *args)
+    if isinstance(op, math.Exp2Op) and _may_approximate(op):
+        return _insert(builder, PtxOp("ex2.approx.ftz.f32", args))
     if (function := _CALLS.get(type(op))) is not None:
         suffix = "f" if isinstance(args[0].type, Float32Type) else ""
         return _insert(builder, CallOp(function + suffix, args))

@@ -2,8 +2,8 @@
 
     tile.launch (%b = 32 : block, %i_block = 8 : block, %i = 32 : thread, %j = 4 : thread) {
       %q0, ... = loop.load %q[...]                       // two rows of each thread, as tile.mma takes them
-      %m0, %l0, %mean0, ..., %m1, %l1, ... = loop.for %c = 0 to 8
-          reduce(max, weight, mean, ..., max, weight, ...) -> f32, ... {
+      %m0, %l0, %t0, ..., %m1, %l1, ... = loop.for %c = 0 to 8
+          reduce(max, weight, weight, ..., max, weight, ...) -> f32, ... {
         %ks = tile.stage %k[%b, %c * 64, 0] ...
         %vs = tile.stage %v[%b, %c * 64, 0] ...
         %s0, ... = tile.mma (%q0, ...) by (%k0, ...) : bf16         // scores of two rows
@@ -12,7 +12,9 @@
         %p0 = exp(%x0 - %m0)
         %l0 = tile.combine add ... over(%j)
         %y0, ... = tile.mma (%p0, ...) by (%v0, ...) : bf16         // what the scores are, as factors
-        loop.yield %m0, %l0, %y0 / %l0, ...
+        loop.yield %m0, %l0, %y0, ...
+      }
+      loop.store %t0 / %l0, ...
 
 A lane's sums of a product are of two neighbouring columns of each 8, of two rows; these are the positions at
 which it then multiplies by the values, which any lane may choose as long as all agree (`dialects/mma.py`).
@@ -43,7 +45,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level
-from ..weighted import exponent_shift, scaled_exp, share
+from ..weighted import approximate_exp, exponent_shift, share
 from .blocked_softmax import kernel_like
 from .emit_terms import TermWriter
 from .softmax_products import ROWS, Place, Products
@@ -150,8 +152,8 @@ class _Builder:
     def _fill(self, body: Block) -> None:
         found = self.found
         left = [[self._left(body, row, at) for at in self.products.positions()] for row in (0, 1)]
-        means = found.width // LANES
-        group = [Combiner.MAX, Combiner.WEIGHT, *[Combiner.MEAN] * means]
+        totals = found.width // LANES
+        group = [Combiner.MAX, Combiner.WEIGHT, *[Combiner.WEIGHT] * totals]
         chunk = Block(arg_types=[INDEX])
         count = ROWS * len(group)
         loop = ForOp(
@@ -165,7 +167,7 @@ class _Builder:
         loop.location = found.product.sweeps[0].location
         hint = found.product.sweeps[0].induction_var.name_hint or "k"
         loop.induction_var.name_hint = f"{hint}_block"
-        for result, name in zip(loop.res, ["max", "weight", *["mean"] * means] * ROWS, strict=True):
+        for result, name in zip(loop.res, ["max", "weight", *["total"] * totals] * ROWS, strict=True):
             result.name_hint = name
         body.add_op(loop)
         self._chunk(chunk, left)
@@ -224,20 +226,17 @@ class _Builder:
     def _contribution(
         self, chunk: Block, part: SSAValue, left: list[list[SSAValue]]
     ) -> list[SSAValue]:
-        """The largest exponent, the weight and the means of each row of a thread in a chunk."""
+        """The largest exponent, the weight and the weighted totals of each row of a thread in a chunk."""
         scores = self.products.scores(chunk, left)
         rows = [self._weights(chunk, part, row, [s[row] for s in scores]) for row in range(ROWS)]
         short = self.factors.value.type
         weights = [[_insert(chunk, arith.TruncFOp(p, short)) for p in row[2]] for row in rows]
         summed = self.products.values(chunk, weights)
-        yielded: list[SSAValue] = []
-        for number, (largest, total, _) in enumerate(rows):
-            one = _constant(chunk, 1.0)
-            each = share(Builder(InsertPoint.at_end(chunk)), one, total)
-            means = [v for tile in summed for v in tile[number]]
-            yielded += [largest, total]
-            yielded += [_insert(chunk, arith.MulfOp(value, each)) for value in means]
-        return yielded
+        return [
+            value
+            for number, (largest, total, _) in enumerate(rows)
+            for value in (largest, total, *(v for tile in summed for v in tile[number]))
+        ]
 
     def _weights(
         self, chunk: Block, part: SSAValue, row: int, scores: list[list[SSAValue]]
@@ -260,7 +259,7 @@ class _Builder:
         largest = self._fold(chunk, Combiner.MAX, exponents)
         builder = Builder(InsertPoint.at_end(chunk))
         shift = exponent_shift(builder, largest)
-        weights = [scaled_exp(builder, exponent, shift) for exponent in exponents]
+        weights = [approximate_exp(builder, exponent, shift) for exponent in exponents]
         return largest, self._fold(chunk, Combiner.ADD, weights), weights
 
     def _fold(self, chunk: Block, combiner: Combiner, values: list[SSAValue]) -> SSAValue:
@@ -274,13 +273,16 @@ class _Builder:
     def _store(self, body: Block, row: int, results: Sequence[SSAValue]) -> None:
         """Store what follows from a folded row."""
         found = self.found
-        largest, weight, *means = results
+        largest, weight, *totals = results
         block, guard = body, None
         head = self._writer(body, self.counters, row=self._row(row))
         if (inside := self._inside(head, (self._row(row), self.lines, self.rows))) is not None:
             block = Block()
             guard = scf.IfOp(inside, [], Region(block))
-        for number, mean in enumerate(means):
+        one = _constant(block, 1.0)
+        each = share(Builder(InsertPoint.at_end(block)), one, weight)
+        for number, total in enumerate(totals):
+            mean = _insert(block, arith.MulfOp(total, each))
             tile, which = divmod(number, 2)
             place = self.at_lane * 2 + (tile * COLUMNS + which)
             writer = self._writer(block, self.counters, row=self._row(row), n=place)

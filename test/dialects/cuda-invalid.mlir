@@ -578,3 +578,23 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
   // expected-error@+1 {{says of how many rows and columns}}
   %a, %b, %c, %d = cuda.wgmma %xs[0] by %xs[0] plus (%z, %z, %z, %z) : !cuda.ptr<bf16> by !cuda.ptr<bf16>
 }
+
+// -----
+
+cuda.func @k() blocks(1) threads(128) index(i32) {
+  %ws = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
+  %z = cuda.literal 0.000000e+00 : f32
+  %h = cuda.ptx "cvt.rn.bf16.f32" %z : (f32) -> bf16
+  // expected-error@+1 {{threads hold 64 rows of a warpgroup, not 128}}
+  %a:4 = cuda.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] plus (%z, %z, %z, %z) of 128 by 8 : bf16 by !cuda.ptr<bf16>
+}
+
+// -----
+
+cuda.func @k() blocks(1) threads(128) index(i32) {
+  %ws = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
+  %z = cuda.literal 0.000000e+00 : f32
+  %h = cuda.ptx "cvt.rn.bf16.f32" %z : (f32) -> bf16
+  // expected-error@+1 {{multiplies 16 positions at once, transposed by 64 columns; got 16 by 8}}
+  %a:4 = cuda.wgmma (%h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] transposed plus (%z, %z, %z, %z) of 64 by 8 : bf16 by !cuda.ptr<bf16>
+}

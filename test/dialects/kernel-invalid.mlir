@@ -761,3 +761,23 @@ kernel.func @k() blocks(1) threads(128) {
   // expected-error@+1 {{multiplies 8 to 256 columns, a multiple of 8, not 4}}
   %a, %b, %c, %d = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) : memref<64x64xbf16, "shared"> by memref<4x64xbf16, "shared">
 }
+
+// -----
+
+kernel.func @k() blocks(1) threads(192) {
+  %z = arith.constant 0.0 : f32
+  %h = arith.constant 0.0 : bf16
+  %ws = kernel.shared align 1024 : memref<16x64xbf16, "shared">
+  // expected-error@+1 {{192 threads are no warpgroups of 128 that share 64 rows evenly}}
+  %a:8 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0, 0] plus (%z, %z, %z, %z, %z, %z, %z, %z) : bf16 by memref<16x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %h = arith.constant 0.0 : bf16
+  %ws = kernel.shared align 1024 : memref<16x64xbf16, "shared">
+  // expected-error@+1 {{gives 32 sums, not 8}}
+  %a:8 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h) by %ws[0, 0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z) : bf16 by memref<16x64xbf16, "shared">
+}

@@ -467,7 +467,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
     loop.for %i = 0 to 4 {
       %v = loop.load %x[%i] : memref<4xf32>
-      // expected-error@+1 {{what is weighted is folded by max, weight and any number of means}}
+      // expected-error@+1 {{what is weighted is folded by max, weight and any number of weights and means}}
       %r0, %r1 = loop.for %k = 0 to 4 reduce(max, mean) -> f32, f32 {
         loop.yield %v, %v : f32, f32
       }
@@ -484,7 +484,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
     loop.for %i = 0 to 4 {
       %v = loop.load %x[%i] : memref<4xf32>
-      // expected-error@+1 {{what is weighted is folded by max, weight and any number of means}}
+      // expected-error@+1 {{what is weighted is folded by max, weight and any number of weights and means}}
       %r0, %r1, %r2 = loop.for %k = 0 to 4 reduce(max, weight, add) -> f32, f32, f32 {
         loop.yield %v, %v, %v : f32, f32, f32
       }

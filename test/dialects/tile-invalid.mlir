@@ -715,3 +715,66 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   }
   func.return %y : tensor<64x8xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %h = loop.load %x[0, 0] : memref<64x64xbf16>
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+      // expected-error@+1 {{of 64 positions a thread holds 32 elements, not 16}}
+      %a, %b, %c, %d = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws to 4 : bf16 by memref<8x64xbf16, "shared">
+      loop.store %a, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %h = loop.load %x[0, 0] : memref<64x64xbf16>
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<24x64xbf16, "shared">
+      // expected-error@+1 {{multiplies 16 positions at once, and 24 are not that often}}
+      %a:32 = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws transposed to 32 : bf16 by memref<24x64xbf16, "shared">
+      loop.store %a#0, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+      // expected-error@+1 {{multiplies two slabs only by rows of both}}
+      %a:32 = tile.wgmma %xs by %xs transposed to 32 : memref<64x64xbf16, "shared"> by memref<64x64xbf16, "shared">
+      loop.store %a#0, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %h = arith.constant 0.0 : f16
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+      // expected-error@+1 {{multiplies f16 by bf16}}
+      %a, %b, %c, %d = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws to 4 : f16 by memref<8x64xbf16, "shared">
+      loop.store %a, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}

@@ -94,6 +94,10 @@ builtin.module {
         %xs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
         %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
         %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+        %h = arith.truncf %a : f32 to bf16
+        %e, %f, %g, %i = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws to 4 : bf16 by memref<8x64xbf16, "shared">
+        %vs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<16x64xbf16, "shared">
+        %m, %m_1, %m_2, %m_3, %m_4, %m_5, %m_6, %m_7, %m_8, %m_9, %m_10, %m_11, %m_12, %m_13, %m_14, %m_15, %m_16, %m_17, %m_18, %m_19, %m_20, %m_21, %m_22, %m_23, %m_24, %m_25, %m_26, %m_27, %m_28, %m_29, %m_30, %m_31 = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h) by %vs transposed to 32 : bf16 by memref<16x64xbf16, "shared">
         loop.store %a, %y[%t, %l] : memref<64x8xf32>
       }
     }

@@ -12,8 +12,10 @@ import torch
 import torch.nn.functional as F
 from c_programs import run_in_c
 from cpu_programs import cpu_program, lower
+from xdsl.parser import Parser
 
 import deplo
+from deplo import interpreter
 from deplo.analysis.plan import build_plan
 from deplo.passes import pipelines
 from deplo.passes.decisions import recording
@@ -420,7 +422,7 @@ def test_huge_and_tiny_values_of_sizes_that_change(scale, columns) -> None:
 # ------------------------------------------------------------------ the reduction itself
 
 
-def means(extents) -> str:
+def folds(extents, third: str) -> str:
     """A program that folds x, weights and v over two loops of these extents."""
     rows, (outer, inner) = 5, extents
     row, all_ = f"{rows}xf32", f"{rows}x{outer * inner}xf32"
@@ -439,8 +441,8 @@ func.func @main(%x: tensor<{all_}>, %w: tensor<{all_}>, %v: tensor<{all_}>)
   %a, %b, %c = loop.kernel @k(%x, %w, %v) : {kind} {{
   ^bb0({buffers}):
     tile.launch (%i = {rows} : block) {{
-      %a, %b, %c = loop.for %o = 0 to {outer} reduce(max, weight, mean) -> f32, f32, f32 {{
-        %d, %e, %f = loop.for %k = 0 to {inner} reduce(max, weight, mean) -> f32, f32, f32 {{
+      %a, %b, %c = loop.for %o = 0 to {outer} reduce(max, weight, {third}) -> f32, f32, f32 {{
+        %d, %e, %f = loop.for %k = 0 to {inner} reduce(max, weight, {third}) -> f32, f32, f32 {{
           {loads}
           loop.yield %p, %q, %r : f32, f32, f32
         }}
@@ -453,8 +455,9 @@ func.func @main(%x: tensor<{all_}>, %w: tensor<{all_}>, %v: tensor<{all_}>)
 }}"""
 
 
+@pytest.mark.parametrize("third", ["mean", "weight"])
 @pytest.mark.parametrize("extents", [(1, 12), (12, 1), (3, 4), (0, 4), (4, 0)])
-def test_weighted_means_may_be_folded_in_parts(extents) -> None:
+def test_weighted_means_and_totals_may_be_folded_in_parts(extents, third) -> None:
     n = extents[0] * extents[1]
     rng = np.random.default_rng(0)
     x, w, v = (rng.standard_normal((5, n)).astype(np.float32) for _ in range(3))
@@ -464,12 +467,18 @@ def test_weighted_means_may_be_folded_in_parts(extents) -> None:
         x[2, :6] = -np.inf
         x[3, 4], v[4, 5] = np.nan, np.inf
         x[0] *= 1e30
-    largest, weight, mean = cpu_program(means(extents))(x, w, v)
+    text = folds(extents, third)
+    largest, weight, folded = cpu_program(text)(x, w, v)
     with np.errstate(all="ignore"):
         top = x.max(1, initial=-np.inf)
-        scaled = w * np.exp(x - np.where(np.isneginf(top), 0, top)[:, None])
+        scales = np.exp(x - np.where(np.isneginf(top), 0, top)[:, None])
+        scaled = w * scales
         total = scaled.sum(1)
         shares = np.where(total == 0, 0, scaled.T / total).T
         np.testing.assert_array_equal(largest, top)
         np.testing.assert_allclose(weight, total, 1e-6)
-        np.testing.assert_allclose(mean, (shares * v).sum(1), 1e-5, 1e-6)
+        expected = ((shares if third == "mean" else scales) * v).sum(1)
+        np.testing.assert_allclose(folded, expected, 1e-5, 1e-6)
+        module = Parser(make_context(), text).parse_module()
+        interpreted = interpreter.execute(module, [x, w, v])[2]
+        np.testing.assert_allclose(interpreted, expected, 1e-5, 1e-6)
