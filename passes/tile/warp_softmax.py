@@ -151,7 +151,7 @@ class _Builder:
 
     def _fill(self, body: Block) -> None:
         found = self.found
-        left = [[self._left(body, row, at) for at in self.products.positions()] for row in (0, 1)]
+        left = [self._left(body, row) for row in range(ROWS)]
         totals = found.width // LANES
         group = [Combiner.MAX, Combiner.WEIGHT, *[Combiner.WEIGHT] * totals]
         chunk = Block(arg_types=[INDEX])
@@ -167,18 +167,33 @@ class _Builder:
         loop.location = found.product.sweeps[0].location
         hint = found.product.sweeps[0].induction_var.name_hint or "k"
         loop.induction_var.name_hint = f"{hint}_block"
-        for result, name in zip(loop.res, ["max", "weight", *["total"] * totals] * ROWS, strict=True):
+        for result, name in zip(
+            loop.res, ["max", "weight", *["total"] * totals] * ROWS, strict=True
+        ):
             result.name_hint = name
         body.add_op(loop)
         self._chunk(chunk, left)
         for row in range(ROWS):
             self._store(body, row, loop.res[row * len(group) : (row + 1) * len(group)])
 
-    def _left(self, body: Block, row: int, position: AffineExpr) -> SSAValue:
-        """What a thread multiplies in one of its rows, at a position."""
-        writer = self._writer(body, self.counters, row=self._row(row), inner=position)
-        inside = self._inside(writer, (self._row(row), self.lines, self.rows))
-        return self._or(writer, inside, self.factors.left, 0.0)
+    def _left(self, body: Block, row: int) -> list[SSAValue]:
+        """What a thread multiplies in one of its rows; 0 past the last row."""
+        head = self._writer(body, self.counters, row=self._row(row))
+        inside = self._inside(head, (self._row(row), self.lines, self.rows))
+        block = body if inside is None else Block()
+        values: list[SSAValue] = []
+        for position in self.products.positions():
+            writer = self._writer(block, self.counters, row=self._row(row), inner=position)
+            values.append(writer.write(self.factors.left))
+        if inside is None:
+            return values
+        zero = arith.ConstantOp(scalar_attr(0.0, self.factors.left.type))
+        other = Block([zero, scf.YieldOp(*[zero.result] * len(values))])
+        block.add_op(scf.YieldOp(*values))
+        types = [value.type for value in values]
+        chosen = scf.IfOp(inside, types, Region(block), Region(other))
+        body.add_op(chosen)
+        return list(chosen.output)
 
     def _chunk(self, chunk: Block, left: list[list[SSAValue]]) -> None:
         """What the scores of some columns contribute to the two rows of a thread."""

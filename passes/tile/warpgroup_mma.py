@@ -121,6 +121,9 @@ class WarpgroupMmaPass(ModulePass):
             if schedule is None or schedule.get("mma") != WARPGROUPS:
                 record(self.name, name, False, "the schedule says nothing of warpgroups", launch)
                 continue
+            if schedule.get("threads") is not None:
+                record(self.name, name, False, "the tiles are in registers already", launch)
+                continue
             found = find_product(launch)
             slabs = found if isinstance(found, str) else find_slabs(found)
             if isinstance(found, str) or isinstance(slabs, str):
