@@ -28,9 +28,9 @@
 // Warps have 16 rows, and lanes load what they multiply by.
 // WARPS:        tile.launch (%i = 2 : block, %j_block = 2 : block, %i_thread = 8 : thread, %lane = 4 : thread) schedule(#tile.schedule<threads = 32, thread_m = 2, thread_n = 16, mma = 1>)
 // WARPS:            %k_smem = tile.stage %k[%i, %l_block * 64, 0] :
-// WARPS:            loop.load %k_smem[%i_thread, %lane * 4] :
+// WARPS:            loop.load %k_smem[%i_thread mod 8, %lane * 4] :
 // WARPS:            tile.mma
-// WARPS:            loop.load %v_smem[%lane * 2, %i_thread] :
+// WARPS:            loop.load %v_smem[%lane * 2, %i_thread mod 8] :
 // WARPS:            tile.mma
 func.func @main(%q: tensor<2x20x64xbf16>, %k: tensor<2x70x64xbf16>, %v: tensor<2x70x64xbf16>) -> tensor<2x20x64xbf16> {
   %y_sum = loop.kernel @k_y_sum_reduce(%k, %q) : (tensor<2x70x64xbf16>, tensor<2x20x64xbf16>) -> tensor<2x20x70x1xf32> {
