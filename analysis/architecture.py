@@ -15,8 +15,8 @@ from .targets import TARGETS
 def require_architecture(module: ModuleOp, target: str) -> None:
     """Raise DeploError at an operation whose instruction the GPUs of `target` do not have.
 
-    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`), and
-    kernels how much shared memory their launches ask for.
+    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`), or the one
+    architecture that has it (`ONLY`), and kernels how much shared memory their launches ask for.
     """
     limit = TARGETS[target].block_shared_bytes if target in TARGETS else None
     for function in [op for op in ops_in(module) if isinstance(op, cuda.FuncOp)]:
@@ -30,8 +30,9 @@ def require_architecture(module: ModuleOp, target: str) -> None:
         return
     for op in ops_in(module):
         since: int = getattr(op, "SINCE", 0)
-        if int(match.group(1)) < since:
+        only: str | None = getattr(op, "ONLY", None)
+        if int(match.group(1)) < since or only not in (None, target):
             raise DeploError(
-                f"'{op.name}' at {op.location} needs sm_{since} or later, the target is {target}; "
-                "lower the program for this target again, without it"
+                f"'{op.name}' at {op.location} needs {only or f'sm_{since} or later'}, the target is "
+                f"{target}; lower the program for this target again, without it"
             )

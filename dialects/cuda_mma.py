@@ -40,7 +40,7 @@ class WgmmaOp(WgmmaBase):
 
     name = "cuda.wgmma"
 
-    SINCE: ClassVar[int] = 90
+    ONLY: ClassVar[str] = "sm_90a"
 
     @property
     def shape(self) -> tuple[int, int]:

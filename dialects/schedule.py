@@ -269,11 +269,7 @@ def _read(choice: Choice, value: str) -> int | str:
             raise UsageError(f"schedule: {choice.name} is one of {listed}, not '{value}'")
         return value
     number = int(value) if re.fullmatch("[0-9]{1,9}", value) else -1
-    if choice.numbers and not choice.allows(number):
-        raise UsageError(f"schedule: {choice.name} is {choice.said}, not '{value}'")
-    if number < choice.least:
-        raise UsageError(
-            f"schedule: {choice.name} is a number from {choice.least} on, of 9 digits at most, "
-            f"not '{value}'"
-        )
-    return number
+    if choice.allows(number):
+        return number
+    said = choice.said if choice.numbers else f"a number from {choice.least} on, of 9 digits at most"
+    raise UsageError(f"schedule: {choice.name} is {said}, not '{value}'")

@@ -14,13 +14,14 @@ from xdsl.ir import Operation
 
 import deplo
 from deplo import interpreter
+from deplo.analysis.architecture import require_architecture
 from deplo.analysis.targets import get_target
 from deplo.analysis.tiling_choice import choose
 from deplo.analysis.tilings import Problem
 from deplo.dialects.cuda_printer import cuda_source
 from deplo.dialects.inside import ops_in
 from deplo.dialects.kernel import BarrierOp, MbarrierWaitOp, WgmmaOp
-from deplo.errors import UsageError
+from deplo.errors import DeploError, UsageError
 from deplo.interpreter.device_memory import MachineFault
 
 STAGES = ("tile", "kernel", "cuda")
@@ -164,3 +165,16 @@ def test_the_model_takes_warpgroups_where_there_are() -> None:
 def test_what_no_warpgroup_can_do_is_an_error(asked: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         compiled(linear(64, 64, 64, torch.bfloat16), asked)
+
+
+def test_no_matrices_may_be_asked_for() -> None:
+    program = compiled(linear(64, 64, 64, torch.bfloat16), "mma=0")
+    assert not any("mma" in kernel.source for kernel in program.kernels)
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_120"])
+def test_only_one_architecture_has_warpgroups(target: str) -> None:
+    module = compiled(linear(64, 64, 64, torch.bfloat16), ONE).stage("cuda")
+    require_architecture(module, "sm_90a")
+    with pytest.raises(DeploError, match=f"needs sm_90a.*target is {target}"):
+        require_architecture(module, target)
