@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math as numbers
 from collections.abc import Sequence
-from functools import reduce
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
@@ -280,8 +279,11 @@ class _Builder:
     def _fold(self, chunk: Block, combiner: Combiner, values: list[SSAValue]) -> SSAValue:
         """The fold of a row, over a thread's values and over the lanes that share it."""
         kind = arith.MaximumfOp if combiner is Combiner.MAX else arith.AddfOp
-        own = reduce(lambda a, b: _insert(chunk, kind(a, b)), values)
-        return _insert(chunk, CombineOp(combiner, own, [self.lane]))
+        while len(values) > 1:  # in pairs, none of which waits for another
+            half = len(values) // 2
+            pairs = zip(values[:half], values[half : 2 * half], strict=True)
+            values = [*(_insert(chunk, kind(a, b)) for a, b in pairs), *values[2 * half :]]
+        return _insert(chunk, CombineOp(combiner, values[0], [self.lane]))
 
     # ------------------------------------------------------------------ the end
 
