@@ -27,6 +27,7 @@ from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import LoadOp
 from ...dialects.mma import COLUMNS, DEPTH, SLOTS
 from ...dialects.schedule import Transport, TransportAttr
+from ...dialects.sizes import shape_of
 from ...dialects.tile import StageOp
 from ...dialects.tile_mma import MmaOp, WgmmaOp
 from ...dialects.wgmma import ROW_BYTES
@@ -244,9 +245,10 @@ def can_use_warpgroups(found: Softmax, factors: Factors, target: Target) -> bool
 def _comes_in_rows(term: Term, sweep: int, other: int) -> bool:
     """Whether the copy engine can fill slabs whose rows are columns of scores."""
     assert isinstance(term.key, SSAValue) and isinstance(term.key.type, TensorType)
-    if _axes(term, {sweep, other}) != [sweep, other]:
+    shape = [n for n in shape_of(term.key.type) if isinstance(n, int)]
+    if _axes(term, {sweep, other}) != [sweep, other] or len(shape) != len(term.exprs):
         return False
-    source = Block(arg_types=[MemRefType(term.type, term.key.type.get_shape())]).args[0]
+    source = Block(arg_types=[MemRefType(term.type, shape)]).args[0]
     stage = StageOp(source, [ZERO] * len(term.exprs), [], [COLUMNS, SLAB_WIDTH])
     return bulk_refusal(stage, ROW_BYTES) is None
 
