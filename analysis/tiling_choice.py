@@ -66,15 +66,15 @@ MOST_LINES = 128
 
 
 def candidates(
-    asked: Mapping[str, Any], short_bytes: int = HALF_BYTES, line: int = 1
+    asked: Mapping[str, Any], short_bytes: int = HALF_BYTES, line: int = 1, depth: int = BLOCK_K
 ) -> Iterable[Tiling]:
     """The tilings that the model chooses from, each with what is asked for; how to split K comes later.
 
     `short_bytes` is what an element has that matrices would be of, or 0; blocks of whole lines of `line`
-    columns are among them.
+    columns are among them. Threads that multiply have `depth` positions of K in the scratchpad.
     """
     if not asked.get("mma"):
-        yield from _filled(_fma_candidates(asked), asked, BOX_DEPTHS)
+        yield from _filled(_fma_candidates(asked, depth), asked, BOX_DEPTHS)
     if asked.get("mma") not in (0, WARPGROUPS):
         depths = MMA_BLOCK_K[short_bytes or HALF_BYTES]
         yield from _filled(_mma_candidates(asked, depths, line), asked, ())
@@ -98,7 +98,7 @@ def _filled(
                     yield replace(tiling, block_k=depth, stages=stages)
 
 
-def _fma_candidates(asked: Mapping[str, Any]) -> Iterable[Tiling]:
+def _fma_candidates(asked: Mapping[str, Any], depth: int) -> Iterable[Tiling]:
     """Those whose threads multiply."""
     tiles: Iterable[tuple[int, int]] = TILES
     if "thread_m" in asked or "thread_n" in asked:
@@ -121,7 +121,7 @@ def _fma_candidates(asked: Mapping[str, Any]) -> Iterable[Tiling]:
             yield Tiling(
                 asked.get("block_m", shape[0] * tile[0]),
                 asked.get("block_n", shape[1] * tile[1]),
-                asked.get("block_k", BLOCK_K),
+                asked.get("block_k", depth),
                 *tile,
             )
 
@@ -177,7 +177,8 @@ def choose(problem: Problem, asked: Mapping[str, Any], target: Target) -> Tiling
         asked = {choice: value for choice, value in asked.items() if choice != "transport"}
     if "stages" in asked:
         problem = replace(problem, stages=asked["stages"])
-    proposed = candidates(asked, problem.short_bytes, problem.line)
+    depth = problem.depth(BLOCK_K)
+    proposed = candidates(asked, problem.short_bytes, problem.line, depth)
     reasons = {tiling: problem.illegal(tiling, target) for tiling in proposed}
     legal = [tiling for tiling, reason in reasons.items() if reason is None]
     if not legal:
