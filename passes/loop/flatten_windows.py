@@ -45,22 +45,24 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.borders import is_border_test, loads_through_borders
 from ...analysis.conditions import linear
-from ...analysis.cost import trips
+from ...analysis.cost import size_bytes, trips
+from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.targets import Target, get_target
 from ...analysis.tilings import MIN_PRODUCT
-from ...analysis.window_orders import FlatOrder, choose_order
+from ...analysis.window_orders import FlatOrder, Innermost, WindowSums
 from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS
 from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
 from ...dialects.mma import DEPTH
-from ...dialects.scalars import Combiner
+from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.sizes import ExtentAttr, extent_expr, shape_of
 from ..decisions import record
 from ..replacing import rename, replace
 from ..tile.flatten_sweeps import Order
 from ..tile.flatten_sweeps import flatten as flatten_nest
+from .channels_last import channel_axis, put_channels_last
 from .nests import perfect_nest
 from .scalar_code import emit_constant
 from .transpose_weights import loop_of, stands_alone, turn_weights
@@ -97,12 +99,19 @@ def find_windows(kernel: KernelOp, target: Target) -> Windows | str:
     if found is None:
         return "no factor depends on one axis that the other one does not"
     image, weights, row = found
-    order = choose_order(
+    axis = channel_axis(image, sweeps[0].induction_var)
+    last = len(image.map.data.results) - 1
+    sums = WindowSums(
         [trips(extent) for extent in extents],
+        results=prod(trips(loop.extent.data) for loop in loops),
+        image_bytes=size_bytes(image.memref.type),
+        short_bytes=_short_bytes(sweeps[-1]) if target.mma_per_cycle else 0,
         channels=stands_alone(image, sweeps[0].induction_var),
         columns=_is_linear(image, sweeps[-1].induction_var),
-        matrices=bool(target.mma_per_cycle) and _are_short(sweeps[-1]),
+        movable=axis is not None and axis != last,
+        last=axis == last,
     )
+    order = sums.choose(target)
     if order is None:
         return f"{extents[0]} channels are too few: most of {DEPTH} would be 0"
     rows = next(trips(loop.extent.data) for loop in loops if loop.induction_var is row)
@@ -123,12 +132,10 @@ def _counters(load: LoadOp, expr: AffineExpr) -> set[SSAValue]:
     return {load.indices[d] for d in expr.used_dims()}
 
 
-def _are_short(sweep: ForOp) -> bool:
-    """Whether what a sweep multiplies is made wider for that: bf16, f16 or tf32."""
-    (product,) = (value.owner for value in sweep.yielded)
-    return isinstance(product, Operation) and all(
-        isinstance(factor.owner, arith.ExtFOp) for factor in product.operands
-    )
+def _short_bytes(sweep: ForOp) -> int:
+    """Bytes of what a sweep multiplies if it is made wider for that, as bf16, f16 and tf32 are; else 0."""
+    factors = find_factors(sweep)
+    return 0 if isinstance(factors, str) else storage_bytes(factors[0][0].type)
 
 
 def _sweeps(block: Block) -> list[ForOp]:
@@ -187,14 +194,19 @@ def flatten(kernel: KernelOp, found: Windows) -> str:
     for sweep, extent in zip(sweeps, found.order.extents, strict=True):
         sweep.extent = ExtentAttr(extent)
     _turn(kernel, found, sweeps, ends)
+    image, innermost = found.image, found.order.innermost
+    if innermost is Innermost.CHANNELS_LAST:
+        axis = channel_axis(image, sweeps[-1].induction_var)
+        assert axis is not None
+        image = put_channels_last(kernel, image, axis)
     for sweep, end in ends.items():
-        if found.order.columns and sweep is sweeps[-1]:
-            _choose_zero(found.image, sweep.induction_var, end)
+        if innermost is Innermost.COLUMNS and sweep is sweeps[-1]:
+            _choose_zero(image, sweep.induction_var, end)
         else:
-            _enclose(found.image, [_before(end)], [sweep.induction_var])
+            _enclose(image, [_before(end)], [sweep.induction_var])
     order = Order(sweeps)
     flatten_nest(list(found.sweeps), order)
-    return order.told
+    return f"{order.told}, in the end over {innermost.value}"
 
 
 def _before(end: int) -> AffineExpr:
