@@ -216,12 +216,14 @@ class Problem:
         unit, row = (*self.lengths, self.k)[:2] if self.lengths else (self.k, self.k)
         return not self.lengths or unit % depth == 0 or (depth % unit == 0 and row % depth == 0)
 
-    def depth(self, wanted: int) -> int:
-        """How many positions of K parts have that are boxes, of all such numbers the nearest to one."""
-        if self.has_whole_lines(wanted):
-            return wanted
-        boxes = (n for n in range(1, self.k + 1) if self.k % n == 0 and self.has_whole_lines(n))
-        return min(boxes, key=lambda n: (max(n, wanted) / min(n, wanted), n))
+    def depth(self, wanted: int, step: int = 1) -> int:
+        """A multiple of a step so that parts of so many positions of K are boxes: the nearest one to what is wanted.
+
+        As wanted where all are boxes, or none is.
+        """
+        boxes = (n for n in range(step, self.k + 1, step) if self.k % n == 0)
+        fitting = [n for n in boxes if self.has_whole_lines(n)] if self.even else []
+        return min(fitting, key=lambda n: (max(n, wanted) / min(n, wanted), n), default=wanted)
 
     @property
     def work(self) -> int:

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -50,7 +50,7 @@ from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.targets import Target, get_target
 from ...analysis.tilings import MIN_PRODUCT
-from ...analysis.window_orders import FlatOrder, Innermost, WindowSums
+from ...analysis.window_orders import COPY_BYTES, FlatOrder, Innermost, WindowSums
 from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS
 from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
@@ -62,6 +62,7 @@ from ..decisions import record
 from ..replacing import rename, replace
 from ..tile.flatten_sweeps import Order
 from ..tile.flatten_sweeps import flatten as flatten_nest
+from ..tile.rewrite_indices import rewrite_index
 from .channels_last import channel_axis, put_channels_last
 from .nests import perfect_nest
 from .scalar_code import emit_constant
@@ -186,54 +187,84 @@ def _orient(
 def flatten(kernel: KernelOp, found: Windows) -> str:
     """Make one sweep of those of a convolution; says of how many."""
     sweeps = [found.sweeps[position] for position in found.order.sweeps]
-    ends = {
-        sweep: trips(sweep.extent.data)
-        for sweep, extent in zip(sweeps, found.order.extents, strict=True)
-        if trips(sweep.extent.data) < extent
-    }
+    parts: dict[ForOp, range] = {}
     for sweep, extent in zip(sweeps, found.order.extents, strict=True):
-        sweep.extent = ExtentAttr(extent)
-    _turn(kernel, found, sweeps, ends)
-    image, innermost = found.image, found.order.innermost
+        if (count := trips(sweep.extent.data)) < extent:
+            parts[sweep] = range(count)
+            sweep.extent = ExtentAttr(extent)
+    innermost, padded = found.order.innermost, sweeps[-1] in parts
+    if innermost is Innermost.COLUMNS and padded:
+        parts[sweeps[-1]] = _move(found.image, sweeps[-1], parts[sweeps[-1]])
+    image, weights = _loads_of(found.image.memref, found.weights.memref, sweeps[-1])
+    _turn(kernel, found, weights, sweeps, parts)
     if innermost is Innermost.CHANNELS_LAST:
         axis = channel_axis(image, sweeps[-1].induction_var)
         assert axis is not None
         image = put_channels_last(kernel, image, axis)
-    for sweep, end in ends.items():
+    for sweep, part in parts.items():
         if innermost is Innermost.COLUMNS and sweep is sweeps[-1]:
-            _choose_zero(image, sweep.induction_var, end)
+            _choose_zero(image, sweep.induction_var, part)
         else:
-            _enclose(image, [_before(end)], [sweep.induction_var])
+            _enclose(image, _within(part), [sweep.induction_var])
     order = Order(sweeps)
     flatten_nest(list(found.sweeps), order)
     return f"{order.told}, in the end over {innermost.value}"
 
 
-def _before(end: int) -> AffineExpr:
-    """At least 0 where the first of some counters is before its end."""
-    return AffineExpr.dimension(0) * -1 + (end - 1)
+def _move(image: LoadOp, columns: ForOp, part: range) -> range:
+    """Have what a window does not have in front of it, so far that copies of its image can be wide."""
+    parts = linear(image.map.data.results[-1])
+    counter = columns.induction_var
+    assert isinstance(image.memref.type, MemRefType)
+    if parts is None or counter not in image.indices:
+        return part
+    step = parts.coefficients.get(list(image.indices).index(counter), 0)
+    unit = COPY_BYTES // storage_bytes(image.memref.type.element_type)
+    spare = trips(columns.extent.data) - len(part)
+    front = max(range(spare + 1), key=lambda n: (gcd(parts.constant - n * step, unit), -n))
+    for op in ops_in(columns):
+        rewrite_index(op, {counter: AffineExpr.dimension(0) + -front}, [counter])
+    return range(front, front + len(part))
 
 
-def _turn(kernel: KernelOp, found: Windows, sweeps: list[ForOp], ends: dict[ForOp, int]) -> None:
+def _loads_of(image: SSAValue, weights: SSAValue, sweep: ForOp) -> list[LoadOp]:
+    """The loads of an image and of weights in a sweep."""
+    loads = {op.memref: op for op in ops_in(sweep) if isinstance(op, LoadOp)}
+    return [loads[image], loads[weights]]
+
+
+def _within(part: range, dim: int = 0) -> list[AffineExpr]:
+    """What is at least 0 where a counter that starts at 0 is in a part of its range."""
+    counter = AffineExpr.dimension(dim)
+    first = [counter + -part.start] if part.start else []
+    return [*first, counter * -1 + (part.stop - 1)]
+
+
+def _turn(
+    kernel: KernelOp,
+    found: Windows,
+    weights: LoadOp,
+    sweeps: list[ForOp],
+    parts: dict[ForOp, range],
+) -> None:
     """Copy the weights in the order of the sweeps; those that there are not are 0."""
     counters: list[SSAValue] = [sweep.induction_var for sweep in sweeps]
     together = found.order.neighbours
     counters.insert(len(counters) - together, found.row)
-    copy = turn_weights(kernel, found.weights, counters, "place", neighbours=together)
+    copy = turn_weights(kernel, weights, counters, "place", neighbours=together)
     loops = iter(perfect_nest(copy))
     copied = {c: next(loops).induction_var for c in counters if trips(loop_of(c).extent.data) > 1}
     (load,) = (op for op in ops_in(copy) if isinstance(op, LoadOp))
-    if ends:
-        tests = [replace_dims(_before(end), [AffineExpr.dimension(i)]) for i, end in enumerate(ends.values())]
-        _enclose(load, tests, [copied[sweep.induction_var] for sweep in ends])
+    tests = [test for dim, part in enumerate(parts.values()) for test in _within(part, dim)]
+    _enclose(load, tests, [copied[sweep.induction_var] for sweep in parts])
 
 
-def _choose_zero(image: LoadOp, column: SSAValue, end: int) -> None:
+def _choose_zero(image: LoadOp, column: SSAValue, part: range) -> None:
     """Have 0 in the place of what is read of an image at the columns that a window does not have."""
     _enclose(image, *_inside(image, column))
     guard = image.parent_op()
     read: Operation = guard if isinstance(guard, scf.IfOp) else image
-    test = TestOp([_before(end)], [column])
+    test = TestOp(_within(part), [column])
     assert read.parent is not None
     read.parent.insert_op_after(test, read)
     builder = Builder(InsertPoint.after(test))
