@@ -65,7 +65,7 @@ def is_border_test(test: TestOp) -> bool:
 
 
 def is_position_test(test: TestOp) -> bool:
-    """Whether a condition only chooses 0 at some positions of each part of a sweep: past the end of a window."""
+    """Whether a condition only chooses 0 at some positions of each part of a sweep, outside of a window."""
     uses = [use.operation for use in test.result.uses]
     periodic = all(isinstance(op, arith.SelectOp) and _is_constant_zero(op.rhs) for op in uses)
     return periodic and len(test.operands_) == 1 and all(map(_is_periodic, test.exprs))

@@ -31,7 +31,7 @@ from ..dialects.tile import LaunchOp
 from .borders import bordered_load, is_border_test, is_position_test, loads_through_borders
 from .conditions import slope
 from .index import UNKNOWN, operand_ranges, simplify
-from .lines import in_lines, line_length, lengths_along
+from .lines import in_lines, lengths_along, line_length
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def step_along(load: LoadOp, counter: SSAValue) -> int:
 
 
 def shared_along(load: LoadOp, counter: SSAValue, position: SSAValue) -> int:
-    """How many positions of windows go along an axis that a counter goes along: about as many share an element."""
+    """How many positions of windows share an element, about: those along the axis that a counter is in."""
     lengths = lengths_along(load, position)
     if not lengths:
         return 1

@@ -36,7 +36,7 @@ def copy_elements(stage: StageOp, pad: int) -> int | None:
 
 
 def widest_copy(stage: StageOp) -> int:
-    """Elements that one copy takes from where a slab and the rows of its source begin, whatever its rows are."""
+    """Elements that one copy takes where a slab and the rows of its source begin, whatever its rows are."""
     assert isinstance(stage.source.type, MemRefType)
     size = storage_bytes(stage.source.type.element_type)
     length = divisor(extent_expr(shape_of(stage.source.type)[-1]), ())

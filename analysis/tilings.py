@@ -217,9 +217,9 @@ class Problem:
         return not self.lengths or unit % depth == 0 or (depth % unit == 0 and row % depth == 0)
 
     def depth(self, wanted: int, step: int = 1) -> int:
-        """A multiple of a step so that parts of so many positions of K are boxes: the nearest one to what is wanted.
+        """How many positions of K parts have that are boxes: a multiple of a step, as near as can be to one.
 
-        As wanted where all are boxes, or none is.
+        That is what is wanted where all are boxes, or none is.
         """
         boxes = (n for n in range(step, self.k + 1, step) if self.k % n == 0)
         fitting = [n for n in boxes if self.has_whole_lines(n)] if self.even else []
@@ -407,7 +407,9 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
     def width(axis: int) -> float:
         counter = launch.body.block.args[axis]
         loads = [load for load in operands.values() if axis in axes_of(load, launch)]
-        steps = [step_along(load, counter) / shared_along(load, counter, position) for load in loads]
+        steps = [
+            step_along(load, counter) / shared_along(load, counter, position) for load in loads
+        ]
         sizes = [storage_bytes(load.result.type) for load in loads]
         return sum(size * step for size, step in zip(sizes, steps, strict=True))
 

@@ -203,9 +203,9 @@ def flatten(kernel: KernelOp, found: Windows) -> str:
         image = put_channels_last(kernel, image, axis)
     for sweep, part in parts.items():
         if innermost is Innermost.COLUMNS and sweep is sweeps[-1]:
-            _choose_zero(image, sweep.induction_var, part)
+            _choose_zero(image, sweep, part)
         else:
-            _enclose(image, _within(part), [sweep.induction_var])
+            _enclose(image, _within(part, sweep), [sweep.induction_var])
     order = Order(sweeps)
     flatten_nest(list(found.sweeps), order)
     return f"{order.told}, in the end over {innermost.value}"
@@ -233,11 +233,12 @@ def _loads_of(image: SSAValue, weights: SSAValue, sweep: ForOp) -> list[LoadOp]:
     return [loads[image], loads[weights]]
 
 
-def _within(part: range, dim: int = 0) -> list[AffineExpr]:
-    """What is at least 0 where a counter that starts at 0 is in a part of its range."""
+def _within(part: range, sweep: ForOp, dim: int = 0) -> list[AffineExpr]:
+    """What is at least 0 where the counter of a sweep, which is a dim, is in a part of its range."""
     counter = AffineExpr.dimension(dim)
     first = [counter + -part.start] if part.start else []
-    return [*first, counter * -1 + (part.stop - 1)]
+    last = [counter * -1 + (part.stop - 1)] if part.stop < trips(sweep.extent.data) else []
+    return first + last
 
 
 def _turn(
@@ -255,16 +256,19 @@ def _turn(
     loops = iter(perfect_nest(copy))
     copied = {c: next(loops).induction_var for c in counters if trips(loop_of(c).extent.data) > 1}
     (load,) = (op for op in ops_in(copy) if isinstance(op, LoadOp))
-    tests = [test for dim, part in enumerate(parts.values()) for test in _within(part, dim)]
+    tests = [
+        t for dim, (sweep, part) in enumerate(parts.items()) for t in _within(part, sweep, dim)
+    ]
     _enclose(load, tests, [copied[sweep.induction_var] for sweep in parts])
 
 
-def _choose_zero(image: LoadOp, column: SSAValue, part: range) -> None:
+def _choose_zero(image: LoadOp, columns: ForOp, part: range) -> None:
     """Have 0 in the place of what is read of an image at the columns that a window does not have."""
+    column = columns.induction_var
     _enclose(image, *_inside(image, column))
     guard = image.parent_op()
     read: Operation = guard if isinstance(guard, scf.IfOp) else image
-    test = TestOp(_within(part), [column])
+    test = TestOp(_within(part, columns), [column])
     assert read.parent is not None
     read.parent.insert_op_after(test, read)
     builder = Builder(InsertPoint.after(test))

@@ -178,7 +178,9 @@ def _lying_together(
 ) -> tuple[list[AffineExpr], list[Extent]]:
     """The index along each axis, and its extent, where the last `count` of some dims go along one."""
     place, extent = dims[-count], extents[-count]
-    for dim, size in zip(dims[len(dims) - count + 1 :], extents[len(dims) - count + 1 :], strict=True):
+    for dim, size in zip(
+        dims[len(dims) - count + 1 :], extents[len(dims) - count + 1 :], strict=True
+    ):
         place, extent = place * static_extent(size) + dim, extent * static_extent(size)
     return [*dims[:-count], place], [*extents[:-count], extent]
 

@@ -69,7 +69,10 @@ class WidenSlabsPass(ModulePass):
             assert isinstance(stage.slab.type, MemRefType)
             reason = f"{hint}: rows of {static_shape(stage.slab.type)[-1]} become {shape[-1]}"
             record(self.name, name, True, f"{reason}, for copies of {widest_copy(stage)}", stage)
-            replace(stage, StageOp(stage.source, list(stage.map.data.results), list(stage.origin), shape))
+            replace(
+                stage,
+                StageOp(stage.source, list(stage.map.data.results), list(stage.origin), shape),
+            )
 
 
 def _obstacle(launch: LaunchOp) -> str | None:
