@@ -21,7 +21,12 @@ from math import copysign
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineExpr,
+)
 
 from ..dialects.affine import replace_dims
 from ..dialects.inside import ops_in
@@ -59,6 +64,24 @@ def is_border_test(test: TestOp) -> bool:
     return all(isinstance(op, scf.IfOp) and bordered_load(op) is not None for op in uses)
 
 
+def is_position_test(test: TestOp) -> bool:
+    """Whether a condition only chooses 0 at some positions of each part of a sweep, outside of a window."""
+    uses = [use.operation for use in test.result.uses]
+    periodic = all(isinstance(op, arith.SelectOp) and _is_constant_zero(op.rhs) for op in uses)
+    return periodic and len(test.operands_) == 1 and all(map(_is_periodic, test.exprs))
+
+
+def _is_periodic(expr: AffineExpr) -> bool:
+    """Whether all that is in an expression of one dim is its remainder."""
+    match expr:
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mod, rhs=AffineConstantExpr()):
+            return True
+        case AffineBinaryOpExpr():
+            return _is_periodic(expr.lhs) and _is_periodic(expr.rhs)
+        case _:
+            return isinstance(expr, AffineConstantExpr)
+
+
 def border_tests(op: Operation) -> list[TestOp]:
     """The conditions of the borders in an operation, wherever they stand, that are of nothing else."""
     guards = [o for o in ops_in(op) if isinstance(o, scf.IfOp) and bordered_load(o) is not None]
@@ -84,9 +107,17 @@ def _loaded(block: Block) -> LoadOp | None:
 def _is_zero(block: Block) -> bool:
     """Whether a block yields 0, whose sign is that of a copy's."""
     match list(block.ops):
-        case [arith.ConstantOp(value=FloatAttr() as constant), scf.YieldOp()]:
-            value = float(constant.value.data)
-            return value == 0 and copysign(1, value) > 0
+        case [arith.ConstantOp() as constant, scf.YieldOp()]:
+            return _is_constant_zero(constant.result)
+        case _:
+            return False
+
+
+def _is_constant_zero(value: SSAValue) -> bool:
+    match value.owner:
+        case arith.ConstantOp(value=FloatAttr() as constant):
+            number = float(constant.value.data)
+            return number == 0 and copysign(1, number) > 0
         case _:
             return False
 

@@ -28,10 +28,10 @@ from ..dialects.affine import replace_dims
 from ..dialects.inside import ops_in
 from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp
 from ..dialects.tile import LaunchOp
-from .borders import bordered_load, is_border_test, loads_through_borders
+from .borders import bordered_load, is_border_test, is_position_test, loads_through_borders
 from .conditions import slope
 from .index import UNKNOWN, operand_ranges, simplify
-from .lines import in_lines, line_length
+from .lines import in_lines, lengths_along, line_length
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ def find_contraction(launch: LaunchOp) -> Contraction | str:
 
 
 def _is_condition(op: Operation) -> bool:
-    """Whether an operation is a condition, and not that of the border of what a block copies."""
+    """Whether an operation is a condition, and not that of borders of what a block copies or of windows."""
     if isinstance(op, scf.IfOp):
         return bordered_load(op) is None
-    return isinstance(op, TestOp) and not is_border_test(op)
+    return isinstance(op, TestOp) and not (is_border_test(op) or is_position_test(op))
 
 
 def _loads_before(sweep: ForOp) -> list[LoadOp]:
@@ -119,6 +119,7 @@ def operands_are_boxes(contraction: Contraction, launch: LaunchOp, sizes: Sequen
 def is_box(load: LoadOp, local: dict[SSAValue, int]) -> bool:
     """Whether neighbours along each counter are read a fixed step apart along one axis of the buffer.
 
+    Counters may share an axis, as those of an image and of windows in it do: the box has all that they read.
     `local` has the counters in question, and in parts of what size they come: within a part, positions
     must be that step apart: one element, or two in windows that are two elements apart.
     """
@@ -139,7 +140,7 @@ def is_box(load: LoadOp, local: dict[SSAValue, int]) -> bool:
     seen: set[int] = set()
     for expr in counted.exprs:
         used = [d for d in expr.used_dims() if d in counted.sizes]
-        if len(used) > 1 or any(d in seen or not _plain_term(expr, d) for d in used):
+        if any(d in seen or not _plain_term(expr, d) for d in used):
             return False
         seen.update(used)
     return True
@@ -152,6 +153,24 @@ def step_along(load: LoadOp, counter: SSAValue) -> int:
     counted = in_lines(exprs, ranges, {dim: line_length(exprs, dim) or 1})
     steps = (slope(e, {d}, counted.ranges) for e in counted.exprs for d in counted.sizes)
     return prod(abs(step) for step in steps if step)
+
+
+def shared_along(load: LoadOp, counter: SSAValue, position: SSAValue) -> int:
+    """How many positions of windows share an element, about: those along the axis that a counter is in."""
+    lengths = lengths_along(load, position)
+    if not lengths:
+        return 1
+    (unit, *_), ranges = lengths, operand_ranges(load.indices)
+    inside, line = list(load.indices).index(position), len(ranges)
+    dims = [AffineExpr.dimension(i) for i in range(line)]
+    dims[inside] = AffineExpr.dimension(line) * unit + dims[inside]
+    within = [*ranges, (0, UNKNOWN[1] // unit // 4)]
+    within[inside] = (0, unit - 1)
+    for expr in load.map.data.results:
+        used = simplify(replace_dims(expr, dims), within).used_dims()
+        if inside in used and counter in {load.indices[d] for d in used if d < line}:
+            return unit
+    return 1
 
 
 def _plain_term(expr: AffineExpr, dim: int) -> bool:

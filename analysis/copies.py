@@ -35,6 +35,16 @@ def copy_elements(stage: StageOp, pad: int) -> int | None:
     return None
 
 
+def widest_copy(stage: StageOp) -> int:
+    """Elements that one copy takes where a slab and the rows of its source begin, whatever its rows are."""
+    assert isinstance(stage.source.type, MemRefType)
+    size = storage_bytes(stage.source.type.element_type)
+    length = divisor(extent_expr(shape_of(stage.source.type)[-1]), ())
+    first = divisor(stage.map.data.results[-1], stage.origin)
+    widths = (bytes // size for bytes in reversed(COPY_BYTES))
+    return next((n for n in widths if n and length % n == 0 and first % n == 0), 1)
+
+
 def panels(stage: StageOp) -> tuple[int, int]:
     """How many boxes a slab comes in side by side, and the elements in a row of each.
 

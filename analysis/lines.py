@@ -43,6 +43,15 @@ def line_length(exprs: Sequence[AffineExpr], dim: int) -> int | None:
     return lengths.pop() if len(lengths) == 1 else None
 
 
+def lengths_along(load: LoadOp, counter: SSAValue) -> list[int]:
+    """The lengths of the lines, and of the rows of lines, that a counter goes along in what is loaded."""
+    if counter not in load.indices:
+        return []
+    dim = list(load.indices).index(counter)
+    lengths = {n for expr in load.map.data.results for n in _divisions_of(expr, dim)}
+    return sorted(lengths)
+
+
 def length_along(load: LoadOp, counter: SSAValue) -> int | None:
     """The length of the lines that a counter goes along in what is loaded."""
     if counter not in load.indices:

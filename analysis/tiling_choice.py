@@ -5,14 +5,14 @@ What a tiling costs, and which are legal, says `tilings.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 from math import lcm
 from typing import Any
 
 from ..dialects.kernel import WARP
-from ..dialects.mma import COLUMNS, LANES
+from ..dialects.mma import COLUMNS, DEPTH, LANES
 from ..dialects.schedule import Transport
 from ..dialects.wgmma import ROW_BYTES, WARPGROUP
 from .targets import Target
@@ -66,17 +66,22 @@ MOST_LINES = 128
 
 
 def candidates(
-    asked: Mapping[str, Any], short_bytes: int = HALF_BYTES, line: int = 1
+    asked: Mapping[str, Any],
+    short_bytes: int = HALF_BYTES,
+    line: int = 1,
+    fit: Callable[[int, int], int] = lambda depth, _: depth,
 ) -> Iterable[Tiling]:
     """The tilings that the model chooses from, each with what is asked for; how to split K comes later.
 
     `short_bytes` is what an element has that matrices would be of, or 0; blocks of whole lines of `line`
-    columns are among them.
+    columns are among them. `fit` says how many positions of K there are in the scratchpad in the place of
+    some, multiples of a step.
     """
     if not asked.get("mma"):
-        yield from _filled(_fma_candidates(asked), asked, BOX_DEPTHS)
+        yield from _filled(_fma_candidates(asked, fit(BLOCK_K, 1)), asked, BOX_DEPTHS)
     if asked.get("mma") not in (0, WARPGROUPS):
-        depths = MMA_BLOCK_K[short_bytes or HALF_BYTES]
+        wanted = MMA_BLOCK_K[short_bytes or HALF_BYTES]
+        depths = dict.fromkeys(fit(depth, DEPTH) for depth in wanted)
         yield from _filled(_mma_candidates(asked, depths, line), asked, ())
     by_engine = asked.get("transport", Transport.TMA) == Transport.TMA
     if asked.get("mma") in (None, WARPGROUPS) and by_engine:
@@ -98,7 +103,7 @@ def _filled(
                     yield replace(tiling, block_k=depth, stages=stages)
 
 
-def _fma_candidates(asked: Mapping[str, Any]) -> Iterable[Tiling]:
+def _fma_candidates(asked: Mapping[str, Any], depth: int) -> Iterable[Tiling]:
     """Those whose threads multiply."""
     tiles: Iterable[tuple[int, int]] = TILES
     if "thread_m" in asked or "thread_n" in asked:
@@ -121,7 +126,7 @@ def _fma_candidates(asked: Mapping[str, Any]) -> Iterable[Tiling]:
             yield Tiling(
                 asked.get("block_m", shape[0] * tile[0]),
                 asked.get("block_n", shape[1] * tile[1]),
-                asked.get("block_k", BLOCK_K),
+                asked.get("block_k", depth),
                 *tile,
             )
 
@@ -177,7 +182,7 @@ def choose(problem: Problem, asked: Mapping[str, Any], target: Target) -> Tiling
         asked = {choice: value for choice, value in asked.items() if choice != "transport"}
     if "stages" in asked:
         problem = replace(problem, stages=asked["stages"])
-    proposed = candidates(asked, problem.short_bytes, problem.line)
+    proposed = candidates(asked, problem.short_bytes, problem.line, problem.depth)
     reasons = {tiling: problem.illegal(tiling, target) for tiling in proposed}
     legal = [tiling for tiling, reason in reasons.items() if reason is None]
     if not legal:

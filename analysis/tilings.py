@@ -30,10 +30,10 @@ from ..dialects.tile import MAX_THREADS, LaunchOp
 from ..dialects.wgmma import ROW_BYTES, sums_of, verify_extents
 from .borders import loads_through_borders
 from .boxes import comes_in_boxes, is_row_along
-from .contraction import Contraction, axes_of, step_along
+from .contraction import Contraction, axes_of, shared_along, step_along
 from .cost import traffic, trips
 from .factors import find_factors
-from .lines import length_along
+from .lines import length_along, lengths_along
 from .targets import BLOCK_RESERVE, Target
 
 MIN_PRODUCT = 1 << 15
@@ -185,9 +185,11 @@ class Problem:
     k: int
     results: int
     """Sums for each element of the result."""
-    row_bytes: int
-    """Bytes that one row of a slab has for each position of K, of all operands that depend on M."""
-    column_bytes: int
+    row_bytes: float
+    """Bytes that one row of a slab has for each position of K, of all operands that depend on M.
+
+    Windows that overlap share bytes."""
+    column_bytes: float
     """The same of the operands that depend on N."""
     traffic: int = 0
     """Bytes that the kernel moves if each of its arguments passes once."""
@@ -202,8 +204,27 @@ class Problem:
 
     line: int = 1
     """Columns of a line, of which a block has whole ones."""
-    even: bool = False
-    """Whether K comes in whole parts: what windows read past its end need not be 0."""
+    lengths: tuple[int, ...] = ()
+    """Of the lines that K goes along in windows, and of rows of lines, shortest first."""
+
+    @property
+    def even(self) -> bool:
+        """Whether K comes in whole parts: what windows read past its end need not be 0."""
+        return bool(self.lengths)
+
+    def has_whole_lines(self, depth: int) -> bool:
+        """Whether parts of K are parts of lines, or whole lines of one row."""
+        unit, row = (*self.lengths, self.k)[:2] if self.lengths else (self.k, self.k)
+        return not self.lengths or unit % depth == 0 or (depth % unit == 0 and row % depth == 0)
+
+    def depth(self, wanted: int, step: int = 1) -> int:
+        """How many positions of K parts have that are boxes: a multiple of a step, as near as can be to one.
+
+        That is what is wanted where all are boxes, or none is.
+        """
+        boxes = (n for n in range(step, self.k + 1, step) if self.k % n == 0)
+        fitting = [n for n in boxes if self.has_whole_lines(n)] if self.even else []
+        return min(fitting, key=lambda n: (max(n, wanted) / min(n, wanted), n), default=wanted)
 
     @property
     def work(self) -> int:
@@ -213,7 +234,7 @@ class Problem:
     def slab_bytes(self, tiling: Tiling) -> int:
         """Shared memory of a block."""
         across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
-        return across * tiling.block_k
+        return int(across * tiling.block_k)
 
     def registers(self, tiling: Tiling) -> int:
         """Registers that a thread needs, by experience; they are given out in eights."""
@@ -228,6 +249,8 @@ class Problem:
             return (
                 f"K of {self.k}, the positions of windows, has no whole parts of {tiling.block_k}"
             )
+        if not self.has_whole_lines(tiling.block_k):
+            return f"parts of {tiling.block_k} positions of windows are no boxes"
         if tiling.block_n % self.line:
             return f"blocks of {tiling.block_n} columns have no whole lines of {self.line}"
         if tiling.mma and not (self.short_bytes and target.mma_per_cycle):
@@ -382,10 +405,14 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
 
     column, position = launch.body.block.args[contraction.n], contraction.sweep.induction_var
 
-    def width(axis: int) -> int:
+    def width(axis: int) -> float:
         counter = launch.body.block.args[axis]
-        loads = (load for load in operands.values() if axis in axes_of(load, launch))
-        return sum(storage_bytes(load.result.type) * step_along(load, counter) for load in loads)
+        loads = [load for load in operands.values() if axis in axes_of(load, launch)]
+        steps = [
+            step_along(load, counter) / shared_along(load, counter, position) for load in loads
+        ]
+        sizes = [storage_bytes(load.result.type) for load in loads]
+        return sum(size * step for size, step in zip(sizes, steps, strict=True))
 
     kernel = launch.parent_op()
     assert isinstance(kernel, KernelOp)
@@ -415,5 +442,5 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         line=max(length_along(load, column) or 1 for load in operands.values()),
         boxes=boxes,
         rows_along_k=along,
-        even=any(length_along(load, position) is not None for load in operands.values()),
+        lengths=max((tuple(lengths_along(o, position)) for o in operands.values()), key=len),
     )

@@ -59,6 +59,7 @@ PASSES = {
     "split-loops": ".tile.split_loops:SplitLoopsPass",
     "transpose-tiles": ".tile.transpose_tiles:TransposeTilesPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
+    "widen-slabs": ".tile.widen_slabs:WidenSlabsPass",
     "stage-windows": ".tile.stage_windows:StageWindowsPass",
     "warpgroup-mma": ".tile.warpgroup_mma:WarpgroupMmaPass",
     "tensor-cores": ".tile.tensor_cores:TensorCoresPass",

@@ -84,6 +84,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "split-loops{target=$target}",
         "transpose-tiles{target=$target}",
         "stage-inputs{target=$target}",
+        "widen-slabs{target=$target}",
         "warpgroup-mma",
         "tensor-cores",
         "permute-register-tile",

@@ -1,4 +1,4 @@
-"""`flatten-windows`: the sweeps of a convolution become one, over the channels of each place in turn (GPU).
+"""`flatten-windows`: the sweeps of a convolution become one, a product of matrices (GPU).
 
     for %j, for %y, for %x {
       %s = for %c = 0 to 64 { for %r = 0 to 3 { for %t = 0 to 3 {
@@ -12,74 +12,87 @@ becomes
 
 At one place of the window a convolution is a product of matrices: of the weights there, and of the image,
 moved by as much. What a block reads of either for some of the channels is a box, which `stage-inputs` copies;
-nothing is laid out as a matrix first. Weights are copied in this order once, so that channels, which are
-summed over, are neighbours.
+nothing is laid out as a matrix first. Weights are copied in this order once, so that what is summed over is
+neighbours. Of few channels, 3 of windows 7 by 7 say, the sweep goes over the columns of a window in the end,
+those of 4 channels at once (`analysis/window_orders.py`):
 
-Where channels are no multiple of 16, the sweep goes over more: past the last one there is 0, as around the
-image. Declined are CPUs, which gather windows into packs; channels so few that most would be 0; windows of an
-image that has something else than 0 around it.
+      %s = for %k = 0 to 224 reduce(add) {
+        ... %image[%k floordiv 8 mod 4, %y + %k floordiv 32 - 3, %x + %k mod 8 - 3] ...
+        ... %w_1[%k floordiv 32, %j, %k mod 32] ...
+
+There are no more than 3 channels and 7 columns. Weights that there are not are 0 in the copy; so is the image
+past its channels, as around it. A column past the last one of a window is one of the next window, so what was
+read there is chosen to be 0: 0 times an infinity would be none.
+
+Declined are CPUs, which gather windows into packs; channels so few that most would be 0, where columns cannot
+come last; windows of an image that has something else than 0 around it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.borders import is_border_test, loads_through_borders
-from ...analysis.cost import trips
-from ...analysis.targets import get_target
+from ...analysis.conditions import linear
+from ...analysis.cost import size_bytes, trips
+from ...analysis.factors import find_factors
+from ...analysis.index import always_holds, operand_ranges, simplify
+from ...analysis.targets import Target, get_target
 from ...analysis.tilings import MIN_PRODUCT
-from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS, padded_channels
+from ...analysis.window_orders import COPY_BYTES, FlatOrder, Innermost, WindowSums
+from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS
 from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
 from ...dialects.mma import DEPTH
-from ...dialects.scalars import Combiner
-from ...dialects.sizes import ExtentAttr
+from ...dialects.scalars import Combiner, storage_bytes
+from ...dialects.sizes import ExtentAttr, extent_expr, shape_of
 from ..decisions import record
 from ..replacing import rename, replace
 from ..tile.flatten_sweeps import Order
 from ..tile.flatten_sweeps import flatten as flatten_nest
+from ..tile.rewrite_indices import rewrite_index
+from .channels_last import channel_axis, put_channels_last
 from .nests import perfect_nest
 from .scalar_code import emit_constant
-from .transpose_weights import stands_alone, turn_weights
+from .transpose_weights import loop_of, stands_alone, turn_weights
 
 
 @dataclass(frozen=True)
 class Windows:
     """A sum of products over the channels of windows: its sweeps, and the loads that it multiplies."""
 
-    channels: ForOp
-    places: tuple[ForOp, ...]
+    sweeps: tuple[ForOp, ...]
+    """As they stand, from the outside in."""
+    order: FlatOrder
     image: LoadOp
     weights: LoadOp
     row: SSAValue
     """The counter that weights depend on, and the image does not."""
 
 
-def find_windows(kernel: KernelOp) -> Windows | str:
+def find_windows(kernel: KernelOp, target: Target) -> Windows | str:
     """The convolution that a kernel is, or why its sweeps stay as they are."""
     loops = perfect_nest(kernel)
     sweeps = _sweeps(loops[-1].body.block) if loops else []
     if len(sweeps) < 2:
         return "it sums over no windows"
-    channels, *places = sweeps
     extents = [sweep.extent.data for sweep in sweeps]
     if not all(isinstance(extent, int) for extent in extents):
         return "it sums over an axis of dynamic extent"
     if prod(map(trips, extents[1:])) > MOST_ELEMENTS:
         return f"its inner sweeps have more than {MOST_ELEMENTS} positions: no windows"
-    if padded_channels(trips(extents[0])) is None:
-        return f"{extents[0]} channels are too few: most of {DEPTH} would be 0"
     loads = _factors(sweeps[-1])
     if loads is None:
         return "it does not sum products of two arrays, with 0 around them"
@@ -87,12 +100,43 @@ def find_windows(kernel: KernelOp) -> Windows | str:
     if found is None:
         return "no factor depends on one axis that the other one does not"
     image, weights, row = found
+    axis = channel_axis(image, sweeps[0].induction_var)
+    last = len(image.map.data.results) - 1
+    sums = WindowSums(
+        [trips(extent) for extent in extents],
+        results=prod(trips(loop.extent.data) for loop in loops),
+        image_bytes=size_bytes(image.memref.type),
+        short_bytes=_short_bytes(sweeps[-1]) if target.mma_per_cycle else 0,
+        channels=stands_alone(image, sweeps[0].induction_var),
+        columns=_is_linear(image, sweeps[-1].induction_var),
+        movable=axis is not None and axis != last,
+        last=axis == last,
+    )
+    order = sums.choose(target)
+    if order is None:
+        return f"{extents[0]} channels are too few: most of {DEPTH} would be 0"
     rows = next(trips(loop.extent.data) for loop in loops if loop.induction_var is row)
     if rows < LEAST_ROWS:
         return f"{rows} rows of weights are fewer than {LEAST_ROWS}"
     if prod(trips(loop.extent.data) for loop in (*loops, *sweeps)) < MIN_PRODUCT:
         return "its products are too few to share operands for"
-    return Windows(channels, tuple(places), image, weights, row)
+    return Windows(tuple(sweeps), order, image, weights, row)
+
+
+def _is_linear(load: LoadOp, counter: SSAValue) -> bool:
+    """Whether the index along each axis is a sum of multiples, where a counter is in it."""
+    used = [expr for expr in load.map.data.results if counter in _counters(load, expr)]
+    return all(linear(expr) is not None for expr in used)
+
+
+def _counters(load: LoadOp, expr: AffineExpr) -> set[SSAValue]:
+    return {load.indices[d] for d in expr.used_dims()}
+
+
+def _short_bytes(sweep: ForOp) -> int:
+    """Bytes of what a sweep multiplies if it is made wider for that, as bf16, f16 and tf32 are; else 0."""
+    factors = find_factors(sweep)
+    return 0 if isinstance(factors, str) else storage_bytes(factors[0][0].type)
 
 
 def _sweeps(block: Block) -> list[ForOp]:
@@ -136,46 +180,135 @@ def _orient(
         if len(rows) != 1 or rows[0] in image.indices or not summed.issubset(weights.indices):
             continue
         if {*weights.indices} == {*rows, *summed} and stands_alone(weights, rows[0]):
-            if stands_alone(image, sweeps[0].induction_var):
-                return image, weights, rows[0]
+            return image, weights, rows[0]
     return None
 
 
 def flatten(kernel: KernelOp, found: Windows) -> str:
-    """Make one sweep of those of a convolution, with the channels innermost; says of how many."""
-    sweeps = [*found.places, found.channels]
-    counters = [sweep.induction_var for sweep in sweeps]
-    turn_weights(kernel, found.weights, [*counters[:-1], found.row, counters[-1]], "place")
-    _pad(found.channels)
+    """Make one sweep of those of a convolution; says of how many."""
+    sweeps = [found.sweeps[position] for position in found.order.sweeps]
+    parts: dict[ForOp, range] = {}
+    for sweep, extent in zip(sweeps, found.order.extents, strict=True):
+        if (count := trips(sweep.extent.data)) < extent:
+            parts[sweep] = range(count)
+            sweep.extent = ExtentAttr(extent)
+    innermost, padded = found.order.innermost, sweeps[-1] in parts
+    if innermost is Innermost.COLUMNS and padded:
+        parts[sweeps[-1]] = _move(found.image, sweeps[-1], parts[sweeps[-1]])
+    image, weights = _loads_of(found.image.memref, found.weights.memref, sweeps[-1])
+    _turn(kernel, found, weights, sweeps, parts)
+    if innermost is Innermost.CHANNELS_LAST:
+        axis = channel_axis(image, sweeps[-1].induction_var)
+        assert axis is not None
+        image = put_channels_last(kernel, image, axis)
+    for sweep, part in parts.items():
+        if innermost is Innermost.COLUMNS and sweep is sweeps[-1]:
+            _choose_zero(image, sweep, part)
+        else:
+            _enclose(image, _within(part, sweep), [sweep.induction_var])
     order = Order(sweeps)
-    flatten_nest([found.channels, *found.places], order)
-    return order.told
+    flatten_nest(list(found.sweeps), order)
+    return f"{order.told}, in the end over {innermost.value}"
 
 
-def _pad(channels: ForOp) -> None:
-    """Let a sweep go over as many channels as tensor cores take; those that there are not have borders."""
-    count = trips(channels.extent.data)
-    padded = padded_channels(count)
-    if padded is None or padded == count:
-        return
-    counter = channels.induction_var
-    for load in [op for op in ops_in(channels) if isinstance(op, LoadOp) and counter in op.indices]:
-        _enclose(load, AffineExpr.dimension(0) * -1 + (count - 1), counter)
-    channels.extent = ExtentAttr(padded)
+def _move(image: LoadOp, columns: ForOp, part: range) -> range:
+    """Have what a window does not have in front of it, so far that copies of its image can be wide."""
+    parts = linear(image.map.data.results[-1])
+    counter = columns.induction_var
+    assert isinstance(image.memref.type, MemRefType)
+    if parts is None or counter not in image.indices:
+        return part
+    step = parts.coefficients.get(list(image.indices).index(counter), 0)
+    unit = COPY_BYTES // storage_bytes(image.memref.type.element_type)
+    spare = trips(columns.extent.data) - len(part)
+    front = max(range(spare + 1), key=lambda n: (gcd(parts.constant - n * step, unit), -n))
+    for op in ops_in(columns):
+        rewrite_index(op, {counter: AffineExpr.dimension(0) + -front}, [counter])
+    return range(front, front + len(part))
 
 
-def _enclose(load: LoadOp, inside: AffineExpr, counter: SSAValue) -> None:
-    """Have a load give 0 unless an expression of a counter is at least 0, too."""
+def _loads_of(image: SSAValue, weights: SSAValue, sweep: ForOp) -> list[LoadOp]:
+    """The loads of an image and of weights in a sweep."""
+    loads = {op.memref: op for op in ops_in(sweep) if isinstance(op, LoadOp)}
+    return [loads[image], loads[weights]]
+
+
+def _within(part: range, sweep: ForOp, dim: int = 0) -> list[AffineExpr]:
+    """What is at least 0 where the counter of a sweep, which is a dim, is in a part of its range."""
+    counter = AffineExpr.dimension(dim)
+    first = [counter + -part.start] if part.start else []
+    last = [counter * -1 + (part.stop - 1)] if part.stop < trips(sweep.extent.data) else []
+    return first + last
+
+
+def _turn(
+    kernel: KernelOp,
+    found: Windows,
+    weights: LoadOp,
+    sweeps: list[ForOp],
+    parts: dict[ForOp, range],
+) -> None:
+    """Copy the weights in the order of the sweeps; those that there are not are 0."""
+    counters: list[SSAValue] = [sweep.induction_var for sweep in sweeps]
+    together = found.order.neighbours
+    counters.insert(len(counters) - together, found.row)
+    copy = turn_weights(kernel, weights, counters, "place", neighbours=together)
+    loops = iter(perfect_nest(copy))
+    copied = {c: next(loops).induction_var for c in counters if trips(loop_of(c).extent.data) > 1}
+    (load,) = (op for op in ops_in(copy) if isinstance(op, LoadOp))
+    tests = [
+        t for dim, (sweep, part) in enumerate(parts.items()) for t in _within(part, sweep, dim)
+    ]
+    _enclose(load, tests, [copied[sweep.induction_var] for sweep in parts])
+
+
+def _choose_zero(image: LoadOp, columns: ForOp, part: range) -> None:
+    """Have 0 in the place of what is read of an image at the columns that a window does not have."""
+    column = columns.induction_var
+    _enclose(image, *_inside(image, column))
+    guard = image.parent_op()
+    read: Operation = guard if isinstance(guard, scf.IfOp) else image
+    test = TestOp(_within(part, columns), [column])
+    assert read.parent is not None
+    read.parent.insert_op_after(test, read)
+    builder = Builder(InsertPoint.after(test))
+    zero = emit_constant(builder, 0, read.results[0].type)
+    chosen = arith.SelectOp(test.result, read.results[0], zero)
+    chosen.location = image.location
+    rename(read.results, chosen.results)
+    chosen.operands[1] = read.results[0]
+    builder.insert(chosen)
+
+
+def _inside(image: LoadOp, column: SSAValue) -> tuple[list[AffineExpr], list[SSAValue]]:
+    """What must be at least 0 for an index to be inside of an image, where a column decides on it."""
+    assert isinstance(image.memref.type, MemRefType)
+    ranges = operand_ranges(image.indices)
+    axes = zip(image.map.data.results, shape_of(image.memref.type), strict=True)
+    tests = [
+        simplify(test, ranges)
+        for expr, extent in axes
+        if column in _counters(image, expr)
+        for test in (expr, extent_expr(extent) + expr * -1 + -1)
+    ]
+    return [test for test in tests if not always_holds(test, ranges)], list(image.indices)
+
+
+def _enclose(load: LoadOp, inside: Sequence[AffineExpr], counters: Sequence[SSAValue]) -> None:
+    """Have a load give 0 unless some expressions of counters are at least 0, too."""
     guard = load.parent_op()
+    if not inside:
+        return
     if isinstance(guard, scf.IfOp):
         test = guard.cond.owner
         assert isinstance(test, TestOp)
-        space = [*test.operands_, counter]
-        moved = replace_dims(inside, [AffineExpr.dimension(len(space) - 1)])
-        replace(test, TestOp([*test.exprs, moved], space))
+        space = [*test.operands_, *counters]
+        dims = [AffineExpr.dimension(len(test.operands_) + i) for i in range(len(counters))]
+        moved = [replace_dims(expr, dims) for expr in inside]
+        replace(test, TestOp([*test.exprs, *(e for e in moved if e not in test.exprs)], space))
         return
     assert load.parent is not None
-    test, then, otherwise = TestOp([inside], [counter]), Block(), Block()
+    test, then, otherwise = TestOp(inside, counters), Block(), Block()
     guard = scf.IfOp(test.result, [load.result.type], Region(then), Region(otherwise))
     load.parent.insert_ops_before([test, guard], load)
     rename([load.result], guard.output)
@@ -194,9 +327,11 @@ class FlattenWindowsPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
+        target = get_target(self.target)
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
-            found = find_windows(kernel) if gpu else "a CPU gathers its windows into packs"
+            found: Windows | str = "a CPU gathers its windows into packs"
+            if target.is_gpu:
+                found = find_windows(kernel, target)
             name = kernel.sym_name.data
             if isinstance(found, str):
                 record(self.name, name, False, found, kernel)

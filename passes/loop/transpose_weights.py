@@ -39,7 +39,7 @@ from ...analysis.windows import MOST_STEPS, stride_along
 from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
-from ...dialects.sizes import tensor_of
+from ...dialects.sizes import Extent, static_extent, tensor_of
 from ..decisions import record
 from ..replacing import replace
 from .folded_contractions import is_contraction, reductions_around
@@ -133,15 +133,21 @@ def turn_weights(
     counters: Sequence[SSAValue],
     order: str,
     widening: arith.ExtFOp | None = None,
-) -> None:
-    """Copy what a load reads in front of a kernel, in the order of some counters, and load that."""
+    neighbours: int = 1,
+) -> KernelOp:
+    """Copy what a load reads in front of a kernel, in the order of some counters, and load that.
+
+    The last `neighbours` of the counters go along one axis. Gives the kernel that copies.
+    """
     source = load.memref
     assert isinstance(source, BlockArgument)
     position = source.index
-    extents = [_loop_of(counter).extent.data for counter in counters]
+    extents = [loop_of(counter).extent.data for counter in counters]
     read = load if widening is None else widening
     name = source.name_hint or "weights"
-    type = tensor_of(read.results[0].type, extents)
+    dims = [AffineExpr.dimension(d) for d in range(len(counters))]
+    places, lying = _lying_together(dims, extents, neighbours)
+    type = tensor_of(read.results[0].type, lying)
     copy = KernelOp(f"k_{name}", [kernel.inputs[position]], [type])
     copy.location = load.location
     argument, result = copy.body.block.args
@@ -149,21 +155,34 @@ def turn_weights(
     copy.outputs[0].name_hint = result.name_hint
     nest = Nest(Builder(InsertPoint.at_end(copy.body.block)), [], {})
     index = [nest.open_free(n, c.name_hint or "i") for n, c in zip(extents, counters, strict=True)]
-    places = [index[counters.index(counter)] for counter in load.indices]
-    exprs = [replace_dims(expr, places) for expr in load.map.data.results]
+    read_at = [index[counters.index(counter)] for counter in load.indices]
+    exprs = [replace_dims(expr, read_at) for expr in load.map.data.results]
     value = nest.builder.insert(LoadOp(argument, exprs, nest.counters)).result
     if widening is not None:
         value = nest.builder.insert(arith.ExtFOp(value, widening.result.type)).result
-    nest.builder.insert(StoreOp(value, result, index, nest.counters))
+    stored_at = [replace_dims(expr, index) for expr in places]
+    nest.builder.insert(StoreOp(value, result, stored_at, nest.counters))
     block = kernel.parent
     assert block is not None
     block.insert_op_before(copy, kernel)
     kernel.operands[position] = copy.outputs[0]
     to = Rewriter.replace_value_with_new_type(source, KernelOp.buffer_type(type))
-    dims = [AffineExpr.dimension(d) for d in range(len(counters))]
-    replace(read, LoadOp(to, dims, list(counters)))
+    replace(read, LoadOp(to, places, list(counters)))
     if widening is not None:
         Rewriter.erase_op(load)
+    return copy
+
+
+def _lying_together(
+    dims: Sequence[AffineExpr], extents: Sequence[Extent], count: int
+) -> tuple[list[AffineExpr], list[Extent]]:
+    """The index along each axis, and its extent, where the last `count` of some dims go along one."""
+    place, extent = dims[-count], extents[-count]
+    for dim, size in zip(
+        dims[len(dims) - count + 1 :], extents[len(dims) - count + 1 :], strict=True
+    ):
+        place, extent = place * static_extent(size) + dim, extent * static_extent(size)
+    return [*dims[:-count], place], [*extents[:-count], extent]
 
 
 def _apply(kernel: KernelOp) -> tuple[bool, str]:
@@ -184,7 +203,8 @@ def _apply(kernel: KernelOp) -> tuple[bool, str]:
     return True, "its weights lie as its channels do"
 
 
-def _loop_of(counter: SSAValue) -> ForOp:
+def loop_of(counter: SSAValue) -> ForOp:
+    """The loop that a counter belongs to."""
     owner = counter.owner
     loop = owner.parent_op() if isinstance(owner, Block) else None
     assert isinstance(loop, ForOp)

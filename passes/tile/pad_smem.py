@@ -6,7 +6,7 @@ becomes
 
 Threads that read neighbouring rows of 16 elements want words of two banks only; of 17, of all. Each slab gets
 the least padding that makes its reads take the fewest turns (`analysis/bank_conflicts.py`), those of
-neighbours as vectors, where it leaves them aligned. Padding that is
+neighbours as vectors, where it leaves them aligned; of as many turns, those of fewer loads. Padding that is
 no whole number of asynchronous copies makes them smaller, and so more; they count as turns of their own, most
 where a loop fills the slab again and again.
 """
@@ -103,7 +103,8 @@ class PadSmemPass(ModulePass):
                 continue
             costs = {pad: turns_of_a_chunk(stage, launch, pad) for pad in PADS}
             possible = {pad: cost for pad, cost in costs.items() if cost is not None}
-            best = min(possible, key=lambda pad: (possible[pad], pad))
+            loads = {pad: len(_turns_of_loads(stage, launch, pad)) for pad in possible}
+            best = min(possible, key=lambda pad: (possible[pad], loads[pad], pad))
             counts = {pad: turns(stage, launch, pad) for pad in (0, best)}
             if best == 0:
                 record(self.name, name, False, f"{hint}: no padding saves a turn", stage)

@@ -27,7 +27,7 @@ element.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -38,12 +38,12 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.factors import find_factors
-from ...analysis.index import operand_ranges, simplify
+from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.launches import launches_of
 from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
-from ...dialects.loop import ForOp, LoadOp, YieldOp
+from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.mma import COLUMNS, DEPTH, LANES, SLOTS
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import Extent, static_extent
@@ -154,7 +154,7 @@ def _ordered(
         made_of = _slice(factor, inner)
         for op in made_of:
             counts = {rows, columns, inner.induction_var}.intersection(op.operands)
-            if op.regions or (counts and not isinstance(op, LoadOp)):
+            if op.regions or (counts and not isinstance(op, LoadOp | TestOp)):
                 return f"a factor is made by '{op.name}'"
         read += {i for op in made_of for i in op.operands} & {rows, columns}
     if len(read) != 2 or set(read) != {rows, columns}:
@@ -189,7 +189,8 @@ class _Fragments:
             for slot, values in enumerate(copied):
                 place = step * DEPTH + lane * SLOTS + slot
                 places = {**where, self.found.inner.induction_var: place}
-                new = self._moved(op, places) if isinstance(op, LoadOp) else op.clone(values)
+                if (new := self._copy(op, places, values)) is None:
+                    continue
                 new.location = op.location
                 self.block.add_op(new)
                 for old, result in zip(op.results, new.results, strict=True):
@@ -197,12 +198,34 @@ class _Fragments:
                     values[old] = result
         return [values[value] for values in copied]
 
-    def _moved(self, load: LoadOp, places: dict[SSAValue, AffineExpr]) -> LoadOp:
-        space = [*self.space, *(v for v in load.indices if v not in places)]
-        dims = [places.get(v) or AffineExpr.dimension(space.index(v)) for v in load.indices]
+    def _copy(
+        self, op: Operation, places: dict[SSAValue, AffineExpr], values: dict[SSAValue, SSAValue]
+    ) -> Operation | None:
+        """An operation at a place; None of a condition that always holds there, and of what it chooses."""
+        match op:
+            case LoadOp():
+                return LoadOp(op.memref, *self._moved(op.map.data.results, op.indices, places))
+            case TestOp():
+                exprs, space = self._moved(op.exprs, op.operands_, places)
+                ranges = operand_ranges(space)
+                holds = all(always_holds(expr, ranges) for expr in exprs)
+                return None if holds else TestOp(exprs, space)
+            case arith.SelectOp() if isinstance(op.cond.owner, TestOp) and op.cond not in values:
+                values[op.result] = values[op.lhs]
+                return None
+            case _:
+                return op.clone(values)
+
+    def _moved(
+        self,
+        exprs: Sequence[AffineExpr],
+        operands: Sequence[SSAValue],
+        places: dict[SSAValue, AffineExpr],
+    ) -> tuple[list[AffineExpr], list[SSAValue]]:
+        space = [*self.space, *(v for v in operands if v not in places)]
+        dims = [places.get(v) or AffineExpr.dimension(space.index(v)) for v in operands]
         ranges = operand_ranges(space)
-        exprs = [simplify(replace_dims(e, dims), ranges) for e in load.map.data.results]
-        return LoadOp(load.memref, exprs, space)
+        return [simplify(replace_dims(e, dims), ranges) for e in exprs], space
 
 
 def _chunk(found: Product, threads: int) -> ForOp:

@@ -79,6 +79,82 @@ def test_random_convolutions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert flat or transposed or products < MIN_PRODUCT
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_random_convolutions_of_few_channels(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
+    dtype = rng.choice([torch.float32, torch.float16, torch.bfloat16])
+    channels, rows = rng.choice([1, 2, 3, 4, 5, 8]), rng.choice([16, 20, 32, 40])
+    kernel = [rng.randint(1, 7), rng.randint(2, 7)]
+    slides = {
+        "stride": [rng.choice([1, 2, 3]), rng.choice([1, 2, 3, 4])],
+        "dilation": [rng.choice([1, 1, 2]), rng.choice([1, 1, 2, 3])],
+        "padding": [rng.choice([0, 1, 3]), rng.choice([0, 1, 2, 3, 5])],
+    }
+    sizes = [rng.choice([13, 16, 20]), rng.choice([21, 24, 32, 37])]
+    monkeypatch.setenv("DEPLO_SCHEDULE", rng.choice(SCHEDULES))
+    flipped, first = rng.random() < 0.2, rng.random() < 0.2
+
+    def program(x: Tensor, w: Tensor) -> Tensor:
+        w = w.flip(-1) if flipped else w
+        return F.conv2d(x[:, :channels] if first else x, w, **slides)
+
+    read = channels + 1 if first else channels
+    shapes = [(2, read, *sizes), (rows, channels, *kernel)]
+    inputs = [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]
+    got, _, _ = executed(program, inputs)
+    expected = program(*(x.double() for x in inputs)).numpy()
+    assert np.linalg.norm(got - expected) <= ERRORS[dtype] * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(("kernel", "padding", "stride"), [(3, 1, 1), (5, 1, 2), (7, 3, 2)])
+def test_no_window_has_the_columns_of_the_next_one(
+    kernel: int,
+    padding: int,
+    stride: int,
+    value: float,
+    dtype: torch.dtype,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tensor cores multiply 4 or 8 columns of windows that have 3, 5 or 7."""
+    monkeypatch.setenv("DEPLO_SCHEDULE", "mma=1")
+    x, w = torch.ones(1, 3, 20, 32), torch.ones(32, 3, kernel, kernel)
+    x[0, 1, 7, 11] = value
+    inputs = [x.to(dtype), w.to(dtype)]
+    got, flat, matrices = executed(lambda x, w: F.conv2d(x, w, None, stride, padding), inputs)
+    assert (flat, matrices) == (True, dtype == torch.float16)
+    expected = F.conv2d(x.double(), w.double(), None, stride, padding).numpy()
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (3, 7), (7, 7), (1, 8), (5, 5)])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_windows_of_few_channels_are_staged_for_tensor_cores(
+    shape: tuple[int, int], channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLO_SCHEDULE", "mma=1")
+    inputs = [torch.ones(2, channels, 24, 64).half(), torch.ones(64, channels, *shape).half()]
+    got, flat, matrices = executed(lambda x, w: F.conv2d(x, w, stride=2), inputs)
+    assert np.all(got == channels * shape[0] * shape[1])
+    # One row of one channel is no sum over windows: it is a contraction as it is.
+    assert flat == matrices == (channels > 1 or shape[0] > 1)
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+def test_an_image_gets_its_channels_last_where_that_pays(batch: int) -> None:
+    """A copy takes longer than the products of a small image."""
+    inputs = [torch.empty(batch, 64, 14 * batch, 14).half(), torch.empty(64, 64, 3, 3).half()]
+
+    def program(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv2d(x, w, padding=1)
+
+    with recording() as decisions:
+        deplo.compile(program, inputs, target="sm_90a").stage("tile")
+    told = {d.reason for d in decisions if d.pass_name == "flatten-windows" and d.fired}
+    assert ["copy" in reason for reason in told] == [batch > 1]
+
+
 @pytest.mark.parametrize(
     ("size", "kernel", "stride"),
     [(7, 3, 1), (14, 3, 1), (14, 3, 2), (8, 1, 1), (28, 1, 2), (30, 7, 4)],

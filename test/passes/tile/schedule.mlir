@@ -265,6 +265,8 @@ func.func @main(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> tensor<
 // PARTS: remark: schedule: strided: blocks of
 // RUN: deplo-opt %s -p 'schedule{block_k=40}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=WHOLE
 // WHOLE: remark: schedule: strided: declined: K of 192, the positions of windows, has no whole parts of 40
+// RUN: deplo-opt %s -p 'schedule{block_k=96}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=BETWEEN
+// BETWEEN: remark: schedule: strided: declined: parts of 96 positions of windows are no boxes
 func.func @main(%x: tensor<64x64xf16>, %w: tensor<3x64x64xf16>) -> tensor<64x32xf32> {
   %y = loop.kernel @strided(%x, %w) : (tensor<64x64xf16>, tensor<3x64x64xf16>) -> tensor<64x32xf32> {
   ^bb0(%x: memref<64x64xf16>, %w: memref<3x64x64xf16>, %out: memref<64x32xf32>):

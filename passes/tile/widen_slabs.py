@@ -1,0 +1,85 @@
+"""`widen-slabs`: rows of slabs become whole numbers of wide copies.
+
+    %xs = tile.stage %x[%i * 16, %j * 32 - 4] : memref<512x224xf32> -> memref<8x38xf32, "shared">
+becomes
+    %xs = tile.stage %x[%i * 16, %j * 32 - 4] : memref<512x224xf32> -> memref<8x40xf32, "shared">
+
+What lies around an image, and what windows read past those of a block, is no whole number of 16 bytes. Where
+the slab and the rows of its source begin at such, two elements more for each row make copies of four out of
+copies of one (`async-copy`). Nothing reads them.
+
+Declined are CPUs, slabs that the copy engine is to fill, or threads through registers, rows that are whole
+numbers already, and slabs that begin or sources that end between such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.passes import ModulePass
+
+from ...analysis.copies import copy_elements, widest_copy
+from ...analysis.launches import launches_of
+from ...analysis.targets import get_target
+from ...dialects.inside import ops_in
+from ...dialects.schedule import Transport
+from ...dialects.sizes import static_shape
+from ...dialects.tile import LaunchOp, StageOp
+from ..decisions import record
+from ..replacing import replace
+
+
+def widened(stage: StageOp) -> list[int] | str:
+    """The shape of a slab whose rows are whole numbers of the widest copies, or why it stays as it is."""
+    assert isinstance(stage.slab.type, MemRefType)
+    *outer, row = static_shape(stage.slab.type)
+    if stage.via is not None or stage.pad is not None:
+        return "it is decided how it is filled"
+    elements = widest_copy(stage)
+    if elements <= (copy_elements(stage, 0) or 1):
+        return "no copies are wider where it begins and rows of its source do"
+    return [*outer, -(-row // elements) * elements]
+
+
+@dataclass(frozen=True)
+class WidenSlabsPass(ModulePass):
+    """Make rows of each slab whole numbers of the widest copies that where it begins allows."""
+
+    name = "widen-slabs"
+
+    target: str = "sm_90a"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        is_gpu = get_target(self.target).is_gpu
+        for kernel, launch in launches_of(op):
+            reason = None if is_gpu else "a CPU has no such copies"
+            self._apply(kernel.sym_name.data, launch, reason or _obstacle(launch))
+
+    def _apply(self, name: str, launch: LaunchOp, obstacle: str | None) -> None:
+        if obstacle is not None:
+            record(self.name, name, False, obstacle, launch)
+            return
+        for stage in [o for o in ops_in(launch) if isinstance(o, StageOp)]:
+            shape, hint = widened(stage), stage.slab.name_hint or "a slab"
+            if isinstance(shape, str):
+                record(self.name, name, False, f"{hint}: {shape}", stage)
+                continue
+            assert isinstance(stage.slab.type, MemRefType)
+            reason = f"{hint}: rows of {static_shape(stage.slab.type)[-1]} become {shape[-1]}"
+            record(self.name, name, True, f"{reason}, for copies of {widest_copy(stage)}", stage)
+            replace(
+                stage,
+                StageOp(stage.source, list(stage.map.data.results), list(stage.origin), shape),
+            )
+
+
+def _obstacle(launch: LaunchOp) -> str | None:
+    """Why no slab of a launch is filled by asynchronous copies, or None."""
+    asked = None if launch.schedule is None else launch.schedule.word("transport")
+    if not any(isinstance(op, StageOp) for op in ops_in(launch)):
+        return "nothing is staged"
+    if asked == Transport.SYNC:
+        return "the schedule says that threads copy through registers"
+    return "the copy engine is to fill its slabs" if asked == Transport.TMA else None
