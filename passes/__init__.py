@@ -74,6 +74,7 @@ PASSES = {
     "straighten-indices": ".tile.straighten_indices:StraightenIndicesPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
     "vectorize-accesses": ".kernel.vectorize_accesses:VectorizeAccessesPass",
+    "merge-accesses": ".kernel.merge_accesses:MergeAccessesPass",
     "elide-barriers": ".kernel.elide_barriers:ElideBarriersPass",
     "choose-index-width": ".kernel.choose_index_width:ChooseIndexWidthPass",
     "inline-calls": ".kernel.inline_calls:InlineCallsPass",

@@ -101,6 +101,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "tile-to-kernel": (
         "materialize-tile",
         "vectorize-accesses",
+        "merge-accesses",
         "elide-barriers",
         "choose-index-width",
         "inline-calls",
