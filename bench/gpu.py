@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import bf16, tf32
 
 import deplo
 from deplo.analysis.roofline import peak
-from deplo.analysis.targets import Target
+from deplo.analysis.targets import TARGETS, Target, get_target
 from deplo.errors import DeploError
 from deplo.tools.measuring import (
     ROOT,
@@ -188,7 +188,7 @@ def main() -> int:
         return 4
     torch.set_float32_matmul_precision(options.precision)
     torch.backends.cudnn.allow_tf32 = options.precision == "high"
-    target = deplo.program.get_target("cpu") if options.dry_run else _target()
+    target = get_target("cpu") if options.dry_run else _target()
     result: dict[str, Any] = {"machine": gpu_machine(), "cases": {}}
     if options.out.exists() and not options.fresh and not options.dry_run:
         before = json.loads(options.out.read_text())
@@ -221,8 +221,8 @@ def _target() -> Target:
     """The target for this GPU."""
     major, minor = torch.cuda.get_device_capability()
     for name in (f"sm_{major}{minor}a", f"sm_{major}{minor}"):
-        if name in deplo.program.TARGETS:
-            return deplo.program.get_target(name)
+        if name in TARGETS:
+            return get_target(name)
     raise SystemExit(f"error: deplo has no schedules for sm_{major}{minor}")
 
 

@@ -46,6 +46,8 @@ class Case:
     program: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
+    needed: float = 1.0
+    """The part of the operations that the result depends on, as of a causal mask."""
 
     def run(self) -> Any:
         """What eager PyTorch makes of it."""
@@ -129,13 +131,13 @@ def relative_error(result: Any, exact: Any) -> float:
 
 
 def work_of(case: Case) -> tuple[int, int]:
-    """The bytes of a case's inputs, parameters and results, and its floating-point operations."""
+    """The bytes of a case's inputs, parameters and results, and the floating-point operations it needs."""
     with FlopCounterMode(display=False) as counter:
         results = case.run()
     held = [v for v in pytree.tree_leaves((case.args, case.kwargs, results)) if torch.is_tensor(v)]
     if isinstance(case.program, torch.nn.Module):
         held += list(case.program.parameters())
-    return sum(v.numel() * v.element_size() for v in held), counter.get_total_flops()
+    return sum(v.numel() * v.element_size() for v in held), int(counter.get_total_flops() * case.needed)
 
 
 def inductor(case: Case) -> Call | str:
