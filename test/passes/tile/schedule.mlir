@@ -234,6 +234,7 @@ func.func @main(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tenso
 // -----
 
 // Numbers in f32 that are rounded to tf32 first: warps multiply those, in chunks of half as many.
+// GROUPS: remark: schedule: rounded: declined: warpgroups multiply bf16 and f16 that have K innermost, on targets that have them
 // CHECK-LABEL: loop.kernel @rounded
 // CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 16, thread_m = 4, thread_n = 32, mma = 1>)
 func.func @main(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
