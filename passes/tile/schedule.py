@@ -29,7 +29,8 @@ from ...analysis.gpu_choices import TilingChoices
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.tiling_choice import choose, misfit
-from ...analysis.tilings import MIN_PRODUCT, Problem, Tiling, problem_of
+from ...analysis.tiling_problem import problem_of
+from ...analysis.tilings import MIN_PRODUCT, Problem, Tiling
 from ...dialects.loop import KernelOp
 from ...dialects.mma import DEPTH
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
