@@ -124,6 +124,7 @@ def check(
 
 MATERIALIZE = ("materialize-tile", "kernel.materialize_tile")
 STAGES = ("materialize-tile", "kernel.stage_copies")
+FOLDS = ("materialize-tile", "kernel.thread_folds")
 LOOPS = ("materialize-tile", "lower_loops")
 CUDA = ("lower-to-cuda", "kernel.cuda_indices")
 WIDTH = ("choose-index-width", "kernel.choose_index_width")
@@ -156,22 +157,22 @@ MUTANTS = {
         *STAGES, f"{BARRIER}        self._redirect", "self._redirect", ("staged",)
     ),
     "no barrier before the parts are stored again": Mutant(
-        *MATERIALIZE, f"    {BARRIER}    writer", "    pass\n    writer", ("recombined",)
+        *FOLDS, f"    {BARRIER}    writer", "    pass\n    writer", ("recombined",)
     ),
     "no barrier after the parts are stored": Mutant(
-        *MATERIALIZE, f"{BARRIER}    block = ", "block = ", ("combined",)
+        *FOLDS, f"{BARRIER}    return buffer", "return buffer", ("combined",)
     ),
     "butterfly starts at the wrong lane mask": Mutant(
-        *MATERIALIZE, "mask = lanes // 2", "mask = lanes // 4", ("combined",)
+        *FOLDS, "mask = lanes // 2", "mask = lanes // 4", ("combined",)
     ),
     "butterfly stops one step early": Mutant(
-        *MATERIALIZE, "while mask:", "while mask > 1:", ("grouped",)
+        *FOLDS, "while mask:", "while mask > 1:", ("grouped",)
     ),
     "two threads of a warp write its part": Mutant(
-        *MATERIALIZE, "D0 % stride)", "D0 % (stride // 2))", ("combined",)
+        *FOLDS, "D0 % stride)", "D0 % (stride // 2))", ("combined",)
     ),
     "parts of the wrong group are folded": Mutant(
-        *MATERIALIZE, "* parts + D0\n", "+ D0\n", ("seven",)
+        *FOLDS, "* parts + D0\n", "+ D0\n", ("seven",)
     ),
     "cooperative copy without its tail guard": Mutant(
         *STAGES, "if count % threads:", "if count < 0:", ("staged",)

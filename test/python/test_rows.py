@@ -147,7 +147,7 @@ MUTANTS = {
     "columns are combined with their neighbours": (
         Mutant(
             "materialize-tile",
-            "kernel.materialize_tile",
+            "kernel.thread_folds",
             "D0 * apart + D1 % apart",
             "D0 + D1 % apart",
             ("columns",),
