@@ -10,7 +10,7 @@ JOBS   ?= 2
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-ops test-lazy test-gpu test-schedules lit pytest kernels-diff kernels-accept check clean
+.PHONY: run test test-all test-ops test-lazy test-gpu test-schedules lit pytest kernels-diff kernels-accept check clean
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
@@ -25,6 +25,10 @@ lit: $(STAMP)
 
 pytest: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# All cases of tests of which `make test` runs a sample.
+test-all: $(STAMP)
+	DEPLO_RANDOM_CASES=400 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --all-cases
 
 # What runs on a GPU, where there is one; a second time under NVIDIA's checker, where that is there.
 test-gpu: $(STAMP)

@@ -30,17 +30,25 @@ from typing import IO
 from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
 from ..errors import DeploError
 from .c_helpers import helper_texts
 from .c_names import free_name
-from .c_structure import SUMS, is_constant, is_inlined, only_user, reduction
+from .c_structure import (
+    SUMS,
+    is_constant,
+    is_inlined,
+    only_user,
+    parameter_in_c,
+    reduction,
+    shape_in_c,
+    written_arrays,
+)
 from .c_values import ANY, SUM, Text, Values, c_type, conditional, is_expression
 from .inside import ops_in
-from .sizes import static_shape
 
 LONGEST = 72
 """Characters of an expression above which it becomes a variable."""
@@ -198,13 +206,13 @@ class CPrinter(BasePrinter):
         align = (
             f"_Alignas({op.alignment.value.data}) " if isinstance(op.alignment, IntegerAttr) else ""
         )
-        extents = "".join(f"[{n}]" for n in _shape(op.memref.type))
+        extents = "".join(f"[{n}]" for n in shape_in_c(op.memref.type))
         self.line(f"{align}{kind} {self.name(op.memref)}{extents};")
 
     @print.register
     def _(self, op: memref.AllocOp) -> None:
         self.values.helpers.add("buffer")
-        kind, (first, *rest) = c_type(op.memref.type.element_type), _shape(op.memref.type)
+        kind, (first, *rest) = c_type(op.memref.type.element_type), shape_in_c(op.memref.type)
         inner = "".join(f"[{n}]" for n in rest)
         name = self.name(op.memref)
         pointer = f"(*{name}){inner}" if rest else f"*{name}"
@@ -217,7 +225,7 @@ class CPrinter(BasePrinter):
     @print.register
     def _(self, op: memref.CopyOp) -> None:
         assert isinstance(op.source.type, MemRefType)
-        extents = "".join(f"[{n}]" for n in _shape(op.source.type))
+        extents = "".join(f"[{n}]" for n in shape_in_c(op.source.type))
         size = f"sizeof({c_type(op.source.type.element_type)}{extents})"
         self.line(f"memcpy({self.text(op.destination)}, {self.text(op.source)}, {size});")
 
@@ -347,10 +355,11 @@ class CPrinter(BasePrinter):
     def _(self, op: func.FuncOp) -> None:
         self.values.texts.clear()
         self.taken = set(self.functions)
-        written = self._written(op)
-        parameters: list[str] = []
-        for argument in op.body.block.args:
-            parameters.append(_parameter(argument.type, self.name(argument), argument in written))
+        written = written_arrays(op, self.functions)
+        parameters = [
+            parameter_in_c(each.type, self.name(each), is_written=each in written)
+            for each in op.body.block.args
+        ]
         unused = [a for a in op.body.block.args if a.first_use is None]
         kernel = "static " if op.sym_name.data in self.callees else ""
         head = f"{kernel}void {op.sym_name.data}("
@@ -364,44 +373,6 @@ class CPrinter(BasePrinter):
         self.body(op.body.block)
         self.print_string("\n}\n")
         self.functions[op.sym_name.data] = op
-
-    def _written(self, op: func.FuncOp) -> set[SSAValue]:
-        """The arrays that a function writes to, itself or by calling another."""
-        written: set[SSAValue] = set()
-        for each in ops_in(op):
-            match each:
-                case memref.StoreOp():
-                    written.add(each.memref)
-                case memref.CopyOp():
-                    written.add(each.destination)
-                case func.CallOp():
-                    callee = self.functions.get(each.callee.root_reference.data)
-                    if callee is None:
-                        raise DeploError(
-                            f"@{each.callee.root_reference.data} is called before it is defined"
-                        )
-                    inner = self._written(callee)
-                    for argument, value in zip(callee.body.block.args, each.arguments, strict=True):
-                        if argument in inner:
-                            written.add(value)
-                case _:
-                    pass
-        return written
-
-
-def _shape(type: Attribute) -> tuple[int, ...]:
-    """The extents of an array in C, which has at least one dimension and one element."""
-    assert isinstance(type, MemRefType)
-    return tuple(max(extent, 1) for extent in static_shape(type)) or (1,)
-
-
-def _parameter(type: Attribute, name: str, is_written: bool) -> str:
-    if not isinstance(type, MemRefType):
-        return f"{c_type(type)} {name}"
-    first, *rest = _shape(type)
-    const = "" if is_written else "const "
-    inner = "".join(f"[{n}]" for n in rest)
-    return f"{const}{c_type(type.element_type)} {name}[restrict {first}]{inner}"
 
 
 def c_source(module: ModuleOp) -> str:

@@ -1,4 +1,4 @@
-"""What the C printer asks of a program: which values are parts of expressions, and how loops fold.
+"""What the C printer asks of a program: values that are parts of expressions, loops that fold, its arrays.
 
 A value that is used once, in the block where it is computed, is a part of the expression that uses it, if
 nothing in between changes what it reads.
@@ -6,12 +6,17 @@ nothing in between changes what it reads.
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, cf, memref, scf
-from xdsl.dialects.arith import FastMathFlag  # pyright: ignore[reportPrivateImportUsage]
-from xdsl.ir import Operation
+from collections.abc import Mapping
 
-from .c_values import is_expression
+from xdsl.dialects import arith, cf, func, memref, scf
+from xdsl.dialects.arith import FastMathFlag  # pyright: ignore[reportPrivateImportUsage]
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ..errors import DeploError
+from .c_values import c_type, is_expression
 from .inside import ops_in
+from .sizes import static_shape
 
 SUMS = {arith.AddfOp: "+", arith.MulfOp: "*"}
 """What OpenMP may fold in any order."""
@@ -86,3 +91,42 @@ def reduction(op: scf.ForOp) -> list[str] | None:
             return None
         operators.append(operator)
     return operators
+
+
+def shape_in_c(type: Attribute) -> tuple[int, ...]:
+    """The extents of an array in C, which has at least one dimension and one element."""
+    assert isinstance(type, MemRefType)
+    return tuple(max(extent, 1) for extent in static_shape(type)) or (1,)
+
+
+def parameter_in_c(type: Attribute, name: str, *, is_written: bool) -> str:
+    """The declaration of an argument."""
+    if not isinstance(type, MemRefType):
+        return f"{c_type(type)} {name}"
+    first, *rest = shape_in_c(type)
+    const = "" if is_written else "const "
+    inner = "".join(f"[{n}]" for n in rest)
+    return f"{const}{c_type(type.element_type)} {name}[restrict {first}]{inner}"
+
+
+def written_arrays(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> set[SSAValue]:
+    """The arrays that a function writes to, itself or by calling one of `functions`."""
+    written: set[SSAValue] = set()
+    for each in ops_in(op):
+        match each:
+            case memref.StoreOp():
+                written.add(each.memref)
+            case memref.CopyOp():
+                written.add(each.destination)
+            case func.CallOp():
+                name = each.callee.root_reference.data
+                if name not in functions:
+                    raise DeploError(f"@{name} is called before it is defined")
+                callee = functions[name]
+                inner = written_arrays(callee, functions)
+                for argument, value in zip(callee.body.block.args, each.arguments, strict=True):
+                    if argument in inner:
+                        written.add(value)
+            case _:
+                pass
+    return written

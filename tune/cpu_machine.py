@@ -36,13 +36,13 @@ LONG_SECONDS = 1e-3
 class CpuMachine:
     """Calls are timed one by one: of a turn the fastest counts, for other work only ever makes one slower."""
 
-    def inputs(self, plan: Plan) -> Inputs:
+    def inputs(self, plan: Plan, *, positive: bool) -> Inputs:
         """Sets of random inputs that together are larger than a core's caches."""
         arrays = [argument.array for argument in plan.arguments]
         bytes_of_set = max(sum(array.nbytes for array in arrays), 1)
         cpu = host_cpu()
         copies = min(max(-(-CACHES * cpu.cores * cpu.l2_bytes // bytes_of_set), 2), MAX_COPIES)
-        return random_sets(arrays, copies, "cpu")
+        return random_sets(arrays, copies, "cpu", positive=positive)
 
     def turns(self, programs: Sequence[Run], inputs: Inputs) -> list[Turn]:
         """A turn of each program."""

@@ -37,14 +37,14 @@ class GpuMachine:
     def __init__(self) -> None:
         self._torch = torch_with_gpu()
 
-    def inputs(self, plan: Plan) -> Inputs:
+    def inputs(self, plan: Plan, *, positive: bool) -> Inputs:
         """Sets of random inputs that together are larger than the L2 cache."""
         arrays = [argument.array for argument in plan.arguments]
         results = [plan.array(ref) for ref in plan.results]
         bytes_of_set = max(sum(array.nbytes for array in (*arrays, *results)), 1)
         properties = self._torch.cuda.get_device_properties(self._torch.cuda.current_device())
         copies = -(-CACHES * properties.L2_cache_size // bytes_of_set)
-        return random_sets(arrays, min(max(copies, 2), MAX_COPIES), "cuda")
+        return random_sets(arrays, min(max(copies, 2), MAX_COPIES), "cuda", positive=positive)
 
     def turns(self, programs: Sequence[Run], inputs: Inputs) -> list[Turn]:
         """A turn of each program."""

@@ -25,7 +25,7 @@ Turn = Callable[[], float]
 class Machine(Protocol):
     """The CPU, or a GPU."""
 
-    def inputs(self, plan: Plan) -> Inputs:
+    def inputs(self, plan: Plan, *, positive: bool) -> Inputs:
         """Sets of random inputs that together are larger than what a kernel finds in its caches."""
         ...
 
@@ -38,16 +38,28 @@ class Machine(Protocol):
         ...
 
 
-def random_sets(arrays: Sequence[Array], copies: int, device: str) -> Inputs:
-    """So many sets of random arrays; the same in every process."""
+def random_sets(arrays: Sequence[Array], copies: int, device: str, *, positive: bool) -> Inputs:
+    """So many sets of random arrays, the same in every process.
+
+    They are of the normal distribution, or `positive`, from 0.5 to 1.5, as variances and what is divided by.
+    """
     generator = torch.Generator(device).manual_seed(0)
-    return [[_random(array, generator) for array in arrays] for _ in range(copies)]
+    draw = _around_one if positive else torch.randn
+    return [[_random(array, draw, generator) for array in arrays] for _ in range(copies)]
 
 
-def _random(array: Array, generator: torch.Generator) -> torch.Tensor:
+def _around_one(
+    shape: Sequence[int], *, generator: torch.Generator, device: torch.device
+) -> torch.Tensor:
+    return torch.rand(shape, generator=generator, device=device) + 0.5
+
+
+def _random(
+    array: Array, draw: Callable[..., torch.Tensor], generator: torch.Generator
+) -> torch.Tensor:
     dtype: torch.dtype = getattr(torch, TORCH_DTYPES[array.dtype])
     shape = [static(extent) for extent in array.shape]
     device = generator.device
     if dtype.is_floating_point:
-        return torch.randn(shape, generator=generator, device=device).to(dtype)
+        return draw(shape, generator=generator, device=device).to(dtype)
     return torch.randint(0, 2, shape, generator=generator, device=device).to(dtype)

@@ -39,8 +39,8 @@ from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine
 from .asking_ahead import Later
+from .contraction_blocks import ContractionBlock
 from .loop_code import Place
-from .packed_blocks import PackedBlock
 from .plain_blocks import PlainCode
 from .register_tiles import fold_plain, multiply_add
 from .softmax_rows import REASSOCIATE
@@ -59,7 +59,7 @@ def is_dot(launch: LaunchOp) -> bool:
     return launch.schedule is not None and launch.schedule.get("dot") == 1
 
 
-class DotBlock(PackedBlock):
+class DotBlock(ContractionBlock):
     """Lowers the body of a launch into a block whose counters have values already."""
 
     @property
@@ -96,7 +96,6 @@ class DotBlock(PackedBlock):
         if self._length % self.lanes:
             raise DeploError(f"{self._length} positions are not vectors of {self.lanes}")
         self.code = code = self.code_class(block, self.constants)
-        self.single = False
         rest, tests = self._after()
         self.bounds = {counter: self._bounds(counter, tests) for counter in (self.m, self.n)}
         self.rows, self.columns = (
@@ -106,7 +105,6 @@ class DotBlock(PackedBlock):
         sums = [self._scratch(self.element, self.size_m * self.size_n) for _ in self.factors]
         strip = self.size_m * self.tile_n * self.lanes
         self.partial = [self._scratch(self.element, strip) for _ in self.factors]
-        self._name({}, sums)
         with code.loop(self._tiles(self.columns, self.tile_n), "tile_n") as tile_n:
             self._clear_strip()
             with code.loop(self.constants.get(self._chunks()), "chunk") as chunk:

@@ -8,7 +8,6 @@ these (`mask-tails`): its last vector is computed under a mask, not element by e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import llvm
@@ -25,6 +24,8 @@ class Loop:
     blocks: list[Block]
     jump: Operation
     """What goes back to the beginning."""
+    starts: list[SSAValue]
+    """What its counter, the first of what its first block carries, is at first and after an iteration."""
 
 
 def loop_options(kernel: llvm.FuncOp, count: int) -> dict[Operation, list[str]]:
@@ -42,34 +43,28 @@ def loop_options(kernel: llvm.FuncOp, count: int) -> dict[Operation, list[str]]:
 
 
 def innermost_loops(function: llvm.FuncOp) -> list[Loop]:
-    """The loops in which there is no other one."""
+    """The loops in which there is no other one, in their order; loops lie apart or in one another."""
     blocks = list(function.body.blocks)
     places = {block: place for place, block in enumerate(blocks)}
-    loops = [
-        (places[target], place, block.last_op)
-        for block, place in places.items()
-        if block.last_op is not None
-        for target, _ in edges(block.last_op)
-        if places[target] <= place
-    ]
+    starts: dict[Block, list[SSAValue]] = {block: [] for block in blocks}
+    loops: list[tuple[int, int, Operation]] = []
+    for block, place in places.items():
+        for target, values in edges(block.last_op):
+            starts[target] += values[:1]
+            if places[target] <= place and block.last_op is not None:
+                loops.append((places[target], place, block.last_op))
+    loops.sort(key=lambda loop: (loop[0], -loop[1]))
+    following = [first for first, _, _ in loops[1:]] + [len(blocks)]
     return [
-        Loop(blocks[first : last + 1], jump)
-        for first, last, jump in loops
-        if not any(first <= f and e <= last and (f, e) != (first, last) for f, e, _ in loops)
+        Loop(blocks[first : last + 1], jump, starts[blocks[first]])
+        for (first, last, jump), begin in zip(loops, following, strict=True)
+        if begin > last
     ]
 
 
 def is_tail(loop: Loop) -> bool:
-    """Whether a loop's counter, the first of what its first block carries, begins behind whole vectors."""
-    return any(_is_behind(start.owner) for start in _starts(loop.blocks[0]))
-
-
-def _starts(header: Block) -> Iterator[SSAValue]:
-    """What a loop's counter is at first, and what it is after an iteration."""
-    if not header.args:
-        return  # it carries nothing
-    for block in header.parent.blocks if header.parent else ():
-        yield from (values[0] for target, values in edges(block.last_op) if target is header)
+    """Whether a loop's counter begins behind whole vectors."""
+    return any(_is_behind(start.owner) for start in loop.starts)
 
 
 def _is_behind(start: Operation | Block) -> bool:

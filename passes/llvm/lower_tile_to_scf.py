@@ -52,6 +52,7 @@ from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, Whole, Wholes, lower_host
 from ..lower_loops import IndexConstants, lower_loops
+from .contraction_blocks import ContractionBlock
 from .dot_blocks import DotBlock, PlainDotBlock, is_dot
 from .packed_blocks import PackedBlock, is_packed
 from .plain_blocks import PlainBlock
@@ -139,7 +140,7 @@ def _left_of(schedule: ScheduleAttr | None) -> ScheduleAttr | None:
     return ScheduleAttr(**said) if said else None
 
 
-def _block_class(launch: LaunchOp, vectors: bool) -> type[PackedBlock]:
+def _block_class(launch: LaunchOp, vectors: bool) -> type[ContractionBlock]:
     """What lowers a launch of packed operands."""
     loops = (op for op in launch.body.block.ops if isinstance(op, ForOp))
     if any(is_weighted([each.data for each in loop.combiners]) for loop in loops):

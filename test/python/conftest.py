@@ -1,10 +1,13 @@
-"""What the Python tests share: running the console scripts as a user would, and how Hypothesis looks.
+"""What the Python tests share: running the console scripts as a user would, and how many cases are tried.
 
 Hypothesis tries the same examples each time, so that a commit passes or fails for good;
-`pytest --hypothesis-profile=explore` tries new ones, `=many` more of the same.
+`pytest --hypothesis-profile=explore` tries new ones, `=many` more of the same. Of a test that is marked
+`sample(n)`, `n` of its cases are run, always the same; `pytest --all-cases` (`make test-all`) runs all, as do
+those who name a test.
 """
 
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -25,6 +28,30 @@ settings.load_profile("repeat")
 
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout, which is also the package."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-cases", action="store_true", help="run all cases of all tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not in the sample of its test's cases."""
+    named = config.option.keyword or any("::" in argument for argument in config.args)
+    if named or config.getoption("all_cases"):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left: set[pytest.Item] = set()
+    for test, each in cases.items():
+        marker = each[0].get_closest_marker("sample")
+        assert marker is not None
+        (count,) = marker.args
+        chosen = random.Random(test).sample(each, min(count, len(each)))
+        left.update(set(each).difference(chosen))
+    config.hook.pytest_deselected(items=list(left))
+    items[:] = [item for item in items if item not in left]
 
 
 @dataclass(frozen=True)

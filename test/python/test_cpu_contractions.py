@@ -126,6 +126,7 @@ def _kind_cases():
         yield m, n, next(depths), next(types), next(vectors), next(chunks), kind
 
 
+@pytest.mark.sample(36)
 @pytest.mark.parametrize("case", list(_kind_cases()), ids=lambda c: "-".join(map(str, c)))
 def test_rows_may_stay_in_place_and_blocks_be_turned(case) -> None:
     m, n, k, element, vectors, block_k, kind = case
@@ -273,6 +274,7 @@ def test_products_of_bf16_in_any_layout(layout) -> None:
     assert torch.equal(compiled(x, w), exact.bfloat16())
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("ahead", [16, 128, 1000])
 @pytest.mark.parametrize("kind", [{"dot": 1}, {"in_place": 1}, {"in_place": 1, "turned": 1}])
 @pytest.mark.parametrize("shape", [(6, 61, 96), (33, 100, 64), (40, 16, 320), (7, 41, 1040)])

@@ -41,6 +41,7 @@ def executed(program: Any, inputs: list[Tensor]) -> tuple[np.ndarray, bool, bool
     return got, flat, any(isinstance(op, cuda.MmaOp) for op in module.walk())
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_convolutions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)

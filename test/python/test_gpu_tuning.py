@@ -284,7 +284,7 @@ class FakeMachine:
         self.cold = self.warm = 0.5
         self.broken = False
 
-    def inputs(self, plan):
+    def inputs(self, plan, *, positive):
         return [[torch.zeros(1)], [torch.ones(1)]]
 
     def turns(self, programs, inputs):

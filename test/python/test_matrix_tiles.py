@@ -105,6 +105,7 @@ def test_a_softmax_takes_them_too() -> None:
 # ---------------------------------------------------------------------- what they give
 
 
+@pytest.mark.sample(40)
 @needs_tiles
 @pytest.mark.parametrize("kind", [{}, {"in_place": 1}, {"turned": 1}, {"in_place": 1, "turned": 1}])
 @pytest.mark.parametrize("tile", [(6, 16), (16, 32), (32, 32), (24, 16), (5, 48)])

@@ -122,6 +122,7 @@ SHAPES = (
 """Rows, columns, products of a score, columns of the result."""
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("program", [plain, attention, causal, capped])
 def test_results_are_those_of_float64(program, shape) -> None:
@@ -260,6 +261,7 @@ MASKS = {
 """Conditions on the row %j and the column %m, and what they mean."""
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("condition", list(MASKS), ids=lambda text: text)
 def test_masks_by_counters(condition) -> None:
     q, k, v = tensors((1, 2, 300, 20), (1, 2, 1100, 20), (1, 2, 1100, 9))

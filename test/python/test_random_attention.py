@@ -65,6 +65,7 @@ def plain(s: Sizes) -> tuple[list[tuple[int, ...]], Operands]:
 KINDS = (split_rows, keys_with_values, behind_a_cache, shared_keys, plain)
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=["bf16", "f32"])
 @pytest.mark.parametrize("seed", range(20))
 def test_attention(seed: int, dtype: torch.dtype) -> None:

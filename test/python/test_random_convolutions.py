@@ -15,6 +15,7 @@ CONVOLUTIONS = (F.conv1d, F.conv2d, F.conv3d)
 TRANSPOSED = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=["bf16", "f32"])
 @pytest.mark.parametrize("seed", range(40))
 def test_convolutions(seed: int, dtype: torch.dtype) -> None:

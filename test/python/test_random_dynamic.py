@@ -30,7 +30,7 @@ REFUSED = (
 )
 """What a program may be refused with: what export takes for granted, and what an operator must know."""
 
-CASES = int(os.environ.get("DEPLO_RANDOM_CASES", "40"))
+CASES = int(os.environ.get("DEPLO_RANDOM_CASES", "24"))
 
 
 def array_of(tensor: torch.Tensor) -> np.ndarray:

@@ -45,6 +45,7 @@ def view(rng: random.Random, rows: int, columns: int) -> tuple[str, tuple[int, .
     return (f"{kind} {(a, b, c, d, few, step)}", *kinds[kind])
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=["bf16", "f32"])
 @pytest.mark.parametrize("seed", range(30))
 def test_products_of_views(seed: int, dtype: torch.dtype) -> None:

@@ -1,10 +1,12 @@
 """Random graphs of tensor operations compute the same before and after every pass, CUDA and native.
 
 Every value is a small whole number, so arithmetic is exact in any order and results must be equal.
+`DEPLO_RANDOM_CASES=2000 pytest test/python/test_random_programs.py` tries more of them.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from math import prod
 
@@ -348,6 +350,8 @@ def check(module: ModuleOp, inputs: list[np.ndarray], pipeline: str, target: str
     assert checker.checked == len(passes) - (len(INSIDE_NATIVE) if target == "cpu" else 0)
 
 
+CASES = int(os.environ.get("DEPLO_RANDOM_CASES", "160"))
+
 options = settings(
     deadline=None,
     derandomize=True,
@@ -356,7 +360,7 @@ options = settings(
 )
 
 
-@settings(options, max_examples=400)
+@settings(options, max_examples=CASES)
 @given(programs())
 def test_every_pass_to_cuda_keeps_what_a_random_program_computes(
     program: tuple[ModuleOp, list[np.ndarray]],
@@ -364,7 +368,7 @@ def test_every_pass_to_cuda_keeps_what_a_random_program_computes(
     check(*program, "tensor-to-cuda", "sm_90a")
 
 
-@settings(options, max_examples=200)
+@settings(options, max_examples=CASES // 2)
 @given(programs())
 def test_native_code_computes_what_a_random_program_does(
     program: tuple[ModuleOp, list[np.ndarray]],

@@ -21,14 +21,18 @@ TOLD = ("record", "append")
 """Functions that a reason is handed to."""
 
 
+VALUE = "\0"
+"""Stands for a value in a text."""
+
+
 def pattern(node: ast.expr) -> str | None:
     """What a text looks like, wherever values stand in it; None of what is no text."""
     match node:
         case ast.Constant(value=str() as text):
-            return re.escape(text)
+            return text
         case ast.JoinedStr(values=parts):
             return "".join(
-                pattern(p) or "" if isinstance(p, ast.Constant) else ".+?" for p in parts
+                pattern(p) or "" if isinstance(p, ast.Constant) else VALUE for p in parts
             )
         case _:
             return None
@@ -62,28 +66,36 @@ def reasons(path: Path) -> dict[str, int]:
             case _:
                 pass
         for value in values:
-            found |= {text: node.lineno for text in texts(value) if r"\ " in text.strip(r"\ ")}
+            found |= {text: node.lineno for text in texts(value) if " " in text.strip()}
     return found
 
 
 @pytest.fixture(scope="module")
-def tests() -> str:
-    """All lit tests."""
+def tests() -> list[str]:
+    """The lines of all lit tests."""
     paths = sorted(p for p in (ROOT / "test").rglob("*") if p.suffix in (".mlir", ".test"))
-    return "\n".join(path.read_text() for path in paths)
+    return [line for path in paths for line in path.read_text().splitlines()]
+
+
+def stands(reason: str, lines: list[str]) -> bool:
+    """Whether a reason stands in a line, with some value for each of its own."""
+    parts = reason.split(VALUE)
+    longest = max(parts, key=len)
+    whole = re.compile(".+?".join(map(re.escape, parts)))
+    return any(whole.search(line) for line in lines if longest in line)
 
 
 def test_reasons_are_found() -> None:
     found = reasons(ROOT / "passes" / "tile" / "double_buffer.py")
-    assert re.escape("there is one chunk only") in found
+    assert "there is one chunk only" in found
     assert len(found) >= 6
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_each_reason_stands_in_a_lit_test(path: Path, tests: str) -> None:
+def test_each_reason_stands_in_a_lit_test(path: Path, tests: list[str]) -> None:
     missing = [
-        f"{path.name}:{line}: {text}"
+        f"{path.name}:{line}: {text.replace(VALUE, '{...}')}"
         for text, line in reasons(path).items()
-        if not re.search(text, tests)
+        if not stands(text, tests)
     ]
     assert not missing, "no lit test holds\n  " + "\n  ".join(missing)

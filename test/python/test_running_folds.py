@@ -21,6 +21,7 @@ def near(actual, exact, scale):
     assert ((actual.double() - exact).abs() <= bound).all()
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_sums_of_every_length(length, axis):
@@ -32,6 +33,7 @@ def test_sums_of_every_length(length, axis):
     assert torch.equal(compiled(lambda n: n.cumsum(axis), n), n.cumsum(axis))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("expected", [10, 40, 300])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_lengths_that_a_call_says(expected, axis):

@@ -85,6 +85,7 @@ CONVOLUTIONS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("batch", ["static", "dynamic"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_gradients_of_convolutions(name: str, batch: str) -> None:
@@ -582,6 +583,7 @@ def test_a_size_among_the_results() -> None:
         assert (y.shape, size) == ((rows, 2), 2 * rows)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("architecture", ["gpt2", "llama", "bert", "vit", "resnet"])
 def test_steps_of_a_model_are_those_of_eager(architecture: str) -> None:
     pytest.importorskip("transformers")

@@ -89,6 +89,7 @@ def sectors(case: Case, rows: list[AccessRow]) -> float:
     return count * WARP / case.program(*case.inputs).numel()
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_tiles_save_sectors_and_lanes_meet_in_no_bank(name: str) -> None:
     case = CASES[name]

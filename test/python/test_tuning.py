@@ -34,7 +34,7 @@ from deplo.tune.kernels import tunable_kernels
 from deplo.tune.search import Search, Worker
 from deplo.tune.session import open_database, tune
 from deplo.tune.settings import Settings, seconds_of
-from deplo.tune.worker import Bench
+from deplo.tune.worker import Bench, Reference, difference
 
 CPU = get_target("cpu")
 KEY = Key("kernel", "machine", "versions", Settings().text)
@@ -335,6 +335,39 @@ def test_a_kernel_that_cannot_be_measured_leaves_the_others(own_cache):
     assert name != tuning.name
     assert why.startswith("it cannot be measured: ")
     assert "out of" in why or "index" in why
+
+
+def test_variances_are_positive(own_cache):
+    """Of random numbers of both signs there are no roots."""
+    program = capture(
+        lambda x, v: torch.rsqrt(v) * x.sum(-1), (torch.randn(64, 64), torch.ones(64)), None
+    )
+    done = tune(program.module, CPU, 600.0, Settings(generations=1, candidates=2))
+    (tuning,) = done.tunings
+    assert not done.others
+    database = open_database()
+    outcomes = {trial.outcome for trial in database.trials(tuning.key).values()}
+    database.close()
+    assert "timed" in outcomes
+    assert "wrong" not in outcomes
+
+
+def test_results_that_are_never_finite_check_nothing(own_cache):
+    program = capture(lambda x: x.sum(-1) / 0.0, (torch.randn(64, 64),), None)
+    done = tune(program.module, CPU, 600.0, SMALL)
+    assert not done.tunings
+    assert "not finite" in "".join(done.others.values())
+
+
+def test_what_is_not_finite_must_be_the_same():
+    exact = torch.tensor([1.0, torch.inf, torch.nan, -torch.inf])
+    reference = [Reference.of(exact, 1)]
+    assert reference[0].finite == 0.25
+    assert difference([exact.clone()], reference) is None
+    for place, other in (1, -torch.inf), (1, 3e38), (2, 0.0), (2, torch.inf), (0, torch.nan), (0, 1.1):
+        changed = exact.clone()
+        changed[place] = other
+        assert difference([changed], reference) == "1 elements of result 0 differ"
 
 
 # --------------------------------------------------------------------------- what compiling makes of it
