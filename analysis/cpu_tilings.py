@@ -352,8 +352,13 @@ def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
     last = parts(last, lanes) * lanes if across == 1 or lines >= workers else tiling.block_n
     widths = [*[tiling.block_n] * (across - 1), last]
     columns = sum(widths) / across
+    returning = cpu.sums_cycles * tiling.thread_m if tiling.block_k < problem.k else 0
     multiplied = (rows // tiling.thread_m / across) * sum(
-        count * (step_cycles(problem, tiling.thread_m, vectors, cpu) + TILE_CYCLES / tiling.block_k)
+        count
+        * (
+            step_cycles(problem, tiling.thread_m, vectors, cpu)
+            + (TILE_CYCLES + returning * vectors) / tiling.block_k
+        )
         for width in widths
         for count, vectors in strip_tiles(width, tiling.thread_n, lanes)
     )
