@@ -1,7 +1,8 @@
 """CUDA C++ text: a walk over the `cuda` dialect, one short method per operation.
 
 Printing decides nothing: each operation is one C++ construct. Names come from the program's name hints;
-what is not an identifier is cleaned, and names that meet again in one function get a number.
+what is not an identifier is cleaned, and names that meet again in one function get a number. Literals,
+components of vectors, and elements of registers on their way into a vector are written where they are used.
 """
 
 from __future__ import annotations
@@ -261,7 +262,11 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: cuda.LoadOp) -> None:
-        self.let(op.result, self.element(op.pointer, op.map, op.offset))
+        text = self.element(op.pointer, op.map, op.offset)
+        if _goes_to_a_vector(op):
+            self.names[op.result] = text
+        else:
+            self.let(op.result, text)
 
     @print.register
     def _(self, op: cuda.StoreOp) -> None:
@@ -327,6 +332,16 @@ class CudaPrinter(BasePrinter):
     @print.register
     def _(self, op: cuda.TrapOp) -> None:
         self.line("__trap();")
+
+
+def _goes_to_a_vector(op: cuda.LoadOp) -> bool:
+    """Whether what is loaded from registers is stored next, as an element of a vector, and nothing else."""
+    if not isinstance(op.pointer.owner, cuda.RegistersOp) or not op.result.has_one_use():
+        return False
+    following = op.next_op
+    while isinstance(following, cuda.LoadOp):
+        following = following.next_op
+    return isinstance(following, cuda.VectorStoreOp) and op.result in following.values
 
 
 class _Text(BasePrinter):

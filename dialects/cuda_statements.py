@@ -20,6 +20,7 @@ class Names(Protocol):
     """What the text of an operation is made of; `CudaPrinter` has it."""
 
     index_type: str
+    names: dict[SSAValue, str]
 
     def fresh(self, hint: str) -> str:
         """A C++ name that nothing has yet."""
@@ -154,8 +155,10 @@ def _vector_load(names: Names, op: cuda.VectorLoadOp) -> str:
     for number, value in enumerate(op.values):
         type = names.type(value.type)
         part = f"{whole}.{'xyzw'[number // packed]}"
-        if packed > 1:
-            part = _unpacked(part, number % packed, type, 8 * WORD_BYTES // packed)
+        if packed == 1:
+            names.names[value] = part  # the component is its name
+            continue
+        part = _unpacked(part, number % packed, type, 8 * WORD_BYTES // packed)
         lines.append(f"const {type} {names.name(value)} = {part};")
     return "\n".join(lines)
 

@@ -29,7 +29,10 @@ def _verify(op: VectorLoadOp | VectorStoreOp) -> PointerType:
 
 @irdl_op_definition
 class VectorLoadOp(VectorLoadBase):
-    """`const float2 v = *reinterpret_cast<const float2*>(&x[t * 2]);`, and a value for each component."""
+    """`const float2 v = *reinterpret_cast<const float2*>(&x[t * 2]);`: its values are `v.x` and `v.y`.
+
+    Elements that C++ has no vector of as many of are taken out of words, each as a value of its own.
+    """
 
     name = "cuda.vector_load"
 

@@ -54,11 +54,10 @@ def innermost_loops(function: llvm.FuncOp) -> list[Loop]:
             if places[target] <= place and block.last_op is not None:
                 loops.append((places[target], place, block.last_op))
     loops.sort(key=lambda loop: (loop[0], -loop[1]))
-    following = [first for first, _, _ in loops[1:]] + [len(blocks)]
     return [
         Loop(blocks[first : last + 1], jump, starts[blocks[first]])
-        for (first, last, jump), begin in zip(loops, following, strict=True)
-        if begin > last
+        for number, (first, last, jump) in enumerate(loops)
+        if number + 1 == len(loops) or loops[number + 1][0] > last
     ]
 
 

@@ -187,14 +187,8 @@ func.func @main(%x: memref<4x48x64xf32>) -> memref<4x64xf32> {
 // CPP-NEXT: const int b = blockIdx.x;
 // CPP-NEXT: const int t = threadIdx.x;
 // CPP-NEXT: const float4 p_vector = *reinterpret_cast<const float4*>(&x[b * 64 + t * 4]);
-// CPP-NEXT: const float p = p_vector.x;
-// CPP-NEXT: const float q = p_vector.y;
-// CPP-NEXT: const float r = p_vector.z;
-// CPP-NEXT: const float u = p_vector.w;
 // CPP-NEXT: const ushort2 g_vector = *reinterpret_cast<const ushort2*>(&h[t * 2 + 32]);
-// CPP-NEXT: const unsigned short g = g_vector.x;
-// CPP-NEXT: const unsigned short k = g_vector.y;
-// CPP-NEXT: *reinterpret_cast<float4*>(&y[b * 64 + t * 4]) = float4{u, r, q, p};
+// CPP-NEXT: *reinterpret_cast<float4*>(&y[b * 64 + t * 4]) = float4{p_vector.w, p_vector.z, p_vector.y, p_vector.x};
 // CPP-NEXT: }
 kernel.func @vectors(%x: memref<4x64xf32>, %h: memref<64xbf16>, %y: memref<4x64xf32>) blocks(4) threads(16) {
   %b = kernel.block_id
@@ -268,4 +262,40 @@ func.func @main(%h: memref<128xf16>, %x: memref<128xi1>) -> (memref<128xf16>, me
   %y = kernel.alloc : memref<128xi1>
   kernel.launch @eight(%h, %x, %g, %y) blocks(1) threads(16) : memref<128xf16>, memref<128xi1>, memref<128xf16>, memref<128xi1>
   func.return %g, %y : memref<128xf16>, memref<128xi1>
+}
+
+// -----
+
+// Elements of registers are written where a vector takes them; those that change before, or go elsewhere, are
+// variables.
+// CPP-LABEL:   __global__ void __launch_bounds__(4) taken(
+// CPP:         float own[2];
+// CPP-NEXT:    const float2 a_vector = *reinterpret_cast<const float2*>(&x[t * 2]);
+// CPP-NEXT:    own[0] = a_vector.y;
+// CPP-NEXT:    own[1] = a_vector.x;
+// CPP-NEXT:    *reinterpret_cast<float2*>(&y[t * 2]) = float2{own[0], own[1]};
+// CPP-NEXT:    const float e = own[0];
+// CPP-NEXT:    own[0] = a_vector.x;
+// CPP-NEXT:    const float f = own[0];
+// CPP-NEXT:    *reinterpret_cast<float2*>(&y[t * 2 + 8]) = float2{e, f};
+// CPP-NEXT:    y[t + 16] = f;
+kernel.func @taken(%x: memref<8xf32>, %y: memref<20xf32>) blocks(1) threads(4) {
+  %t = kernel.thread_id
+  %own = loop.registers : memref<2xf32, "registers">
+  %a, %b = kernel.vector_load %x[%t * 2] : memref<8xf32> -> f32, f32
+  loop.store %b, %own[0] : memref<2xf32, "registers">
+  loop.store %a, %own[1] : memref<2xf32, "registers">
+  %c = loop.load %own[0] : memref<2xf32, "registers">
+  %d = loop.load %own[1] : memref<2xf32, "registers">
+  kernel.vector_store %c, %d to %y[%t * 2] : f32, f32 to memref<20xf32>
+  %e = loop.load %own[0] : memref<2xf32, "registers">
+  loop.store %a, %own[0] : memref<2xf32, "registers">
+  %f = loop.load %own[0] : memref<2xf32, "registers">
+  kernel.vector_store %e, %f to %y[%t * 2 + 8] : f32, f32 to memref<20xf32>
+  loop.store %f, %y[%t + 16] : memref<20xf32>
+}
+func.func @main(%x: memref<8xf32>) -> memref<20xf32> {
+  %y = kernel.alloc : memref<20xf32>
+  kernel.launch @taken(%x, %y) blocks(1) threads(4) : memref<8xf32>, memref<20xf32>
+  func.return %y : memref<20xf32>
 }
