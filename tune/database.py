@@ -181,6 +181,14 @@ class Database:
                 (text, ratio, int(finished), key.digest),
             )
 
+    def forget(self, key: Key) -> None:
+        """As if a tuning was never begun, if nothing was measured for it."""
+        with self._connection as connection:
+            connection.execute(
+                "delete from tunings where key = ? and key not in (select key from trials)",
+                (key.digest,),
+            )
+
     # ------------------------------------------------------------------ answers
 
     def all(self) -> Iterator[Tuning]:

@@ -65,6 +65,7 @@ def tune(
                     tunings.append(search.run())
                 except CannotMeasure as error:
                     others[kernel.name] = str(error)
+                    database.forget(key)
         return Session(tuple(tunings), others, worker.handed)
     finally:
         database.close()

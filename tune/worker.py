@@ -193,7 +193,8 @@ class Bench:
 
 
 def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0]
+    kind = "" if isinstance(error, DeploError) else f"{type(error).__name__}: "
+    return f"{kind}{error}".splitlines()[0]
 
 
 def main() -> None:
