@@ -348,8 +348,7 @@ def verify_combiners(combiners: Sequence[Combiner], elements: Sequence[Attribute
         return
     groups = [combiners[group] for group in weighted_groups(combiners)]
     if combiners[0] is not Combiner.MAX or any(
-        tuple(group[:2]) != (Combiner.MAX, Combiner.WEIGHT)
-        or not set(group[2:]) <= set(WEIGHTED)
+        tuple(group[:2]) != (Combiner.MAX, Combiner.WEIGHT) or not set(group[2:]) <= set(WEIGHTED)
         for group in groups
     ):
         raise VerifyException(

@@ -271,5 +271,7 @@ def _read(choice: Choice, value: str) -> int | str:
     number = int(value) if re.fullmatch("[0-9]{1,9}", value) else -1
     if choice.allows(number):
         return number
-    said = choice.said if choice.numbers else f"a number from {choice.least} on, of 9 digits at most"
+    said = (
+        choice.said if choice.numbers else f"a number from {choice.least} on, of 9 digits at most"
+    )
     raise UsageError(f"schedule: {choice.name} is {said}, not '{value}'")

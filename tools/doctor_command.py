@@ -120,7 +120,9 @@ def _gpu() -> Finding:
 
 def _models() -> Finding:
     if _version("transformers") == "not installed":
-        return Finding("models", "missing", "hf: programs need transformers", "pip install 'deplo[hf]'")
+        return Finding(
+            "models", "missing", "hf: programs need transformers", "pip install 'deplo[hf]'"
+        )
     return Finding("models", "ok", f"transformers {_version('transformers')}")
 
 

@@ -137,7 +137,8 @@ def work_of(case: Case) -> tuple[int, int]:
     held = [v for v in pytree.tree_leaves((case.args, case.kwargs, results)) if torch.is_tensor(v)]
     if isinstance(case.program, torch.nn.Module):
         held += list(case.program.parameters())
-    return sum(v.numel() * v.element_size() for v in held), int(counter.get_total_flops() * case.needed)
+    moved = sum(v.numel() * v.element_size() for v in held)
+    return moved, int(counter.get_total_flops() * case.needed)
 
 
 def inductor(case: Case) -> Call | str:

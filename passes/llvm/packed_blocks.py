@@ -329,6 +329,7 @@ class PackedBlock(ContractionBlock):
                 place = (D0 * self.size_n + D1 * self.lanes, [row, column])
                 code.store_vector(zero, buffer, place)
 
+
 def narrow(value: SSAValue) -> SSAValue:
     """What a factor is widened from."""
     return value.owner.input if isinstance(value.owner, arith.ExtFOp) else value

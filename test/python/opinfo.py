@@ -36,7 +36,8 @@ from deplo.analysis.cost import longest_reduction
 from deplo.tools.judge import float64_reference, judge
 
 DTYPES = {
-    name: getattr(torch, name) for name in ("float32", "bfloat16", "float16", "int64", "uint8", "bool")
+    name: getattr(torch, name)
+    for name in ("float32", "bfloat16", "float16", "int64", "uint8", "bool")
 }
 
 UNDETERMINED = (

@@ -87,7 +87,8 @@ def test_neighbours_are_legal_and_another_tiling_each(problem, target):
     assert all(tiling_neighbours.misfit(problem, each, gpu) is None for each in found)
     assert all(tiling_neighbours.estimated_cycles(problem, each, gpu) > 0 for each in found)
     transports = {each.transport for each in (start, *found)}
-    threads_copy = {"sync", "cp_async"} if start.mma < 2 else set()  # warpgroups read what TMA writes
+    # Warpgroups read what the copy engine writes.
+    threads_copy = {"sync", "cp_async"} if start.mma < 2 else set()
     assert transports == threads_copy | ({"tma"} if gpu.has_copy_engine else set())
     assert start.stages - 1 in {each.stages for each in found}
     kinds = {0, 1, *([2] if gpu.wgmma_per_cycle else [])} if problem.short_bytes else {0}

@@ -171,9 +171,7 @@ MUTANTS = {
     "two threads of a warp write its part": Mutant(
         *FOLDS, "D0 % stride)", "D0 % (stride // 2))", ("combined",)
     ),
-    "parts of the wrong group are folded": Mutant(
-        *FOLDS, "* parts + D0\n", "+ D0\n", ("seven",)
-    ),
+    "parts of the wrong group are folded": Mutant(*FOLDS, "* parts + D0\n", "+ D0\n", ("seven",)),
     "cooperative copy without its tail guard": Mutant(
         *STAGES, "if count % threads:", "if count < 0:", ("staged",)
     ),
