@@ -4,9 +4,10 @@ A block is what a thread takes at once: large enough that taking it costs little
 blocks for all threads. What lies in a core's own cache is near enough; what does not is asked for a page
 ahead (`prefetch-sweeps`), if the core does not guess better. Its loops are made of the widest vectors that
 it has. Rows with functions to compute, such as those of a softmax, come side by side (`jam-rows`): then a
-core has something to do where it would wait for the end of a row's sum. How many vectors of each are then
-taken at once must be said, so that a row is folded in the same order wherever it stands. So do rows of small
-windows, which read most of what their neighbours read.
+core has something to do where it would wait for the end of a row's sum. So do rows of small windows, which
+read most of what their neighbours read, and rows from afar, where a core follows several faster than one
+after the other (`Cpu.streams`). How many vectors of each are then taken at once must be said, so that a row
+is folded in the same order wherever it stands.
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
         if problem.overlaps and problem.window <= SMALL_WINDOW:
             return RowChoices(grain, 0, width, interleave=1, rows=max(SIDE_BY_SIDE))
         return RowChoices(grain, 0, width)
+    if far and problem.sweeps == 1 and not problem.strips and problem.points >= cpu.streams > 1:
+        count = 1 if problem.work < LONGEST_SWEPT else CHAINS
+        return RowChoices(GRAIN, 0, width, interleave=count, rows=cpu.streams)
     if not problem.computes:
         if _gains_side_by_side(problem):
             return RowChoices(GRAIN, ahead, width, interleave=1, rows=max(SIDE_BY_SIDE))
