@@ -46,6 +46,9 @@ INVERTED = ((8192, 2, 2),)
 LONGEST_SWEPT = 1280
 """Loads and stores of the longest rows without functions of which several are swept side by side."""
 
+SHORTEST_STREAM = 64
+"""The same of the shortest rows that a core follows on their own; shorter ones are one stream together."""
+
 LONGEST_PAIRED = 10_000
 """The same of rows of which two are swept side by side, many vectors of each, since their folds wait."""
 
@@ -146,7 +149,7 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
         if problem.overlaps and problem.window <= SMALL_WINDOW:
             return RowChoices(grain, 0, width, interleave=1, rows=max(SIDE_BY_SIDE))
         return RowChoices(grain, 0, width)
-    if far and problem.sweeps == 1 and not problem.strips and problem.points >= cpu.streams > 1:
+    if far and _are_streams(problem) and problem.points >= cpu.streams > 1:
         count = 1 if problem.work < LONGEST_SWEPT else CHAINS
         return RowChoices(GRAIN, 0, width, interleave=count, rows=cpu.streams)
     if not problem.computes:
@@ -165,6 +168,11 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
     count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)
     # Of a chain that folds something LLVM takes several at once itself.
     return RowChoices(GRAIN, ahead, width, count, max(SIDE_BY_SIDE) if count else 1)
+
+
+def _are_streams(problem: RowProblem) -> bool:
+    """Whether rows are gone through once, and long enough to be a stream each."""
+    return problem.sweeps == 1 and problem.work >= SHORTEST_STREAM and not problem.strips
 
 
 def _gains_side_by_side(problem: RowProblem) -> bool:
