@@ -23,26 +23,24 @@ def copy_elements(stage: StageOp, pad: int) -> int | None:
 
     `pad` is how much longer the rows of the slab are than what they hold.
     """
-    assert isinstance(stage.source.type, MemRefType) and isinstance(stage.slab.type, MemRefType)
-    size = storage_bytes(stage.source.type.element_type)
+    assert isinstance(stage.slab.type, MemRefType)
     row = static_shape(stage.slab.type)[-1]
-    length = divisor(extent_expr(shape_of(stage.source.type)[-1]), ())
-    first = divisor(stage.map.data.results[-1], stage.origin)
-    for bytes in reversed(COPY_BYTES):
-        elements = bytes // size
-        if elements and not any(n % elements for n in (row, row + pad, length, first)):
-            return elements
-    return None
+    return _most_elements(stage, row, row + pad)
 
 
 def widest_copy(stage: StageOp) -> int:
     """Elements that one copy takes where a slab and the rows of its source begin, whatever its rows are."""
+    return _most_elements(stage) or 1
+
+
+def _most_elements(stage: StageOp, *lengths: int) -> int | None:
+    """Those of the widest copy of which these, the source's rows, and where the slab begins are multiples."""
     assert isinstance(stage.source.type, MemRefType)
     size = storage_bytes(stage.source.type.element_type)
-    length = divisor(extent_expr(shape_of(stage.source.type)[-1]), ())
+    row = divisor(extent_expr(shape_of(stage.source.type)[-1]), ())
     first = divisor(stage.map.data.results[-1], stage.origin)
     widths = (bytes // size for bytes in reversed(COPY_BYTES))
-    return next((n for n in widths if n and length % n == 0 and first % n == 0), 1)
+    return next((n for n in widths if n and not any(x % n for x in (row, first, *lengths))), None)
 
 
 def panels(stage: StageOp) -> tuple[int, int]:

@@ -353,15 +353,14 @@ def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
     widths = [*[tiling.block_n] * (across - 1), last]
     columns = sum(widths) / across
     returning = cpu.sums_cycles * tiling.thread_m if tiling.block_k < problem.k else 0
-    multiplied = (rows // tiling.thread_m / across) * sum(
-        count
-        * (
-            step_cycles(problem, tiling.thread_m, vectors, cpu)
-            + (TILE_CYCLES + returning * vectors) / tiling.block_k
-        )
-        for width in widths
-        for count, vectors in strip_tiles(width, tiling.thread_n, lanes)
-    )
+
+    def tile(vectors: int) -> float:
+        begin_and_end = (TILE_CYCLES + returning * vectors) / tiling.block_k
+        return step_cycles(problem, tiling.thread_m, vectors, cpu) + begin_and_end
+
+    tiles = (strip_tiles(width, tiling.thread_n, lanes) for width in widths)
+    strips = sum(count * tile(vectors) for strip in tiles for count, vectors in strip)
+    multiplied = (rows // tiling.thread_m / across) * strips
     fetch, pack = _fetch_cycles(problem, tiling.in_place, cpu), _pack_cycles(problem, cpu)
     panels = sum(parts(width, tiling.thread_n) for width in widths) / across
     packed = problem.rows * rows * fetch + problem.columns * panels * tiling.thread_n * pack

@@ -22,6 +22,7 @@ from enum import Enum
 from math import gcd, prod
 
 from ..dialects.kernel import WARP
+from ..dialects.kernel_async import COPY_BYTES
 from ..dialects.mma import COLUMNS, DEPTH, ROWS, SLOTS
 from .targets import Target
 from .tilings import COPY_ISSUE, HALF_BYTES, LAUNCH_CYCLES, SCHEDULERS
@@ -30,8 +31,8 @@ from .windows import padded_channels
 WARPS = 4
 """Warps that share what they copy, about."""
 
-COPY_BYTES = 16
-"""What a thread copies at once of channels that are neighbours."""
+WIDEST_COPY = max(COPY_BYTES)
+"""Bytes that a thread copies at once of channels that are neighbours."""
 
 
 class Innermost(Enum):
@@ -114,7 +115,7 @@ class WindowSums:
         if order.innermost is Innermost.CHANNELS_LAST or (
             self.last and order.innermost is Innermost.CHANNELS
         ):
-            loads, copies = 1.0, copied * self.short_bytes / COPY_BYTES
+            loads, copies = 1.0, copied * self.short_bytes / WIDEST_COPY
         else:
             loads, copies = SLOTS + SLOTS / 2 * (words < 2), copied
         if order.innermost is Innermost.COLUMNS:

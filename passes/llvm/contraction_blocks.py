@@ -45,11 +45,11 @@ class ContractionBlock(ABC):
         schedule = launch.schedule
         name = None if schedule is None else schedule.word("vectors")
         if schedule is None or name is None:
-            raise DeploError("packs operands, but its schedule does not say for which `vectors`")
+            raise DeploError("is a contraction, but its schedule does not say for which `vectors`")
         positions = schedule.get("m"), schedule.get("n")
         tile = schedule.get("thread_m"), schedule.get("thread_n")
         if None in positions or None in tile:
-            raise DeploError("packs operands; its schedule must have m, n, thread_m and thread_n")
+            raise DeploError("is a contraction; its schedule must have m, n, thread_m and thread_n")
         self.m, self.n = (launch.body.block.args[p] for p in positions if p is not None)
         self.turned = self.m.index > self.n.index
         self.tile_m, self.tile_n = (size for size in tile if size is not None)
@@ -98,7 +98,7 @@ class ContractionBlock(ABC):
         assert axis is not None
         extent = axis.extent.data
         if not isinstance(extent, int):
-            raise DeploError("the points of a packed block must be constant in number")
+            raise DeploError("the points of a contraction's block must be constant in number")
         return extent
 
     def _scratch(self, element: object, count: int) -> SSAValue:

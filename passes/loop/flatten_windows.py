@@ -50,7 +50,7 @@ from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.targets import Target, get_target
 from ...analysis.tilings import MIN_PRODUCT
-from ...analysis.window_orders import COPY_BYTES, FlatOrder, Innermost, WindowSums
+from ...analysis.window_orders import WIDEST_COPY, FlatOrder, Innermost, WindowSums
 from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS
 from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
@@ -219,7 +219,7 @@ def _move(image: LoadOp, columns: ForOp, part: range) -> range:
     if parts is None or counter not in image.indices:
         return part
     step = parts.coefficients.get(list(image.indices).index(counter), 0)
-    unit = COPY_BYTES // storage_bytes(image.memref.type.element_type)
+    unit = WIDEST_COPY // storage_bytes(image.memref.type.element_type)
     spare = trips(columns.extent.data) - len(part)
     front = max(range(spare + 1), key=lambda n: (gcd(parts.constant - n * step, unit), -n))
     for op in ops_in(columns):
