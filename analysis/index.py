@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import IntAttr, IntegerAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects import cuda, kernel
-from ..dialects.index_ranges import UNKNOWN, Range, bounds
+from ..dialects.index_ranges import UNKNOWN, Range, bounds, is_bounded, numbers
 from ..dialects.index_simplify import always_holds, never_holds, simplify, substitute
 from ..dialects.loop import CheckedIndexOp, ForOp, IndexOp
 from ..dialects.sizes import Extent, Size, extent_of
@@ -85,11 +85,17 @@ def _launch_range(op: Operation, *, threads: bool) -> Range:
 
 
 def _scf_range(loop: scf.ForOp) -> Range:
-    """The range of an `scf.for` counter that starts at 0 and ends at a known extent."""
-    extent = known_extent(loop.ub)
-    if constant_of(loop.lb) != 0 or extent is None:
+    """The range of an `scf.for` counter from 0 to an end of which the extent or a range is known.
+
+    The end may be the lesser of two, the second of them the extent.
+    """
+    if constant_of(loop.lb) != 0:
         return UNKNOWN
-    return extent_range(extent)
+    end = loop.ub.owner.rhs if isinstance(loop.ub.owner, arith.MinSIOp) else loop.ub
+    if (extent := known_extent(end)) is not None:
+        return extent_range(extent)
+    low, high = numbers(value_range(end))
+    return extent_range(high) if is_bounded(low, high) else UNKNOWN
 
 
 def _selected_range(value: SSAValue) -> Range:

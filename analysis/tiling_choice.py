@@ -53,12 +53,14 @@ MMA_BLOCK_K = {HALF_BYTES: (32, 64), WORD_BYTES: (16, 32)}
 them fill all banks; those of 32 wait for memory half as often."""
 
 WGMMA_BLOCKS = (
-    *((128, 128, 1), (128, 256, 2), (256, 128, 2), (128, 128, 2), (64, 256, 1), (64, 128, 1)),
-    *((128, 64, 1), (64, 64, 1), (64, 32, 1), (64, 16, 1), (64, 8, 1)),
+    *((128, columns, 2) for columns in (256, 224, 192, 160, 128, 112)),
+    *((256, 128, 2), (256, 192, 4), (192, 192, 3)),
+    *((128, columns, 1) for columns in (128, 96, 64)),
+    *((64, columns, 1) for columns in (256, 192, 128, 112, 96, 64, 32, 16, 8)),
 )
 """Rows and columns of blocks whose warpgroups multiply slabs, and how many of these there are."""
 
-WGMMA_STAGES = (3, 4, 6)
+WGMMA_STAGES = (4, 3, 6, 8)
 """Buffers of each of their slabs."""
 
 MOST_LINES = 128

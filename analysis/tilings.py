@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from math import hypot
 from typing import Any
 
 from xdsl.utils.exceptions import VerifyException
@@ -36,8 +37,11 @@ SCHEDULERS = 4
 L2_BYTES_PER_CYCLE = 64
 """What the cache gives one multiprocessor; one that is alone gets no more."""
 
-WGMMA_BYTES_PER_CYCLE = 107
-"""The same where warpgroups multiply, which half hides it."""
+WGMMA_BYTES_PER_CYCLE = 52
+"""The same where the copy engine fetches for warpgroups, of all multiprocessors at once."""
+
+WGMMA_SLOWDOWN = 1.13
+"""How many times as long a cycle takes where tensor cores multiply: the chip has power for no more."""
 
 CHUNK_LATENCY = 800
 """Cycles from asking for a chunk to having it in shared memory."""
@@ -45,8 +49,8 @@ CHUNK_LATENCY = 800
 BARRIER_CYCLES = 60
 """What the wait and the barrier of a chunk cost a block that is alone, where the chunk is there already."""
 
-WGMMA_CYCLES = 400
-"""The same where warpgroups multiply, from asking for products to having them."""
+WGMMA_LATENCY = 2000
+"""Cycles from asking for a chunk to having it where warpgroups multiply, and memory is busy."""
 
 LONE = 1.7
 """How many times as long a chunk takes where a scheduler has one warp, and none to hide what it waits for."""
@@ -284,9 +288,13 @@ class Problem:
         return None
 
     def is_crowded(self, tiling: Tiling, target: Target) -> bool:
-        """Whether a thread has no registers to spare, or a multiprocessor no room for a second block."""
+        """Whether a thread has no registers to spare, or a multiprocessor no room for a second block.
+
+        Tensor cores that warpgroups use need no other block to be busy.
+        """
         most = target.thread_registers * (1 - SPARE_REGISTERS)
-        return self.registers(tiling) > most or self.resident_blocks(tiling, target) < 2
+        alone = tiling.mma != WARPGROUPS and self.resident_blocks(tiling, target) < 2
+        return self.registers(tiling) > most or alone
 
     def resident_blocks(self, tiling: Tiling, target: Target) -> int:
         """Blocks that a multiprocessor holds at once."""
@@ -323,13 +331,13 @@ class Problem:
         chunks = _parts(_parts(self.k, tiling.block_k), tiling.split_k)
         buffers = self.buffers(tiling, target)
         chunk = self._chunk_cycles(tiling, target)
+        latency = WGMMA_LATENCY if tiling.mma == WARPGROUPS else CHUNK_LATENCY
         if buffers == 1:
-            first, alone = 0.0, chunk + CHUNK_LATENCY
+            first, alone = 0.0, chunk + latency
         else:
-            first = CHUNK_LATENCY
-            waiting = WGMMA_CYCLES if tiling.mma == WARPGROUPS else BARRIER_CYCLES
+            first = latency
             lone = not tiling.mma and tiling.threads <= SCHEDULERS * WARP
-            alone = max((LONE if lone else 1) * chunk + waiting, CHUNK_LATENCY / (buffers - 1))
+            alone = max((LONE if lone else 1) * chunk + BARRIER_CYCLES, latency / (buffers - 1))
 
         def together(count: int) -> float:
             return first + chunks * max(count * chunk, alone) if count else 0.0
@@ -351,12 +359,13 @@ class Problem:
         copies = 0.0 if tiling.stages else across / COPY_BYTES / tiling.threads
         busy = _parts(warps, SCHEDULERS) * (sums + loads + rounded + COPY_ISSUE * copies)
         computing: float = max(busy, warps * loads)
+        if tiling.mma == WARPGROUPS:  # one hides most of the other
+            products = tiling.block_m * tiling.block_n * self.results
+            computing = WGMMA_SLOWDOWN * products / target.wgmma_per_cycle
+            return tiling.block_k * hypot(computing, across / WGMMA_BYTES_PER_CYCLE)
         if tiling.mma:
             computing = _mma_cycles(tiling, self, target)
-        if tiling.mma == WARPGROUPS:
-            computing = tiling.block_m * tiling.block_n * self.results / target.wgmma_per_cycle
-        speed = WGMMA_BYTES_PER_CYCLE if tiling.mma == WARPGROUPS else L2_BYTES_PER_CYCLE
-        return tiling.block_k * (computing + across / speed)
+        return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
 
     def _fold_cycles(self, tiling: Tiling, target: Target) -> float:
         """What writing the partial sums and the second kernel, which reads them, cost."""

@@ -32,23 +32,17 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     SymbolNameConstraint,
-    UnitAttr,
-    i1,
     i32,
     i64,
 )
 from xdsl.ir import (
-    Block,
-    BlockArgument,
     Dialect,
     Region,
-    SSAValue,
 )
 from xdsl.ir.affine import AffineSymExpr
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
-    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -58,9 +52,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     IsolatedFromAbove,
-    MemoryWriteEffect,
     NoTerminator,
-    RecursiveMemoryEffect,
     SymbolOpInterface,
 )
 from xdsl.utils.exceptions import VerifyException
@@ -75,6 +67,7 @@ from .cuda_bulk import (
     MbarriersOp,
     MbarrierWaitOp,
 )
+from .cuda_control import ForOp, IfOp, TrapOp
 from .cuda_memory import (
     AssignOp,
     BarSyncOp,
@@ -86,10 +79,9 @@ from .cuda_memory import (
     SyncthreadsOp,
     VariableOp,
 )
-from .cuda_mma import MmaOp, WgmmaOp
+from .cuda_mma import MmaOp, WgmmaOp, WgmmaWaitOp
 from .cuda_values import (
     IDENTIFIER,
-    INDEX,
     BlockIdxOp,
     IndexOp,
     LiteralOp,
@@ -108,7 +100,7 @@ from .kernel import (
     verify_geometry,
     verify_resident,
 )
-from .sizes import Extent, ExtentAttr, Size, parse_extent, print_extent
+from .sizes import Extent, ExtentAttr, Size, parse_extent
 from .tensor_map import TensorMapType
 
 # --------------------------------------------------------------------------- functions
@@ -244,123 +236,6 @@ def _parse_size(parser: Parser) -> int:
     return extent.expr.position
 
 
-# --------------------------------------------------------------------------- control flow
-
-
-@irdl_op_definition
-class ForOp(IRDLOperation):
-    """`for (int k = 0; k < 8; ++k) { ... }`: `cuda.for %k = 0 to 8 { ... }`; also `unroll`."""
-
-    name = "cuda.for"
-
-    extent = prop_def(ExtentAttr)
-    unroll = opt_prop_def(UnitAttr)
-    body = region_def("single_block")
-
-    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
-
-    def __init__(self, extent: Extent, body: Region, *, unroll: bool = False):
-        super().__init__(
-            properties={
-                "extent": ExtentAttr(extent),
-                "unroll": UnitAttr() if unroll else None,
-            },
-            regions=[body],
-        )
-
-    @property
-    def induction_var(self) -> BlockArgument:
-        """The counter."""
-        return self.body.block.args[0]
-
-    def verify_(self) -> None:
-        extent = self.extent.data
-        if isinstance(extent, int) and extent < 0:
-            raise VerifyException(f"extent must not be negative, got {extent}")
-        if tuple(self.body.block.arg_types) != (INDEX,):
-            raise VerifyException("body must take exactly the loop counter, an index")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_block_argument(self.induction_var, print_type=False)
-        printer.print_string(" = 0 to ")
-        print_extent(printer, self.extent.data)
-        printer.print_string(" unroll " if self.unroll is not None else " ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ForOp:
-        counter = parser.parse_argument(expect_type=False).resolve(INDEX)
-        parser.parse_punctuation("=")
-        pos = parser.pos
-        if parser.parse_integer(allow_boolean=False) != 0:
-            parser.raise_error("loops count from 0; put the offset into the index", pos)
-        parser.parse_keyword("to")
-        extent = parse_extent(parser)
-        unroll = parser.parse_optional_keyword("unroll") is not None
-        body = parser.parse_region((counter,))
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(extent, body, unroll=unroll)
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
-
-
-@irdl_op_definition
-class IfOp(IRDLOperation):
-    """`if (c) { ... } else { ... }`: `cuda.if %c { ... } else { ... }`."""
-
-    name = "cuda.if"
-
-    condition = operand_def(i1)
-    then = region_def("single_block")
-    otherwise = region_def()
-
-    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
-
-    def __init__(self, condition: SSAValue, then: Region, otherwise: Region | None = None):
-        super().__init__(operands=[condition], regions=[then, otherwise or Region()])
-
-    def verify_(self) -> None:
-        if any(region.block.args for region in self.regions if region.blocks):
-            raise VerifyException("the blocks of an if take no arguments")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.condition)
-        printer.print_string(" ")
-        printer.print_region(self.then, print_empty_block=False)
-        if self.otherwise.blocks:
-            printer.print_string(" else ")
-            printer.print_region(self.otherwise, print_empty_block=False)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> IfOp:
-        condition = parser.parse_operand(i1)
-        then = parser.parse_region()
-        otherwise = parser.parse_region() if parser.parse_optional_keyword("else") else None
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(condition, then, otherwise)
-        for region in op.regions[: 1 if otherwise is None else 2]:
-            if not region.blocks:
-                region.add_block(Block())
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
-
-
-@irdl_op_definition
-class TrapOp(IRDLOperation):
-    """`__trap();`, which stops the program with an error: `cuda.trap`."""
-
-    name = "cuda.trap"
-
-    traits = traits_def(MemoryWriteEffect())
-    assembly_format = "attr-dict"
-
-
 Cuda = Dialect(
     "cuda",
     [
@@ -385,6 +260,7 @@ Cuda = Dialect(
         ShuffleXorOp,
         MmaOp,
         WgmmaOp,
+        WgmmaWaitOp,
         CpAsyncOp,
         CpAsyncCommitOp,
         CpAsyncWaitOp,

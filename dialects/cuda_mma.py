@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 from .cuda_memory import pointer_type, verify_offset
 from .mma import MmaBase
 from .wgmma import GROUP_ROWS, ROW_BYTES, STEP, verify_element, verify_extents, verify_held
-from .wgmma_base import WgmmaBase
+from .wgmma_base import WgmmaBase, WgmmaWaitBase
 
 
 @irdl_op_definition
@@ -35,7 +35,8 @@ class MmaOp(MmaBase):
 class WgmmaOp(WgmmaBase):
     """`wgmma.mma_async.sync.aligned.m64nNk16`, as often as slabs of so many rows and columns need it.
 
-    It begins with a fence and ends when the products are there; `wgmma.py` says whose elements are where.
+    It begins with a fence and ends when the products are there but for those that it is `leaving`; `wgmma.py`
+    says whose elements are where.
     """
 
     name = "cuda.wgmma"
@@ -74,3 +75,12 @@ class WgmmaOp(WgmmaBase):
                 )
         elif self.held or self.transposed:
             raise VerifyException("multiplies two slabs only by rows of both")
+
+
+@irdl_op_definition
+class WgmmaWaitOp(WgmmaWaitBase):
+    """`wgmma.wait_group.sync.aligned 0;`: `%d:32 = cuda.wgmma_wait (%c0, ..., %c31)`."""
+
+    name = "cuda.wgmma_wait"
+
+    ONLY: ClassVar[str] = "sm_90a"

@@ -315,8 +315,10 @@ class CudaPrinter(BasePrinter):
         k = self.name(op.induction_var)
         if op.unroll is not None:
             self.line("#pragma unroll")
-        extent = self.extent(op.extent.data)
-        self.line(f"for ({self.index_type} {k} = 0; {k} < {extent}; ++{k}) {{")
+        if op.rolled is not None:
+            self.line("#pragma unroll 1")
+        end = self.extent(op.extent.data) if op.end is None else self.name(op.end)
+        self.line(f"for ({self.index_type} {k} = 0; {k} < {end}; ++{k}) {{")
         self.body(op.body.block)
         self.line("}")
 

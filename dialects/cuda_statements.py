@@ -297,8 +297,16 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
             inputs.append(f'"l"({_further(columns, place)})')
             lines.append(f'asm volatile("{text}" : {totals} : {", ".join(inputs)});')
     lines.append(asm("wgmma.commit_group.sync.aligned;"))
-    lines.append(asm("wgmma.wait_group.sync.aligned 0;"))
+    lines.append(asm(f"wgmma.wait_group.sync.aligned {op.pending};"))
     return "\n".join(lines)
+
+
+def _wgmma_wait(names: Names, op: cuda.WgmmaWaitOp) -> str:
+    results, sums = ([names.name(v) for v in values] for values in (op.results_, op.sums))
+    copies = ", ".join(f"{r} = {s}" for r, s in zip(results, sums, strict=True))
+    totals = ", ".join(f'"+f"({r})' for r in results)
+    wait = "wgmma.wait_group.sync.aligned 0;"
+    return f'float {copies};\nasm volatile("{wait}" : {totals} :: "memory");'
 
 
 def _further(slab: str, units: int) -> str:
@@ -334,6 +342,7 @@ STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.AtomicAddOp: _atomic_add,
     cuda.MmaOp: _mma,
     cuda.WgmmaOp: _wgmma,
+    cuda.WgmmaWaitOp: _wgmma_wait,
     cuda.CpAsyncWaitOp: lambda names, op: asm(f"cp.async.wait_group {op.pending.value.data};"),
 }
 """The statement of each operation."""

@@ -49,6 +49,9 @@ from .affine import (
 from .index_text import parse_constraint, parse_index_expr, print_condition, print_index_expr
 from .sizes import Extent, ExtentAttr, extent_expr, parse_extent, print_extent
 
+Index = tuple[Sequence[AffineExpr], Sequence[SSAValue]]
+"""Index expressions and their operands."""
+
 # --------------------------------------------------------------------------- building
 
 
@@ -84,6 +87,19 @@ def normalize_operands(
     if replacements == [AffineExpr.dimension(i) for i in range(len(order))]:
         return tuple(exprs), list(order)
     return tuple(replace_dims(e, replacements) for e in exprs), list(order)
+
+
+def index_properties(index: Index) -> tuple[AffineMapAttr, list[SSAValue]]:
+    """An index as an operation holds it."""
+    exprs, operands = normalize_operands(*index)
+    return AffineMapAttr(affine_map(len(operands), exprs)), operands
+
+
+def verify_one_index(map: AffineMapAttr, operands: Sequence[SSAValue], what: str) -> None:
+    """Raise unless a map is one expression over `operands`."""
+    verify_operand_count(map.data, operands)
+    if len(map.data.results) != 1:
+        raise VerifyException(f"{what} is one expression, got {len(map.data.results)}")
 
 
 def linearize(indices: Sequence[AffineExpr], shape: Sequence[Extent]) -> AffineExpr:

@@ -58,7 +58,7 @@ from .kernel_host import (
     verify_geometry,
     verify_resident,
 )
-from .kernel_mma import MmaOp, WgmmaOp
+from .kernel_mma import MmaOp, WgmmaOp, WgmmaWaitOp
 from .kernel_vector import VectorLoadOp, VectorStoreOp
 from .mbarriers import MbarriersType
 from .tensor_map import TensorMapType
@@ -89,6 +89,7 @@ Kernel = Dialect(
         AtomicAddOp,
         MmaOp,
         WgmmaOp,
+        WgmmaWaitOp,
         AllocOp,
         LaunchOp,
         CallOp,
@@ -129,6 +130,7 @@ __all__ = [
     "VectorLoadOp",
     "VectorStoreOp",
     "WgmmaOp",
+    "WgmmaWaitOp",
     "parse_geometry",
     "parse_index_type",
     "parse_resident",

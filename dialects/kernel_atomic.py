@@ -22,8 +22,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .index import AffineIndex, verify_access
-from .mbarriers import Index, index_properties
+from .index import AffineIndex, Index, index_properties, verify_access
 
 ATOMIC = (f32, f64, i32, i64)
 """Types that every GPU adds atomically (CUDA C++ Programming Guide, "atomicAdd()")."""

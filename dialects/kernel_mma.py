@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
@@ -27,7 +29,7 @@ from .wgmma import (
     verify_held,
     verify_slab,
 )
-from .wgmma_base import WgmmaBase
+from .wgmma_base import WgmmaBase, WgmmaWaitBase
 
 
 @irdl_op_definition
@@ -77,6 +79,9 @@ class WgmmaOp(WgmmaBase):
         elif self.held or self.transposed:
             raise VerifyException("multiplies two slabs only by rows of both")
         verify_extents(*self.shape)
+        if self.pending:
+            for product in self.products:
+                verify_waited(product)
         function = self.parent_op()
         while function is not None and not isinstance(function, FuncOp):
             function = function.parent_op()
@@ -89,3 +94,28 @@ class WgmmaOp(WgmmaBase):
                 raise VerifyException(
                     sums if isinstance(sums, str) else f"gives {sums} sums, not {len(self.sums)}"
                 )
+
+
+@irdl_op_definition
+class WgmmaWaitOp(WgmmaWaitBase):
+    """Wait for all products: `%d:32 = kernel.wgmma_wait (%c0, ..., %c31)`."""
+
+    name = "kernel.wgmma_wait"
+
+
+def verify_waited(value: SSAValue) -> None:
+    """Raise unless nothing reads sums that are on their way but products, loops that go on, and waits."""
+    for use in value.uses:
+        user, index = use.operation, use.index
+        if isinstance(user, WgmmaWaitOp):
+            continue
+        if isinstance(user, WgmmaOp) and value in user.sums and value not in user.held:
+            continue
+        loop = user.parent_op()
+        if isinstance(user, scf.YieldOp) and isinstance(loop, scf.ForOp):
+            again, after = loop.body.block.args[index + 1], loop.res[index]
+            if again is not value:
+                for each in (again, after):
+                    verify_waited(each)
+            continue
+        raise VerifyException(f"sums that are on their way are read by '{user.name}'")

@@ -27,9 +27,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from .alignment import verify_aligned
-from .index import AffineIndex, verify_access
+from .index import AffineIndex, Index, index_properties, verify_access
 from .kernel_async import verify_shared_alignment
-from .mbarriers import Index, index_properties
 from .scalars import storage_bytes
 from .tile import SHARED
 

@@ -14,7 +14,8 @@
 
 A kernel takes and gives tensors, so kernels are values at graph level. Inside, arguments are the inputs
 and then the outputs; loads read inputs only and every element of every output is stored exactly once.
-Loops count from 0 to an extent: a number, or an expression over the program's dynamic sizes.
+Loops count from 0 to an extent: a number, or an expression over the program's dynamic sizes. One may end
+earlier, at a limit that is computed from other counters.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     ArrayAttr,
     FunctionType,
     StringAttr,
@@ -39,10 +41,12 @@ from xdsl.ir import (
     Region,
     SSAValue,
 )
+from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     lazy_traits_def,
+    opt_prop_def,
     prop_def,
     region_def,
     traits_def,
@@ -63,6 +67,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .index import Index, OperandNames, index_properties, verify_one_index
+from .index_text import parse_index_expr, print_index_expr
 from .inside import ops_in
 from .loop_access import (
     INDEX,
@@ -101,6 +107,7 @@ class ForOp(IRDLOperation):
     loop.for %i = 0 to 32 { ... }
     %s, %m = loop.for %k = 0 to s0 reduce(add, max) -> f32, f32 { ... loop.yield %a, %b : f32, f32 }
     %x, %l, %v = loop.for %j = 0 to 8 reduce(max, weight, mean) -> f32, f32, f32 { ... }
+    loop.for %j = 0 to min(32, %i + 1) { ... }       // ends at a limit, if that is less than the extent
     ```
     """
 
@@ -108,6 +115,8 @@ class ForOp(IRDLOperation):
 
     extent = prop_def(ExtentAttr)
     combiners = prop_def(ArrayAttr[CombinerAttr])
+    limit_map = opt_prop_def(AffineMapAttr)
+    limit_operands = var_operand_def(INDEX)
     res = var_result_def()
     body = region_def("single_block")
 
@@ -120,11 +129,15 @@ class ForOp(IRDLOperation):
         *,
         combiners: Sequence[Combiner] = (),
         result_types: Sequence[Attribute] = (),
+        limit: Index | None = None,
     ):
+        limit_map, operands = (None, []) if limit is None else index_properties(limit)
         super().__init__(
+            operands=[operands],
             properties={
                 "extent": ExtentAttr(extent),
                 "combiners": ArrayAttr([CombinerAttr(c) for c in combiners]),
+                "limit_map": limit_map,
             },
             result_types=[result_types],
             regions=[body],
@@ -138,8 +151,13 @@ class ForOp(IRDLOperation):
         return self.body.block.args[0]
 
     @property
+    def limit(self) -> AffineExpr | None:
+        """Where it ends if that is before its extent, an expression over `limit_operands`."""
+        return None if self.limit_map is None else self.limit_map.data.results[0]
+
+    @property
     def never_runs(self) -> bool:
-        """Whether it has no iterations; a loop over a dynamic extent has at least one."""
+        """Whether it has no iterations; a loop over a dynamic extent without a limit has at least one."""
         return self.extent.data == 0
 
     @property
@@ -155,6 +173,8 @@ class ForOp(IRDLOperation):
             raise VerifyException(f"extent must not be negative, got {extent}")
         if tuple(self.body.block.arg_types) != (INDEX,):
             raise VerifyException("body must take exactly the loop counter, an index")
+        if self.limit_map is not None:
+            verify_one_index(self.limit_map, self.limit_operands, "the limit of a loop")
         if len(self.combiners) != len(self.res):
             raise VerifyException(f"{len(self.combiners)} combiners for {len(self.res)} results")
         verify_combiners([combiner.data for combiner in self.combiners], self.res.types)
@@ -167,7 +187,15 @@ class ForOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_block_argument(self.induction_var, print_type=False)
         printer.print_string(" = 0 to ")
-        print_extent(printer, self.extent.data)
+        if self.limit is None:
+            print_extent(printer, self.extent.data)
+        else:
+            printer.print_string("min(")
+            print_extent(printer, self.extent.data)
+            printer.print_string(", ")
+            names = self.limit_operands
+            print_index_expr(printer, self.limit, lambda i: printer.print_ssa_value(names[i]))
+            printer.print_string(")")
         if self.res:
             printer.print_string(" reduce")
             with printer.in_parens():
@@ -188,7 +216,17 @@ class ForOp(IRDLOperation):
         if parser.parse_integer(allow_boolean=False) != 0:
             parser.raise_error("loops count from 0; put the offset into the index", pos)
         parser.parse_keyword("to")
-        extent = parse_extent(parser)
+        limit: Index | None = None
+        if parser.parse_optional_keyword("min"):
+            parser.parse_punctuation("(")
+            extent = parse_extent(parser)
+            parser.parse_punctuation(",")
+            names = OperandNames(parser)
+            expr = parse_index_expr(parser, names.parse_dim)
+            limit = [expr], [parser.resolve_operand(each, INDEX) for each in names.operands]
+            parser.parse_punctuation(")")
+        else:
+            extent = parse_extent(parser)
         combiners: list[Combiner] = []
         result_types: list[Attribute] = []
         if parser.parse_optional_keyword("reduce"):
@@ -201,7 +239,7 @@ class ForOp(IRDLOperation):
             )
         body = parser.parse_region((counter,))
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(extent, body, combiners=combiners, result_types=result_types)
+        op = cls(extent, body, combiners=combiners, result_types=result_types, limit=limit)
         if attributes is not None:
             op.attributes |= attributes.data
         return op

@@ -7,12 +7,10 @@ the phase of that parity, the current one or the one before, is complete.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, i64
 from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
-from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -26,8 +24,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .affine import affine_map
-from .index import AffineIndex, normalize_operands, verify_operand_count
+from .index import AffineIndex, Index, index_properties, verify_one_index, verify_operand_count
 from .tensor_map import TensorMapType
 
 MAX_BYTES = (1 << 20) - 1
@@ -39,28 +36,12 @@ BARRIER_BYTES = 8
 MAX_BARRIERS = 64
 """Barriers of one operation: more than a pipeline has slots."""
 
-Index = tuple[Sequence[AffineExpr], Sequence[SSAValue]]
-"""Index expressions and their operands."""
-
 
 @irdl_attr_definition
 class MbarriersType(ParametrizedAttribute, TypeAttribute):
     """Barriers in shared memory: `!kernel.mbarriers`."""
 
     name = "kernel.mbarriers"
-
-
-def index_properties(index: Index) -> tuple[AffineMapAttr, list[SSAValue]]:
-    """An index as an operation holds it."""
-    exprs, operands = normalize_operands(*index)
-    return AffineMapAttr(affine_map(len(operands), exprs)), operands
-
-
-def verify_one_index(map: AffineMapAttr, operands: Sequence[SSAValue], what: str) -> None:
-    """Raise unless a map is one expression over `operands`."""
-    verify_operand_count(map.data, operands)
-    if len(map.data.results) != 1:
-        raise VerifyException(f"{what} is one expression, got {len(map.data.results)}")
 
 
 def verify_barriers(value: SSAValue) -> None:

@@ -76,8 +76,8 @@ MAX_THREADS = 1024
 "Technical Specifications per Compute Capability")."""
 
 
-MAX_BUFFERS = 5
-"""Buffers that a slab may have; what is on its way in four of them hides the longest latency."""
+MAX_BUFFERS = 8
+"""Buffers that a slab may have: small ones need many on their way to hide the latency of memory."""
 
 PIPELINED = "pipelined"
 """Marks a loop that starts to copy the slabs of later iterations before it computes its own."""

@@ -5,7 +5,12 @@
     %e:32 = kernel.wgmma (%a0, ..., %a15) by %vs[%buffer, 0, 0] transposed plus (%c0, ..., %c31)
       : bf16 by memref<3x32x64xbf16, "shared">
 
-`wgmma.py` says whose elements are where.
+`wgmma.py` says whose elements are where. A product that is `leaving 1` goes on while the threads do, and when
+its operation ends at most one is not done, itself. Sums that are on their way are those of another product,
+or of the loop around it, until they are waited for:
+
+    %f:32 = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus (%c0, ..., %c31) leaving 1 : ...
+    %g:32 = kernel.wgmma_wait (%f#0, ..., %f#31)
 """
 
 from __future__ import annotations
@@ -13,7 +18,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, UnitAttr, f32, i64
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    UnitAttr,
+    f32,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
@@ -30,10 +43,10 @@ from xdsl.irdl import (
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
 
-from .index import OperandNames
+from .index import Index, OperandNames, index_properties
 from .index_text import parse_index_expr, print_index_expr
-from .mbarriers import Index, index_properties
 
 
 @dataclass(frozen=True)
@@ -47,8 +60,7 @@ class SlabAt:
 class WgmmaBase(IRDLOperation):
     """A product of two slabs that lie somewhere in shared memory, added to `sums`.
 
-    Or of what the threads hold by one. It is done, and the sums are there, when the operation is. All threads
-    of the block must take part.
+    Or of what the threads hold by one. All threads of the block must take part.
     """
 
     rows = opt_operand_def()
@@ -62,6 +74,8 @@ class WgmmaBase(IRDLOperation):
     sums = var_operand_def(f32)
     extents = opt_prop_def(DenseArrayBase.constr(i64))
     """Rows and columns, where the slabs' types do not say them; of held rows, those of a warpgroup."""
+    leaving = opt_prop_def(IntegerAttr.constr(i64))
+    """Products that may be on their way when the operation ends, the last ones; without it none."""
     products = var_result_def(f32)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -75,6 +89,7 @@ class WgmmaBase(IRDLOperation):
         extents: tuple[int, int] | None = None,
         *,
         transposed: bool = False,
+        leaving: int | None = None,
     ):
         slab, held = (rows, []) if isinstance(rows, SlabAt) else (None, list(rows))
         row_map, row_operands = index_properties(slab.index) if slab else (None, [])
@@ -93,9 +108,15 @@ class WgmmaBase(IRDLOperation):
                 "column_map": column_map,
                 "transposed": UnitAttr() if transposed else None,
                 "extents": None if extents is None else DenseArrayBase.from_list(i64, extents),
+                "leaving": None if leaving is None else IntegerAttr(leaving, i64),
             },
             result_types=[[f32] * len(sums)],
         )
+
+    @property
+    def pending(self) -> int:
+        """Products that may be on their way when it ends."""
+        return 0 if self.leaving is None else self.leaving.value.data
 
     @property
     def slabs(self) -> list[tuple[SSAValue, AffineMapAttr, Sequence[SSAValue]]]:
@@ -135,6 +156,8 @@ class WgmmaBase(IRDLOperation):
             printer.print_list(self.sums, printer.print_ssa_value)
         if self.extents is not None:
             printer.print_string(" of {} by {}".format(*self.extents.get_values()))
+        if self.leaving is not None:
+            printer.print_string(f" leaving {self.pending}")
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute((self.rows or self.held[0]).type)
@@ -159,6 +182,9 @@ class WgmmaBase(IRDLOperation):
             height = parser.parse_integer(allow_boolean=False)
             parser.parse_keyword("by")
             extents = height, parser.parse_integer(allow_boolean=False)
+        leaving = None
+        if parser.parse_optional_keyword("leaving"):
+            leaving = parser.parse_integer(allow_boolean=False, allow_negative=False)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         row_type = parser.parse_type()
@@ -178,8 +204,40 @@ class WgmmaBase(IRDLOperation):
             [parser.resolve_operand(value, f32) for value in sums],
             extents,
             transposed=transposed,
+            leaving=leaving,
         )
         op.attributes |= attributes
+        return op
+
+
+class WgmmaWaitBase(IRDLOperation):
+    """All products that are on their way are done; the results are their sums, in order."""
+
+    sums = var_operand_def(f32)
+    results_ = var_result_def(f32)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, sums: Sequence[SSAValue]):
+        super().__init__(operands=[list(sums)], result_types=[[f32] * len(sums)])
+
+    def verify_(self) -> None:
+        if len(self.sums) != len(self.results_):
+            raise VerifyException(f"gives {len(self.results_)} of {len(self.sums)} sums")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        with printer.in_parens():
+            printer.print_list(self.sums, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> WgmmaWaitBase:
+        sums = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        op = cls([parser.resolve_operand(value, f32) for value in sums])
+        op.attributes |= parser.parse_optional_attr_dict()
         return op
 
 

@@ -303,9 +303,17 @@ class CudaMachine(SimtMachine):
         self.values[op.variable] = new if whole else np.where(self.mask, new, old)
 
     def _counted(self, op: cuda.ForOp) -> None:
-        for index in range(static_extent(op.extent.data)):
+        outer, most = self.mask, static_extent(op.extent.data)
+        end = np.asarray(most) if op.end is None else self.values[op.end]
+        if np.any((end > most) & outer):
+            raise fault(op, f"ends after the {most} iterations that it says")
+        for index in range(most):
+            self.mask = outer & (index < end)
+            if not np.any(self.mask):
+                break
             self.values[op.induction_var] = np.asarray(index, np.int64)
             self.run(op.body.block)
+        self.mask = outer
 
     def _branch(self, op: cuda.IfOp) -> None:
         def arm(region_index: int) -> Callable[[], None]:

@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..dialects.loop import (
     AccumulateOp,
@@ -121,7 +121,16 @@ class LoopMachine(LaneMemory):
         for counter in self._slices(static_extent(op.extent.data), self._points(op.body.block)):
             self._open(counter, op.induction_var)
             outer_mask, self.mask = self.mask, self._align(self.mask)
-            yielded = self.run(op.body.block)
+            runs = self._runs(op)
+            if runs is not None:
+                self.mask = self.mask & runs
+            contributions = self.run(op.body.block)
+            yielded = [self.values[value] for value in contributions]
+            if runs is not None:
+                yielded = [
+                    self._choose(runs, self._unsummed(v), _neutral(c, v.type))
+                    for c, v in zip(combiners, contributions, strict=True)
+                ]
             if is_weighted(combiners):
                 parts = [
                     value
@@ -134,11 +143,16 @@ class LoopMachine(LaneMemory):
             self.counters.pop()
             totals = self._join(combiners, totals, parts) if totals else parts
         if not totals:
-            totals = [
-                np.full((1,) * depth, identity(c, r.type), numpy_dtype(r.type))
-                for c, r in zip(combiners, op.res, strict=True)
-            ]
+            empty = [_neutral(c, r.type) for c, r in zip(combiners, op.res, strict=True)]
+            totals = [each.reshape((1,) * depth) for each in empty]
         self.values.update(zip(op.res, totals, strict=True))
+
+    def _runs(self, op: ForOp) -> Array | None:
+        """Which iterations of the innermost open loop run; None if all do."""
+        if op.limit is None:
+            return None
+        limit = evaluate_index(op.limit, self._get_all(op.limit_operands))
+        return self.get(op.induction_var) < self._align(limit)
 
     def _join(
         self, combiners: Sequence[Combiner], totals: Sequence[Value], parts: Sequence[Value]
@@ -157,21 +171,20 @@ class LoopMachine(LaneMemory):
         return [COMBINER_OPS[c](a, b) for c, a, b in zip(combiners, first, second, strict=True)]
 
     def _fold_weighted(
-        self, combiners: Sequence[Combiner], yielded: Sequence[SSAValue]
+        self, combiners: Sequence[Combiner], yielded: Sequence[Value]
     ) -> list[Value]:
         """Fold contributions with weights of the innermost open loop."""
-        exponents, *others = self._get_all(yielded)
+        exponents, *others = [self._align(as_array(value, self._limit)) for value in yielded]
         shape = (*exponents.shape[:-1], self.shape[-1])
         self._require(shape)
         return fold_weighted(combiners, [np.broadcast_to(exponents, shape), *others], self._limit)
 
-    def _fold(self, combiner: Combiner, value: SSAValue) -> Value:
+    def _fold(self, combiner: Combiner, held: Value) -> Value:
         """Fold what the iterations of the innermost open loop contribute."""
         depth, extent = len(self.counters), self.shape[-1]
-        held = self.values[value]
         if combiner is Combiner.ADD and isinstance(held, Product):
             return held.align(depth).sum_last(extent)
-        array = self.get(value)
+        array = self._align(as_array(held, self._limit))
         shape = (*array.shape[:-1], extent)
         self._require(shape)
         whole = np.broadcast_to(array, shape)
@@ -317,6 +330,11 @@ class LoopMachine(LaneMemory):
         sums = held[count:] or [np.float32(0)] * len(products)
         for result, product, total in zip(op.products, products, sums, strict=True):
             self.values[result] = np.moveaxis((product + total).reshape(moved), inner, axes)
+
+
+def _neutral(combiner: Combiner, element: Attribute) -> Array:
+    """What changes nothing that it is folded with."""
+    return np.full((), identity(combiner, element), numpy_dtype(element))
 
 
 def evaluate_kernel(op: KernelOp, args: Sequence[Value]) -> list[Value]:

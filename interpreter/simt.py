@@ -42,8 +42,9 @@ from .numpy_types import Array
 from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate_silently
 from .teams import Teams
-from .tensor_cores import multiply_in_warps, multiply_slabs
+from .tensor_cores import multiply_in_warps
 from .tensor_ir import ProgramError, evaluate_index
+from .warpgroups import Warpgroups
 
 
 class SimtMachine(Lanes):
@@ -59,6 +60,7 @@ class SimtMachine(Lanes):
         self.has_named_barriers = False
         self.flights = Flights()
         self.bulk_copies = BulkCopies(self, self.flights)
+        self.warpgroups = Warpgroups(self, self.flights)
         self.handlers: dict[type[Operation], Callable[[Any], None]] = {
             kernel.ThreadIdOp: self._thread_id,
             kernel.BlockIdOp: self._block_id,
@@ -68,8 +70,6 @@ class SimtMachine(Lanes):
             kernel.ShuffleOp: self.shuffle,
             kernel.MmaOp: lambda op: multiply_in_warps(self, op),
             cuda.MmaOp: lambda op: multiply_in_warps(self, op),
-            kernel.WgmmaOp: self._wgmma,
-            cuda.WgmmaOp: self._wgmma,
             kernel.AssertOp: self._assert,
             kernel.VectorLoadOp: self._vector_load,
             cuda.VectorLoadOp: self._vector_load,
@@ -86,6 +86,7 @@ class SimtMachine(Lanes):
             scf.IfOp: self._if,
             **ThreadCopies(self, self.flights).handlers,
             **self.bulk_copies.handlers,
+            **self.warpgroups.handlers,
         }
 
     # ------------------------------------------------------------------ running
@@ -112,6 +113,7 @@ class SimtMachine(Lanes):
     def finish(self) -> None:
         """The kernel ends; raises MachineFault if it must not yet."""
         self.flights.finish()
+        self.warpgroups.finish()
 
     # ------------------------------------------------------------------ identity
 
@@ -201,12 +203,6 @@ class SimtMachine(Lanes):
             raise fault(op, f"reads a lane that a block of {threads} threads does not have")
         self.require_whole_warps(op)
         self.values[op.result] = self.full(self.values[op.value])[:, source]
-
-    def _wgmma(self, op: kernel.WgmmaOp | cuda.WgmmaOp) -> None:
-        """Multiply slabs in shared memory by warpgroups."""
-        products = multiply_slabs(self, self.flights, op)
-        for result, product, total in zip(op.products, products, op.sums, strict=True):
-            self.values[result] = product + self.values[total]
 
     # ------------------------------------------------------------------ memory
 

@@ -10,19 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Operation
 
-from ..dialects import cuda, kernel
 from ..dialects.kernel import WARP
 from ..dialects.mma import DEPTH, LANES, ROWS, SLOTS, MmaBase
-from ..dialects.tensor_map import swizzled
-from ..dialects.wgmma import GROUP_ROWS, PAIR, ROW_BYTES, WARP_ROWS, WARPGROUP, sums_of
-from .device_memory import Memory, fault
-from .flights import Flights
+from ..dialects.wgmma import PAIR, WARP_ROWS, WARPGROUP, sums_of
+from .device_memory import fault
 from .lanes import Lanes
 from .numpy_types import Array
 
 _GROUPS = WARP // LANES
-UNIT_BYTES = 16
-"""What a thread is noted to read at once of a slab."""
 
 
 def multiply(op: MmaBase, threads: int, operands: Sequence[Array]) -> list[Array]:
@@ -88,61 +83,6 @@ def rows_held(values: Sequence[Array], threads: int) -> Array:
     first = len(outer)
     order = [*range(first), *(first + axis for axis in (0, 4, 1, 3, 5, 2, 6))]
     return fragments.transpose(order).reshape(*outer, threads // WARP * WARP_ROWS, -1)
-
-
-def multiply_slabs(
-    machine: Lanes, flights: Flights, op: kernel.WgmmaOp | cuda.WgmmaOp
-) -> list[Array]:
-    """The products of each thread.
-
-    All threads of a block must take part. Each is noted to read its share of the slabs.
-    """
-    threads = machine.shape[1]
-    active = machine.full(machine.mask)
-    if np.any(active.any(axis=1) & ~active.all(axis=1)):
-        raise fault(op, "is reached by some threads of a block only: divergent wgmma")
-    height, width = op.shape
-    if op.rows is None:
-        height = threads // WARPGROUP * GROUP_ROWS
-    check_warpgroups(op, height, width, threads)
-    heights = [*([height] if op.rows else []), len(op.held) * 2 if op.transposed else width]
-    slabs = [
-        _slab_read(machine, flights, op, *machine.place(op, *slab), rows)
-        for slab, rows in zip(op.slabs, heights, strict=True)
-    ]
-    rows = (
-        slabs[0]
-        if op.rows
-        else rows_held([machine.full(machine.values[v]) for v in op.held], threads)
-    )
-    columns = slabs[-1] if op.transposed else np.swapaxes(slabs[-1], -1, -2)
-    with np.errstate(all="ignore"):
-        return sums_of_threads(rows @ columns, threads)
-
-
-def _slab_read(
-    machine: Lanes, flights: Flights, op: Operation, memory: Memory, first: Array, rows: int
-) -> Array:
-    """The slab of so many rows that begins at a flat offset."""
-    slots, threads = machine.shape
-    item = memory.item_bytes
-    width = ROW_BYTES // item
-    flat = machine.full(first)
-    if np.any(flat != flat[:, :1]) or np.any(flat * item % (8 * ROW_BYTES)):
-        raise fault(op, f"multiplies no slab of {memory.name} that begins at 8 rows of it")
-    places = flat[:, :1] + np.array(
-        [swizzled(i * item, ROW_BYTES) // item for i in range(rows * width)]
-    )
-    unit = UNIT_BYTES // item
-    units = rows * width // unit
-    for turn in range(-(-units // threads)):
-        own = (machine.thread_id + turn * threads) % units * unit
-        read = machine.rows(op, memory, flat + own, unit)
-        machine.note(op, memory, read)
-        flights.check(op, memory, read, "multiplies")
-        memory.read(op, read.numbers[:, None], read.flat(memory))
-    held = np.take_along_axis(memory.data, places, axis=1)
-    return held.reshape(slots, rows, width).astype(np.float32)
 
 
 def check_warpgroups(op: Operation, rows: int, columns: int, threads: int) -> None:

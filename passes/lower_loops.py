@@ -13,6 +13,8 @@ becomes
       scf.yield %next : f32
     }
 
+One with a limit ends there: `scf.for %k = %c0 to %end`, the lesser of limit and extent.
+
 A loop marked as a `chunk` of the one around it goes on with the sum so far, so the outer one adds nothing.
 
 `loop.checked_index` becomes a comparison, a `kernel.assert` and an index that is safe to use.
@@ -32,12 +34,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineSymExpr
 from xdsl.rewriter import InsertPoint
 
+from ..analysis.index import always_holds, operand_ranges
 from ..analysis.vectors import walks_along
 from ..dialects.kernel import AssertOp, AtomicAddOp
 from ..dialects.loop import AccumulateOp, CheckedIndexOp, ForOp, IndexOp, LoadOp
 from ..dialects.loop import AssertOp as LoopAssertOp
 from ..dialects.scalars import Combiner, identity, is_bool, is_weighted, weighted_groups
-from ..dialects.sizes import Extent, Size, shape_of
+from ..dialects.sizes import Extent, Size, extent_expr, shape_of
 from ..dialects.syntax import scalar_attr
 from .replacing import replace
 from .weighted import combine_weighted
@@ -161,7 +164,7 @@ def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsA
     before = Builder(InsertPoint.before(op))
     if not _is_chunk(op):
         op.attributes.pop(CHUNK, None)
-    extent = constants.get(op.extent.data)
+    extent = _end(op, before, constants)
     in_any_order = flags if _walks_contiguously(op) else None
     combiners = [combiner.data for combiner in op.combiners]
     start = [identity_constant(before, c, r.type) for c, r in zip(combiners, op.res, strict=True)]
@@ -170,6 +173,19 @@ def _lower_for(op: ForOp, constants: IndexConstants, flags: arith.FastMathFlagsA
     _fold_contributions(op, body.block, combiners, each)
     loop = scf.ForOp(constants.get(0), extent, constants.get(1), start, body)
     replace(op, loop)
+
+
+def _end(op: ForOp, before: Builder, constants: IndexConstants) -> SSAValue:
+    """Where a loop ends: at its extent, or at a limit before it."""
+    extent = constants.get(op.extent.data)
+    if op.limit is None:
+        return extent
+    end = before.insert(IndexOp(op.limit, op.limit_operands)).result
+    end.name_hint = "end"
+    left = extent_expr(op.extent.data) + op.limit * -1
+    if always_holds(left, operand_ranges(op.limit_operands)):
+        return end
+    return before.insert(arith.MinSIOp(end, extent)).result
 
 
 def _walks_contiguously(op: ForOp) -> bool:

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +26,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from .judge import float64_reference
 
+Shape = Sequence[int]
 Call = Callable[[], Any]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -130,9 +132,24 @@ def relative_error(result: Any, exact: Any) -> float:
     return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)
 
 
+def _attention_flops(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> int:
+    """Of both products of an attention, whose heads of queries may share those of keys."""
+    *batch, rows, depth = query
+    return 2 * prod(batch) * rows * key[-2] * (depth + value[-1])
+
+
 def work_of(case: Case) -> tuple[int, int]:
     """The bytes of a case's inputs, parameters and results, and the floating-point operations it needs."""
-    with FlopCounterMode(display=False) as counter:
+    attention = {
+        getattr(torch.ops.aten, f"_scaled_dot_product_{kind}"): _attention_flops
+        for kind in (
+            "flash_attention",
+            "flash_attention_for_cpu",
+            "efficient_attention",
+            "cudnn_attention",
+        )
+    }
+    with FlopCounterMode(display=False, custom_mapping=attention) as counter:
         results = case.run()
     held = [v for v in pytree.tree_leaves((case.args, case.kwargs, results)) if torch.is_tensor(v)]
     if isinstance(case.program, torch.nn.Module):

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import cuda, kernel
-from ...dialects.mbarriers import Index
+from ...dialects.index import Index
 from ...dialects.scalars import storage_bytes
 from ...dialects.wgmma_base import SlabAt
 
@@ -110,6 +110,7 @@ def _wgmma(state: Lowering, op: kernel.WgmmaOp) -> None:
         [state.values[v] for v in op.sums],
         op.shape,
         transposed=op.transposed is not None,
+        leaving=op.pending or None,
     )
     state.simple(op, new)
 
@@ -128,5 +129,8 @@ COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.VectorStoreOp: _vector_store,
     kernel.AtomicAddOp: _atomic_add,
     kernel.WgmmaOp: _wgmma,
+    kernel.WgmmaWaitOp: lambda state, op: state.simple(
+        op, cuda.WgmmaWaitOp([state.values[v] for v in op.sums])
+    ),
 }
 """How each operation is lowered."""

@@ -49,15 +49,16 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
-from ...analysis.index import known_extent, operand_ranges, simplify
+from ...analysis.index import known_extent, operand_ranges, simplify, value_range
 from ...analysis.sizes import symbols_used
 from ...analysis.stores import stored_arguments
 from ...dialects import cuda, kernel, loop
 from ...dialects.cuda_arithmetic import CALLS
 from ...dialects.cuda_values import IDENTIFIER, RESERVED
+from ...dialects.index import Index
+from ...dialects.index_ranges import is_bounded, numbers
 from ...dialects.inside import ops_in
-from ...dialects.mbarriers import Index
-from ...dialects.sizes import static_shape
+from ...dialects.sizes import Extent, extent_expr, static_shape
 from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
 from ..decisions import record
@@ -129,6 +130,15 @@ class _Lowering:
 
     def _index_value(self, op: Operation) -> SSAValue:
         match op:
+            case arith.MinSIOp(lhs=index, rhs=extent) if (most := known_extent(extent)) is not None:
+                # what ends a loop
+                less = cuda.TestOp(
+                    [extent_expr(most) + AffineExpr.dimension(0) * -1], [self.values[index]]
+                )
+                end = self.builder.insert(cuda.IndexOp(extent_expr(most), []))
+                self.builder.insert(less)
+                least = cuda.SelectOp(less.result, self.values[index], end.result)
+                return self.builder.insert(least).result
             case arith.IndexCastOp():
                 cast = cuda.CastOp(self.values[op.input], op.result.type)
                 return self.builder.insert(cast).result
@@ -160,8 +170,18 @@ class _Lowering:
         return exprs, [self.values[v] for v in indices]
 
 
+def _end_of(op: scf.ForOp) -> tuple[SSAValue | None, Extent | None]:
+    """The index at which a loop ends, if it is computed, and the extent that it has at most."""
+    if (extent := known_extent(op.ub)) is not None:
+        return None, extent
+    if isinstance(least := op.ub.owner, arith.MinSIOp):
+        return op.ub, known_extent(least.rhs)
+    low, high = numbers(value_range(op.ub))
+    return op.ub, high if is_bounded(low, high) else None
+
+
 def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
-    first, extent, step = (known_extent(v) for v in (op.lb, op.ub, op.step))
+    (first, step), (end, extent) = (known_extent(v) for v in (op.lb, op.step)), _end_of(op)
     if first != 0 or extent is None or step != 1:
         raise DeploError(
             f"lower-to-cuda: the loop at {op.location} must count from 0 to an extent by 1"
@@ -175,7 +195,9 @@ def _lower_for(state: _Lowering, op: scf.ForOp) -> None:
     body = Block(arg_types=[IndexType()])
     body.args[0].name_hint = op.body.block.args[0].name_hint
     state.values[op.body.block.args[0]] = body.args[0]
-    new = cuda.ForOp(extent, Region(body), unroll="unroll" in op.attributes)
+    limit = None if end is None else state.values[end]
+    hints = {hint: hint in op.attributes for hint in ("unroll", "rolled")}
+    new = cuda.ForOp(extent, Region(body), **hints, end=limit)
     new.location = op.location
     state.builder.insert(new)
     state.block(op.body.block, body, variables)

@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.copies import box_of, bulk_refusal, panels
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.affine import ZERO
-from ...dialects.index import linearize
+from ...dialects.index import Index, linearize
 from ...dialects.kernel import (
     BarrierOp,
     BulkCopyOp,
@@ -38,7 +38,6 @@ from ...dialects.kernel import (
     ThreadIdOp,
 )
 from ...dialects.loop import ForOp, TestOp
-from ...dialects.mbarriers import Index
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import static_shape
 from ...dialects.tensor_map import UNIT

@@ -36,9 +36,9 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.bank_conflicts import loads_of
 from ...analysis.copies import copy_elements
-from ...analysis.index import always_holds, operand_ranges, simplify
+from ...analysis.index import Range, always_holds, operand_ranges, simplify
 from ...dialects.affine import ZERO, replace_dims
-from ...dialects.index import delinearize
+from ...dialects.index import Index, delinearize
 from ...dialects.inside import ops_in
 from ...dialects.kernel import (
     AsyncCommitOp,
@@ -49,7 +49,6 @@ from ...dialects.kernel import (
     WgmmaOp,
 )
 from ...dialects.loop import ForOp, IndexOp, LoadOp, StoreOp, TestOp
-from ...dialects.mbarriers import Index
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport
 from ...dialects.sizes import extent_expr, shape_of, static_shape
@@ -172,14 +171,26 @@ class _Ring:
         They are a group in any case, so that the waits count right.
         """
         assert self.loop is not None
-        left = extent_expr(self.loop.extent.data) + chunk.number * -1 + -1
-        ranges = operand_ranges(chunk.counters)
-        if always_holds(left, ranges):
-            self._start(builder, chunk)
-        elif not always_holds(left * -1 + -1, ranges):
-            self._start(_under(builder, [simplify(left, ranges)], chunk.counters), chunk)
+        operands = [*chunk.counters, *self.loop.limit_operands]
+        ranges = operand_ranges(operands)
+        left = [end + chunk.number * -1 + -1 for end in self._ends(len(chunk.counters), ranges)]
+        tests = [simplify(each, ranges) for each in left if not always_holds(each, ranges)]
+        if not any(always_holds(each * -1 + -1, ranges) for each in tests):
+            self._start(_under(builder, tests, operands) if tests else builder, chunk)
         if self.is_async:
             builder.insert(AsyncCommitOp())
+
+    def _ends(self, first: int, ranges: Sequence[Range]) -> list[AffineExpr]:
+        """Where the loop ends, at the least of these; the operands of its limit are dims from `first` on."""
+        assert self.loop is not None
+        extent = extent_expr(self.loop.extent.data)
+        if self.loop.limit is None:
+            return [extent]
+        count = len(self.loop.limit_operands)
+        limit = replace_dims(
+            self.loop.limit, [AffineExpr.dimension(first + i) for i in range(count)]
+        )
+        return [limit] if always_holds(extent + limit * -1, ranges) else [extent, limit]
 
     def _start(self, builder: Builder, chunk: _Chunk) -> None:
         for stage in self.by_threads:

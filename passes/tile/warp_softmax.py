@@ -33,10 +33,11 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import slope
-from ...analysis.index import UNKNOWN
+from ...analysis.index import UNKNOWN, operand_ranges, simplify
 from ...analysis.softmax import Softmax
 from ...analysis.softmax_factors import Factors
 from ...analysis.terms import DIMS, Term
+from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import ForOp, StoreOp, TestOp, YieldOp
 from ...dialects.mma import COLUMNS, LANES
 from ...dialects.scalars import Combiner
@@ -95,6 +96,12 @@ class _Builder:
         self.block_row = self.dims[found.product.m]
         self.counters += [self.thread, self.lane]
         self.row, self.at_lane = self.place.thread, self.place.lane
+        self.kept = self._kept()
+        if limit_of(self.kept, len(self.counters)) is not None:
+            # blocks with more of it to do come first: of what a causal mask keeps, those of the last rows
+            self.block_row = self.block_row * -1 + (-(-self.lines // self.rows) - 1)
+            self.dims[found.product.m] = self.block_row
+            self.kept = self._kept()
         schedule = ScheduleAttr(
             threads=self.apart * LANES,
             thread_m=ROWS,
@@ -155,23 +162,24 @@ class _Builder:
         group = [Combiner.MAX, Combiner.WEIGHT, *[Combiner.WEIGHT] * totals]
         chunk = Block(arg_types=[INDEX])
         count = ROWS * len(group)
+        extent = -(-self.scores // self.columns)
+        hint = found.product.sweeps[0].induction_var.name_hint or "k"
+        chunk.args[0].name_hint = f"{hint}_block"
+        limit = limit_of(self.kept, len(self.counters))
+        self._chunk(chunk, left, [] if limit is not None else self.kept)
         loop = ForOp(
-            -(-self.scores // self.columns),
+            extent,
             Region(chunk),
             combiners=group * ROWS,
             result_types=[f32] * count,
+            limit=None if limit is None else ([limit], self.counters),
         )
-        if chunk.last_op is not None:
-            chunk.last_op.detach()
         loop.location = found.product.sweeps[0].location
-        hint = found.product.sweeps[0].induction_var.name_hint or "k"
-        loop.induction_var.name_hint = f"{hint}_block"
         for result, name in zip(
             loop.res, ["max", "weight", *["total"] * totals] * ROWS, strict=True
         ):
             result.name_hint = name
         body.add_op(loop)
-        self._chunk(chunk, left)
         for row in range(ROWS):
             self._store(body, row, loop.res[row * len(group) : (row + 1) * len(group)])
 
@@ -194,14 +202,17 @@ class _Builder:
         body.add_op(chosen)
         return list(chosen.output)
 
-    def _chunk(self, chunk: Block, left: list[list[SSAValue]]) -> None:
+    def _chunk(
+        self, chunk: Block, left: list[list[SSAValue]], conditions: Sequence[AffineExpr]
+    ) -> None:
         """What the scores of some columns contribute to the two rows of a thread."""
         self.products.start(chunk)
         part = chunk.args[0]
-        if (any_kept := self._any_kept(chunk)) is None:
+        if not conditions:
             chunk.add_op(YieldOp(*self._contribution(chunk, part, left)))
             return
         # what no row of the block sees contributes nothing
+        any_kept = TestOp(conditions, [*self.counters, part])
         yes, no = Block(), Block()
         contributed = self._contribution(yes, part, left)
         yes.add_op(scf.YieldOp(*contributed))
@@ -209,15 +220,17 @@ class _Builder:
         group = len(contributed) // ROWS
         no.add_op(scf.YieldOp(*[low, *[zero] * (group - 1)] * ROWS))
         types = [value.type for value in contributed]
-        chosen = scf.IfOp(any_kept, types, Region(yes), Region(no))
-        chunk.add_ops([chosen, YieldOp(*chosen.output)])
+        chosen = scf.IfOp(any_kept.result, types, Region(yes), Region(no))
+        chunk.add_ops([any_kept, chosen, YieldOp(*chosen.output)])
 
-    def _any_kept(self, chunk: Block) -> SSAValue | None:
-        """Whether a condition on rows and columns keeps any of a chunk's scores; None without one."""
+    def _kept(self) -> list[AffineExpr]:
+        """What is at least 0 where a condition on rows and columns may keep a score of a block's chunk.
+
+        Expressions over the counters and the chunk's number; none without a condition.
+        """
         kept, row, column = self.found.exponent, self.found.product.m, self.found.sweep
         if kept.name != "if" or kept.operands[0].name != "test" or not is_low(kept.operands[2]):
-            return None
-        counters = [*self.counters, chunk.args[0]]
+            return []
         first_row = self.block_row * self.rows
         first_column = AffineExpr.dimension(len(self.counters)) * self.columns
         tests: list[AffineExpr] = []
@@ -229,13 +242,10 @@ class _Builder:
                 row: first_row + (self.rows - 1 if down > 0 else 0),
                 column: first_column + (self.columns - 1 if across > 0 else 0),
             }
-            writer = TermWriter(chunk, counters, self.dims | best, self.arrays)
-            tests += writer.exprs([expr])
-        if not tests:
-            return None
-        test = TestOp(tests, counters)
-        chunk.add_op(test)
-        return test.result
+            space = [(self.dims | best).get(dim, ZERO) for dim in range(DIMS)]
+            tests.append(replace_dims(expr, space))
+        ranges = [*operand_ranges(self.counters), UNKNOWN]
+        return [simplify(test, ranges) for test in tests]
 
     def _contribution(
         self, chunk: Block, part: SSAValue, left: list[list[SSAValue]]
@@ -314,6 +324,21 @@ class _Builder:
         if guard is not None:
             block.add_op(scf.YieldOp())
             body.add_op(guard)
+
+
+def limit_of(conditions: Sequence[AffineExpr], counter: int) -> AffineExpr | None:
+    """The first number of a chunk, dim `counter`, from which on a condition never holds.
+
+    None if there is no such number, or if there are several conditions.
+    """
+    if len(conditions) != 1:
+        return None
+    ranges = [UNKNOWN] * (counter + 1)
+    falls = slope(conditions[0], {counter}, ranges)
+    if falls is None or falls >= 0:
+        return None
+    at_first = replace_dims(conditions[0], [*map(AffineExpr.dimension, range(counter)), ZERO])
+    return simplify(at_first // -falls + 1, ranges)
 
 
 def is_low(term: Term) -> bool:

@@ -309,6 +309,15 @@ cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) 
 // -----
 
 cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
+  // expected-error@+1 {{is to be unrolled, or it is not}}
+  "cuda.for"() <{extent = #sym.extent<4>, unroll, rolled}> ({
+  ^bb0(%k: index):
+  }) : () -> ()
+}
+
+// -----
+
+cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>, %h: !cuda.ptr<f16>) blocks(4) threads(32) index(i32) {
   %t = cuda.thread_idx
   %v = cuda.load %x[0] : !cuda.ptr<f32, const> -> f32
   %g = cuda.load %h[0] : !cuda.ptr<f16> -> f16

@@ -15,6 +15,10 @@ builtin.module {
           %v = loop.load %x[%i, %k] : memref<4x8xf32>
           loop.yield %v, %v : f32, f32
         }
+        %part = loop.for %n = 0 to min(8, %i * 2 + 1) reduce(add) -> f32 {
+          %u = loop.load %x[%i, %n] : memref<4x8xf32>
+          loop.yield %u : f32
+        }
         %e = math.exp %sum : f32
         %j = loop.index[%i * 8 + %i floordiv 3 mod 5]
         %t = loop.test[%i >= 4, %j < 8]

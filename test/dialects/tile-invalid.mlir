@@ -286,7 +286,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
     tile.launch (%r = 4 : block) {
       %v = loop.load %x[%r, 0] : memref<4x8xf32>
       loop.for %k = 0 to 2 {
-        // expected-error@+1 {{2 to 5 buffers take turns, not 1}}
+        // expected-error@+1 {{2 to 8 buffers take turns, not 1}}
         %s = tile.stage %x[%r, 0] buffers 1 : memref<4x8xf32> -> memref<8xf32, "shared">
       }
       loop.store %v, %y[%r] : memref<4xf32>
@@ -303,8 +303,8 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
     tile.launch (%r = 4 : block) {
       %v = loop.load %x[%r, 0] : memref<4x8xf32>
       loop.for %k = 0 to 2 {
-        // expected-error@+1 {{2 to 5 buffers take turns, not 6}}
-        %s = tile.stage %x[%r, 0] buffers 6 : memref<4x8xf32> -> memref<8xf32, "shared">
+        // expected-error@+1 {{2 to 8 buffers take turns, not 9}}
+        %s = tile.stage %x[%r, 0] buffers 9 : memref<4x8xf32> -> memref<8xf32, "shared">
       }
       loop.store %v, %y[%r] : memref<4xf32>
     }

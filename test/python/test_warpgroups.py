@@ -18,6 +18,7 @@ from deplo.analysis.architecture import require_architecture
 from deplo.analysis.targets import get_target
 from deplo.analysis.tiling_choice import choose
 from deplo.analysis.tilings import Problem
+from deplo.dialects import cuda
 from deplo.dialects.cuda_printer import cuda_source
 from deplo.dialects.inside import ops_in
 from deplo.dialects.kernel import BarrierOp, MbarrierWaitOp, WgmmaOp
@@ -137,6 +138,28 @@ def test_a_slab_is_not_filled_while_it_is_multiplied() -> None:
     )
     with pytest.raises(MachineFault, match="race"):
         interpreter.execute(broken, list(map(bits, inputs)))
+
+
+def test_a_slab_is_not_filled_while_a_product_that_goes_on_reads_it() -> None:
+    """One product may be on its way behind the barrier; copies fill what the one before it read."""
+    inputs = linear(64, 32, 512, torch.bfloat16)
+    module = compiled(inputs, ONE).stage("kernel")
+    assert str(module).count("leaving 1") == 1
+    late = parse(str(module).replace("leaving 1", "leaving 2"))
+    with pytest.raises(MachineFault, match="may still read: nobody has waited for it"):
+        interpreter.execute(late, list(map(bits, inputs)))
+
+
+def test_a_kernel_does_not_end_before_its_products() -> None:
+    inputs = linear(64, 32, 512, torch.bfloat16)
+    module = compiled(inputs, ONE).stage("cuda")
+    (wait,) = [op for op in ops_in(module) if isinstance(op, cuda.WgmmaWaitOp)]
+    for result, total in zip(wait.results_, wait.sums, strict=True):
+        result.replace_all_uses_with(total)
+    wait.detach()
+    wait.erase()
+    with pytest.raises(MachineFault, match="is on its way when the kernel ends"):
+        interpreter.execute(module, list(map(bits, inputs)))
 
 
 def test_the_model_takes_warpgroups_where_there_are() -> None:

@@ -1,0 +1,97 @@
+// RUN: deplo-opt %s -p materialize-tile,overlap-products --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p materialize-tile,overlap-products --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p materialize-tile,overlap-products,choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p materialize-tile,overlap-products,choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CUDA
+
+// The product of an iteration goes on while copies are started for a later one, which fill what the product before read.
+// CHECK-LABEL: kernel.func @overlapped
+// CHECK:         %[[LEFT:[^,]*]], %{{.*}} = scf.for %k =
+// CHECK-NEXT:      kernel.mbarrier_wait %full[%k mod 2] parity[%k floordiv 2]
+// CHECK-NEXT:      %buffer = loop.index[%k mod 2]
+// CHECK:           %[[NEXT:[^,]*]], {{.*}} = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus ({{.*}}) leaving 1 :
+// CHECK-NEXT:      kernel.barrier
+// CHECK-NEXT:      %[[MORE:.*]] = loop.test[%k < 3]
+// CHECK-NEXT:      scf.if %[[MORE]] {
+// CHECK:             kernel.bulk_copy
+// CHECK:           scf.yield %[[NEXT]],
+// CHECK:         } {rolled}
+// CHECK-NEXT:    %[[DONE:[^,]*]], %{{.*}} = kernel.wgmma_wait (%[[LEFT]], {{.*}})
+// CHECK:         loop.store %[[DONE]], %y
+// REMARK: remark: overlap-products: overlapped: 1 product of an iteration go on into the next
+
+// CUDA:          #pragma unroll 1
+// CUDA-NEXT:     for (int k = 0; k < 4; ++k) {
+// CUDA:            wgmma.commit_group.sync.aligned;
+// CUDA-NEXT:       wgmma.wait_group.sync.aligned 1;
+// CUDA-NEXT:       __syncthreads();
+// CUDA:          asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(
+func.func @main(%x: tensor<64x256xbf16>, %w: tensor<8x256xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @overlapped(%x, %w) : (tensor<64x256xbf16>, tensor<8x256xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x256xbf16>, %w: memref<8x256xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%i = 32 : thread, %j = 4 : thread) {
+      %a, %b, %c, %d = loop.for %k = 0 to 4 reduce(add, add, add, add) -> f32, f32, f32, f32 {
+        %xs = tile.stage %x[0, %k * 64] buffers 2 via tma swizzle 128 : memref<64x256xbf16> -> memref<64x64xbf16, "shared">
+        %ws = tile.stage %w[0, %k * 64] buffers 2 via tma swizzle 128 : memref<8x256xbf16> -> memref<8x64xbf16, "shared">
+        %0, %1, %2, %3 = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+        loop.yield %0, %1, %2, %3 : f32, f32, f32, f32
+      } attributes {pipelined}
+      loop.store %a, %y[%i floordiv 8 * 16 + %i mod 8, %j * 2] : memref<64x8xf32>
+      loop.store %b, %y[%i floordiv 8 * 16 + %i mod 8, %j * 2 + 1] : memref<64x8xf32>
+      loop.store %c, %y[%i floordiv 8 * 16 + %i mod 8 + 8, %j * 2] : memref<64x8xf32>
+      loop.store %d, %y[%i floordiv 8 * 16 + %i mod 8 + 8, %j * 2 + 1] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+// With one buffer there is nothing to copy while a product is on its way; two products of an iteration go on together.
+// CHECK-LABEL: kernel.func @alone
+// CHECK:         kernel.wgmma
+// CHECK-NOT:     leaving
+// CHECK-LABEL: kernel.func @pair
+// CHECK:         kernel.wgmma %xs{{.*}} leaving 2 :
+// CHECK:         kernel.wgmma %xs{{.*}} leaving 2 :
+// CHECK-NEXT:    kernel.barrier
+// CHECK:         kernel.wgmma_wait (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
+// REMARK: remark: overlap-products: alone: declined: its products need what stands behind its barrier
+// REMARK: remark: overlap-products: pair: 2 products of an iteration go on into the next
+func.func @main(%x: tensor<64x128xbf16>, %w: tensor<8x128xbf16>) -> (tensor<64x8xf32>, tensor<64x8xf32>) {
+  %y = loop.kernel @alone(%x, %w) : (tensor<64x128xbf16>, tensor<8x128xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x128xbf16>, %w: memref<8x128xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%i = 32 : thread, %j = 4 : thread) {
+      %a, %b, %c, %d = loop.for %k = 0 to 2 reduce(add, add, add, add) -> f32, f32, f32, f32 {
+        %xs = tile.stage %x[0, %k * 64] via tma swizzle 128 : memref<64x128xbf16> -> memref<64x64xbf16, "shared">
+        %ws = tile.stage %w[0, %k * 64] via tma swizzle 128 : memref<8x128xbf16> -> memref<8x64xbf16, "shared">
+        %0, %1, %2, %3 = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+        loop.yield %0, %1, %2, %3 : f32, f32, f32, f32
+      }
+      loop.store %a, %y[%i floordiv 8 * 16 + %i mod 8, %j * 2] : memref<64x8xf32>
+      loop.store %b, %y[%i floordiv 8 * 16 + %i mod 8, %j * 2 + 1] : memref<64x8xf32>
+      loop.store %c, %y[%i floordiv 8 * 16 + %i mod 8 + 8, %j * 2] : memref<64x8xf32>
+      loop.store %d, %y[%i floordiv 8 * 16 + %i mod 8 + 8, %j * 2 + 1] : memref<64x8xf32>
+    }
+  }
+  %z = loop.kernel @pair(%x, %w) : (tensor<64x128xbf16>, tensor<8x128xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x128xbf16>, %w: memref<8x128xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%i = 32 : thread, %j = 4 : thread) {
+      %a, %b, %c, %d, %e, %f, %g, %h = loop.for %k = 0 to 2 reduce(add, add, add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32, f32, f32 {
+        %xs = tile.stage %x[0, %k * 64] buffers 2 via tma swizzle 128 : memref<64x128xbf16> -> memref<64x64xbf16, "shared">
+        %ws = tile.stage %w[0, %k * 64] buffers 2 via tma swizzle 128 : memref<8x128xbf16> -> memref<8x64xbf16, "shared">
+        %0, %1, %2, %3 = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+        %4, %5, %6, %7 = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+        loop.yield %0, %1, %2, %3, %4, %5, %6, %7 : f32, f32, f32, f32, f32, f32, f32, f32
+      } attributes {pipelined}
+      %0 = arith.addf %a, %e : f32
+      %1 = arith.addf %b, %f : f32
+      %2 = arith.addf %c, %g : f32
+      %3 = arith.addf %d, %h : f32
+      loop.store %0, %y[%i floordiv 8 * 16 + %i mod 8, %j * 2] : memref<64x8xf32>
+      loop.store %1, %y[%i floordiv 8 * 16 + %i mod 8, %j * 2 + 1] : memref<64x8xf32>
+      loop.store %2, %y[%i floordiv 8 * 16 + %i mod 8 + 8, %j * 2] : memref<64x8xf32>
+      loop.store %3, %y[%i floordiv 8 * 16 + %i mod 8 + 8, %j * 2 + 1] : memref<64x8xf32>
+    }
+  }
+  func.return %y, %z : tensor<64x8xf32>, tensor<64x8xf32>
+}
