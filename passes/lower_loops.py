@@ -15,6 +15,9 @@ becomes
 
 One with a limit ends there: `scf.for %k = %c0 to %end`, the lesser of limit and extent.
 
+Where the body of a loop that folds weights is marked as `rising`, it computes them for the largest exponent
+of all iterations so far: what there is so far is scaled, and nothing of what is new.
+
 A loop marked as a `chunk` of the one around it goes on with the sum so far, so the outer one adds nothing.
 
 `loop.checked_index` becomes a comparison, a `kernel.assert` and an index that is safe to use.
@@ -43,7 +46,7 @@ from ..dialects.scalars import Combiner, identity, is_bool, is_weighted, weighte
 from ..dialects.sizes import Extent, Size, extent_expr, shape_of
 from ..dialects.syntax import scalar_attr
 from .replacing import replace
-from .weighted import combine_weighted
+from .weighted import combine_weighted, keep_weighted
 
 INDEX = IndexType()
 
@@ -225,12 +228,11 @@ def _fold_contributions(
         accumulators[-1].name_hint = f"{result.name_hint}_so_far" if result.name_hint else "acc"
     contributions = list(terminator.operands)
     if is_weighted(combiners):
+        fold = _go_on if op.attributes.pop(RISING, None) else combine_weighted
         folded = [
             value
             for group in weighted_groups(combiners)
-            for value in combine_weighted(
-                builder, combiners[group], accumulators[group], contributions[group]
-            )
+            for value in fold(builder, combiners[group], accumulators[group], contributions[group])
         ]
     else:
         folds = zip(combiners, accumulators, contributions, flags, strict=True)
@@ -243,6 +245,37 @@ def _fold_contributions(
     builder.insert(end)
     terminator.detach()
     terminator.erase()
+
+
+RISING = "rising"
+"""Marks a loop that folds weights, whose body may compute them for a larger exponent than it yields."""
+
+
+def _go_on(
+    builder: Builder,
+    combiners: Sequence[Combiner],
+    so_far: Sequence[SSAValue],
+    contribution: Sequence[SSAValue],
+) -> list[SSAValue]:
+    """Let a body compute its weights for the largest exponent of all so far; then they add to those, scaled.
+
+    As soon as that is known what there is so far is scaled.
+    """
+    exponent = contribution[0]
+    assert (
+        isinstance(exponent.owner, Operation)
+        and exponent.owner.parent is builder.insertion_point.block
+    )
+    assert Combiner.MEAN not in combiners
+    early = Builder(InsertPoint.after(exponent.owner))
+    largest = early.insert(arith.MaximumfOp(so_far[0], exponent))
+    exponent.replace_uses_with_if(largest.result, lambda use: use.operation is not largest)
+    kept = keep_weighted(early, so_far, largest.result)
+    sums = [
+        builder.insert(arith.AddfOp(old, new)).result
+        for old, new in zip(kept, contribution[1:], strict=True)
+    ]
+    return [largest.result, *sums]
 
 
 CHUNK = "chunk"

@@ -36,6 +36,12 @@ def combine_weighted(
     return results
 
 
+def keep_weighted(builder: Builder, first: Sequence[SSAValue], largest: SSAValue) -> list[SSAValue]:
+    """Insert what a contribution (exponent and weights) is to one whose exponent is at least as large."""
+    scale = scaled_exp(builder, first[0], exponent_shift(builder, largest))
+    return [builder.insert(arith.MulfOp(weight, scale)).result for weight in first[1:]]
+
+
 def _weighted_sum(
     builder: Builder, scales: Sequence[SSAValue], values: Sequence[SSAValue]
 ) -> tuple[list[SSAValue], SSAValue]:

@@ -44,7 +44,8 @@ from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_soft
 from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.softmax_factors import find_factors
-from ...analysis.targets import Target, get_target
+from ...analysis.targets import BLOCK_RESERVE, Target, get_target
+from ...analysis.tilings import ASYNC_BUFFERS, HALF_BYTES
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
@@ -71,6 +72,9 @@ WARP_ROWS = (128, 64, 32, 16)
 
 WARP_COLUMNS = 64
 """Scores of a row that a GPU's block computes at once."""
+
+WARPGROUP_BLOCKS = 3
+"""Blocks of a warpgroup that are to have room on a multiprocessor: one multiplies, others exponentiate."""
 
 MIN_COLUMNS = 16
 """Scores of a row, at least: of fewer, most of a vector is left over."""
@@ -178,7 +182,8 @@ class OnlineSoftmaxPass(ModulePass):
         grouped = trips(found.rows) > WARP_ROWS[-1] and can_use_warpgroups(found, factors, target)
         rows = GROUP_ROWS if grouped else warp_rows(found, target)
         products = WarpgroupProducts if grouped else WarpProducts
-        build_warps(found, factors, rows, WARP_COLUMNS, products)
+        stages = warpgroup_buffers(found, target) if grouped else None
+        build_warps(found, factors, rows, WARP_COLUMNS, products, stages)
         said = f"blocks of {rows} rows have {WARP_COLUMNS} scores of each in registers"
         return self._replace(found, f"{said}; {products.said} multiply")
 
@@ -207,6 +212,13 @@ def warp_rows(found: Softmax, target: Target) -> int:
         if rows >= each and found.batch * -(-rows // each) >= target.processors:
             return each
     return WARP_ROWS[-1]
+
+
+def warpgroup_buffers(found: Softmax, target: Target) -> int:
+    """Buffers of the slabs of a chunk: two, or as many as leave room for enough blocks."""
+    size = WARP_COLUMNS * (found.depth + found.width) * HALF_BYTES
+    share = target.shared_bytes // WARPGROUP_BLOCKS - BLOCK_RESERVE
+    return max(2, min(ASYNC_BUFFERS, share // size))
 
 
 def problem_of(found: Softmax) -> SoftmaxProblem:

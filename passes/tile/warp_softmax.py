@@ -27,7 +27,7 @@ from collections.abc import Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, f32
+from xdsl.dialects.builtin import FloatAttr, IndexType, UnitAttr, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
@@ -45,6 +45,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level
+from ..lower_loops import RISING
 from ..weighted import approximate_exp, exponent_shift, share
 from .blocked_softmax import kernel_like
 from .emit_terms import TermWriter
@@ -54,22 +55,35 @@ INDEX = IndexType()
 
 
 def build_warps(
-    found: Softmax, factors: Factors, rows: int, columns: int, multiply: type[Products]
+    found: Softmax,
+    factors: Factors,
+    rows: int,
+    columns: int,
+    multiply: type[Products],
+    stages: int | None,
 ) -> None:
-    """Put the kernel in the place of the old one, with blocks of `rows` and chunks of `columns` scores."""
+    """Put the kernel in the place of the old one, with blocks of `rows` and chunks of `columns` scores.
+
+    `stages` are the buffers of the slabs of a chunk, if that is not left to others.
+    """
     kernel, arrays, outputs = kernel_like(found)
     place = Place(found, factors, columns, arrays, [], {})
-    kernel.body.block.add_op(_Builder(place, multiply(place), rows, outputs).launch())
+    kernel.body.block.add_op(_Builder(place, multiply(place), rows, outputs, stages).launch())
 
 
 class _Builder:
     def __init__(
-        self, place: Place, products: Products, rows: int, outputs: dict[SSAValue, SSAValue]
+        self,
+        place: Place,
+        products: Products,
+        rows: int,
+        outputs: dict[SSAValue, SSAValue],
+        stages: int | None,
     ):
         self.place, self.products, self.outputs = place, products, outputs
         self.found, self.factors, self.arrays = place.found, place.factors, place.arrays
         self.counters, self.dims = place.counters, place.dims
-        self.rows, self.columns = rows, place.columns
+        self.rows, self.columns, self.stages = rows, place.columns, stages
         self.apart = rows // ROWS
         """How far apart the two rows of a thread are, and how many threads are along them."""
         assert isinstance(self.found.columns, int) and isinstance(self.found.rows, int)
@@ -107,6 +121,7 @@ class _Builder:
             thread_m=ROWS,
             thread_n=found.width // LANES,
             mma=self.products.mma,
+            **({} if self.stages is None else {"stages": self.stages}),
         )
         launch = LaunchOp(axes, Region(body), schedule)
         launch.location = found.launch.location
@@ -174,6 +189,8 @@ class _Builder:
             result_types=[f32] * count,
             limit=None if limit is None else ([limit], self.counters),
         )
+        if limit is not None or not self.kept:  # the weights stand in the loop, under no condition
+            loop.attributes[RISING] = UnitAttr()
         loop.location = found.product.sweeps[0].location
         for result, name in zip(
             loop.res, ["max", "weight", *["total"] * totals] * ROWS, strict=True
