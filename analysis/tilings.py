@@ -49,8 +49,8 @@ CHUNK_LATENCY = 800
 BARRIER_CYCLES = 60
 """What the wait and the barrier of a chunk cost a block that is alone, where the chunk is there already."""
 
-WGMMA_LATENCY = 2000
-"""Cycles from asking for a chunk to having it where warpgroups multiply, and memory is busy."""
+WGMMA_LATENCY = 2800
+"""The same where warpgroups multiply, and all multiprocessors ask for chunks at once."""
 
 LONE = 1.7
 """How many times as long a chunk takes where a scheduler has one warp, and none to hide what it waits for."""
@@ -70,8 +70,11 @@ PADDING = 16
 HIDDEN = 7 / 8
 """The part of the shorter one of computing and waiting for memory that the longer one hides."""
 
-LAUNCH_CYCLES = 4000
-"""What one more kernel costs: about 2 us."""
+LAUNCH_CYCLES = 6000
+"""What one more kernel costs: about 3 us."""
+
+FOLD_BYTES_PER_CYCLE = 32
+"""What the cache gives a multiprocessor of partial sums, which are written and read once."""
 
 REGISTERS = {0: (48, 1.875), 1: (40, 1.125), 2: (28, 1.0)}
 """What ptxas 13 takes for a tile, and for each of its sums, by who multiplies: within 16 registers for 16
@@ -335,7 +338,7 @@ class Problem:
         if buffers == 1:
             first, alone = 0.0, chunk + latency
         else:
-            first = latency
+            first = CHUNK_LATENCY
             lone = not tiling.mma and tiling.threads <= SCHEDULERS * WARP
             alone = max((LONE if lone else 1) * chunk + BARRIER_CYCLES, latency / (buffers - 1))
 
@@ -374,7 +377,7 @@ class Problem:
         size = 4 * self.results * self.batch * self.m * self.n * tiling.split_k
         cached = size <= target.l2_bytes / 2
         memory = target.dram_bytes_per_second / target.clock
-        speed = L2_BYTES_PER_CYCLE * target.processors if cached else memory
+        speed = FOLD_BYTES_PER_CYCLE * target.processors if cached else memory
         return LAUNCH_CYCLES + 2 * size / speed
 
 
