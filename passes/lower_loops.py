@@ -228,7 +228,8 @@ def _fold_contributions(
         accumulators[-1].name_hint = f"{result.name_hint}_so_far" if result.name_hint else "acc"
     contributions = list(terminator.operands)
     if is_weighted(combiners):
-        fold = _go_on if op.attributes.pop(RISING, None) else combine_weighted
+        marked = op.attributes.pop(RISING, None) is not None
+        fold = _go_on if marked and _can_rise(block, combiners) else combine_weighted
         folded = [
             value
             for group in weighted_groups(combiners)
@@ -251,6 +252,14 @@ RISING = "rising"
 """Marks a loop that folds weights, whose body may compute them for a larger exponent than it yields."""
 
 
+def _can_rise(block: Block, combiners: Sequence[Combiner]) -> bool:
+    """Whether all exponents that a body yields are computed in it, and no value is a mean."""
+    assert block.last_op is not None
+    exponents = [block.last_op.operands[group][0] for group in weighted_groups(combiners)]
+    own = all(isinstance(e.owner, Operation) and e.owner.parent is block for e in exponents)
+    return own and Combiner.MEAN not in combiners
+
+
 def _go_on(
     builder: Builder,
     combiners: Sequence[Combiner],
@@ -262,11 +271,7 @@ def _go_on(
     As soon as that is known what there is so far is scaled.
     """
     exponent = contribution[0]
-    assert (
-        isinstance(exponent.owner, Operation)
-        and exponent.owner.parent is builder.insertion_point.block
-    )
-    assert Combiner.MEAN not in combiners
+    assert isinstance(exponent.owner, Operation)
     early = Builder(InsertPoint.after(exponent.owner))
     largest = early.insert(arith.MaximumfOp(so_far[0], exponent))
     exponent.replace_uses_with_if(largest.result, lambda use: use.operation is not largest)

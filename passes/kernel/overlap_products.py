@@ -132,9 +132,7 @@ class OverlapProductsPass(ModulePass):
             name = function.sym_name.data
             if changed:
                 count = counted(sum(len(each.products) for each in changed), "product")
-                record(
-                    self.name, name, True, f"{count} of an iteration go on into the next", function
-                )
+                record(self.name, name, True, f"an iteration leaves {count} on the way", function)
                 continue
             reasons = dict.fromkeys(reason for reason in found.values() if isinstance(reason, str))
             record(self.name, name, False, "; ".join(reasons) or "it has no loop", function)

@@ -17,7 +17,7 @@
 // CHECK:         } {rolled}
 // CHECK-NEXT:    %[[DONE:[^,]*]], %{{.*}} = kernel.wgmma_wait (%[[LEFT]], {{.*}})
 // CHECK:         loop.store %[[DONE]], %y
-// REMARK: remark: overlap-products: overlapped: 1 product of an iteration go on into the next
+// REMARK: remark: overlap-products: overlapped: an iteration leaves 1 product on the way
 
 // CUDA:          #pragma unroll 1
 // CUDA-NEXT:     for (int k = 0; k < 4; ++k) {
@@ -56,7 +56,7 @@ func.func @main(%x: tensor<64x256xbf16>, %w: tensor<8x256xbf16>) -> tensor<64x8x
 // CHECK-NEXT:    kernel.barrier
 // CHECK:         kernel.wgmma_wait (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
 // REMARK: remark: overlap-products: alone: declined: its products need what stands behind its barrier
-// REMARK: remark: overlap-products: pair: 2 products of an iteration go on into the next
+// REMARK: remark: overlap-products: pair: an iteration leaves 2 products on the way
 func.func @main(%x: tensor<64x128xbf16>, %w: tensor<8x128xbf16>) -> (tensor<64x8xf32>, tensor<64x8xf32>) {
   %y = loop.kernel @alone(%x, %w) : (tensor<64x128xbf16>, tensor<8x128xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x128xbf16>, %w: memref<8x128xbf16>, %y: memref<64x8xf32>):

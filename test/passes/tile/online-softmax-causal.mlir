@@ -20,6 +20,15 @@
 // KERNEL-NEXT:    %[[AGAIN:.*]] = loop.test[%l_block + %j_block < 1]
 // KERNEL-NEXT:    scf.if %[[AGAIN]] {
 
+// Weights are those for the largest score so far: what there is so far is scaled, and the product adds to it.
+// KERNEL:         %max_next = arith.maximumf %max_so_far, %{{.*}} : f32
+// KERNEL:         %[[SCALE:.*]] = math.exp
+// KERNEL-NEXT:    %[[WEIGHT:.*]] = arith.mulf %weight_so_far, %[[SCALE]] : f32
+// KERNEL-NEXT:    %[[TOTAL:.*]] = arith.mulf %total_so_far, %[[SCALE]] : f32
+// KERNEL:         kernel.wgmma ({{.*}}) by {{.*}} transposed plus (%[[TOTAL]],
+// KERNEL-NOT:     kernel.wgmma
+// KERNEL:         arith.addf %[[WEIGHT]],
+
 // CUDA:         const int end = 3 - j_block;
 // CUDA:         for (int l_block = 0; l_block < end; ++l_block) {
 func.func @main(%x: tensor<2x130x64xbf16>, %x_1: tensor<2x130x64xbf16>, %x_2: tensor<2x130x64xbf16>) -> tensor<2x130x64xbf16> {
