@@ -78,9 +78,6 @@ def find_grid(launch: LaunchOp, target: Target) -> Grid | str:
     stages = [op for op in ops_in(launch) if isinstance(op, StageOp)]
     if not stages:
         return "nothing is staged"
-    sources = {stage.source: size_bytes(stage.source.type) for stage in stages}
-    if sum(sources.values()) <= target.l2_bytes // 2:
-        return "what it stages stays in the cache"
     axes = [
         (argument, axis.extent.data)
         for argument, axis in zip(launch.body.block.args, launch.axes, strict=True)
@@ -91,6 +88,9 @@ def find_grid(launch: LaunchOp, target: Target) -> Grid | str:
     (outer, rows), (inner, columns) = axes[-2:]
     if not isinstance(rows, int) or not isinstance(columns, int):
         return "how many blocks there are is not known"
+    sources = {stage.source: size_bytes(stage.source.type) for stage in stages}
+    if sum(sources.values()) <= target.l2_bytes // 2:
+        return "what it stages stays in the cache"
     slabs = tuple(
         (size_bytes(stage.slab.type), outer in stage.origin, inner in stage.origin)
         for stage in stages

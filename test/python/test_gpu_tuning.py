@@ -104,7 +104,7 @@ def test_neighbours_are_legal_and_another_tiling_each(problem, target):
         ({"split_k": 100}, "has no 100 parts of 16 each"),
         ({"transport": "post"}, "is none of sync, cp_async, tma"),
         ({"transport": "tma"}, "sm_80 has no copy engine"),
-        ({"stages": 6}, "stages = 6 is not 1 to 5"),
+        ({"stages": 9}, "stages = 9 is not 1 to 8"),
         ({"block_k": 64, "stages": 5}, "5 buffers of"),
     ],
 )

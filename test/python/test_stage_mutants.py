@@ -115,7 +115,7 @@ MUTANTS = {
     ),
     "one chunk too few before the loop": copies("in range(self.ahead)", "in range(self.ahead - 1)"),
     "copies past the last chunk": copies(
-        "_under(builder, [simplify(left, ranges)], chunk.counters)", "builder"
+        "_under(builder, tests, operands) if tests else builder", "builder"
     ),
     "the last chunk is not copied": copies("chunk.number * -1 + -1", "chunk.number * -1 + -2"),
     "one element past the end is read": copies(

@@ -95,3 +95,78 @@ func.func @main(%x: tensor<64x128xbf16>, %w: tensor<8x128xbf16>) -> (tensor<64x8
   }
   func.return %y, %z : tensor<64x8xf32>, tensor<64x8xf32>
 }
+
+// -----
+
+// What stays as it is: no loop, a loop without products, barriers on both sides, a load between two products, and sums
+// that an iteration begins anew.
+// REMARK: remark: overlap-products: straight: declined: it has no loop
+// REMARK: remark: overlap-products: counts: declined: it has no products of warpgroups
+// REMARK: remark: overlap-products: guarded: declined: no one barrier stands in front of its products
+// REMARK: remark: overlap-products: between: declined: something else stands between its products
+// REMARK: remark: overlap-products: anew: declined: a product is read, or begins anew, in each iteration
+kernel.func @straight(%y: memref<128xf32>) blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %t = kernel.thread_id
+  loop.store %z, %y[%t] : memref<128xf32>
+}
+kernel.func @counts(%y: memref<128xf32>) blocks(1) threads(128) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %z = arith.constant 0.0 : f32
+  %t = kernel.thread_id
+  %s = scf.for %k = %c0 to %c2 step %c1 iter_args(%a = %z) -> (f32) {
+    %n = arith.addf %a, %z : f32
+    scf.yield %n : f32
+  }
+  loop.store %s, %y[%t] : memref<128xf32>
+}
+kernel.func @guarded(%y: memref<128xf32>) blocks(1) threads(128) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %z = arith.constant 0.0 : f32
+  %t = kernel.thread_id
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+  %s:4 = scf.for %k = %c0 to %c2 step %c1 iter_args(%a = %z, %b = %z, %c = %z, %d = %z) -> (f32, f32, f32, f32) {
+    kernel.barrier
+    %p:4 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%a, %b, %c, %d) : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+    kernel.barrier
+    scf.yield %p#0, %p#1, %p#2, %p#3 : f32, f32, f32, f32
+  }
+  loop.store %s#0, %y[%t] : memref<128xf32>
+}
+kernel.func @between(%y: memref<128xf32>) blocks(1) threads(128) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %z = arith.constant 0.0 : f32
+  %t = kernel.thread_id
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+  %s:4 = scf.for %k = %c0 to %c2 step %c1 iter_args(%a = %z, %b = %z, %c = %z, %d = %z) -> (f32, f32, f32, f32) {
+    kernel.barrier
+    %p:4 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%a, %b, %c, %d) : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+    loop.store %z, %y[%t] : memref<128xf32>
+    %q:4 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%p#0, %p#1, %p#2, %p#3) : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+    scf.yield %q#0, %q#1, %q#2, %q#3 : f32, f32, f32, f32
+  }
+}
+kernel.func @anew(%y: memref<128xf32>) blocks(1) threads(128) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %z = arith.constant 0.0 : f32
+  %t = kernel.thread_id
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+  %s = scf.for %k = %c0 to %c2 step %c1 iter_args(%a = %z) -> (f32) {
+    kernel.barrier
+    %p:4 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+    %n = arith.addf %a, %p#0 : f32
+    scf.yield %n : f32
+  }
+  loop.store %s, %y[%t] : memref<128xf32>
+}

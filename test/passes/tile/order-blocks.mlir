@@ -1,6 +1,9 @@
 // RUN: deplo-opt %s -p order-blocks{target=sm_90a} --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p order-blocks{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p order-blocks{target=cpu} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p order-blocks --split-input-file | deplo-opt --split-input-file >/dev/null
+
+// CPU: remark: order-blocks: rows: declined: a CPU's blocks share no cache
 
 // A slab of the large operand is read by all rows one after the other.
 // CHECK-LABEL: loop.kernel @rows
@@ -64,4 +67,49 @@ func.func @main(%x: tensor<512x32768xf32>, %v: tensor<32x64xf32>) -> (tensor<512
     }
   }
   func.return %y, %z : tensor<512x64xf32>, tensor<32x64xf32>
+}
+
+// -----
+
+// Nothing to change: one axis, a number of blocks that is not known, nothing staged, and columns that are short already.
+// REMARK: remark: order-blocks: line: declined: its blocks have one axis
+// REMARK: remark: order-blocks: dynamic: declined: how many blocks there are is not known
+// REMARK: remark: order-blocks: plain: declined: nothing is staged
+// REMARK: remark: order-blocks: short: declined: another order saves too little
+func.func @main(%x: tensor<512x32768xf32>, %d: tensor<?x32768xf32, #sym.extents<s0>>) -> (tensor<512x1xf32>, tensor<?x2xf32, #sym.extents<s0>>, tensor<4x1xf32>, tensor<512x2xf32>) attributes {sym.sizes = [#sym.size<"rows", 1, 4096, hint = 2048>]} {
+  %y = loop.kernel @line(%x) : (tensor<512x32768xf32>) -> tensor<512x1xf32> {
+  ^bb0(%x: memref<512x32768xf32>, %y: memref<512x1xf32>):
+    tile.launch (%i = 512 : block, %t = 8 : thread) {
+      %xs = tile.stage %x[%i, 0] : memref<512x32768xf32> -> memref<8xf32, "shared">
+      %a = loop.load %xs[%t] : memref<8xf32, "shared">
+      %s = tile.combine add %a over(%t) : f32
+      loop.store %s, %y[%i, 0] : memref<512x1xf32>
+    }
+  }
+  %z = loop.kernel @dynamic(%d) : (tensor<?x32768xf32, #sym.extents<s0>>) -> tensor<?x2xf32, #sym.extents<s0>> {
+  ^bb0(%d: memref<?x32768xf32, #sym.extents<s0>>, %z: memref<?x2xf32, #sym.extents<s0>>):
+    tile.launch (%i = s0 : block, %j = 2 : block, %t = 8 : thread) {
+      %xs = tile.stage %d[%i, %j * 8] : memref<?x32768xf32, #sym.extents<s0>> -> memref<8xf32, "shared">
+      %a = loop.load %xs[%t] : memref<8xf32, "shared">
+      %s = tile.combine add %a over(%t) : f32
+      loop.store %s, %z[%i, %j] : memref<?x2xf32, #sym.extents<s0>>
+    }
+  }
+  %p = loop.kernel @plain(%x) : (tensor<512x32768xf32>) -> tensor<4x1xf32> {
+  ^bb0(%x: memref<512x32768xf32>, %p: memref<4x1xf32>):
+    tile.launch (%i = 4 : block) {
+      %a = loop.load %x[%i, 0] : memref<512x32768xf32>
+      loop.store %a, %p[%i, 0] : memref<4x1xf32>
+    }
+  }
+  %q = loop.kernel @short(%x) : (tensor<512x32768xf32>) -> tensor<512x2xf32> {
+  ^bb0(%x: memref<512x32768xf32>, %q: memref<512x2xf32>):
+    tile.launch (%i = 512 : block, %j = 2 : block, %t = 8 : thread) {
+      %xs = tile.stage %x[%i, %j * 8] : memref<512x32768xf32> -> memref<8xf32, "shared">
+      %a = loop.load %xs[%t] : memref<8xf32, "shared">
+      %s = tile.combine add %a over(%t) : f32
+      loop.store %s, %q[%i, %j] : memref<512x2xf32>
+    }
+  }
+  func.return %y, %z, %p, %q : tensor<512x1xf32>, tensor<?x2xf32, #sym.extents<s0>>, tensor<4x1xf32>, tensor<512x2xf32>
 }
