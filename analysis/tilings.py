@@ -49,8 +49,11 @@ CHUNK_LATENCY = 800
 BARRIER_CYCLES = 60
 """What the wait and the barrier of a chunk cost a block that is alone, where the chunk is there already."""
 
-WGMMA_LATENCY = 2800
-"""The same where warpgroups multiply, and all multiprocessors ask for chunks at once."""
+BULK_LATENCY = 2800
+"""The same where the copy engine fetches for tensor cores, and all multiprocessors ask for chunks at once."""
+
+BULK_ROWS, WGMMA_COLUMNS = 64, 40
+"""Rows of a slab, and columns of a product, of which fewer take the copy engine and warpgroups as long."""
 
 LONE = 1.7
 """How many times as long a chunk takes where a scheduler has one warp, and none to hide what it waits for."""
@@ -334,7 +337,7 @@ class Problem:
         chunks = _parts(_parts(self.k, tiling.block_k), tiling.split_k)
         buffers = self.buffers(tiling, target)
         chunk = self._chunk_cycles(tiling, target)
-        latency = WGMMA_LATENCY if tiling.mma == WARPGROUPS else CHUNK_LATENCY
+        latency = BULK_LATENCY if tiling.mma and tiling.stages else CHUNK_LATENCY
         if buffers == 1:
             first, alone = 0.0, chunk + latency
         else:
@@ -363,9 +366,11 @@ class Problem:
         busy = _parts(warps, SCHEDULERS) * (sums + loads + rounded + COPY_ISSUE * copies)
         computing: float = max(busy, warps * loads)
         if tiling.mma == WARPGROUPS:  # one hides most of the other
-            products = tiling.block_m * tiling.block_n * self.results
+            products = tiling.block_m * max(tiling.block_n, WGMMA_COLUMNS) * self.results
             computing = WGMMA_SLOWDOWN * products / target.wgmma_per_cycle
-            return tiling.block_k * hypot(computing, across / WGMMA_BYTES_PER_CYCLE)
+            rows, columns = (max(n, BULK_ROWS) for n in (tiling.block_m, tiling.block_n))
+            filling = (rows * self.row_bytes + columns * self.column_bytes) / WGMMA_BYTES_PER_CYCLE
+            return tiling.block_k * hypot(computing, filling)
         if tiling.mma:
             computing = _mma_cycles(tiling, self, target)
         return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)

@@ -305,7 +305,10 @@ class _Packing:
     def _guard(
         self, dims: Sequence[AffineExpr], counters: Sequence[SSAValue], *, whole_body: bool
     ) -> None:
-        """Run what follows the sweep, or all of it, only for points inside of the result."""
+        """Run all but the sweep, or all of it, only for points inside of the result.
+
+        What stands in front of the sweep is for what follows: the sweep reads what is packed.
+        """
         inside: list[AffineExpr] = []
         for axis, (_, size, extent) in self.starts.items():
             if ceil_div(extent, size) * size != extent:
@@ -315,9 +318,9 @@ class _Packing:
             return
         block = self.launch.body.block
         ops = list(block.ops)
-        first = next(i for i, op in enumerate(ops) if isinstance(op, ForOp))
+        sweep = next(op for op in ops if isinstance(op, ForOp))
         then = Block()
-        for op in ops if whole_body else ops[first + 1 :]:
+        for op in ops if whole_body else [op for op in ops if op is not sweep]:
             op.detach()
             then.add_op(op)
         then.add_op(scf.YieldOp())

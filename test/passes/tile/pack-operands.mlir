@@ -189,3 +189,31 @@ func.func @main(%x: tensor<16x18xf32>, %w: tensor<8x16x3xf32>) -> (tensor<8x16xf
   }
   func.return %y, %z : tensor<8x16xf32>, tensor<16x18xf32>
 }
+
+// -----
+
+// What is loaded in front of the sweep is for what follows it, and like that only for points inside of the result.
+// CHECK-LABEL: loop.kernel @residual
+// CHECK:         tile.launch
+// CHECK-NEXT:      %[[SUM:.*]] = loop.for %k_block
+// CHECK:           %[[IN:.*]] = loop.test[%i_block * 4 + %i < 7]
+// CHECK-NEXT:      scf.if %[[IN]] {
+// CHECK-NEXT:        loop.load %r[%i_block * 4 + %i, %j_block * 8 + %j]
+// CHECK-NEXT:        arith.addf
+func.func @main(%x: tensor<7x64xf32>, %w: tensor<16x64xf32>, %r: tensor<7x16xf32>) -> tensor<7x16xf32> {
+  %y = loop.kernel @residual(%x, %w, %r) : (tensor<7x64xf32>, tensor<16x64xf32>, tensor<7x16xf32>) -> tensor<7x16xf32> {
+  ^bb0(%x: memref<7x64xf32>, %w: memref<16x64xf32>, %r: memref<7x16xf32>, %y: memref<7x16xf32>):
+    tile.launch (%i = 7 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 4, block_n = 8, block_k = 64, thread_m = 4, thread_n = 8, vectors = avx2>) {
+      %a = loop.load %r[%i, %j] : memref<7x16xf32>
+      %s = loop.for %k = 0 to 64 reduce(add) -> f32 {
+        %b = loop.load %x[%i, %k] : memref<7x64xf32>
+        %c = loop.load %w[%j, %k] : memref<16x64xf32>
+        %p = arith.mulf %b, %c : f32
+        loop.yield %p : f32
+      }
+      %t = arith.addf %a, %s : f32
+      loop.store %t, %y[%i, %j] : memref<7x16xf32>
+    }
+  }
+  func.return %y : tensor<7x16xf32>
+}
