@@ -73,8 +73,8 @@ PADDING = 16
 HIDDEN = 7 / 8
 """The part of the shorter one of computing and waiting for memory that the longer one hides."""
 
-LAUNCH_CYCLES = 6000
-"""What one more kernel costs: about 3 us."""
+LAUNCH_CYCLES = 4000
+"""What one more kernel costs: about 2 us."""
 
 FOLD_BYTES_PER_CYCLE = 32
 """What the cache gives a multiprocessor of partial sums, which are written and read once."""
