@@ -6,7 +6,7 @@
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' --check-each-pass >/dev/null
 
 // Warpgroups have 64 rows, of which there are 20, and read the slabs themselves: keys by rows, values transposed.
-// GROUPS:       tile.launch (%i = 2 : block, %j_block = 1 : block, %i_thread = 32 : thread, %lane = 4 : thread) schedule(#tile.schedule<threads = 128, thread_m = 2, thread_n = 16, mma = 2>)
+// GROUPS:       tile.launch (%i = 2 : block, %j_block = 1 : block, %i_thread = 32 : thread, %lane = 4 : thread) schedule(#tile.schedule<threads = 128, thread_m = 2, thread_n = 16, mma = 2, stages = 3>)
 // GROUPS:         loop.test[%j_block * 64 + %i_thread < 20]
 // GROUPS:         loop.load %q[%i, %i_thread, %lane * 2] :
 // GROUPS-NEXT:    loop.load %q[%i, %i_thread, %lane * 2 + 1] :

@@ -210,7 +210,7 @@ func.func @main(%x: tensor<64x64xf32>, %ids: tensor<64xi64>) -> (tensor<64x64xf3
 
 // Halves that are added up in f32: warpgroups multiply slabs, or warps matrices.
 // CHECK-LABEL: loop.kernel @halves
-// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 64, thread_m = 4, thread_n = 32, mma = 2, stages = 3, transport = tma>)
+// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 256, block_k = 64, thread_m = 2, thread_n = 64, mma = 2, stages = 4, transport = tma>)
 // MMA: remark: schedule: halves: blocks of 128 by 128, threads of 4 by 32: {{.*}}
 func.func @main(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   %y = loop.kernel @halves(%x, %w) : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
