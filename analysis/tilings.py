@@ -89,7 +89,6 @@ SPARE_REGISTERS = 1 / 8
 HALF_BYTES, WORD_BYTES = 2, 4
 """Of the elements that tensor cores multiply: bf16 and f16, or tf32."""
 
-
 WARPGROUPS = 2
 """What `mma` of a tiling is where warpgroups multiply."""
 
@@ -357,6 +356,8 @@ class Problem:
 
     def _chunk_cycles(self, tiling: Tiling, target: Target) -> float:
         """What a chunk takes a block that is alone once it is there, and what copying another one takes."""
+        if tiling.mma == WARPGROUPS:
+            return tiling.block_k * _wgmma_cycles(tiling, self, target)
         warps = _parts(tiling.threads, WARP)
         loads = tiling.thread_m + tiling.thread_n
         sums = tiling.thread_m * tiling.thread_n * self.results
@@ -365,12 +366,6 @@ class Problem:
         copies = 0.0 if tiling.stages else across / COPY_BYTES / tiling.threads
         busy = _parts(warps, SCHEDULERS) * (sums + loads + rounded + COPY_ISSUE * copies)
         computing: float = max(busy, warps * loads)
-        if tiling.mma == WARPGROUPS:  # one hides most of the other
-            products = tiling.block_m * max(tiling.block_n, WGMMA_COLUMNS) * self.results
-            computing = WGMMA_SLOWDOWN * products / target.wgmma_per_cycle
-            rows, columns = (max(n, BULK_ROWS) for n in (tiling.block_m, tiling.block_n))
-            filling = (rows * self.row_bytes + columns * self.column_bytes) / WGMMA_BYTES_PER_CYCLE
-            return tiling.block_k * hypot(computing, filling)
         if tiling.mma:
             computing = _mma_cycles(tiling, self, target)
         return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
@@ -384,6 +379,15 @@ class Problem:
         memory = target.dram_bytes_per_second / target.clock
         speed = FOLD_BYTES_PER_CYCLE * target.processors if cached else memory
         return LAUNCH_CYCLES + 2 * size / speed
+
+
+def _wgmma_cycles(tiling: Tiling, problem: Problem, target: Target) -> float:
+    """What one position of K takes warpgroups: multiplying hides most of fetching, or is hidden by it."""
+    products = tiling.block_m * max(tiling.block_n, WGMMA_COLUMNS) * problem.results
+    rows, columns = (max(n, BULK_ROWS) for n in (tiling.block_m, tiling.block_n))
+    fetched = rows * problem.row_bytes + columns * problem.column_bytes
+    computing = WGMMA_SLOWDOWN * products / target.wgmma_per_cycle
+    return hypot(computing, fetched / WGMMA_BYTES_PER_CYCLE)
 
 
 def _mma_cycles(tiling: Tiling, problem: Problem, target: Target) -> float:
