@@ -10,7 +10,13 @@ from math import prod
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
 
 from ..dialects.alignment import divisor
 from ..dialects.loop import LoadOp
@@ -19,8 +25,11 @@ from ..dialects.sizes import extent_expr, shape_of
 from ..dialects.tensor_map import MAX_RANK, UNIT
 
 
-def comes_in_boxes(load: LoadOp, counters: Sequence[SSAValue]) -> bool:
-    """Whether parts of what is loaded are boxes: each counter of a part goes along one axis, one by one."""
+def comes_in_boxes(load: LoadOp, counters: Sequence[SSAValue], position: SSAValue) -> bool:
+    """Whether parts of what is loaded are boxes: each counter of a part goes along one axis, one by one.
+
+    `position` may go along the lines of an axis, if its parts do not go past their ends.
+    """
     memref = load.memref.type
     assert isinstance(memref, MemRefType)
     shape, size = shape_of(memref), storage_bytes(memref.element_type)
@@ -29,17 +38,37 @@ def comes_in_boxes(load: LoadOp, counters: Sequence[SSAValue]) -> bool:
     ):
         return False
     along = [_counter(load, axis) for axis in range(len(shape))]
-    own = [value for value in counters if value in load.indices]
+    if along[-1] is None and _line(load, position):
+        along[-1] = position
+    own = [value for value in (*counters, position) if value in load.indices]
     return along[-1] in own and all(along.count(value) == 1 for value in own)
 
 
-def is_row_along(load: LoadOp, row: SSAValue, position: SSAValue) -> bool:
-    """Whether `position` counts neighbours of what is loaded, and `row` the rows of them."""
-    rank = len(load.map.data.results)
-    return rank > 1 and (_counter(load, -2), _counter(load, -1)) == (row, position)
+def is_row_along(load: LoadOp, row: SSAValue, position: SSAValue, count: int) -> bool:
+    """Whether `position` counts neighbours, `count` at a time, and `row` the rows of them."""
+    if len(load.map.data.results) < 2 or _counter(load, -2) != row:
+        return False
+    return _counter(load, -1) == position or (_line(load, position) or 1) % count == 0
 
 
 def _counter(load: LoadOp, axis: int) -> SSAValue | None:
     """What counts along an axis of what is loaded, if that is all that does."""
     expr = load.map.data.results[axis]
     return load.indices[expr.position] if isinstance(expr, AffineDimExpr) else None
+
+
+def _line(load: LoadOp, counter: SSAValue) -> int | None:
+    """The length of the innermost axis, if a counter goes along it, and then along that of the next line."""
+    if counter not in load.indices:
+        return None
+    *outer, last = load.map.data.results
+    place = list(load.indices).index(counter)
+    dim = AffineExpr.dimension(place)
+    match last:
+        case AffineBinaryOpExpr(
+            kind=AffineBinaryOpKind.Mod, lhs=lhs, rhs=AffineConstantExpr(value=length)
+        ) if lhs == dim:
+            own = [expr for expr in outer if place in expr.used_dims()]
+            return length if own == [dim // length] else None
+        case _:
+            return None

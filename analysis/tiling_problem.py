@@ -7,13 +7,14 @@ from math import prod
 from ..dialects.loop import KernelOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.tile import LaunchOp
+from ..dialects.wgmma import ROW_BYTES
 from .borders import loads_through_borders
 from .boxes import comes_in_boxes, is_row_along
 from .contraction import Contraction, axes_of, shared_along, step_along
 from .cost import traffic, trips
 from .factors import find_factors
 from .lines import length_along, lengths_along
-from .tilings import Problem
+from .tilings import HALF_BYTES, Problem
 
 
 def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
@@ -43,10 +44,10 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
     rows = launch.body.block.args[contraction.m]
     direct = all(load.parent is contraction.sweep.body.block for load in operands.values())
     boxes = direct and all(
-        comes_in_boxes(load, (rows, column, position)) for load in operands.values()
+        comes_in_boxes(load, (rows, column), position) for load in operands.values()
     )
     along = all(
-        is_row_along(load, row, position)
+        is_row_along(load, row, position, ROW_BYTES // HALF_BYTES)
         for load in operands.values()
         for row in (rows, column)
         if row in load.indices

@@ -200,8 +200,7 @@ class Problem:
     boxes: bool = False
     """Whether the copy engine can fill the slabs."""
     rows_along_k: bool = False
-    """Whether all slabs have K innermost."""
-
+    """Whether all slabs have K innermost, in neighbours as many as warpgroups multiply."""
     line: int = 1
     """Columns of a line, of which a block has whole ones."""
     lengths: tuple[int, ...] = ()

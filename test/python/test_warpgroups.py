@@ -66,6 +66,35 @@ def test_every_stage_computes_the_product(sizes: tuple[int, int, int], schedule:
         np.testing.assert_array_equal(got, expected, err_msg=stage)
 
 
+def heads(h: int, n: int, d: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(h + n + d)
+    shapes = [(h, n, d), (72, h * d)]
+    return [torch.randint(-4, 5, shape, generator=generator).to(torch.bfloat16) for shape in shapes]
+
+
+def after_heads(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.linear(x.transpose(0, 1).flatten(1), w)
+
+
+@pytest.mark.parametrize("schedule", [ONE, TWO, PARTS])
+@pytest.mark.parametrize("sizes", [(4, 70, 64), (2, 64, 128), (3, 2, 128)])
+def test_positions_may_come_in_heads(sizes: tuple[int, int, int], schedule: str) -> None:
+    """As they do after attention: 64 of them are neighbours, or more."""
+    inputs = heads(*sizes)
+    program = deplo.compile(after_heads, inputs, target="sm_90a", schedule=schedule)
+    assert any("wgmma.mma_async" in kernel.source for kernel in program.kernels)
+    expected = after_heads(*(each.double() for each in inputs)).to(torch.bfloat16).float().numpy()
+    for stage in STAGES:
+        (got,) = interpreter.execute(program.stage(stage), list(map(bits, inputs)))
+        np.testing.assert_array_equal(got, expected, err_msg=stage)
+
+
+def test_heads_of_fewer_neighbours_are_left_to_warps() -> None:
+    inputs = heads(4, 64, 32)
+    program = deplo.compile(after_heads, inputs, target="sm_90a", schedule="mma=2")
+    assert not any("wgmma" in kernel.source for kernel in program.kernels)
+
+
 def test_halves_and_specials() -> None:
     """f16, with a NaN and an infinity, which stay in their rows."""
     x, w, b = linear(64, 32, 128, torch.float16)

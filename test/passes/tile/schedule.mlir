@@ -317,3 +317,51 @@ func.func @main(%x: tensor<512x1001xbf16>, %w: tensor<512x1001xbf16>) -> tensor<
   }
   func.return %y : tensor<512x512xf32>
 }
+
+// -----
+
+// Positions of K in heads, as attention gives them: 64 at a time are neighbours.
+// GROUPS: remark: schedule: heads: blocks of
+// CHECK-LABEL: loop.kernel @heads
+// CHECK:         schedule(#tile.schedule<{{.*}} block_k = 64, {{.*}} mma = 2,
+func.func @main(%x: tensor<4x512x128xbf16>, %w: tensor<512x512xbf16>) -> tensor<512x512xf32> {
+  %y = loop.kernel @heads(%x, %w) : (tensor<4x512x128xbf16>, tensor<512x512xbf16>) -> tensor<512x512xf32> {
+  ^bb0(%x: memref<4x512x128xbf16>, %w: memref<512x512xbf16>, %out: memref<512x512xf32>):
+    tile.launch (%i = 512 : thread, %j = 512 : thread) {
+      %s = loop.for %k = 0 to 512 reduce(add) -> f32 {
+        %p = loop.load %x[%k floordiv 128, %i, %k mod 128] : memref<4x512x128xbf16>
+        %q = loop.load %w[%j, %k] : memref<512x512xbf16>
+        %f = arith.extf %p : bf16 to f32
+        %g = arith.extf %q : bf16 to f32
+        %r = arith.mulf %f, %g : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<512x512xf32>
+    }
+  }
+  func.return %y : tensor<512x512xf32>
+}
+
+// -----
+
+// Of heads of 32 they are not.
+// GROUPS: remark: schedule: narrow: declined: warpgroups multiply bf16 and f16 that have K innermost, on targets that have them
+// CHECK-LABEL: loop.kernel @narrow
+// CHECK:         mma = 1
+func.func @main(%x: tensor<16x512x32xbf16>, %w: tensor<512x512xbf16>) -> tensor<512x512xf32> {
+  %y = loop.kernel @narrow(%x, %w) : (tensor<16x512x32xbf16>, tensor<512x512xbf16>) -> tensor<512x512xf32> {
+  ^bb0(%x: memref<16x512x32xbf16>, %w: memref<512x512xbf16>, %out: memref<512x512xf32>):
+    tile.launch (%i = 512 : thread, %j = 512 : thread) {
+      %s = loop.for %k = 0 to 512 reduce(add) -> f32 {
+        %p = loop.load %x[%k floordiv 32, %i, %k mod 32] : memref<16x512x32xbf16>
+        %q = loop.load %w[%j, %k] : memref<512x512xbf16>
+        %f = arith.extf %p : bf16 to f32
+        %g = arith.extf %q : bf16 to f32
+        %r = arith.mulf %f, %g : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<512x512xf32>
+    }
+  }
+  func.return %y : tensor<512x512xf32>
+}
