@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
-from ..dialects.loop import KernelOp
+from xdsl.ir import SSAValue
+
+from ..dialects.loop import KernelOp, LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.tile import LaunchOp
-from ..dialects.wgmma import ROW_BYTES
+from ..dialects.wgmma import MIN_COLUMNS, PANEL, ROW_BYTES
 from .borders import loads_through_borders
 from .boxes import comes_in_boxes, is_row_along
 from .contraction import Contraction, axes_of, shared_along, step_along
@@ -46,12 +49,6 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
     boxes = direct and all(
         comes_in_boxes(load, (rows, column), position) for load in operands.values()
     )
-    along = all(
-        is_row_along(load, row, position, ROW_BYTES // HALF_BYTES)
-        for load in operands.values()
-        for row in (rows, column)
-        if row in load.indices
-    )
     return Problem(
         batch,
         extents[contraction.m],
@@ -64,6 +61,26 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         short_bytes=short,
         line=max(length_along(load, column) or 1 for load in operands.values()),
         boxes=boxes,
-        rows_along_k=along,
+        rows_along_k=all(
+            is_row_along(load, rows, position, ROW_BYTES // HALF_BYTES)
+            for load in operands.values()
+            if rows in load.indices
+        ),
+        column_step=_column_step(
+            [load for load in operands.values() if column in load.indices], column, position
+        ),
         lengths=max((tuple(lengths_along(o, position)) for o in operands.values()), key=len),
     )
+
+
+def _column_step(loads: Sequence[LoadOp], column: SSAValue, position: SSAValue) -> int:
+    """What the columns of a block of warpgroups are a multiple of; 0 if there are no such blocks."""
+    steps = [
+        MIN_COLUMNS
+        if is_row_along(load, column, position, ROW_BYTES // HALF_BYTES)
+        else PANEL
+        if is_row_along(load, position, column, PANEL)
+        else 0
+        for load in loads
+    ]
+    return max(steps) if all(steps) else 0

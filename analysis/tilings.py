@@ -200,7 +200,12 @@ class Problem:
     boxes: bool = False
     """Whether the copy engine can fill the slabs."""
     rows_along_k: bool = False
-    """Whether all slabs have K innermost, in neighbours as many as warpgroups multiply."""
+    """Whether all slabs of rows have K innermost, in neighbours as many as warpgroups multiply."""
+    column_step: int = 0
+    """What `block_n` is a multiple of where warpgroups multiply; 0 if they cannot.
+
+    Where slabs of columns have K innermost too, the least columns of an instruction; a panel of them where
+    these are innermost in some."""
     line: int = 1
     """Columns of a line, of which a block has whole ones."""
     lengths: tuple[int, ...] = ()
@@ -283,12 +288,16 @@ class Problem:
             return "an operand comes in no boxes that a copy engine fills"
         if max(tiling.block_m, tiling.block_n) > MAX_EXTENT:
             return f"boxes have at most {MAX_EXTENT} rows"
-        if tiling.mma == WARPGROUPS and not (
-            self.rows_along_k and self.short_bytes == HALF_BYTES and target.wgmma_per_cycle
-        ):
-            return (
-                "warpgroups multiply bf16 and f16 that have K innermost, on targets that have them"
-            )
+        return self._unread(tiling, target) if tiling.mma == WARPGROUPS else None
+
+    def _unread(self, tiling: Tiling, target: Target) -> str | None:
+        """Why warpgroups cannot read the slabs of a tiling, or None."""
+        if not target.wgmma_per_cycle or self.short_bytes != HALF_BYTES:
+            return "warpgroups multiply bf16 and f16, on targets that have them"
+        if not self.rows_along_k or not self.column_step:
+            return "warpgroups multiply rows that have K innermost by columns that have K or these"
+        if tiling.block_n % self.column_step:
+            return f"columns that are innermost come in {self.column_step}s, and {tiling.block_n} do not"
         return None
 
     def is_crowded(self, tiling: Tiling, target: Target) -> bool:

@@ -15,7 +15,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from .cuda_memory import pointer_type, verify_offset
 from .mma import MmaBase
-from .wgmma import GROUP_ROWS, ROW_BYTES, STEP, verify_element, verify_extents, verify_held
+from .wgmma import (
+    GROUP_ROWS,
+    PANEL,
+    verify_depth,
+    verify_element,
+    verify_extents,
+    verify_held,
+)
 from .wgmma_base import WgmmaBase, WgmmaWaitBase
 
 
@@ -66,15 +73,12 @@ class WgmmaOp(WgmmaBase):
                 raise VerifyException(
                     f"threads hold {GROUP_ROWS} rows of a warpgroup, not {height}"
                 )
-            depth = len(self.held) * 2 if self.transposed else ROW_BYTES // 2
-            verify_held(self.held, elements[0], depth)
-            if depth % STEP or (self.transposed and width != ROW_BYTES // 2):
-                raise VerifyException(
-                    f"multiplies {STEP} positions at once, transposed by {ROW_BYTES // 2} columns; "
-                    f"got {depth} by {width}"
-                )
-        elif self.held or self.transposed:
-            raise VerifyException("multiplies two slabs only by rows of both")
+            verify_held(self.held, elements[0], self.depth)
+        elif self.held:
+            raise VerifyException("multiplies a slab of rows or what the threads hold")
+        verify_depth(self.depth)
+        if self.transposed and width % PANEL:
+            raise VerifyException(f"multiplies panels of {PANEL} columns, got {width}")
 
 
 @irdl_op_definition

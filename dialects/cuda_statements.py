@@ -13,7 +13,7 @@ from .cuda_memory import pointer_type
 from .mbarriers import BarrierNumberOp, BarrierWaitOp
 from .mma import DEPTH, SLOTS
 from .scalars import storage_bytes
-from .wgmma import GROUP_ROWS, ROW_BYTES, STEP, WARPGROUP
+from .wgmma import GROUP_ROWS, PANEL, ROW_BYTES, STEP, WARPGROUP
 
 
 class Names(Protocol):
@@ -249,14 +249,23 @@ def _mma_of_words(names: Names, op: cuda.MmaOp) -> str:
 
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{type}.{type} "
 
-_SLAB = (1 << 62) | (8 * ROW_BYTES // 16 << 32) | (1 << 16)
+_SLAB = (1 << 62) | (8 * ROW_BYTES // 16 << 32)
 """What the tensor cores are told of a slab besides its address: a swizzle of 128 bytes, and how far apart
-groups of 8 rows are, in units of 16 bytes (PTX ISA, "Matrix Descriptor Format")."""
+groups of 8 rows are, in units of 16 bytes (PTX ISA, "Matrix Descriptor Format": the "stride dimension byte
+offset", of rows along the reduced axis and of rows that are its positions)."""
+
+_ALONE = 1
+"""The "leading dimension byte offset" of a slab that has no other beside it."""
 
 
-def _slab(names: Names, slab: SSAValue, map: AffineMapAttr, indices: Sequence[SSAValue]) -> str:
-    address = shared_address(names.element(slab, map, indices))[1]
-    return f"(unsigned long long)({address} >> 4) | {_SLAB:#x}ull"
+def _slab(
+    names: Names,
+    slab: tuple[SSAValue, AffineMapAttr, Sequence[SSAValue]],
+    leading: int = _ALONE,
+) -> str:
+    """The descriptor of a slab, whose next panel is so many units further."""
+    address = shared_address(names.element(*slab))[1]
+    return f"(unsigned long long)({address} >> 4) | {_SLAB | leading << 16:#x}ull"
 
 
 def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
@@ -272,19 +281,19 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
     rows, columns = names.fresh("rows") if row_slab else "", names.fresh("columns")
     if row_slab:
         own = f" + threadIdx.x / {WARPGROUP} * {_units(GROUP_ROWS)}" if groups > 1 else ""
-        lines.append(f"const unsigned long long {rows} = ({_slab(names, *row_slab[0])}){own};")
-    lines.append(f"const unsigned long long {columns} = {_slab(names, *column_slab)};")
+        lines.append(f"const unsigned long long {rows} = ({_slab(names, row_slab[0])}){own};")
+    is_transposed = op.transposed is not None
+    leading = _units(op.depth) if is_transposed and width > PANEL else _ALONE
+    lines.append(f"const unsigned long long {columns} = {_slab(names, column_slab, leading)};")
     lines.append(asm("wgmma.fence.sync.aligned;"))
     each = width // 2
     sums_text = ", ".join(f"%{i}" for i in range(each))
     told = 1 if row_slab else 4
     rows_text = f"%{each}" if row_slab else f"{{{', '.join(f'%{each + i}' for i in range(4))}}}"
-    is_transposed = op.transposed is not None
-    orders = "0, 0" if row_slab else str(int(is_transposed))
+    orders = f"{'0, ' if row_slab else ''}{int(is_transposed)}"
     head = _WGMMA.format(columns=width, type=pointer_type(op.columns).element)
     text = f"{head}{{{sums_text}}}, {rows_text}, %{each + told}, 1, 1, 1, {orders};"
-    depth = len(op.held) * 2 if op.held else ROW_BYTES // 2
-    for step in range(depth // STEP):
+    for step in range(op.depth // STEP):
         place = step * (_units(STEP) if is_transposed else 2)
         for part in range(height // (groups * GROUP_ROWS) if row_slab else 1):
             own = results[part * each : (part + 1) * each]

@@ -4,6 +4,8 @@
 
 %d:32 = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus (%c0, ..., %c31)
   : memref<3x64x64xbf16, "shared"> by memref<3x64x64xbf16, "shared">
+%e:64 = kernel.wgmma %xs[%buffer, 0, 0] by %vs[%buffer, 0, 0, 0] transposed plus (%c0, ..., %c63)
+  of 64 by 128 : memref<3x64x64xbf16, "shared"> by memref<3x2x64x64xbf16, "shared">
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
+from .affine import ZERO
 from .index import verify_access
 from .kernel_async import verify_shared_alignment
 from .kernel_device import FuncOp
@@ -27,6 +30,7 @@ from .wgmma import (
     verify_columns,
     verify_extents,
     verify_held,
+    verify_same_depth,
     verify_slab,
 )
 from .wgmma_base import WgmmaBase, WgmmaWaitBase
@@ -46,7 +50,8 @@ class MmaOp(MmaBase):
 class WgmmaOp(WgmmaBase):
     """Multiply the rows of one slab by those of another; see `wgmma.py`.
 
-    A slab is the last two axes of what its index begins in, which is a multiple of 8 rows of it.
+    A slab is the last two axes of what its index begins in, which is a multiple of 8 rows of it. One in
+    panels is the last three, all of them, and the operation says of how many rows and columns.
     """
 
     name = "kernel.wgmma"
@@ -54,13 +59,43 @@ class WgmmaOp(WgmmaBase):
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns; held rows are those of one warpgroup."""
+        if self.extents is not None:
+            rows, columns = self.extents.get_values()
+            return int(rows), int(columns)
+        return self._height, self._verify_panel()[0]
+
+    @property
+    def _height(self) -> int:
+        if self.rows is None:
+            return GROUP_ROWS
+        assert isinstance(self.rows.type, MemRefType)
+        return static_shape(self.rows.type)[-2]
+
+    def _verify_panel(self) -> tuple[int, int]:
+        """Columns and positions of a panel of the slab of columns."""
         columns = self.columns.type
         assert isinstance(columns, MemRefType)
-        width = verify_columns(columns, columns.get_num_dims() - 2, self.transposed is not None)[0]
-        if self.rows is None:
-            return GROUP_ROWS, width
-        assert isinstance(self.rows.type, MemRefType)
-        return static_shape(self.rows.type)[-2], width
+        return verify_columns(columns, columns.get_num_dims() - 2, self.transposed is not None)
+
+    def _verify_columns(self) -> int:
+        """The positions of the slab of columns; raises unless the operation has all panels of it."""
+        width, depth = self._verify_panel()
+        if self.extents is None:
+            return depth
+        columns = self.columns.type
+        assert isinstance(columns, MemRefType)
+        panels = columns.get_num_dims() - 3
+        if (
+            self.transposed is None
+            or panels < 0
+            or self.shape != (self._height, static_shape(columns)[panels] * width)
+            or self.column_map.data.results[panels] != ZERO
+        ):
+            raise VerifyException(
+                "multiplies {} by {} where a transposed slab of ".format(*self.shape)
+                + f"columns has all its panels; got {columns}"
+            )
+        return depth
 
     def verify_(self) -> None:
         for slab, map, indices in self.slabs:
@@ -70,14 +105,15 @@ class WgmmaOp(WgmmaBase):
             verify_access(map.data, indices, type)
             verify_shared_alignment(slab, 8 * ROW_BYTES)
             verify_slab(type, type.get_num_dims() - 2)
+        depth = self._verify_columns()
         if self.rows is None:
-            columns = self.columns.type
-            assert isinstance(columns, MemRefType)
-            axes = columns.get_num_dims() - 2
-            depth = verify_columns(columns, axes, self.transposed is not None)[1]
-            verify_held(self.held, columns.element_type, depth)
-        elif self.held or self.transposed:
-            raise VerifyException("multiplies two slabs only by rows of both")
+            assert isinstance(self.columns.type, MemRefType)
+            verify_held(self.held, self.columns.type.element_type, depth)
+        elif self.held:
+            raise VerifyException("multiplies a slab of rows or what the threads hold")
+        else:
+            assert isinstance(self.rows.type, MemRefType)
+            verify_same_depth(static_shape(self.rows.type)[-1], depth)
         verify_extents(*self.shape)
         if self.pending:
             for product in self.products:

@@ -31,7 +31,13 @@ from xdsl.traits import MemoryReadEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .mma import MmaBase
-from .wgmma import GROUP_ROWS, verify_columns, verify_extents, verify_held, verify_slab
+from .wgmma import (
+    GROUP_ROWS,
+    verify_extents,
+    verify_held,
+    verify_slabs,
+    verify_whole_columns,
+)
 
 
 @irdl_op_definition
@@ -73,22 +79,21 @@ class WgmmaOp(IRDLOperation):
             result_types=[[f32] * count],
         )
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns; held rows are those of one warpgroup. Raises if there is no such product."""
+        columns, transposed = _slab_type(self.columns), self.transposed is not None
+        if self.rows is not None:
+            return verify_slabs(_slab_type(self.rows), columns, transposed)
+        width, depth = verify_whole_columns(columns, transposed)
+        verify_held(self.held, columns.element_type, depth)
+        verify_extents(GROUP_ROWS, width)
+        return GROUP_ROWS, width
+
     def verify_(self) -> None:
-        columns = self.columns.type
-        assert isinstance(columns, MemRefType)
-        width, depth = verify_columns(columns, 0, self.transposed is not None)
-        height = GROUP_ROWS
-        if self.rows is None:
-            verify_held(self.held, columns.element_type, depth)
-        else:
-            rows = self.rows.type
-            assert isinstance(rows, MemRefType)
-            if self.held or self.transposed:
-                raise VerifyException("multiplies two slabs only by rows of both")
-            if rows.element_type != columns.element_type:
-                raise VerifyException(f"multiplies {rows.element_type} by {columns.element_type}")
-            height = verify_slab(rows, 0)[0]
-        verify_extents(height, width)
+        if self.rows is not None and self.held:
+            raise VerifyException("multiplies a slab of rows or what the threads hold")
+        _ = self.shape
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -134,3 +139,8 @@ class WgmmaOp(IRDLOperation):
         )
         op.attributes |= attributes
         return op
+
+
+def _slab_type(slab: SSAValue) -> MemRefType:
+    assert isinstance(slab.type, MemRefType)
+    return slab.type

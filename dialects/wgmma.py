@@ -3,12 +3,15 @@
     %d:32 = tile.wgmma %xs by %ws to 32 : memref<64x64xbf16, "shared"> by memref<64x64xbf16, "shared">
     %e:32 = tile.wgmma (%a0, ..., %a31) by %ws to 32 : bf16 by memref<64x64xbf16, "shared">
     %f:32 = tile.wgmma (%a0, ..., %a15) by %vs transposed to 32 : bf16 by memref<32x64xbf16, "shared">
+    %g:64 = tile.wgmma %xs by %vs transposed to 64
+      : memref<64x64xbf16, "shared"> by memref<64x128xbf16, "shared">
 
 The 128 threads of a warpgroup multiply 64 rows of one slab by all rows of another, the columns of the
 product; the reduced axis are the 64 positions of a row (PTX ISA, "wgmma.mma_async.m64nNk16"). The tensor
 cores read both slabs from shared memory themselves, where they lie as the copy engine lays them, in rows of
 128 bytes whose units are exchanged ("swizzle 128"). A slab that is `transposed` has the positions of the
-reduced axis as its rows, and the 64 columns of the product along them.
+reduced axis as its rows, and the columns of the product along them: 64, or several panels of 64, which lie
+one after the other.
 
 The warpgroups of a block stand one below the other. With W warps, warp w of the block has rows 16 w to
 16 w + 15, and the same of every 16 W rows further down. Thread t of a warp is lane `t mod 4` of group
@@ -48,6 +51,9 @@ PAIR = 8
 ROW_BYTES = 128
 """The bytes of a row of a slab, the width of its swizzle."""
 
+PANEL = ROW_BYTES // 2
+"""Columns of a panel, bf16 or f16, of a transposed slab."""
+
 STEP = 16
 """Positions of the reduced axis that one instruction multiplies."""
 
@@ -73,14 +79,55 @@ def verify_element(type: Attribute) -> None:
 
 
 def verify_columns(type: MemRefType, axes: int, transposed: bool) -> tuple[int, int]:
-    """The columns of the product that a slab gives, and the positions of the reduced axis.
+    """The columns of the product that a slab gives, or a panel of it, and the positions of the reduced axis.
 
     `axes` are in front of its rows. Raises unless it can be multiplied by.
     """
     rows, row = verify_slab(type, axes)[-2:]
-    if transposed and rows % STEP:
-        raise VerifyException(f"multiplies {STEP} positions at once, and {rows} are not that often")
-    return (row, rows) if transposed else (rows, row)
+    if not transposed:
+        return rows, row
+    verify_depth(rows)
+    return row, rows
+
+
+def verify_whole_columns(type: MemRefType, transposed: bool) -> tuple[int, int]:
+    """The same of a slab before it lies in panels, which a transposed one may have side by side."""
+    if not transposed:
+        return verify_columns(type, 0, False)
+    verify_element(type.element_type)
+    depth, width = shape if len(shape := static_shape(type)) == 2 else (0, 0)
+    if not width or width % PANEL:
+        raise VerifyException(f"multiplies panels of {PANEL} columns, got {type}")
+    verify_depth(depth)
+    return width, depth
+
+
+def verify_depth(positions: int) -> None:
+    """Raise unless so many positions of the reduced axis can be multiplied."""
+    if not positions or positions % STEP:
+        raise VerifyException(
+            f"multiplies {STEP} positions at once, and {positions} are not that often"
+        )
+
+
+def verify_slabs(rows: MemRefType, columns: MemRefType, transposed: bool) -> tuple[int, int]:
+    """The rows and columns of the product of two slabs before they lie in panels.
+
+    Raises unless they can be multiplied.
+    """
+    height, depth = verify_slab(rows, 0)
+    width, positions = verify_whole_columns(columns, transposed)
+    if rows.element_type != columns.element_type:
+        raise VerifyException(f"multiplies {rows.element_type} by {columns.element_type}")
+    verify_same_depth(depth, positions)
+    verify_extents(height, width)
+    return height, width
+
+
+def verify_same_depth(rows: int, columns: int) -> None:
+    """Raise unless slabs of rows and of columns have the same positions of the reduced axis."""
+    if rows != columns:
+        raise VerifyException(f"multiplies {rows} positions of rows by {columns} of columns")
 
 
 def verify_held(values: Sequence[SSAValue], element: Attribute, depth: int) -> None:

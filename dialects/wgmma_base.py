@@ -5,12 +5,16 @@
     %e:32 = kernel.wgmma (%a0, ..., %a15) by %vs[%buffer, 0, 0] transposed plus (%c0, ..., %c31)
       : bf16 by memref<3x32x64xbf16, "shared">
 
-`wgmma.py` says whose elements are where. A product that is `leaving 1` goes on while the threads do, and when
-its operation ends at most one is not done, itself. Sums that are on their way are those of another product,
-or of the loop around it, until they are waited for:
+    %f:64 = kernel.wgmma %xs[%buffer, 0, 0] by %vs[%buffer, 0, 0, 0] transposed plus (%c0, ..., %c63)
+      of 64 by 128 : memref<3x64x64xbf16, "shared"> by memref<3x2x64x64xbf16, "shared">
 
-    %f:32 = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus (%c0, ..., %c31) leaving 1 : ...
-    %g:32 = kernel.wgmma_wait (%f#0, ..., %f#31)
+`wgmma.py` says whose elements are where. The panels of a transposed slab are an axis in front of its rows. A
+product that is `leaving 1` goes on while the threads do, and when its operation ends at most one is not done,
+itself. Sums that are on their way are those of another product, or of the loop around it, until they are
+waited for:
+
+    %g:32 = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus (%c0, ..., %c31) leaving 1 : ...
+    %h:32 = kernel.wgmma_wait (%g#0, ..., %g#31)
 """
 
 from __future__ import annotations
@@ -47,6 +51,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .index import Index, OperandNames, index_properties
 from .index_text import parse_index_expr, print_index_expr
+from .wgmma import ROW_BYTES
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,8 @@ class WgmmaBase(IRDLOperation):
     transposed = opt_prop_def(UnitAttr)
     sums = var_operand_def(f32)
     extents = opt_prop_def(DenseArrayBase.constr(i64))
-    """Rows and columns, where the slabs' types do not say them; of held rows, those of a warpgroup."""
+    """Rows and columns, where the slabs' types do not say them, as those of panels; of held rows, those of a
+    warpgroup."""
     leaving = opt_prop_def(IntegerAttr.constr(i64))
     """Products that may be on their way when the operation ends, the last ones; without it none."""
     products = var_result_def(f32)
@@ -117,6 +123,11 @@ class WgmmaBase(IRDLOperation):
     def pending(self) -> int:
         """Products that may be on their way when it ends."""
         return 0 if self.leaving is None else self.leaving.value.data
+
+    @property
+    def depth(self) -> int:
+        """Positions of the reduced axis."""
+        return len(self.held) * 2 if self.held and self.transposed else ROW_BYTES // 2
 
     @property
     def slabs(self) -> list[tuple[SSAValue, AffineMapAttr, Sequence[SSAValue]]]:

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from ..dialects import cuda, kernel
 from ..dialects.tensor_map import swizzled
-from ..dialects.wgmma import GROUP_ROWS, ROW_BYTES, WARPGROUP
+from ..dialects.wgmma import GROUP_ROWS, PANEL, ROW_BYTES, WARPGROUP
 from .device_memory import Memory, Touched, fault
 from .flights import Flights
 from .lanes import Lanes
@@ -85,7 +85,11 @@ class Warpgroups:
         if op.rows is None:
             height = threads // WARPGROUP * GROUP_ROWS
         check_warpgroups(op, height, width, threads)
-        heights = [*([height] if op.rows else []), len(op.held) * 2 if op.transposed else width]
+        panels = width // PANEL if op.transposed else 1
+        heights = [
+            *([height] if op.rows else []),
+            op.depth * panels if op.transposed else width,
+        ]
         product = _Product(op, [], active)
         slabs = [
             self._read(product, *self.machine.place(op, *slab), rows)
@@ -93,7 +97,9 @@ class Warpgroups:
         ]
         held = [self.machine.full(self.machine.values[v]) for v in op.held]
         rows = slabs[0] if op.rows else rows_held(held, threads)
-        columns = slabs[-1] if op.transposed else np.swapaxes(slabs[-1], -1, -2)
+        columns = np.swapaxes(slabs[-1], -1, -2)
+        if op.transposed:
+            columns = np.concatenate(np.split(slabs[-1], panels, axis=-2), axis=-1)
         with np.errstate(all="ignore"):
             products = sums_of_threads(rows @ columns, threads)
         for result, value, total in zip(op.products, products, op.sums, strict=True):

@@ -6,17 +6,24 @@
 becomes
     %n0, ... = kernel.mma (...) by (...) plus (%acc0, ...) : bf16
 
-So do those by warpgroups.
+So do those by warpgroups, which read the shared memory that slabs have become.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects import arith
-from xdsl.ir import Block, Operation, SSAValue
+from collections.abc import Mapping, Sequence
 
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, MemRefType, f32
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...dialects.affine import ZERO
 from ...dialects.inside import ops_in
 from ...dialects.kernel import MmaOp, WgmmaOp
 from ...dialects.tile_mma import MmaOp as TileMmaOp
+from ...dialects.tile_mma import WgmmaOp as TileWgmmaOp
+from ...dialects.wgmma import PANEL
 from ...dialects.wgmma_base import SlabAt
 
 
@@ -39,7 +46,8 @@ def lower_mma(entry: Block) -> None:
         elif sums:
             slabs = [SlabAt(m, (list(map.data.results), list(at))) for m, map, at in op.slabs]
             rows = slabs[0] if op.rows else list(op.held)
-            new = WgmmaOp(rows, slabs[-1], sums, transposed=op.transposed is not None)
+            extents = None if op.extents is None else op.shape
+            new = WgmmaOp(rows, slabs[-1], sums, extents, transposed=op.transposed is not None)
         else:
             continue
         new.location = op.location
@@ -51,6 +59,36 @@ def lower_mma(entry: Block) -> None:
         for gone in (*adds, op):
             gone.detach()
             gone.erase()
+
+
+def lower_wgmma(
+    op: TileWgmmaOp, memory: Mapping[SSAValue, SSAValue], turn: Sequence[SSAValue]
+) -> None:
+    """Let warpgroups multiply what has taken the place of slabs, in the buffer given if there are several."""
+
+    def place(slab: SSAValue) -> SlabAt:
+        type = memory[slab].type
+        assert isinstance(type, MemRefType)
+        index = [AffineExpr.dimension(i) for i in range(len(turn))]
+        index += [ZERO] * (type.get_num_dims() - len(turn))
+        return SlabAt(memory[slab], (index, list(turn)))
+
+    zero = arith.ConstantOp(FloatAttr(0.0, f32))
+    new = WgmmaOp(
+        place(op.rows) if op.rows else list(op.held),
+        place(op.columns),
+        [zero.result] * len(op.products),
+        op.shape if op.transposed and op.shape[1] > PANEL else None,
+        transposed=op.transposed is not None,
+    )
+    new.location = op.location
+    assert op.parent is not None
+    op.parent.insert_ops_before([zero, new], op)
+    for old, result in zip(op.products, new.products, strict=True):
+        result.name_hint = old.name_hint
+        old.replace_all_uses_with(result)
+    op.detach()
+    op.erase()
 
 
 def _sums_with(op: TileMmaOp | WgmmaOp) -> list[arith.AddfOp]:

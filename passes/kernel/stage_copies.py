@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, MemRefType, f32
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
@@ -46,7 +46,6 @@ from ...dialects.kernel import (
     AsyncWaitOp,
     BarrierOp,
     FuncOp,
-    WgmmaOp,
 )
 from ...dialects.loop import ForOp, IndexOp, LoadOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
@@ -54,9 +53,9 @@ from ...dialects.schedule import Transport
 from ...dialects.sizes import extent_expr, shape_of, static_shape
 from ...dialects.tile import PIPELINED, StageOp
 from ...dialects.tile_mma import WgmmaOp as TileWgmmaOp
-from ...dialects.wgmma_base import SlabAt
 from ...errors import DeploError
 from ..loop.scalar_code import emit_constant
+from .lower_mma import lower_wgmma
 from .machine import Machine, in_loop
 from .stage_bulk import BulkCopies, box_alignment, bulk_place, bulk_shape
 
@@ -213,31 +212,13 @@ class _Ring:
         for stage, memory in self.memory.items():
             for load in loads_of(stage):
                 _reload(load, stage, memory, turn)
+        slabs: dict[SSAValue, SSAValue] = {s.slab: memory for s, memory in self.memory.items()}
         for product in dict.fromkeys(u.operation for s in self.stages for u in s.slab.uses):
             assert isinstance(product, TileWgmmaOp)
-            self._multiply(product, turn)
+            lower_wgmma(product, slabs, turn)
         for stage in self.stages:
             stage.detach()
             stage.erase()
-
-    def _multiply(self, op: TileWgmmaOp, turn: Sequence[SSAValue]) -> None:
-        """Let warpgroups multiply the shared memory in the place of two slabs, in the buffer given."""
-        assert op.parent is not None
-        memory: dict[SSAValue, SSAValue] = {s.slab: memory for s, memory in self.memory.items()}
-        index = [AffineExpr.dimension(i) for i in range(len(turn))] + [ZERO, ZERO]
-        zero = arith.ConstantOp(FloatAttr(0.0, f32))
-        where = index, list(turn)
-        rows = SlabAt(memory[op.rows], where) if op.rows else list(op.held)
-        sums = [zero.result] * len(op.products)
-        columns = SlabAt(memory[op.columns], where)
-        new = WgmmaOp(rows, columns, sums, transposed=op.transposed is not None)
-        new.location = op.location
-        op.parent.insert_ops_before([zero, new], op)
-        for old, result in zip(op.products, new.products, strict=True):
-            result.name_hint = old.name_hint
-            old.replace_all_uses_with(result)
-        op.detach()
-        op.erase()
 
     # ------------------------------------------------------------------ copies
 

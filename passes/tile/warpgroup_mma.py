@@ -15,8 +15,9 @@ becomes
         %c:32 = tile.wgmma %xs by %ws to 32 : ...
 
 The tensor cores read the slabs themselves, so no lane loads what it multiplies. Both slabs have to be rows of
-128 bytes along K that the copy engine can bring. The elements of a thread are those that `tile.wgmma` gives
-it (`register_tile.py`); what follows the sweep is copied for each. Where it cannot be, warps multiply
+128 bytes along K that the copy engine can bring. That of the columns may also have rows along these, of a
+multiple of 128 bytes: then it is read `transposed`. The elements of a thread are those that `tile.wgmma`
+gives it (`register_tile.py`); what follows the sweep is copied for each. Where it cannot be, warps multiply
 (`tensor-cores`).
 """
 
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
@@ -40,50 +41,72 @@ from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.sizes import static_extent
 from ...dialects.tile import LaunchOp, StageOp
 from ...dialects.tile_mma import WgmmaOp
-from ...dialects.wgmma import PAIR, ROW_BYTES, WARPGROUP, sums_of, verify_extents, verify_slab
+from ...dialects.wgmma import PAIR, ROW_BYTES, WARPGROUP, sums_of, verify_slabs
 from ...errors import counted
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from .tensor_cores import Product, find_product, rebuild
 
-Slabs = tuple[StageOp, StageOp]
-"""What is multiplied: slabs of the rows and of the columns."""
+
+@dataclass(frozen=True)
+class Slabs:
+    """What is multiplied: slabs of the rows and of the columns."""
+
+    rows: StageOp
+    columns: StageOp
+    transposed: bool
+    """Whether the columns are along theirs, not K."""
 
 
 def find_slabs(found: Product) -> list[Slabs] | str:
     """The slabs that are multiplied for each sum, or why warpgroups cannot multiply them."""
     slabs: list[Slabs] = []
-    for factors in found.factors:
-        pair: list[StageOp] = []
-        for factor, counter in zip(factors, (found.rows, found.columns), strict=True):
-            stage = _whole_slab(factor, counter, found.inner.induction_var)
-            if isinstance(stage, str):
-                return stage
-            if (refusal := bulk_refusal(stage, ROW_BYTES)) is not None:
-                return refusal
-            pair.append(stage)
-        slabs.append((pair[0], pair[1]))
-    return _misfit(found, slabs[0]) or slabs
+    for row_factor, column_factor in found.factors:
+        pair = _slabs_of(found, row_factor, column_factor)
+        if isinstance(pair, str):
+            return pair
+        if (misfit := _misfit(found, pair)) is not None:
+            return misfit
+        slabs.append(pair)
+    return slabs
 
 
-def _whole_slab(factor: SSAValue, counter: SSAValue, position: SSAValue) -> StageOp | str:
-    """The slab whose elements a factor is, each row a row or column of the product."""
+def _slabs_of(found: Product, row_factor: SSAValue, column_factor: SSAValue) -> Slabs | str:
+    """The slabs whose elements two factors are."""
+    rows, columns = _whole_slab(row_factor), _whole_slab(column_factor)
+    if isinstance(rows, str):
+        return rows
+    if isinstance(columns, str):
+        return columns
+    position = found.inner.induction_var
+    if rows[1] != [found.rows, position]:
+        return "K is not the innermost axis of a slab of rows"
+    orders = [found.columns, position], [position, found.columns]
+    if columns[1] not in orders:
+        return "neither K nor columns are the innermost axis of a slab of columns"
+    return Slabs(rows[0], columns[0], orders.index(columns[1]) == 1)
+
+
+def _whole_slab(factor: SSAValue) -> tuple[StageOp, list[SSAValue]] | str:
+    """The slab whose elements a factor is, and what counts along its axes: nothing if that is not all."""
     load = factor.owner
     if not isinstance(load, LoadOp) or not isinstance(load.memref.owner, StageOp):
         return "a factor is computed after it is loaded"
-    stage, dims = load.memref.owner, [AffineExpr.dimension(0), AffineExpr.dimension(1)]
-    if list(load.indices) != [counter, position] or list(load.map.data.results) != dims:
-        return "K is not the innermost axis of a slab of rows"
+    stage, exprs = load.memref.owner, load.map.data.results
     if stage.via is not None or stage.pad is not None:
         return "a slab is filled some other way already"
-    return stage
+    if (refusal := bulk_refusal(stage, ROW_BYTES)) is not None:
+        return refusal
+    along = [load.indices[e.position] for e in exprs if isinstance(e, AffineDimExpr)]
+    return stage, along if len(along) == len(exprs) else []
 
 
 def _misfit(found: Product, slabs: Slabs) -> str | None:
     """Why slabs are too large or too small, or None."""
     try:
-        height, width = (verify_slab(stage.slab.type, 0)[0] for stage in slabs)
-        verify_extents(height, width)
+        height, width = verify_slabs(
+            slabs.rows.slab.type, slabs.columns.slab.type, slabs.transposed
+        )
     except VerifyException as error:
         return str(error).strip()
     sums = sums_of(height, width, height // found.thread_m * LANES)
@@ -95,14 +118,17 @@ def use_warpgroups(found: Product, slabs: list[Slabs]) -> None:
 
     def multiply() -> tuple[list[Operation], list[SSAValue]]:
         count = found.thread_m * found.thread_n
-        products = [WgmmaOp(rows.slab, columns.slab, count) for rows, columns in slabs]
+        products = [
+            WgmmaOp(each.rows.slab, each.columns.slab, count, transposed=each.transposed)
+            for each in slabs
+        ]
         for product, value in zip(products, found.inner.yielded, strict=True):
             product.location = found.inner.location
             for each in product.products:
                 each.name_hint = value.name_hint
         return [*products], [each for product in products for each in product.products]
 
-    for stage in {stage for pair in slabs for stage in pair}:
+    for stage in {stage for each in slabs for stage in (each.rows, each.columns)}:
         stage.via = TransportAttr(Transport.TMA)
         stage.swizzle = IntegerAttr(ROW_BYTES, i64)
     rebuild(found, {"pair_m": PAIR, "strip_n": 2}, multiply)

@@ -604,6 +604,25 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
   %ws = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
   %z = cuda.literal 0.000000e+00 : f32
   %h = cuda.ptx "cvt.rn.bf16.f32" %z : (f32) -> bf16
-  // expected-error@+1 {{multiplies 16 positions at once, transposed by 64 columns; got 16 by 8}}
+  // expected-error@+1 {{multiplies panels of 64 columns, got 8}}
   %a:4 = cuda.wgmma (%h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] transposed plus (%z, %z, %z, %z) of 64 by 8 : bf16 by !cuda.ptr<bf16>
+}
+
+// -----
+
+cuda.func @k() blocks(1) threads(128) index(i32) {
+  %xs = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
+  %z = cuda.literal 0.000000e+00 : f32
+  // expected-error@+1 {{multiplies panels of 64 columns, got 96}}
+  %a:48 = cuda.wgmma %xs[0] by %xs[0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 96 : !cuda.ptr<bf16> by !cuda.ptr<bf16>
+}
+
+// -----
+
+cuda.func @k() blocks(1) threads(128) index(i32) {
+  %ws = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
+  %z = cuda.literal 0.000000e+00 : f32
+  %h = cuda.ptx "cvt.rn.bf16.f32" %z : (f32) -> bf16
+  // expected-error@+1 {{multiplies 16 positions at once, and 24 are not that often}}
+  %a:32 = cuda.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 64 : bf16 by !cuda.ptr<bf16>
 }

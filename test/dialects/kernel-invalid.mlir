@@ -792,3 +792,43 @@ kernel.func @k() blocks(1) threads(128) {
   // expected-error@+1 {{gives 32 sums, not 8}}
   %a:8 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h) by %ws[0, 0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z) : bf16 by memref<16x64xbf16, "shared">
 }
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<3x64x64xbf16, "shared">
+  // expected-error@+1 {{multiplies 64 by 128 where a transposed slab of columns has all its panels; got memref<3x64x64xbf16, "shared">}}
+  %a:64 = kernel.wgmma %xs[0, 0] by %ws[0, 0, 0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 128 : memref<64x64xbf16, "shared"> by memref<3x64x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<2x64x64xbf16, "shared">
+  // expected-error@+1 {{multiplies 64 by 128 where a transposed slab of columns has all its panels; got memref<2x64x64xbf16, "shared">}}
+  %a:64 = kernel.wgmma %xs[0, 0] by %ws[1, 0, 0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 128 : memref<64x64xbf16, "shared"> by memref<2x64x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  // expected-error@+1 {{multiplies 64 by 64 where a transposed slab of columns has all its panels; got memref<64x64xbf16, "shared">}}
+  %a:32 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 64 : memref<64x64xbf16, "shared"> by memref<64x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<32x64xbf16, "shared">
+  // expected-error@+1 {{multiplies 64 positions of rows by 32 of columns}}
+  %a:32 = kernel.wgmma %xs[0, 0] by %ws[0, 0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) : memref<64x64xbf16, "shared"> by memref<32x64xbf16, "shared">
+}

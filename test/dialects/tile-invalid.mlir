@@ -755,8 +755,9 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
       %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
-      // expected-error@+1 {{multiplies two slabs only by rows of both}}
-      %a:32 = tile.wgmma %xs by %xs transposed to 32 : memref<64x64xbf16, "shared"> by memref<64x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<32x64xbf16, "shared">
+      // expected-error@+1 {{multiplies 64 positions of rows by 32 of columns}}
+      %a:32 = tile.wgmma %xs by %ws transposed to 32 : memref<64x64xbf16, "shared"> by memref<32x64xbf16, "shared">
       loop.store %a#0, %y[%t, %l] : memref<64x8xf32>
     }
   }
@@ -774,6 +775,22 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
       // expected-error@+1 {{multiplies f16 by bf16}}
       %a, %b, %c, %d = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws to 4 : f16 by memref<8x64xbf16, "shared">
       loop.store %a, %y[%t, %l] : memref<64x8xf32>
+    }
+  }
+  func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+    tile.launch (%t = 32 : thread, %l = 4 : thread) {
+      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x96xbf16, "shared">
+      // expected-error@+1 {{multiplies panels of 64 columns, got memref<64x96xbf16, "shared">}}
+      %a:48 = tile.wgmma %xs by %ws transposed to 48 : memref<64x64xbf16, "shared"> by memref<64x96xbf16, "shared">
+      loop.store %a#0, %y[%t, %l] : memref<64x8xf32>
     }
   }
   func.return %y : tensor<64x8xf32>

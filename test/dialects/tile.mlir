@@ -98,6 +98,8 @@ builtin.module {
         %e, %f, %g, %i = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws to 4 : bf16 by memref<8x64xbf16, "shared">
         %vs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<16x64xbf16, "shared">
         %m, %m_1, %m_2, %m_3, %m_4, %m_5, %m_6, %m_7, %m_8, %m_9, %m_10, %m_11, %m_12, %m_13, %m_14, %m_15, %m_16, %m_17, %m_18, %m_19, %m_20, %m_21, %m_22, %m_23, %m_24, %m_25, %m_26, %m_27, %m_28, %m_29, %m_30, %m_31 = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h) by %vs transposed to 32 : bf16 by memref<16x64xbf16, "shared">
+        %ps = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x128xbf16, "shared">
+        %o, %o_1, %o_2, %o_3, %o_4, %o_5, %o_6, %o_7, %o_8, %o_9, %o_10, %o_11, %o_12, %o_13, %o_14, %o_15, %o_16, %o_17, %o_18, %o_19, %o_20, %o_21, %o_22, %o_23, %o_24, %o_25, %o_26, %o_27, %o_28, %o_29, %o_30, %o_31, %o_32, %o_33, %o_34, %o_35, %o_36, %o_37, %o_38, %o_39, %o_40, %o_41, %o_42, %o_43, %o_44, %o_45, %o_46, %o_47, %o_48, %o_49, %o_50, %o_51, %o_52, %o_53, %o_54, %o_55, %o_56, %o_57, %o_58, %o_59, %o_60, %o_61, %o_62, %o_63 = tile.wgmma %xs by %ps transposed to 64 : memref<64x64xbf16, "shared"> by memref<64x128xbf16, "shared">
         loop.store %a, %y[%t, %l] : memref<64x8xf32>
       }
     }

@@ -33,7 +33,9 @@ from deplo.tune.worker import Bench
 TARGET = get_target("sm_90a")
 PROBLEMS = (
     Problem(1, 512, 2048, 2048, 1, 4, 4, boxes=True),
-    Problem(1, 32, 2048, 2048, 1, 2, 2, short_bytes=2, boxes=True, rows_along_k=True),
+    Problem(
+        1, 32, 2048, 2048, 1, 2, 2, short_bytes=2, boxes=True, rows_along_k=True, column_step=8
+    ),
     Problem(32, 512, 64, 512, 1, 4, 4, boxes=True),
 )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -64,6 +66,87 @@ def test_every_stage_computes_the_product(sizes: tuple[int, int, int], schedule:
     for stage in STAGES:
         (got,) = interpreter.execute(program.stage(stage), list(map(bits, inputs)))
         np.testing.assert_array_equal(got, expected, err_msg=stage)
+
+
+ONE_PANEL = "mma=2,BM=64,BN=64,BK=64,FM=2,FN=16,stages=2,transport=tma,SK=1"
+WIDE = "mma=2,BM=64,BN=128,BK=64,FM=2,FN=32,stages=2,transport=tma,SK=1"
+TALLER = "mma=2,BM=128,BN=192,BK=64,FM=4,FN=48,stages=2,transport=tma,SK=1"
+WIDEST = "mma=2,BM=128,BN=256,BK=64,FM=2,FN=64,stages=2,transport=tma,SK=1"
+
+
+def matrices(*shapes: tuple[int, ...], dtype: torch.dtype = torch.bfloat16) -> list[torch.Tensor]:
+    """Small integers, whose sums of products 16 bits can have."""
+    generator = torch.Generator().manual_seed(len(shapes))
+    return [torch.randint(-1, 2, shape, generator=generator).to(dtype) for shape in shapes]
+
+
+def check(
+    function: Callable[..., torch.Tensor], inputs: list[torch.Tensor], schedule: str | None
+) -> deplo.Program:
+    """Warpgroups multiply, and every stage computes what PyTorch does in 64 bits."""
+    program = deplo.compile(function, inputs, target="sm_90a", schedule=schedule)
+    assert any("wgmma.mma_async" in kernel.source for kernel in program.kernels)
+    expected = function(*(each.double() for each in inputs)).to(inputs[0].dtype).float().numpy()
+    for stage in STAGES:
+        (got,) = interpreter.execute(program.stage(stage), list(map(bits, inputs)))
+        np.testing.assert_array_equal(got, expected, err_msg=stage)
+    return program
+
+
+@pytest.mark.parametrize("schedule", [PARTS, TWO, WIDE, TALLER, WIDEST])
+@pytest.mark.parametrize("sizes", [(128, 128, 192), (70, 72, 136), (2, 8, 64), (64, 200, 200)])
+def test_columns_may_be_innermost(sizes: tuple[int, int, int], schedule: str) -> None:
+    """Also where they, rows and K come in no whole panels."""
+    m, n, k = sizes
+    check(torch.matmul, matrices((m, k), (k, n)), schedule)
+
+
+@pytest.mark.parametrize("schedule", [PARTS, WIDE])
+def test_batches_of_columns(schedule: str) -> None:
+    check(torch.matmul, matrices((3, 70, 136), (3, 136, 72), dtype=torch.float16), schedule)
+
+
+def test_what_follows_a_product_by_columns() -> None:
+    def biased(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return (x @ w + b).relu()
+
+    check(biased, matrices((70, 136), (136, 72), (72,)), WIDE)
+
+
+def test_products_of_shared_rows_by_columns_either_way() -> None:
+    """One of slabs whose columns are innermost, and one of slabs that have K there."""
+
+    def gated(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (x @ v).clamp(-1, 1) * (x @ w)
+
+    def mixed(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (x @ v).clamp(-1, 1) * torch.nn.functional.linear(x, w)
+
+    check(gated, matrices((70, 136), (136, 72), (136, 72)), ONE_PANEL)
+    program = check(mixed, matrices((70, 136), (136, 72), (72, 136)), ONE_PANEL)
+    text = cuda_source(program.stage("cuda"))
+    assert {"1, 1, 1, 0, 0;", "1, 1, 1, 0, 1;"} == set(re.findall(r"1, 1, 1, 0, \d;", text))
+
+
+def test_what_is_printed_for_columns() -> None:
+    """A panel has 64 positions of 128 bytes; 16 of these are 128 units of a descriptor.
+
+    Of operands that are "MN-major" with a swizzle of 128 bytes, the leading dimension byte offset is the
+    distance between panels, the stride dimension byte offset that between 8 positions of K (PTX ISA).
+    """
+    program = deplo.compile(
+        torch.matmul, matrices((64, 128), (128, 128)), target="sm_90a", schedule=WIDE
+    )
+    text = cuda_source(program.stage("cuda"))
+    multiplied = re.findall(r"m64n128k16[^;]*1, 1, 1, 0, 1;.*?(\"l\"\(rows.*\));", text)
+    steps = (("", ""), (" + 2", " + 128"), (" + 4", " + 256"), (" + 6", " + 384"))
+    assert multiplied == [f'"l"(rows{row}), "l"(columns{step}))' for row, step in steps]
+    (told,) = re.findall(r"columns = .*\| (0x\w+)ull;", text)
+    assert int(told, 16) >> 62 == 1
+    leading, stride = ((int(told, 16) >> bit & 0x3FFF) * 16 for bit in (16, 32))
+    for step, k, n in product(range(4), (0, 7, 8, 15), (0, 63, 64, 127)):
+        read = step * 128 * 16 + n // 64 * leading + n % 64 * 2 + k // 8 * stride + k % 8 * 128
+        assert read == ((n // 64 * 64 + step * 16 + k) * 64 + n % 64) * 2
 
 
 def heads(h: int, n: int, d: int) -> list[torch.Tensor]:
@@ -192,18 +275,30 @@ def test_a_kernel_does_not_end_before_its_products() -> None:
 
 
 def test_the_model_takes_warpgroups_where_there_are() -> None:
-    """On Hopper, for halves with K innermost; not on others, nor where K is not."""
+    """On Hopper, for halves with K or columns innermost; not on others, nor where rows are."""
     problem = Problem(
-        1, 4096, 4096, 4096, 1, 2, 2, 3 << 25, short_bytes=2, boxes=True, rows_along_k=True
+        1,
+        4096,
+        4096,
+        4096,
+        1,
+        2,
+        2,
+        3 << 25,
+        short_bytes=2,
+        boxes=True,
+        rows_along_k=True,
+        column_step=8,
     )
     for target, wanted in (("sm_80", 1), ("sm_90a", 2), ("sm_100a", 1), ("sm_120", 1)):
         tiling = choose(problem, {}, get_target(target))
         assert not isinstance(tiling, str)
         assert tiling.mma == wanted, target
-    columns = Problem(1, 4096, 4096, 4096, 1, 2, 2, 3 << 25, short_bytes=2, boxes=True)
-    tiling = choose(columns, {}, get_target("sm_90a"))
-    assert not isinstance(tiling, str)
-    assert tiling.mma == 1
+    for rows_along_k, step, wanted in ((True, 64, 2), (False, 8, 1), (True, 0, 1)):
+        other = replace(problem, rows_along_k=rows_along_k, column_step=step)
+        tiling = choose(other, {}, get_target("sm_90a"))
+        assert not isinstance(tiling, str)
+        assert (tiling.mma, tiling.block_n % 64) == (wanted, 0)
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ func.func @main(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tenso
 // -----
 
 // Numbers in f32 that are rounded to tf32 first: warps multiply those, in chunks of half as many.
-// GROUPS: remark: schedule: rounded: declined: warpgroups multiply bf16 and f16 that have K innermost, on targets that have them
+// GROUPS: remark: schedule: rounded: declined: warpgroups multiply bf16 and f16, on targets that have them
 // CHECK-LABEL: loop.kernel @rounded
 // CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 128, block_k = 16, thread_m = 4, thread_n = 32, mma = 1>)
 func.func @main(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
@@ -345,7 +345,7 @@ func.func @main(%x: tensor<4x512x128xbf16>, %w: tensor<512x512xbf16>) -> tensor<
 // -----
 
 // Of heads of 32 they are not.
-// GROUPS: remark: schedule: narrow: declined: warpgroups multiply bf16 and f16 that have K innermost, on targets that have them
+// GROUPS: remark: schedule: narrow: declined: warpgroups multiply rows that have K innermost by columns that have K or these
 // CHECK-LABEL: loop.kernel @narrow
 // CHECK:         mma = 1
 func.func @main(%x: tensor<16x512x32xbf16>, %w: tensor<512x512xbf16>) -> tensor<512x512xf32> {
@@ -364,4 +364,30 @@ func.func @main(%x: tensor<16x512x32xbf16>, %w: tensor<512x512xbf16>) -> tensor<
     }
   }
   func.return %y : tensor<512x512xf32>
+}
+
+// -----
+
+// Columns may be innermost, too, in whole panels.
+// RUN: deplo-opt %s -p 'schedule{mma=2 block_n=96}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=PANELS
+// GROUPS: remark: schedule: across: blocks of
+// PANELS: remark: schedule: across: declined: columns that are innermost come in 64s, and 96 do not
+// CHECK-LABEL: loop.kernel @across
+// CHECK:         schedule(#tile.schedule<m = 0, n = 1, block_m = 128, block_n = 256, block_k = 64, thread_m = 2, thread_n = 64, mma = 2, stages = 4, transport = tma>)
+func.func @main(%x: tensor<4096x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<4096x4096xf32> {
+  %y = loop.kernel @across(%x, %w) : (tensor<4096x4096xf16>, tensor<4096x4096xf16>) -> tensor<4096x4096xf32> {
+  ^bb0(%x: memref<4096x4096xf16>, %w: memref<4096x4096xf16>, %out: memref<4096x4096xf32>):
+    tile.launch (%i = 4096 : thread, %j = 4096 : thread) {
+      %s = loop.for %k = 0 to 4096 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<4096x4096xf16>
+        %q = loop.load %w[%k, %j] : memref<4096x4096xf16>
+        %f = arith.extf %p : f16 to f32
+        %g = arith.extf %q : f16 to f32
+        %r = arith.mulf %f, %g : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<4096x4096xf32>
+    }
+  }
+  func.return %y : tensor<4096x4096xf32>
 }

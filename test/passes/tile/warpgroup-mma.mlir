@@ -106,14 +106,50 @@ func.func @main(%x: tensor<64x128xbf16>, %w: tensor<16x128xbf16>) -> tensor<64x1
 
 // -----
 
-// K is not innermost: warps multiply instead, as the schedule then says.
+// Columns are innermost in theirs: it is read transposed, and comes in two panels of 64 columns.
 // CHECK-LABEL: loop.kernel @columns
+// CHECK:         mma = 2, pair_m = 8, strip_n = 2, threads = 128>
+// CHECK:             %ws = tile.stage %w[%kb * 64, 0] via tma swizzle 128 : memref<128x128xbf16> -> memref<64x128xbf16, "shared">
+// CHECK-NEXT:        {{.*}} = tile.wgmma %xs by %ws transposed to 64 : memref<64x64xbf16, "shared"> by memref<64x128xbf16, "shared">
+// REMARK: remark: warpgroup-mma: columns: 1 warpgroup, 64 sums of each thread
+// KERNEL-LABEL: kernel.func @columns
+// KERNEL-DAG:     %ws = kernel.shared align 1024 : memref<2x64x64xbf16, "shared">
+// KERNEL:           kernel.bulk_copy %{{.*}}[%kb * 64, 0] to %ws[0, 0, 0]
+// KERNEL:           kernel.bulk_copy %{{.*}}[%kb * 64, 64] to %ws[1, 0, 0]
+// KERNEL:           {{.*}} = kernel.wgmma %xs[0, 0] by %ws[0, 0, 0] transposed plus ({{.*}}) of 64 by 128 : memref<64x64xbf16, "shared"> by memref<2x64x64xbf16, "shared">
+func.func @main(%x: tensor<64x128xbf16>, %w: tensor<128x128xbf16>) -> tensor<64x128xf32> {
+  %y = loop.kernel @columns(%x, %w) : (tensor<64x128xbf16>, tensor<128x128xbf16>) -> tensor<64x128xf32> {
+  ^bb0(%x: memref<64x128xbf16>, %w: memref<128x128xbf16>, %y: memref<64x128xf32>):
+    tile.launch (%i = 64 : thread, %j = 128 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 64, block_n = 128, block_k = 64, thread_m = 2, thread_n = 32, mma = 2>) {
+      %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
+          %xs = tile.stage %x[0, %kb * 64] : memref<64x128xbf16> -> memref<64x64xbf16, "shared">
+          %ws = tile.stage %w[%kb * 64, 0] : memref<128x128xbf16> -> memref<64x128xbf16, "shared">
+          %c = loop.for %k = 0 to 64 reduce(add) -> f32 {
+            %a = loop.load %xs[%i, %k] : memref<64x64xbf16, "shared">
+            %b = loop.load %ws[%k, %j] : memref<64x128xbf16, "shared">
+            %af = arith.extf %a : bf16 to f32
+            %bf = arith.extf %b : bf16 to f32
+            %p = arith.mulf %bf, %af : f32
+            loop.yield %p : f32
+          } attributes {chunk}
+        loop.yield %c : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<64x128xf32>
+    }
+  }
+  func.return %y : tensor<64x128xf32>
+}
+
+// -----
+
+// Too few of them for a panel: warps multiply instead, as the schedule then says.
+// CHECK-LABEL: loop.kernel @strip
 // CHECK:         mma = 1>
 // CHECK-NOT:     tile.wgmma
-// REMARK: remark: warpgroup-mma: columns: declined: K is not the innermost axis of a slab of rows; warps may multiply
-// REMARK: remark: tensor-cores: columns: 4 warps of 1 by 2 products
+// REMARK: remark: warpgroup-mma: strip: declined: rows of 32 bytes are no whole number of 128; warps may multiply
+// REMARK: remark: tensor-cores: strip: 4 warps of 1 by 2 products
 func.func @main(%x: tensor<64x128xbf16>, %w: tensor<128x16xbf16>) -> tensor<64x16xf32> {
-  %y = loop.kernel @columns(%x, %w) : (tensor<64x128xbf16>, tensor<128x16xbf16>) -> tensor<64x16xf32> {
+  %y = loop.kernel @strip(%x, %w) : (tensor<64x128xbf16>, tensor<128x16xbf16>) -> tensor<64x16xf32> {
   ^bb0(%x: memref<64x128xbf16>, %w: memref<128x16xbf16>, %y: memref<64x16xf32>):
     tile.launch (%i = 64 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 64, block_n = 16, block_k = 64, thread_m = 2, thread_n = 4, mma = 2>) {
       %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
@@ -122,6 +158,64 @@ func.func @main(%x: tensor<64x128xbf16>, %w: tensor<128x16xbf16>) -> tensor<64x1
           %c = loop.for %k = 0 to 64 reduce(add) -> f32 {
             %a = loop.load %xs[%i, %k] : memref<64x64xbf16, "shared">
             %b = loop.load %ws[%k, %j] : memref<64x16xbf16, "shared">
+            %af = arith.extf %a : bf16 to f32
+            %bf = arith.extf %b : bf16 to f32
+            %p = arith.mulf %bf, %af : f32
+            loop.yield %p : f32
+          } attributes {chunk}
+        loop.yield %c : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<64x16xf32>
+    }
+  }
+  func.return %y : tensor<64x16xf32>
+}
+
+// -----
+
+// Rows are read along K only.
+// CHECK-LABEL: loop.kernel @across
+// CHECK-NOT:     tile.wgmma
+// REMARK: remark: warpgroup-mma: across: declined: K is not the innermost axis of a slab of rows; warps may multiply
+func.func @main(%x: tensor<128x64xbf16>, %w: tensor<16x128xbf16>) -> tensor<64x16xf32> {
+  %y = loop.kernel @across(%x, %w) : (tensor<128x64xbf16>, tensor<16x128xbf16>) -> tensor<64x16xf32> {
+  ^bb0(%x: memref<128x64xbf16>, %w: memref<16x128xbf16>, %y: memref<64x16xf32>):
+    tile.launch (%i = 64 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 64, block_n = 16, block_k = 64, thread_m = 2, thread_n = 4, mma = 2>) {
+      %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
+          %xs = tile.stage %x[%kb * 64, 0] : memref<128x64xbf16> -> memref<64x64xbf16, "shared">
+          %ws = tile.stage %w[0, %kb * 64] : memref<16x128xbf16> -> memref<16x64xbf16, "shared">
+          %c = loop.for %k = 0 to 64 reduce(add) -> f32 {
+            %a = loop.load %xs[%k, %i] : memref<64x64xbf16, "shared">
+            %b = loop.load %ws[%j, %k] : memref<16x64xbf16, "shared">
+            %af = arith.extf %a : bf16 to f32
+            %bf = arith.extf %b : bf16 to f32
+            %p = arith.mulf %bf, %af : f32
+            loop.yield %p : f32
+          } attributes {chunk}
+        loop.yield %c : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<64x16xf32>
+    }
+  }
+  func.return %y : tensor<64x16xf32>
+}
+
+// -----
+
+// Columns in another order than that of their slab.
+// CHECK-LABEL: loop.kernel @turned
+// CHECK-NOT:     tile.wgmma
+// REMARK: remark: warpgroup-mma: turned: declined: neither K nor columns are the innermost axis of a slab of columns; warps may multiply
+func.func @main(%x: tensor<64x128xbf16>, %w: tensor<16x128xbf16>) -> tensor<64x16xf32> {
+  %y = loop.kernel @turned(%x, %w) : (tensor<64x128xbf16>, tensor<16x128xbf16>) -> tensor<64x16xf32> {
+  ^bb0(%x: memref<64x128xbf16>, %w: memref<16x128xbf16>, %y: memref<64x16xf32>):
+    tile.launch (%i = 64 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 0, n = 1, block_m = 64, block_n = 16, block_k = 64, thread_m = 2, thread_n = 4, mma = 2>) {
+      %s = loop.for %kb = 0 to 2 reduce(add) -> f32 {
+          %xs = tile.stage %x[0, %kb * 64] : memref<64x128xbf16> -> memref<64x64xbf16, "shared">
+          %ws = tile.stage %w[0, %kb * 64] : memref<16x128xbf16> -> memref<16x64xbf16, "shared">
+          %c = loop.for %k = 0 to 64 reduce(add) -> f32 {
+            %a = loop.load %xs[%i, %k] : memref<64x64xbf16, "shared">
+            %b = loop.load %ws[(%j + 8) mod 16, %k] : memref<16x64xbf16, "shared">
             %af = arith.extf %a : bf16 to f32
             %bf = arith.extf %b : bf16 to f32
             %p = arith.mulf %bf, %af : f32
