@@ -391,3 +391,27 @@ func.func @main(%x: tensor<4096x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<
   }
   func.return %y : tensor<4096x4096xf32>
 }
+
+// -----
+
+// Pixels of an image whose lines end in between are columns in no panels: warps multiply them.
+// GROUPS: remark: schedule: pixels: declined: blocks of 256 columns have no whole lines of 56
+// CHECK-LABEL: loop.kernel @pixels
+// CHECK:         mma = 1
+func.func @main(%w: tensor<64x256xbf16>, %x: tensor<8x256x56x56xbf16>) -> tensor<8x64x56x56xf32> {
+  %y = loop.kernel @pixels(%w, %x) : (tensor<64x256xbf16>, tensor<8x256x56x56xbf16>) -> tensor<8x64x56x56xf32> {
+  ^bb0(%w: memref<64x256xbf16>, %x: memref<8x256x56x56xbf16>, %out: memref<8x64x56x56xf32>):
+    tile.launch (%b = 8 : thread, %i = 64 : thread, %j = 3136 : thread) {
+      %s = loop.for %k = 0 to 256 reduce(add) -> f32 {
+        %p = loop.load %w[%i, %k] : memref<64x256xbf16>
+        %q = loop.load %x[%b, %k, %j floordiv 56, %j mod 56] : memref<8x256x56x56xbf16>
+        %f = arith.extf %p : bf16 to f32
+        %g = arith.extf %q : bf16 to f32
+        %r = arith.mulf %f, %g : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%b, %i, %j floordiv 56, %j mod 56] : memref<8x64x56x56xf32>
+    }
+  }
+  func.return %y : tensor<8x64x56x56xf32>
+}
