@@ -55,11 +55,15 @@ def panels(stage: StageOp) -> tuple[int, int]:
 
 
 def box_of(stage: StageOp, swizzle: int) -> TensorMapType:
-    """The box that one bulk copy takes of a slab's source. Raises VerifyException where there is none."""
+    """The box that one bulk copy takes of a slab's source, of what is multicast a part of the rows.
+
+    Raises VerifyException where there is none.
+    """
     source, slab = stage.source.type, stage.slab.type
     assert isinstance(source, MemRefType) and isinstance(slab, MemRefType)
     *outer, row = static_shape(slab)
     size = storage_bytes(source.element_type)
+    outer[:1] = [rows // stage.receivers for rows in outer[:1]]
     if swizzle and row * size % swizzle:
         raise VerifyException(f"rows of {row * size} bytes are no whole number of {swizzle}")
     leading = [1] * (source.get_num_dims() - len(outer) - 1)

@@ -23,6 +23,8 @@ class TilingChoices:
     mma: int
     stages: int
     transport: str
+    cluster_m: int = 0
+    cluster_n: int = 0
 
     @property
     def choices(self) -> dict[str, int | str]:

@@ -5,7 +5,7 @@ What a tiling costs, and which are legal, says `tilings.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 from math import lcm
@@ -14,9 +14,9 @@ from typing import Any
 from ..dialects.kernel import WARP
 from ..dialects.mma import COLUMNS, DEPTH, LANES
 from ..dialects.schedule import Transport
-from ..dialects.wgmma import ROW_BYTES, WARPGROUP
-from .targets import Target
-from .tilings import HALF_BYTES, WARPGROUPS, WORD_BYTES, Problem, Tiling
+from ..dialects.wgmma import MIN_COLUMNS, ROW_BYTES, WARPGROUP
+from .targets import Target, get_target
+from .tilings import CLUSTER, HALF_BYTES, WARPGROUPS, WORD_BYTES, Problem, Tiling
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
 """Rows and columns that one thread may compute."""
@@ -29,6 +29,9 @@ BLOCK_K = 16
 
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Parts of K that blocks may share."""
+
+MOST_BLOCKS = 4
+"""Blocks of a multiprocessor beyond which K is not split any further."""
 
 SPLIT_GAIN = 1 / 16
 """The part of the cycles that a split must save: the model is no better than that."""
@@ -60,34 +63,47 @@ WGMMA_BLOCKS = (
 )
 """Rows and columns of blocks whose warpgroups multiply slabs, and how many of these there are."""
 
-WGMMA_STAGES = (4, 3, 6, 8)
-"""Buffers of each of their slabs."""
+WGMMA_HEIGHTS = dict.fromkeys((rows, groups) for rows, _, groups in WGMMA_BLOCKS)
+"""Rows of such blocks, and their warpgroups, that also come with as many columns as fill the machine."""
+
+ROUNDS = (1, 2, 3, 4)
+"""Blocks that each multiprocessor then computes, one after the other."""
+
+CLUSTERS = ("cluster_m", "cluster_n")
+"""The axes along which two of such blocks may share slabs."""
+
+WGMMA_STAGES = (8, 4, 3)
+"""Buffers of each of their slabs, as far as there is room: a product is seldom late for what lies there."""
+
+ANY = Problem(1, 4096, 4096, 4096, 1, 2, 2, short_bytes=HALF_BYTES)
+"""A problem that can have any tiling that one can have."""
 
 MOST_LINES = 128
 """Columns, at most, of a block that has whole lines of an image."""
 
 
-def candidates(
-    asked: Mapping[str, Any],
-    short_bytes: int = HALF_BYTES,
-    line: int = 1,
-    fit: Callable[[int, int], int] = lambda depth, _: depth,
-) -> Iterable[Tiling]:
+def candidates(asked: Mapping[str, Any], problem: Problem, target: Target) -> Iterable[Tiling]:
     """The tilings that the model chooses from, each with what is asked for; how to split K comes later.
 
-    `short_bytes` is what an element has that matrices would be of, or 0; blocks of whole lines of `line`
-    columns are among them. `fit` says how many positions of K there are in the scratchpad in the place of
-    some, multiples of a step.
+    How many positions of K there are in the scratchpad is as near as can be to what is wanted.
     """
-    if not asked.get("mma"):
-        yield from _filled(_fma_candidates(asked, fit(BLOCK_K, 1)), asked, BOX_DEPTHS)
-    if asked.get("mma") not in (0, WARPGROUPS):
-        wanted = MMA_BLOCK_K[short_bytes or HALF_BYTES]
-        depths = dict.fromkeys(fit(depth, DEPTH) for depth in wanted)
-        yield from _filled(_mma_candidates(asked, depths, line), asked, ())
+    if asked.get("mma") != WARPGROUPS:
+        alone = {choice: asked[choice] for choice in CLUSTERS if choice in asked}
+        for tiling in _without_warpgroups(asked, problem):
+            yield replace(tiling, **alone) if alone else tiling
     by_engine = asked.get("transport", Transport.TMA) == Transport.TMA
     if asked.get("mma") in (None, WARPGROUPS) and by_engine:
-        yield from _wgmma_candidates(asked)
+        yield from _wgmma_candidates(asked, problem, target)
+
+
+def _without_warpgroups(asked: Mapping[str, Any], problem: Problem) -> Iterable[Tiling]:
+    """Those whose threads multiply, or whose warps do."""
+    if not asked.get("mma"):
+        yield from _filled(_fma_candidates(asked, problem.depth(BLOCK_K)), asked, BOX_DEPTHS)
+    if asked.get("mma") != 0:
+        wanted = MMA_BLOCK_K[problem.short_bytes or HALF_BYTES]
+        depths = dict.fromkeys(problem.depth(depth, DEPTH) for depth in wanted)
+        yield from _filled(_mma_candidates(asked, depths, problem.line), asked, ())
 
 
 def _filled(
@@ -152,25 +168,57 @@ def _mma_candidates(asked: Mapping[str, Any], depths: Iterable[int], line: int) 
         )
 
 
-def _wgmma_candidates(asked: Mapping[str, Any]) -> Iterable[Tiling]:
+def _wgmma_candidates(
+    asked: Mapping[str, Any], problem: Problem, target: Target
+) -> Iterable[Tiling]:
     """Those whose warpgroups multiply slabs."""
-    for (rows, columns, groups), stages in product(WGMMA_BLOCKS, WGMMA_STAGES):
+    filling = [
+        (rows, columns, groups)
+        for rows, groups in WGMMA_HEIGHTS
+        for columns in _even_columns(problem, target, rows)
+    ]
+    for rows, columns, groups in dict.fromkeys([*WGMMA_BLOCKS, *filling]):
         threads = groups * WARPGROUP
         block_m, block_n = asked.get("block_m", rows), asked.get("block_n", columns)
-        yield Tiling(
+        tiling = Tiling(
             block_m,
             block_n,
             asked.get("block_k", ROW_BYTES // HALF_BYTES),
             asked.get("thread_m", max(block_m * LANES // threads, 1)),
             asked.get("thread_n", max(block_n // LANES, 1)),
             mma=WARPGROUPS,
-            stages=asked.get("stages", stages),
         )
+        for stages in (
+            (asked["stages"],) if "stages" in asked else _buffers(tiling, problem, target)
+        ):
+            for clusters in _clusters(asked):
+                yield replace(tiling, stages=stages, **clusters)
+
+
+def _even_columns(problem: Problem, target: Target, rows: int) -> Iterable[int]:
+    """Columns with which blocks of so many rows are about as many as there is room for in some rounds."""
+    high = problem.batch * -(-problem.m // rows)
+    for count in ROUNDS:
+        if wide := count * target.processors // high:
+            yield -(-problem.n // (wide * MIN_COLUMNS)) * MIN_COLUMNS
+
+
+def _buffers(tiling: Tiling, problem: Problem, target: Target) -> Iterable[int]:
+    """How many buffers slabs may have: the most that have room, and fewer that leave room to others."""
+    room = target.block_shared_bytes // max(problem.slab_bytes(tiling), 1)
+    return dict.fromkeys(max(min(count, room), 1) for count in WGMMA_STAGES)
+
+
+def _clusters(asked: Mapping[str, Any]) -> list[dict[str, int]]:
+    """Along which axis neighbouring blocks share slabs."""
+    if asked.keys() & set(CLUSTERS):
+        return [{choice: asked.get(choice, 0) for choice in CLUSTERS}]
+    return [{}, *({choice: CLUSTER} for choice in CLUSTERS)]
 
 
 def misfit(asked: Mapping[str, Any]) -> str | None:
     """Why no kernel at all can have what is asked for, or None."""
-    reasons = [tiling.misfit() for tiling in candidates(asked)]
+    reasons = [tiling.misfit() for tiling in candidates(asked, ANY, get_target("sm_90a"))]
     return None if None in reasons else reasons[0]
 
 
@@ -184,14 +232,15 @@ def choose(problem: Problem, asked: Mapping[str, Any], target: Target) -> Tiling
         asked = {choice: value for choice, value in asked.items() if choice != "transport"}
     if "stages" in asked:
         problem = replace(problem, stages=asked["stages"])
-    proposed = candidates(asked, problem.short_bytes, problem.line, problem.depth)
+    proposed = candidates(asked, problem, target)
     reasons = {tiling: problem.illegal(tiling, target) for tiling in proposed}
     legal = [tiling for tiling, reason in reasons.items() if reason is None]
     if not legal:
         return next(reason for reason in reasons.values() if reason is not None)
     roomy = [tiling for tiling in legal if not problem.is_crowded(tiling, target)]
-    parts = (asked["split_k"],) if "split_k" in asked else SPLITS
-    splits = dict.fromkeys(t for each in roomy or legal for t in problem.splits(each, parts))
+    splits = dict.fromkeys(
+        t for each in roomy or legal for t in _splits(each, problem, asked, target)
+    )
     if not splits:
         return f"K of {problem.k} has no {asked['split_k']} parts that are alike, as those of windows must be"
     cycles = {tiling: problem.cycles(tiling, target) for tiling in splits}
@@ -201,6 +250,16 @@ def choose(problem: Problem, asked: Mapping[str, Any], target: Target) -> Tiling
         return best
     unsplit = _busiest(problem, whole, target)
     return best if cycles[best] < (1 - SPLIT_GAIN) * cycles[unsplit] else unsplit
+
+
+def _splits(
+    tiling: Tiling, problem: Problem, asked: Mapping[str, Any], target: Target
+) -> list[Tiling]:
+    """A tiling with K in one part, and in as many as make no more blocks than have something to do."""
+    if "split_k" in asked:
+        return problem.splits(tiling, (asked["split_k"],))
+    most = MOST_BLOCKS * target.processors // problem.blocks(tiling)
+    return problem.splits(tiling, [n for n in SPLITS if n <= max(most, 1)])
 
 
 def _busiest(problem: Problem, cycles: Mapping[Tiling, float], target: Target) -> Tiling:

@@ -13,10 +13,13 @@ from ..dialects.tile import MAX_BUFFERS
 from .gpu_choices import TilingChoices
 from .targets import Target
 from .tiling_choice import choose
-from .tilings import PADDING, WARPGROUPS, Problem, Tiling
+from .tilings import CLUSTER, PADDING, WARPGROUPS, Problem, Tiling
 
 TOGETHER = (("block_m", "thread_m"), ("block_n", "thread_n"))
 """Sizes that grow or shrink at once: the block's threads stay as they are, as those of matrices must."""
+
+OPTIONAL = ("mma", "stages", "cluster_m", "cluster_n")
+"""Fields of a tiling that are 0 where there is no such thing."""
 
 
 def tiling_of(choices: TilingChoices) -> Tiling:
@@ -35,7 +38,7 @@ def with_buffers(tiling: Tiling, problem: Problem, target: Target) -> TilingChoi
 def misfit(problem: Problem, choices: TilingChoices, target: Target) -> str | None:
     """Why a contraction cannot be computed so, or None."""
     tiling = tiling_of(choices)
-    if min(value for name, value in asdict(tiling).items() if name not in ("mma", "stages")) < 1:
+    if min(value for name, value in asdict(tiling).items() if name not in OPTIONAL) < 1:
         return "a size is at least 1"
     if (reason := problem.illegal(tiling, target)) is not None:
         return reason
@@ -55,7 +58,8 @@ def misfit(problem: Problem, choices: TilingChoices, target: Target) -> str | No
 
 
 def neighbours(problem: Problem, choices: TilingChoices, target: Target) -> list[TilingChoices]:
-    """The legal choices one step away: sizes halved or doubled, a buffer more or less, another transport.
+    """The legal choices one step away: sizes halved or doubled, a buffer more or less, another transport,
+    other clusters.
 
     And the best tilings of the other kinds, with tensor cores or without.
     """
@@ -68,6 +72,8 @@ def neighbours(problem: Problem, choices: TilingChoices, target: Target) -> list
             tilings.append(
                 replace(tiling, **{n: v // 2 for n, v in zip(names, sizes, strict=True)})
             )
+    for clusters in ((0, 0), (CLUSTER, 0), (0, CLUSTER)) if tiling.mma == WARPGROUPS else ():
+        tilings.append(replace(tiling, cluster_m=clusters[0], cluster_n=clusters[1]))
     found = [
         replace(choices, **asdict(each) | {"stages": each.stages or choices.stages})
         for each in tilings

@@ -92,6 +92,12 @@ HALF_BYTES, WORD_BYTES = 2, 4
 WARPGROUPS = 2
 """What `mma` of a tiling is where warpgroups multiply."""
 
+CLUSTER = 2
+"""Blocks of the clusters that are considered."""
+
+SWIZZLE_ROWS = 8
+"""Rows of a slab after which its swizzle begins anew: a part of one is a whole number of these."""
+
 
 def _parts(extent: int, size: int) -> int:
     """How many parts of `size` cover an extent."""
@@ -112,6 +118,10 @@ class Tiling:
     """1 if warps multiply matrices, with tensor cores; 2 if warpgroups do."""
     stages: int = 0
     """Buffers of each slab that the copy engine fills; 0 if threads copy."""
+    cluster_m: int = 0
+    """Blocks one below the other that share the slabs of columns; 0 if each is alone."""
+    cluster_n: int = 0
+    """Blocks side by side that share the slabs of rows."""
 
     @property
     def threads(self) -> int:
@@ -126,7 +136,8 @@ class Tiling:
 
     def neighbours(self) -> list[Tiling]:
         """The tilings with one choice halved or doubled; not all of them fit."""
-        sizes = {key: value for key, value in asdict(self).items() if key != "mma" and value}
+        kinds = ("mma", "cluster_m", "cluster_n")
+        sizes = {key: value for key, value in asdict(self).items() if key not in kinds and value}
         changes = [(key, v // 2) for key, v in sizes.items() if v % 2 == 0]
         changes += [(key, v * 2) for key, v in sizes.items()]
         return [Tiling(**asdict(self) | {key: value}) for key, value in changes]
@@ -144,6 +155,8 @@ class Tiling:
             )
         if self.mma == WARPGROUPS:
             return self._wgmma_misfit()
+        if self.cluster_m or self.cluster_n:
+            return "clusters share slabs that warpgroups multiply"
         return self._mma_misfit() if self.mma else None
 
     def _wgmma_misfit(self) -> str | None:
@@ -155,6 +168,11 @@ class Tiling:
             verify_extents(self.block_m, self.block_n)
         except VerifyException as error:
             return f"a warpgroup {str(error).strip()}"
+        if self.cluster_m and self.cluster_n:
+            return "clusters are along M or along N, not both"
+        shared = self.block_n if self.cluster_m else self.block_m if self.cluster_n else 0
+        if shared % (CLUSTER * SWIZZLE_ROWS):
+            return f"{shared} rows of a slab are not shared evenly by {CLUSTER} blocks"
         sums = sums_of(self.block_m, self.block_n, self.threads)
         if isinstance(sums, str):
             return sums
@@ -261,6 +279,8 @@ class Problem:
             return "it is no sum of products of bf16, f16 or tf32, or there are no tensor cores"
         if (reason := self._unfilled(tiling, target)) is not None:
             return reason
+        if (reason := self._unclustered(tiling)) is not None:
+            return reason
         size = self.slab_bytes(tiling)
         padded = size // tiling.block_k * (tiling.block_k + PADDING)
         if padded > target.block_shared_bytes:
@@ -276,6 +296,16 @@ class Problem:
                 f"threads of {sums} sums need about {need} registers; {tiling.threads} threads of "
                 f"{target.name} have {limit} each"
             )
+        return None
+
+    def _unclustered(self, tiling: Tiling) -> str | None:
+        """Why the blocks of a tiling form no clusters as it says, or None."""
+        for count, blocks in (
+            (tiling.cluster_m, _parts(self.m, tiling.block_m)),
+            (tiling.cluster_n, _parts(self.n, tiling.block_n)),
+        ):
+            if count and blocks % count:
+                return f"{blocks} blocks are no whole clusters of {count}"
         return None
 
     def _unfilled(self, tiling: Tiling, target: Target) -> str | None:
@@ -393,7 +423,8 @@ def _wgmma_cycles(tiling: Tiling, problem: Problem, target: Target) -> float:
     """What one position of K takes warpgroups: multiplying hides most of fetching, or is hidden by it."""
     products = tiling.block_m * max(tiling.block_n, WGMMA_COLUMNS) * problem.results
     rows, columns = (max(n, BULK_ROWS) for n in (tiling.block_m, tiling.block_n))
-    fetched = rows * problem.row_bytes + columns * problem.column_bytes
+    fetched = rows * problem.row_bytes / (tiling.cluster_n or 1)
+    fetched += columns * problem.column_bytes / (tiling.cluster_m or 1)
     computing = WGMMA_SLOWDOWN * products / target.wgmma_per_cycle
     return hypot(computing, fetched / WGMMA_BYTES_PER_CYCLE)
 

@@ -61,6 +61,8 @@ from .cuda_arithmetic import BinaryOp, CallOp, CastOp, PtxOp, SelectOp, UnaryOp
 from .cuda_async import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
 from .cuda_bulk import (
     BulkTensorOp,
+    ClusterSyncOp,
+    FenceMbarrierInitOp,
     FenceProxyAsyncOp,
     MbarrierExpectTxOp,
     MbarrierInitOp,
@@ -92,14 +94,15 @@ from .cuda_values import (
 from .cuda_vector import AtomicAddOp, VectorLoadOp, VectorStoreOp
 from .inside import ops_in
 from .kernel import (
+    parse_bounds,
     parse_geometry,
     parse_index_type,
-    parse_resident,
+    print_bounds,
     print_geometry,
-    print_resident,
+    verify_bounds,
     verify_geometry,
-    verify_resident,
 )
+from .mbarriers import verify_clusters
 from .sizes import Extent, ExtentAttr, Size, parse_extent
 from .tensor_map import TensorMapType
 
@@ -111,7 +114,8 @@ class FuncOp(IRDLOperation):
     """A `__global__` function with its launch bounds; see the dialect's example.
 
     `resident(2)` after the threads is the second launch bound: blocks that a multiprocessor must have room
-    for. `sizes(s0, s2)` after the index type are dynamic sizes it uses: arguments behind the pointers.
+    for; `cluster(2)` are its `__cluster_dims__`. `sizes(s0, s2)` after the index type are dynamic sizes it
+    uses: arguments behind the pointers.
     """
 
     name = "cuda.func"
@@ -121,6 +125,7 @@ class FuncOp(IRDLOperation):
     blocks = prop_def(ExtentAttr)
     threads = prop_def(IntegerAttr.constr(i64))
     resident = opt_prop_def(IntegerAttr.constr(i64))
+    cluster = opt_prop_def(IntegerAttr.constr(i64))
     index_type = prop_def(IntegerType)
     sizes = opt_prop_def(ArrayAttr[IntAttr])
     body = region_def("single_block")
@@ -175,7 +180,8 @@ class FuncOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_geometry(self.blocks.data, self.threads.value.data)
-        verify_resident(self.resident)
+        verify_bounds(self.blocks.data, self.resident, self.cluster)
+        verify_clusters(ops_in(self), self.cluster)
         if self.index_type not in (i32, i64):
             raise VerifyException(f"index arithmetic is in i32 or i64, got {self.index_type}")
         if not IDENTIFIER.fullmatch(self.sym_name.data):
@@ -198,7 +204,7 @@ class FuncOp(IRDLOperation):
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
         print_geometry(printer, self.blocks.data, self.threads.value.data)
-        print_resident(printer, self.resident)
+        print_bounds(printer, self.resident, self.cluster)
         printer.print_string(f" index({self.index_type}) ")
         if self.size_arguments:
             printer.print_string(f"sizes({', '.join(f's{i}' for i in self.size_arguments)}) ")
@@ -210,7 +216,7 @@ class FuncOp(IRDLOperation):
         sym_name = parser.parse_symbol_name()
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
         blocks, threads = parse_geometry(parser)
-        resident = parse_resident(parser)
+        resident, cluster = parse_bounds(parser)
         parser.parse_keyword("index")
         index_type = parse_index_type(parser)
         sizes: list[int] = []
@@ -221,7 +227,7 @@ class FuncOp(IRDLOperation):
         body = parser.parse_region(arguments)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         op = cls(sym_name.data, body, blocks, threads, index_type, sizes)
-        op.resident = resident
+        op.resident, op.cluster = resident, cluster
         if attributes is not None:
             op.attributes |= attributes.data
         return op
@@ -269,6 +275,8 @@ Cuda = Dialect(
         MbarrierExpectTxOp,
         MbarrierWaitOp,
         FenceProxyAsyncOp,
+        FenceMbarrierInitOp,
+        ClusterSyncOp,
         BulkTensorOp,
         VectorLoadOp,
         VectorStoreOp,

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
@@ -89,8 +90,41 @@ class FenceProxyAsyncOp(IRDLOperation):
 
 
 @irdl_op_definition
+class FenceMbarrierInitOp(IRDLOperation):
+    """`fence.mbarrier_init.release.cluster`: `cuda.fence_mbarrier_init`."""
+
+    name = "cuda.fence_mbarrier_init"
+    SINCE: ClassVar[int] = 90
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class ClusterSyncOp(IRDLOperation):
+    """`barrier.cluster.arrive` and `barrier.cluster.wait`: `cuda.cluster_sync`.
+
+    `cuda.cluster_sync relaxed` arrives with `.relaxed`.
+    """
+
+    name = "cuda.cluster_sync"
+    SINCE: ClassVar[int] = 90
+
+    relaxed = opt_prop_def(UnitAttr)
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "(`relaxed` $relaxed^)? attr-dict"
+
+    def __init__(self, relaxed: UnitAttr | None = None):
+        super().__init__(properties={"relaxed": relaxed})
+
+
+@irdl_op_definition
 class BulkTensorOp(BulkCopyBase):
-    """`cp.async.bulk.tensor` from global to shared memory; see the file's example."""
+    """`cp.async.bulk.tensor` from global to shared memory; see the file's example.
+
+    With `multicast 2` it is the form with `.multicast::cluster`, for all blocks of the cluster.
+    """
 
     name = "cuda.bulk_tensor"
     SINCE: ClassVar[int] = 90

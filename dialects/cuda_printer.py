@@ -179,7 +179,9 @@ class CudaPrinter(BasePrinter):
             self.print_string(_TENSOR_MAP)
         self.line(f"// <<<{self.extent(op.blocks.data)}, {threads}>>>")
         bounds = f"{threads}" if op.resident is None else f"{threads}, {op.resident.value.data}"
-        self.line(f'extern "C" __global__ void __launch_bounds__({bounds}) {op.sym_name.data}(')
+        cluster = "" if op.cluster is None else f"__cluster_dims__({op.cluster.value.data}, 1, 1) "
+        signature = f"__launch_bounds__({bounds}) {cluster}{op.sym_name.data}("
+        self.line(f'extern "C" __global__ void {signature}')
         self.line(f"    {arguments})")
         self.line("{")
         if op.parts:

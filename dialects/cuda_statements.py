@@ -106,9 +106,12 @@ def _bulk_tensor(names: Names, op: cuda.BulkTensorOp) -> str:
     coordinates = _as_int(names, op.box_map, op.box_indices)[::-1]  # PTX has the innermost first
     rank = len(coordinates)
     places = ", ".join(f"%{i + 3}" for i in range(rank))
+    where, all_of, receivers = "cta", "", ""
+    if op.receivers > 1:
+        where, all_of, receivers = "cluster", ".multicast::cluster", f", {(1 << op.receivers) - 1}"
     text = (
-        f"cp.async.bulk.tensor.{rank}d.shared::cta.global.mbarrier::complete_tx::bytes "
-        f"[%0], [%1, {{{places}}}], [%2];"
+        f"cp.async.bulk.tensor.{rank}d.shared::{where}.global.mbarrier::complete_tx::bytes{all_of} "
+        f"[%0], [%1, {{{places}}}], [%2]{receivers};"
     )
     return asm(
         text,
@@ -345,6 +348,10 @@ STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
     cuda.MbarrierExpectTxOp: _mbarrier_expect,
     cuda.MbarrierWaitOp: _mbarrier_wait,
     cuda.FenceProxyAsyncOp: lambda names, op: asm("fence.proxy.async.shared::cta;"),
+    cuda.FenceMbarrierInitOp: lambda names, op: asm("fence.mbarrier_init.release.cluster;"),
+    cuda.ClusterSyncOp: lambda names, op: asm(
+        f"barrier.cluster.arrive{'.relaxed' if op.relaxed else ''}.aligned; barrier.cluster.wait.aligned;"
+    ),
     cuda.BulkTensorOp: _bulk_tensor,
     cuda.VectorLoadOp: _vector_load,
     cuda.VectorStoreOp: _vector_store,

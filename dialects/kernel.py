@@ -50,13 +50,13 @@ from .kernel_host import (
     AllocOp,
     CallOp,
     LaunchOp,
+    parse_bounds,
     parse_geometry,
     parse_index_type,
-    parse_resident,
+    print_bounds,
     print_geometry,
-    print_resident,
+    verify_bounds,
     verify_geometry,
-    verify_resident,
 )
 from .kernel_mma import MmaOp, WgmmaOp, WgmmaWaitOp
 from .kernel_vector import VectorLoadOp, VectorStoreOp
@@ -131,11 +131,11 @@ __all__ = [
     "VectorStoreOp",
     "WgmmaOp",
     "WgmmaWaitOp",
+    "parse_bounds",
     "parse_geometry",
     "parse_index_type",
-    "parse_resident",
+    "print_bounds",
     "print_geometry",
-    "print_resident",
+    "verify_bounds",
     "verify_geometry",
-    "verify_resident",
 ]

@@ -12,8 +12,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+)
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
@@ -28,12 +34,26 @@ NAMED_BARRIERS = 16
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """Wait for all threads of the block and make their stores visible: `kernel.barrier`."""
+    """Wait for all threads of the block and make their stores visible: `kernel.barrier`.
+
+    `kernel.barrier cluster` waits for those of all blocks of a cluster. `kernel.barrier cluster relaxed` does
+    so and makes no stores visible: what was read before may be written behind it.
+    """
 
     name = "kernel.barrier"
 
+    cluster = opt_prop_def(UnitAttr)
+    relaxed = opt_prop_def(UnitAttr)
+
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "attr-dict"
+    assembly_format = "(`cluster` $cluster^)? (`relaxed` $relaxed^)? attr-dict"
+
+    def __init__(self, cluster: bool = False):
+        super().__init__(properties={"cluster": UnitAttr() if cluster else None})
+
+    def verify_(self) -> None:
+        if self.relaxed is not None and self.cluster is None:
+            raise VerifyException("only a barrier of a cluster can be relaxed")
 
 
 class NamedBarrierBase(IRDLOperation):

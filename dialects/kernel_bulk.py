@@ -18,9 +18,16 @@ sees what was copied. Before a slab is filled again, a `kernel.barrier` must fol
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, UnitAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -90,12 +97,20 @@ class MbarrierWaitOp(BarrierWaitOp):
 
 @irdl_op_definition
 class FenceOp(IRDLOperation):
-    """Make what threads wrote to shared memory visible to the copy engine: `kernel.fence`."""
+    """Make what threads wrote to shared memory visible to the copy engine: `kernel.fence`.
+
+    `kernel.fence cluster` makes barriers that were initialised visible to the copies of other blocks, too.
+    """
 
     name = "kernel.fence"
 
+    cluster = opt_prop_def(UnitAttr)
+
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "attr-dict"
+    assembly_format = "(`cluster` $cluster^)? attr-dict"
+
+    def __init__(self, cluster: bool = False):
+        super().__init__(properties={"cluster": UnitAttr() if cluster else None})
 
 
 @irdl_op_definition
@@ -104,6 +119,7 @@ class BulkCopyOp(BulkCopyBase):
 
     The coordinates are of the box's first element; outside of the tensor there are zeros. The box lies in
     shared memory row by row, its units exchanged as the map's swizzle says. See the dialect's example.
+    With `multicast 2` it arrives in both blocks of a cluster, at the same place and barrier of each.
     """
 
     name = "kernel.bulk_copy"
@@ -116,17 +132,29 @@ class BulkCopyOp(BulkCopyBase):
         if not isinstance(type, MemRefType) or type.memory_space != SHARED:
             raise VerifyException(f"copies to shared memory, not to {type}")
         verify_access(self.map.data, self.indices, type)
-        extents = list(map.extents)
-        while extents[0] == 1 and len(extents) > 1:
-            del extents[0]
-        if type.element_type != map.element or list(shape_of(type))[-len(extents) :] != extents:
-            raise VerifyException(f"a box of {map} does not fill rows of {type}")
+        self._verify_rows(type)
         verify_shared_alignment(self.destination, map.alignment)
         step = divisor(linearize(self.map.data.results, shape_of(type)), self.indices)
         if step * storage_bytes(map.element) % map.alignment:
             raise VerifyException(
                 f"the index into {type} is not proven to be a multiple of {map.alignment} bytes"
             )
+
+    def _verify_rows(self, type: MemRefType) -> None:
+        """Raise unless the box is whole rows of shared memory, all of an axis or a part of it."""
+        map = self.box
+        extents = list(map.extents)
+        while extents[0] == 1 and len(extents) > 1:
+            del extents[0]
+        shape = list(shape_of(type))[-len(extents) :]
+        if type.element_type != map.element or shape[1:] != extents[1:]:
+            raise VerifyException(f"a box of {map} does not fill rows of {type}")
+        rows = self.map.data.results[-len(extents)]
+        is_part = isinstance(shape[0], int) and len(extents) > 1 and shape[0] % extents[0] == 0
+        if shape[0] != extents[0] and not (
+            is_part and divisor(rows, self.indices) % extents[0] == 0
+        ):
+            raise VerifyException(f"a box of {map} does not fill rows of {type}")
 
 
 @irdl_op_definition

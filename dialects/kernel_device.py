@@ -49,15 +49,15 @@ from xdsl.utils.exceptions import VerifyException
 from .inside import ops_in
 from .kernel_barriers import WARP
 from .kernel_host import (
+    parse_bounds,
     parse_geometry,
     parse_index_type,
-    parse_resident,
+    print_bounds,
     print_geometry,
-    print_resident,
+    verify_bounds,
     verify_geometry,
-    verify_resident,
 )
-from .mbarriers import BarriersOp
+from .mbarriers import BarriersOp, verify_clusters
 from .scalars import storage_bytes, verify_bits
 from .sizes import Extent, ExtentAttr, static_shape
 from .tensor_map import TensorMapType
@@ -80,8 +80,9 @@ class FuncOp(IRDLOperation):
     """A kernel and its launch geometry; see the dialect's example.
 
     `resident(2)` says that a multiprocessor must have room for two blocks, so that a thread has so many
-    registers and no fewer; without it, that is the compiler's choice. `index(i32)` says that all its indices
-    are computed in 32 bits, without it that is not decided.
+    registers and no fewer; without it, that is the compiler's choice. `cluster(2)` says that two blocks whose
+    numbers follow each other run at the same time and share slabs. `index(i32)` says that all its indices are
+    computed in 32 bits, without it that is not decided.
     """
 
     name = "kernel.func"
@@ -91,6 +92,7 @@ class FuncOp(IRDLOperation):
     blocks = prop_def(ExtentAttr)
     threads = prop_def(IntegerAttr.constr(i64))
     resident = opt_prop_def(IntegerAttr.constr(i64))
+    cluster = opt_prop_def(IntegerAttr.constr(i64))
     index_type = opt_prop_def(IntegerType)
     body = region_def("single_block")
 
@@ -120,7 +122,8 @@ class FuncOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_geometry(self.blocks.data, self.threads.value.data)
-        verify_resident(self.resident)
+        verify_bounds(self.blocks.data, self.resident, self.cluster)
+        verify_clusters(ops_in(self), self.cluster)
         if self.index_type not in (None, i32, i64):
             raise VerifyException(f"indices are computed in i32 or i64, got {self.index_type}")
         if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
@@ -144,7 +147,7 @@ class FuncOp(IRDLOperation):
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
         print_geometry(printer, self.blocks.data, self.threads.value.data)
-        print_resident(printer, self.resident)
+        print_bounds(printer, self.resident, self.cluster)
         printer.print_string(" " if self.index_type is None else f" index({self.index_type}) ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes, print_keyword=True)
@@ -154,12 +157,12 @@ class FuncOp(IRDLOperation):
         sym_name = parser.parse_symbol_name()
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
         blocks, threads = parse_geometry(parser)
-        resident = parse_resident(parser)
+        resident, cluster = parse_bounds(parser)
         index_type = parse_index_type(parser) if parser.parse_optional_keyword("index") else None
         body = parser.parse_region(arguments)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         op = cls(sym_name.data, body, blocks, threads)
-        op.resident, op.index_type = resident, index_type
+        op.resident, op.cluster, op.index_type = resident, cluster, index_type
         if attributes is not None:
             op.attributes |= attributes.data
         return op

@@ -36,27 +36,46 @@ from xdsl.utils.exceptions import VerifyException
 from .calls import OPAQUE, parse_call, print_call, verify_call
 from .scalars import verify_element
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
-from .tile import MAX_THREADS
+from .tile import MAX_CLUSTER, MAX_THREADS
 
 
-def parse_resident(parser: Parser) -> IntegerAttr | None:
-    """Parse how many blocks a multiprocessor must have room for, ` resident(2)`, if it is said."""
-    if not parser.parse_optional_keyword("resident"):
-        return None
-    with parser.in_parens():
-        return IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+def parse_bounds(parser: Parser) -> tuple[IntegerAttr | None, IntegerAttr | None]:
+    """Parse blocks that a multiprocessor must have room for, and of a cluster: ` resident(2) cluster(2)`.
+
+    Each is None where it is not said.
+    """
+
+    def parse(keyword: str) -> IntegerAttr | None:
+        if not parser.parse_optional_keyword(keyword):
+            return None
+        with parser.in_parens():
+            return IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+
+    return parse("resident"), parse("cluster")
 
 
-def print_resident(printer: Printer, resident: IntegerAttr | None) -> None:
-    """Print what `parse_resident` parses."""
-    if resident is not None:
-        printer.print_string(f" resident({resident.value.data})")
+def print_bounds(
+    printer: Printer, resident: IntegerAttr | None, cluster: IntegerAttr | None
+) -> None:
+    """Print what `parse_bounds` parses."""
+    for keyword, number in (("resident", resident), ("cluster", cluster)):
+        if number is not None:
+            printer.print_string(f" {keyword}({number.value.data})")
 
 
-def verify_resident(resident: IntegerAttr | None) -> None:
-    """Raise VerifyException for a number of blocks that is none."""
+def verify_bounds(
+    blocks: Extent, resident: IntegerAttr | None, cluster: IntegerAttr | None
+) -> None:
+    """Raise VerifyException for a number of blocks that is none, or for clusters that the grid has not."""
     if resident is not None and resident.value.data < 1:
         raise VerifyException(f"resident must be 1 or more, got {resident.value.data}")
+    if cluster is None:
+        return
+    count = cluster.value.data
+    if not 2 <= count <= MAX_CLUSTER:
+        raise VerifyException(f"a cluster has 2 to {MAX_CLUSTER} blocks, not {count}")
+    if not isinstance(blocks, int) or blocks % count:
+        raise VerifyException(f"{blocks} blocks are no whole number of clusters of {count}")
 
 
 def parse_index_type(parser: Parser) -> IntegerType:

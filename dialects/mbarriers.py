@@ -7,15 +7,17 @@ the phase of that parity, the current one or the one before, is complete.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, i64
-from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     irdl_attr_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -48,6 +50,14 @@ def verify_barriers(value: SSAValue) -> None:
     """Raise unless barriers are declared in the same kernel."""
     if not isinstance(value.owner, BarriersOp):
         raise VerifyException("the barrier must be declared in the same kernel")
+
+
+def verify_clusters(ops: Iterable[Operation], cluster: IntegerAttr | None) -> None:
+    """Raise unless copies arrive in all blocks of a kernel's clusters, or in the one that starts them."""
+    count = 1 if cluster is None else cluster.value.data
+    for op in ops:
+        if isinstance(op, BulkCopyBase) and op.receivers not in (1, count):
+            raise VerifyException(f"a copy arrives in {op.receivers} blocks of clusters of {count}")
 
 
 class BarriersOp(IRDLOperation):
@@ -149,6 +159,7 @@ class BulkCopyBase(IRDLOperation):
     barriers = operand_def(MbarriersType)
     barrier_indices = var_operand_def(IndexType)
     barrier_map = prop_def(AffineMapAttr)
+    multicast = opt_prop_def(IntegerAttr.constr(i64))
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -158,7 +169,7 @@ class BulkCopyBase(IRDLOperation):
         "$tensor_map `` custom<AffineIndex>($box_indices, $box_map)"
         " `to` $destination `` custom<AffineIndex>($indices, $map)"
         " `barrier` $barriers `` custom<AffineIndex>($barrier_indices, $barrier_map)"
-        " attr-dict `:` type($tensor_map) `to` type($destination)"
+        " (`multicast` $multicast^)? attr-dict `:` type($tensor_map) `to` type($destination)"
     )
 
     def __init__(
@@ -169,6 +180,7 @@ class BulkCopyBase(IRDLOperation):
         index: Index,
         barriers: SSAValue,
         barrier: Index,
+        multicast: int = 1,
     ):
         box_attr, box_operands = index_properties(box)
         map_attr, operands = index_properties(index)
@@ -182,8 +194,18 @@ class BulkCopyBase(IRDLOperation):
                 barriers,
                 barrier_operands,
             ],
-            properties={"box_map": box_attr, "map": map_attr, "barrier_map": barrier_attr},
+            properties={
+                "box_map": box_attr,
+                "map": map_attr,
+                "barrier_map": barrier_attr,
+                "multicast": IntegerAttr(multicast, i64) if multicast > 1 else None,
+            },
         )
+
+    @property
+    def receivers(self) -> int:
+        """Blocks of the cluster in whose memory it arrives; 1 if it is the block's own alone."""
+        return 1 if self.multicast is None else self.multicast.value.data
 
     @property
     def box(self) -> TensorMapType:

@@ -115,6 +115,10 @@ CHOICES = {
             "1 if warps multiply matrices, or a CPU in matrix tiles; 2 if warpgroups do",
             numbers=(0, 1, 2),
         ),
+        Choice(
+            "cluster_m", "blocks along M that share slabs of columns", numbers=(0, 2), short="CM"
+        ),
+        Choice("cluster_n", "blocks along N that share slabs of rows", numbers=(0, 2), short="CN"),
         Choice("split_k", "parts of the reduced axis that blocks share", short="SK"),
         Choice("stages", "buffers of each slab of the scratchpad, which take turns"),
         Choice(

@@ -12,7 +12,8 @@
 
 Three facts about hardware and no more: a grid of parallel threads, grouped in blocks, each block with a
 fast scratchpad. A launch stands inside a `loop.kernel` in place of its outer loops. On a CPU a block is a
-unit of work for the thread pool and has one thread.
+unit of work for the thread pool and has one thread. The blocks along a `cluster` axis run at the same time,
+and can copy to each other's scratchpads.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ from .index import AffineIndex, affine_map, normalize_operands, verify_access
 from .loop import ForOp
 from .scalars import Combiner, CombinerAttr, verify_combiner
 from .schedule import SWIZZLE_BYTES, ScheduleAttr, Transport, TransportAttr
-from .sizes import Extent
+from .sizes import Extent, static_extent, static_shape
 from .tile_axes import AxisAttr, Level, LevelAttr
 from .tile_mma import MmaOp, WgmmaOp
 from .tile_pack import SHARED, PackOp, PackYieldOp
@@ -78,6 +79,10 @@ MAX_THREADS = 1024
 
 MAX_BUFFERS = 8
 """Buffers that a slab may have: small ones need many on their way to hide the latency of memory."""
+
+MAX_CLUSTER = 8
+"""Blocks that run at the same time as one cluster on every GPU that has clusters (CUDA C++ Programming Guide,
+"Thread Block Clusters")."""
 
 PIPELINED = "pipelined"
 """Marks a loop that starts to copy the slabs of later iterations before it computes its own."""
@@ -112,8 +117,13 @@ class LaunchOp(IRDLOperation):
 
     @property
     def num_blocks(self) -> Extent:
-        """Blocks of the grid."""
-        return prod(self.extents(Level.BLOCK))
+        """Blocks of the grid, those of clusters included."""
+        return prod([*self.extents(Level.BLOCK), self.cluster])
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster; 1 where each is alone."""
+        return prod(static_extent(extent) for extent in self.extents(Level.CLUSTER))
 
     @property
     def num_threads(self) -> Extent:
@@ -130,11 +140,22 @@ class LaunchOp(IRDLOperation):
         args = self.body.block.args
         if len(args) != len(self.axes) or any(not isinstance(a.type, IndexType) for a in args):
             raise VerifyException(f"body must take one index per axis, {len(self.axes)} in all")
+        self._verify_clusters()
         schedule = self.schedule
         if schedule is not None and (
             not schedule.leaves_threads_open or schedule.get("threads") is not None
         ):
             self._verify_threads(schedule)
+
+    def _verify_clusters(self) -> None:
+        levels = [axis.level.data for axis in self.axes]
+        clusters = self.extents(Level.CLUSTER)
+        if not clusters:
+            return
+        if len(clusters) > 1 or Level.BLOCK in levels[levels.index(Level.CLUSTER) :]:
+            raise VerifyException("one axis may be of clusters, behind those of blocks")
+        if not isinstance(clusters[0], int) or not 1 <= clusters[0] <= MAX_CLUSTER:
+            raise VerifyException(f"a cluster has 1 to {MAX_CLUSTER} blocks, not {clusters[0]}")
 
     def _verify_threads(self, schedule: ScheduleAttr) -> None:
         threads = self.num_threads
@@ -202,7 +223,8 @@ class StageOp(IRDLOperation):
     What it means does not depend on the rest, which says how: with `pad`, rows lie that many elements further
     apart than they are long; with `buffers`, the iterations of the loop around it fill as many slabs in turn;
     `via` says who copies, the threads themselves if it is absent; with `swizzle`, units of 16 bytes are
-    exchanged within rows of so many bytes, which the copy engine can.
+    exchanged within rows of so many bytes, which the copy engine can. A slab that is `multicast 2` is the
+    same for both blocks of a cluster: each has the copy engine bring half of its rows to both of them.
     """
 
     name = "tile.stage"
@@ -216,14 +238,15 @@ class StageOp(IRDLOperation):
     buffers = opt_prop_def(IntegerAttr.constr(i64))
     via = opt_prop_def(TransportAttr)
     swizzle = opt_prop_def(IntegerAttr.constr(i64))
+    multicast = opt_prop_def(IntegerAttr.constr(i64))
     slab = result_def(MemRefType.constr(E))
 
     traits = traits_def(HasAncestor(LaunchOp), MemoryReadEffect(), MemoryAllocEffect())
     custom_directives = (AffineIndex,)
     assembly_format = (
         "$source `` custom<AffineIndex>($origin, $map) (`pad` $pad^)? "
-        "(`buffers` $buffers^)? (`via` $via^)? (`swizzle` $swizzle^)? attr-dict "
-        "`:` type($source) `->` type($slab)"
+        "(`buffers` $buffers^)? (`via` $via^)? (`swizzle` $swizzle^)? "
+        "(`multicast` $multicast^)? attr-dict `:` type($source) `->` type($slab)"
     )
 
     def __init__(
@@ -262,6 +285,11 @@ class StageOp(IRDLOperation):
         """The width of the rows within which units are exchanged; 0 if none are."""
         return 0 if self.swizzle is None else self.swizzle.value.data
 
+    @property
+    def receivers(self) -> int:
+        """Blocks in which each of its copies arrives; 1 if that is the block's own alone."""
+        return 1 if self.multicast is None else self.multicast.value.data
+
     def verify_(self) -> None:
         verify_access(self.map.data, self.origin, self.source.type)
         source, slab = self.source.type, self.slab.type
@@ -276,10 +304,25 @@ class StageOp(IRDLOperation):
         for value in self.origin:
             axis = launch.axis_of(value)
             counts = isinstance(value, BlockArgument) and axis is None
-            if not counts and (axis is None or axis.level.data is not Level.BLOCK):
+            if not counts and (axis is None or axis.level.data is Level.THREAD):
                 raise VerifyException(
                     "the slab's origin may read block axes and loop counters only"
                 )
+            if axis is not None and axis.level.data is Level.CLUSTER and self.multicast:
+                raise VerifyException("what is multicast is the same for all blocks of a cluster")
+        if self.multicast:
+            self._verify_parts(launch.cluster)
+
+    def _verify_parts(self, count: int) -> None:
+        """Raise unless each of so many blocks has a part of the rows to bring."""
+        assert isinstance(self.slab.type, MemRefType)
+        rows = static_shape(self.slab.type)[0]
+        if self.receivers != count or count == 1:
+            raise VerifyException(f"is multicast to {self.receivers} blocks of clusters of {count}")
+        if rows % count or self.slab.type.get_num_dims() == 1:
+            raise VerifyException(f"{count} blocks of a cluster cannot share {rows} rows evenly")
+        if self.transport is not Transport.TMA:
+            raise VerifyException("only what goes by tma can be multicast")
 
     def _verify_how(self) -> None:
         """Raise unless what says how it is done fits together."""

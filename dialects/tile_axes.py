@@ -16,9 +16,10 @@ from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 
 
 class Level(StrEnum):
-    """Where the points of a launch axis run."""
+    """Where the points of a launch axis run: blocks, the blocks of a cluster, the threads of a block."""
 
     BLOCK = "block"
+    CLUSTER = "cluster"
     THREAD = "thread"
 
 

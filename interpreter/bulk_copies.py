@@ -5,6 +5,8 @@ complete yet, and then copies arrive, in an order that `SEED` decides, until it 
 threads that have waited for that phase and, after a `kernel.barrier`, to all. A wait that nothing can end is
 a deadlock: as all threads run in step, nobody else can still arrive.
 
+What is multicast arrives in all blocks of a cluster, which must have met after what was there was read.
+
 Threads and the copy engine see each other's writes to shared memory only through a fence: after a barrier is
 initialised, and between what threads wrote to a slab and the copy that fills it again.
 """
@@ -38,7 +40,8 @@ class Barriers:
     """The barriers of all blocks, an axis of blocks and one of barriers; `count` is 0 before the first phase.
 
     `pending` arrivals and `bytes` are missing in the current phase, the number of which is `phase`; `seen`
-    is how many phases each thread has seen complete. `writer` initialised it since the last barrier.
+    is how many phases each thread has seen complete. `writer` initialised it since the last barrier; `met`
+    says whether the cluster has met since.
     """
 
     count: Array
@@ -47,6 +50,7 @@ class Barriers:
     phase: Array
     writer: Array
     fenced: Array
+    met: Array
     seen: Array
 
 
@@ -59,7 +63,7 @@ class BulkCopies:
         blocks, threads = lanes.shape
         none = np.zeros((blocks, 0), np.int64)
         seen = np.zeros((blocks, 0, threads), np.int64)
-        self.barriers = Barriers(none, none, none, none, none, none, seen)
+        self.barriers = Barriers(none, none, none, none, none, none, none, seen)
         self.first: dict[SSAValue, tuple[int, int]] = {}
         self.started: list[tuple[Flight, tuple[Array, Array]]] = []
         self.random = np.random.default_rng(SEED)
@@ -75,6 +79,7 @@ class BulkCopies:
             cuda.MbarrierWaitOp: self._wait,
             kernel.FenceOp: self._fence,
             cuda.FenceProxyAsyncOp: self._fence,
+            cuda.FenceMbarrierInitOp: lambda op: None,
             kernel.BulkCopyOp: self._copy,
             cuda.BulkTensorOp: self._copy,
         }
@@ -171,9 +176,15 @@ class BulkCopies:
             return f"{said}gets {-bytes} bytes more than were expected"
         return f"{said}lacks {bytes} bytes, and no copy is on its way"
 
-    def barrier(self, blocks: Array) -> None:
-        """All threads of some blocks meet."""
+    def has_new_barriers(self, blocks: Array) -> bool:
+        """Whether some were initialised in some blocks since all threads met."""
+        return bool(np.any(self.barriers.writer[blocks] != NOBODY))
+
+    def barrier(self, blocks: Array, of_cluster: bool) -> None:
+        """All threads of some blocks meet, or of all blocks of their clusters."""
         self.barriers.writer[blocks] = NOBODY
+        if of_cluster:
+            self.barriers.met[blocks] = self.barriers.count[blocks] > 0
 
     def _fence(self, op: Operation) -> None:
         active = self.lanes.full(self.lanes.mask)
@@ -196,9 +207,12 @@ class BulkCopies:
         if not threads.numbers.size:
             return
         self._check_ready(op, threads, at)
+        memory, target = self._target(op)
+        box = self._box(op)
+        if op.receivers > 1:
+            at, target, box = self._receivers(op, memory, at, target, box)
         if not np.all(self.barriers.fenced[at]):
             raise fault(op, "completes on an mbarrier initialised without a fence since")
-        memory, target = self._target(op)
         self.flights.check(op, memory, target, "copies to")
         assert memory.unfenced is not None
         if np.any(memory.unfenced[target.where]):
@@ -213,9 +227,41 @@ class BulkCopies:
             phase = int(self.barriers.phase[slot, number])
             return f"phase {phase} of its mbarrier is not complete"
 
-        flight = Flight(op, memory, target.where, self._box(op), state)
+        flight = Flight(op, memory, target.where, box, state)
         self.flights.start(flight)
         self.started.append((flight, at))
+
+    def _receivers(
+        self,
+        op: BulkCopyBase,
+        memory: Memory,
+        at: tuple[Array, Array],
+        target: Touched,
+        box: Array,
+    ) -> tuple[tuple[Array, Array], Touched, Array]:
+        """The barriers, the elements and what fills them, in each block of the clusters that copy."""
+        count = op.receivers
+        if count != self.lanes.cluster:
+            raise fault(op, f"arrives in {count} blocks; a cluster has {self.lanes.cluster}")
+        rows = np.repeat(np.arange(len(box)), count)
+        slots = (at[0][:, None] // count * count + np.arange(count)).reshape(-1)
+        where = target.where[1][rows]
+        others = slots != at[0][rows]
+        at = (slots, at[1][rows])
+        if not np.all(self.barriers.met[at]):
+            raise fault(
+                op, "completes on an mbarrier that its cluster has not met since it was initialised"
+            )
+        to = (np.broadcast_to(slots[:, None], where.shape), where)
+        assert memory.unmet is not None
+        if np.any(memory.unmet[tuple(w[others] for w in to)]):
+            raise fault(
+                op,
+                f"fills an element of {memory.name} that threads of another block touched, and the "
+                "cluster has not met since",
+            )
+        numbers = target.numbers[rows]
+        return at, Touched(slots, target.threads[rows], numbers, to), box[rows]
 
     def _target(self, op: BulkCopyBase) -> tuple[Memory, Touched]:
         """The elements of shared memory that each active thread fills, in the order of the box."""

@@ -159,6 +159,7 @@ class CudaMachine(SimtMachine):
             cuda.SharedOp: self._shared_array,
             cuda.RegistersOp: self._own_array,
             cuda.SyncthreadsOp: self.barrier,
+            cuda.ClusterSyncOp: lambda op: self.barrier(op, True, op.relaxed is not None),
             cuda.BarSyncOp: self.named_barrier,
             cuda.ShuffleXorOp: self.shuffle,
             cuda.VariableOp: self._variable,

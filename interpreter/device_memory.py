@@ -30,9 +30,10 @@ class Memory:
 
     `writer` and `reader` are None for memory that the kernel never stores to: it cannot race. `arriving`
     and `leaving` are the numbers of the asynchronous copies that fill or read an element, `bulk` the number
-    of the bulk copy that filled it since the last barrier, `unfenced` whether threads wrote it since the last
-    fence; None as long as there are none. `teams` are those of named barriers. `extents` are those of a
-    tensor, `item_bytes` the bytes of an element on the machine.
+    of the bulk copy that filled it since the last barrier, `unfenced` whether threads wrote it since the
+    last fence, `unmet` whether its block touched it since its cluster met; None as long as there are none.
+    `teams` are those of named barriers. `extents` are those of a tensor, `item_bytes` the bytes of an
+    element on the machine.
     """
 
     data: Array
@@ -45,6 +46,7 @@ class Memory:
     leaving: Array | None = None
     bulk: Array | None = None
     unfenced: Array | None = None
+    unmet: Array | None = None
     teams: Teams | None = None
     extents: tuple[int, ...] = ()
     item_bytes: int = 4
@@ -56,6 +58,14 @@ class Memory:
         self.writer = np.full(self.data.shape, NOBODY, np.int32)
         self.reader = np.full(self.data.shape, NOBODY, np.int32)
 
+    def has_stores(self, blocks: Array) -> bool:
+        """Whether threads of some blocks stored to it since the last barrier."""
+        assert self.writer is not None
+        stored = self.writer[blocks] != NOBODY
+        if self.arriving is not None:
+            stored &= self.arriving[blocks] == NOBODY
+        return bool(np.any(stored))
+
     def forget(self, blocks: Array) -> None:
         """A barrier passed in some blocks: what happened before it cannot race any more."""
         for touched in (self.writer, self.reader, self.bulk):
@@ -63,6 +73,11 @@ class Memory:
                 touched[blocks] = NOBODY
         if self.teams is not None:
             self.teams.forget(blocks)
+
+    def forget_clusters(self, blocks: Array) -> None:
+        """A barrier passed in some blocks and in all others of their clusters."""
+        if self.unmet is not None:
+            self.unmet[blocks] = False
 
     def meet(self, low: int, high: int) -> None:
         """Threads `low` to `high` passed a barrier: what they did before cannot race among them any more."""
@@ -88,6 +103,8 @@ class Memory:
             raise fault(op, f"races: reads an element of {self.name} another thread wrote")
         if self.initialised is not None and not np.all(self.initialised.reshape(-1)[flat]):
             raise fault(op, f"reads an element of {self.name} that nobody has initialised")
+        if self.unmet is not None:
+            self.unmet.reshape(-1)[flat] = True
         reader = self.reader.reshape(-1)
         before = reader[flat]
         if self.teams is not None:
@@ -118,8 +135,9 @@ class Memory:
         """Note that threads `numbers` wrote elements."""
         assert self.writer is not None
         self.writer[where] = numbers
-        if self.unfenced is not None:
-            self.unfenced[where] = True
+        for marks in (self.unfenced, self.unmet):
+            if marks is not None:
+                marks[where] = True
 
     def add(self, op: Operation, numbers: Array, where: tuple[Array, ...]) -> None:
         """Threads `numbers` add to elements, atomically; raises MachineFault if they must not."""

@@ -19,7 +19,10 @@ from .tensor_ir import evaluate_index
 
 
 class Lanes:
-    """The threads of some blocks, given by their numbers. Values broadcast over (blocks, threads)."""
+    """The threads of some blocks, given by their numbers. Values broadcast over (blocks, threads).
+
+    So many blocks as `cluster` says follow each other and form one.
+    """
 
     def __init__(self, blocks: Array, threads: int):
         self.shape = (len(blocks), threads)
@@ -30,6 +33,7 @@ class Lanes:
         self.values: dict[SSAValue, Array] = {}
         self.memories: dict[SSAValue, Memory] = {}
         self.accesses: Accesses | None = None
+        self.cluster = 1
         count = len(blocks) * threads
         self._slots = np.repeat(np.arange(len(blocks), dtype=np.int64), threads)
         self._threads = np.tile(np.arange(threads, dtype=np.int64), len(blocks))

@@ -68,23 +68,25 @@ def launch(function: KernelFunc, args: Sequence[Array], history: History) -> Non
 
 def _launch(function: KernelFunc, args: Sequence[Array], history: History, number: int) -> None:
     """Run a kernel, all its blocks or some."""
-    blocks = static_extent(function.blocks.data)
+    blocks, cluster = static_extent(function.blocks.data), cluster_of(function)
     count = max(BUDGET // max(operations(function.body.block) * function.threads.value.data, 1), 2)
     memories = memories_of(function, args)
-    if count >= blocks or not history.kernels:
+    if count >= blocks or blocks <= 2 * cluster or not history.kernels:
         _run(function, memories, np.arange(blocks), accesses=history.accesses)
     else:
         expected = history.expected(number)
         outputs = _outputs(function, memories, args, expected)
         _check_stores(function, memories_of(function, args))
-        _run(function, memories, sample(blocks, count), accesses=history.accesses)
+        clusters = sample(blocks // cluster, max(count // cluster, 2))
+        chosen = (clusters[:, None] * cluster + np.arange(cluster)).reshape(-1)
+        _run(function, memories, chosen, accesses=history.accesses)
         for position, (memory, element, reference) in enumerate(outputs):
             _fill(memory, reference.reshape(-1))
             computed = memory.data.reshape(reference.shape)
             if (problem := compare(reference, computed, element)) is not None:
                 raise ProgramError(f"kernel {_name(function)}: output {position}: {problem}")
         history.remarks.append(
-            f"kernel {_name(function)}: {count} of {blocks} blocks executed (seed {SEED})"
+            f"kernel {_name(function)}: {len(chosen)} of {blocks} blocks executed (seed {SEED})"
         )
     for value, memory in zip(args, memories.values(), strict=True):
         if not np.shares_memory(value, memory.data):
@@ -95,6 +97,11 @@ def sample(blocks: int, count: int) -> Array:
     """The numbers of `count` of `blocks` blocks: the first, the last, and others at random."""
     between = np.random.default_rng(SEED).choice(blocks - 2, count - 2, replace=False) + 1
     return np.sort(np.concatenate([[0, blocks - 1], between]))
+
+
+def cluster_of(function: KernelFunc) -> int:
+    """Blocks of a cluster; 1 where each is alone."""
+    return 1 if function.cluster is None else function.cluster.value.data
 
 
 def _name(function: KernelFunc) -> str:
@@ -110,7 +117,8 @@ def _run(
 ) -> None:
     """Run some blocks of a kernel, as many at a time as the machine holds."""
     threads = function.threads.value.data
-    at_a_time = max(LANES // threads, 1)
+    cluster = cluster_of(function)
+    at_a_time = max(LANES // threads // cluster, 1) * cluster
     has_named_barriers = any(isinstance(op, NamedBarrierBase) for op in function.walk())
     for first in range(0, len(blocks), at_a_time):
         part = blocks[first : first + at_a_time]
@@ -119,7 +127,7 @@ def _run(
         else:
             machine = SimtMachine(part, threads, only)
         machine.memories.update(memories)
-        machine.accesses = accesses
+        machine.accesses, machine.cluster = accesses, cluster
         machine.has_named_barriers = has_named_barriers
         with np.errstate(all="ignore"):
             machine.run(function.body.block)

@@ -25,7 +25,7 @@ from .views import MAX_ELEMENTS
 UNREAD = {
     "loop.kernel": ("sym_name",),
     "tile.launch": ("schedule",),
-    "tile.stage": ("pad", "buffers", "via", "swizzle"),
+    "tile.stage": ("pad", "buffers", "via", "swizzle", "multicast"),
     "tile.pack": ("pad", "panels", "phases"),
     "kernel.func": ("sym_name", "index_type", "resident"),
     "cuda.func": ("sym_name",),

@@ -5,8 +5,8 @@ threads. The machine reports, with the location of the operation:
 
 * a *race*: two threads touch one element of shared memory, one of them writing, with no barrier between;
   or two threads of a grid do so in global memory, where no barrier helps;
-* a *divergent barrier*, *shuffle* or *mma*: not all threads of a block, or of a warp, take part, or not
-  those that a named barrier waits for;
+* a *divergent barrier*, *shuffle* or *mma*: not all threads of a block, of a cluster, or of a warp, take
+  part, or not those that a named barrier waits for;
 * an access *out of bounds*, and a read of shared memory that nobody has *initialised*.
 
 It can also run some of the blocks only, and only the operations that decide where a kernel stores
@@ -65,7 +65,9 @@ class SimtMachine(Lanes):
             kernel.ThreadIdOp: self._thread_id,
             kernel.BlockIdOp: self._block_id,
             kernel.SharedOp: self._shared,
-            kernel.BarrierOp: self.barrier,
+            kernel.BarrierOp: lambda op: self.barrier(
+                op, op.cluster is not None, op.relaxed is not None
+            ),
             kernel.NamedBarrierOp: self.named_barrier,
             kernel.ShuffleOp: self.shuffle,
             kernel.MmaOp: lambda op: multiply_in_warps(self, op),
@@ -155,6 +157,7 @@ class SimtMachine(Lanes):
         memory.teams = Teams(shape) if self.has_named_barriers else None
         memory.initialised = np.zeros(shape, bool)
         memory.unfenced = np.zeros(shape, bool)
+        memory.unmet = np.zeros(shape, bool) if self.cluster > 1 else None
         self.memories[value] = memory
 
     def _registers(self, op: loop.RegistersOp) -> None:
@@ -167,17 +170,29 @@ class SimtMachine(Lanes):
         self.allocate_shared(value, count * self.shape[1], element)
         self.memories[value].own = count
 
-    def barrier(self, op: Operation) -> None:
-        """All threads of a block meet, or none come."""
+    def barrier(self, op: Operation, of_cluster: bool = False, relaxed: bool = False) -> None:
+        """All threads of a block meet, or of all blocks of a cluster, or none come."""
         active = self.full(self.mask)
         arrived: Array = np.any(active, axis=1)
         present: Array = np.all(active, axis=1)
         if np.any(arrived & ~present):
             raise fault(op, "is reached by some threads of a block only: divergent barrier")
+        if of_cluster:
+            come = arrived.reshape(-1, self.cluster)
+            if np.any(come.any(axis=1) & ~come.all(axis=1)):
+                raise fault(op, "is reached by some blocks of a cluster only: divergent barrier")
         for memory in self.memories.values():
             if memory.shared:
+                if relaxed and memory.has_stores(arrived):
+                    raise fault(
+                        op, f"is relaxed, and does not show what was stored to {memory.name}"
+                    )
                 memory.forget(arrived)
-        self.bulk_copies.barrier(arrived)
+                if of_cluster:
+                    memory.forget_clusters(arrived)
+        if relaxed and self.bulk_copies.has_new_barriers(arrived):
+            raise fault(op, "is relaxed, and does not show that an mbarrier was initialised")
+        self.bulk_copies.barrier(arrived, of_cluster)
 
     def named_barrier(self, op: NamedBarrierBase) -> None:
         """Some threads of a block meet: whole warps that follow each other, or nobody comes."""

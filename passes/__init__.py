@@ -72,6 +72,7 @@ PASSES = {
     "pipeline-k-outer": ".tile.pipeline_k_outer:PipelineKOuterPass",
     "mark-unroll": ".tile.mark_unroll:MarkUnrollPass",
     "straighten-indices": ".tile.straighten_indices:StraightenIndicesPass",
+    "form-clusters": ".tile.form_clusters:FormClustersPass",
     "order-blocks": ".tile.order_blocks:OrderBlocksPass",
     "materialize-tile": ".kernel.materialize_tile:MaterializeTilePass",
     "vectorize-accesses": ".kernel.vectorize_accesses:VectorizeAccessesPass",

@@ -97,6 +97,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "pipeline-k-outer",
         "mark-unroll{target=$target}",
         "straighten-indices{target=$target}",
+        "form-clusters",
         "order-blocks{target=$target}",
     ),
     "tile-to-kernel": (

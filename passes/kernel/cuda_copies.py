@@ -70,6 +70,12 @@ def _mbarrier_wait(state: Lowering, op: kernel.MbarrierWaitOp) -> None:
     state.simple(op, cuda.MbarrierWaitOp(state.values[op.barriers], index, parity))
 
 
+def _fence(state: Lowering, op: kernel.FenceOp) -> None:
+    if op.cluster is not None:
+        state.simple(op, cuda.FenceMbarrierInitOp())
+    state.simple(op, cuda.FenceProxyAsyncOp())
+
+
 def _bulk_copy(state: Lowering, op: kernel.BulkCopyOp) -> None:
     pointer, offset, operands = state.address(op.destination, op.map.data.results, op.indices)
     new = cuda.BulkTensorOp(
@@ -79,6 +85,7 @@ def _bulk_copy(state: Lowering, op: kernel.BulkCopyOp) -> None:
         ([offset], operands),
         state.values[op.barriers],
         state.index_of(op.barrier_map, op.barrier_indices),
+        op.receivers,
     )
     state.simple(op, new)
 
@@ -123,7 +130,7 @@ COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.MbarrierInitOp: _init,
     kernel.MbarrierExpectBytesOp: _expect,
     kernel.MbarrierWaitOp: _mbarrier_wait,
-    kernel.FenceOp: lambda state, op: state.simple(op, cuda.FenceProxyAsyncOp()),
+    kernel.FenceOp: _fence,
     kernel.BulkCopyOp: _bulk_copy,
     kernel.VectorLoadOp: _vector_load,
     kernel.VectorStoreOp: _vector_store,

@@ -9,16 +9,21 @@
 A barrier is needed if something that can happen between another barrier and itself, and something that can
 happen between itself and another one, touch one memory, one of them writing: whichever way loops and
 conditions are run. Copies that run while threads compute, their waits and fences touch all memory.
+
+Barriers of clusters stay, for what other blocks touch is not in sight. Those in front of which no thread
+stores anything become `relaxed`: blocks only say that they have read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
@@ -27,7 +32,11 @@ from ...analysis.index import known_extent
 from ...dialects.inside import ops_in
 from ...dialects.kernel import (
     BarrierOp,
+    BulkCopyOp,
     FuncOp,
+    MbarrierExpectBytesOp,
+    MbarriersOp,
+    MbarrierWaitOp,
     MmaOp,
     SharedOp,
     ShuffleOp,
@@ -37,6 +46,7 @@ from ...dialects.kernel import (
 )
 from ...dialects.loop import LoadOp, RegistersOp, StoreOp
 from ...dialects.loop_access import in_registers
+from ...errors import counted
 from ..decisions import record
 
 
@@ -130,25 +140,29 @@ class _Flow:
             self.edge(op, left)
         return left
 
-    def reach(self, barrier: Operation, edges: Mapping[object, set[object]]) -> Touched:
-        """What is touched on the ways from a barrier to the next ones, along `edges`."""
+    def between(
+        self, barrier: Operation, edges: Mapping[object, set[object]]
+    ) -> Iterator[Operation]:
+        """The operations on the ways from a barrier to the next ones, along `edges`."""
         seen: set[object] = set()
         todo = list(edges.get(barrier, ()))
-        total = NOTHING
         while todo:
             node = todo.pop()
             if node in seen or isinstance(node, BarrierOp):
                 continue
             seen.add(node)
             if isinstance(node, Operation):
-                total |= touched(node)
+                yield node
             todo += edges.get(node, ())
-        return total
+
+    def reach(self, barrier: Operation, edges: Mapping[object, set[object]]) -> Touched:
+        """What is touched on the ways from a barrier to the next ones, along `edges`."""
+        return reduce(or_, map(touched, self.between(barrier, edges)), NOTHING)
 
 
 def elide_barriers(function: FuncOp) -> tuple[int, int]:
     """Remove the barriers of a kernel that separate nothing; gives how many, and how many are left."""
-    barriers = [op for op in ops_in(function) if isinstance(op, BarrierOp)]
+    barriers = [op for op in ops_in(function) if isinstance(op, BarrierOp) and not op.cluster]
     removed = 0
     for barrier in barriers:
         flow = _Flow()
@@ -160,6 +174,25 @@ def elide_barriers(function: FuncOp) -> tuple[int, int]:
     return removed, len(barriers) - removed
 
 
+def relax_barriers(function: FuncOp) -> int:
+    """Relax the barriers of clusters in front of which no thread stores anything; gives how many."""
+    barriers = [op for op in ops_in(function) if isinstance(op, BarrierOp) and op.cluster]
+    flow = _Flow()
+    flow.block(function.body.block, "entry")
+    relaxed = [op for op in barriers if not any(map(_stores, flow.between(op, flow.before)))]
+    for barrier in relaxed:
+        barrier.relaxed = UnitAttr()
+    return len(relaxed)
+
+
+def _stores(op: Operation) -> bool:
+    """Whether a thread itself writes memory that others see, or may."""
+    if isinstance(op, BulkCopyOp | MbarrierExpectBytesOp | MbarrierWaitOp | MbarriersOp):
+        return False
+    effect = touched(op)
+    return effect.everything or bool(effect.writes)
+
+
 @dataclass(frozen=True)
 class ElideBarriersPass(ModulePass):
     """Remove barriers that separate no accesses of one memory."""
@@ -169,8 +202,10 @@ class ElideBarriersPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [o for o in op.body.block.ops if isinstance(o, FuncOp)]:
             removed, left = elide_barriers(function)
-            if removed:
-                reason = f"{removed} of {removed + left} barriers separate nothing"
-            else:
-                reason = f"all {left} barriers are needed" if left else "there is no barrier"
-            record(self.name, function.sym_name.data, removed > 0, reason, function)
+            relaxed = relax_barriers(function)
+            said = [f"{removed} of {removed + left} barriers separate nothing"] if removed else []
+            if relaxed:
+                said.append(f"{counted(relaxed, 'barrier')} of clusters stand behind no stores")
+            reason = f"all {left} barriers are needed" if left else "there is no barrier to remove"
+            reason = "; ".join(said) or reason
+            record(self.name, function.sym_name.data, bool(said), reason, function)

@@ -284,7 +284,9 @@ _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     kernel.SharedOp: _lower_shared,
     kernel.BlockIdOp: lambda state, op: state.simple(op, cuda.BlockIdxOp()),
     kernel.ThreadIdOp: lambda state, op: state.simple(op, cuda.ThreadIdxOp()),
-    kernel.BarrierOp: lambda state, op: state.simple(op, cuda.SyncthreadsOp()),
+    kernel.BarrierOp: lambda state, op: state.simple(
+        op, cuda.SyncthreadsOp() if op.cluster is None else cuda.ClusterSyncOp(op.relaxed)
+    ),
     kernel.NamedBarrierOp: lambda state, op: state.simple(
         op, cuda.BarSyncOp(op.number.value.data, op.threads.value.data)
     ),
@@ -346,7 +348,7 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
         symbols_used(function),
     )
     result.location = function.location
-    result.resident = function.resident
+    result.resident, result.cluster = function.resident, function.cluster
     return result
 
 

@@ -22,6 +22,8 @@ class Machine:
     function: FuncOp
     thread: SSAValue
     launch_threads: list[int]
+    block: SSAValue | None = None
+    """The number of the block, if the launch has several."""
     tensor_maps: list[tuple[int, TensorMapType]] = field(
         default_factory=list[tuple[int, TensorMapType]]
     )
@@ -31,6 +33,11 @@ class Machine:
     def threads(self) -> int:
         """Threads of a block."""
         return self.function.threads.value.data
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether blocks copy to each other's shared memory."""
+        return self.function.cluster is not None
 
     def shared(
         self, shape: list[int], element: Attribute, name: str | None, align: int | None = None

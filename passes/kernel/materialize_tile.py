@@ -94,9 +94,14 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
     builder = Builder(InsertPoint.at_end(entry))
+    if launch.cluster > 1:
+        function.cluster = IntegerAttr(launch.cluster, i64)
     by_level: dict[Level, list[SSAValue]] = {Level.BLOCK: [], Level.THREAD: []}
+    extents = {level: launch.extents(level) for level in Level}
+    extents[Level.BLOCK] += extents.pop(Level.CLUSTER)
     for axis, argument in zip(launch.axes, launch.body.block.args, strict=True):
-        by_level[axis.level.data].append(argument)
+        level = axis.level.data
+        by_level[Level.BLOCK if level is Level.CLUSTER else level].append(argument)
     uses_thread = any(isinstance(o, StageOp | CombineOp | PrefixOp) for o in ops_in(launch))
     numbers: dict[Level, SSAValue] = {}
     for level, make in ((Level.BLOCK, BlockIdOp), (Level.THREAD, ThreadIdOp)):
@@ -112,7 +117,8 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         machine = Machine(
             function,
             numbers[Level.THREAD],
-            [static_extent(n) for n in launch.extents(Level.THREAD)],
+            [static_extent(n) for n in extents[Level.THREAD]],
+            numbers.get(Level.BLOCK),
         )
         lower_stages(machine)
         maps = machine.tensor_maps
@@ -120,7 +126,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
             lower_fold(op, by_level[Level.THREAD], machine)
     for level, number in numbers.items():
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
-        _number_axes(after, number, launch.extents(level), by_level[level])
+        _number_axes(after, number, extents[level], by_level[level])
     lower_loops(entry)
     lower_mma(entry)
     dropped = _drop_mapped(function, maps)

@@ -8,7 +8,11 @@
       kernel.bulk_copy %x_map[%i * 64, %k * 16 + 32] to %xs[(%k + 2) mod 3, 0, 0]
         barrier %full[(%k + 2) mod 3]
 
-Each use of a buffer is a phase of its barrier: all boxes of the buffer complete it together.
+Each use of a buffer is a phase of its barrier: all boxes of the buffer complete it together. A slab that is
+multicast comes in parts, one from each block of the cluster, and each part completes the barriers of all:
+
+    kernel.bulk_copy %w_map[%j * 128 + %block mod 2 * 64, ...] to %ws[..., %block mod 2 * 64, 0]
+      barrier %full[...] multicast 2
 """
 
 from __future__ import annotations
@@ -96,7 +100,7 @@ class BulkCopies:
     """The slabs that the copy engine fills together, each in as many buffers as take turns."""
 
     def __init__(self, machine: Machine, memory: dict[StageOp, SSAValue], buffers: int):
-        self.thread = machine.thread
+        self.thread, self.block = machine.thread, machine.block
         self.memory = memory
         self.buffers = buffers
         self.full = _initialised(machine, buffers)
@@ -115,28 +119,46 @@ class BulkCopies:
         one = _first_thread(builder, self.thread)
         turn = simplify(number % self.buffers, operand_ranges(counters))
         boxes = {stage: box_of(stage, stage.swizzle_bytes) for stage in origins}
-        size = sum(panels(stage)[0] * box.bytes for stage, box in boxes.items())
+        size = sum(panels(stage)[0] * box.bytes * stage.receivers for stage, box in boxes.items())
         one.insert(MbarrierExpectBytesOp(self.full, ([turn], counters), size))
-        for stage, (exprs, operands) in origins.items():
-            count, columns = panels(stage)
-            for panel in range(count):
-                inside = [ZERO] * len(bulk_shape(stage))
-                inside[0] = ZERO + panel if count > 1 else ZERO
-                place = [*([turn] if self.buffers > 1 else []), *inside]
-                corner = [
-                    *exprs[:-1],
-                    simplify(exprs[-1] + panel * columns, operand_ranges(operands)),
-                ]
-                copy = BulkCopyOp(
-                    self.maps[stage],
-                    (corner, operands),
-                    self.memory[stage],
-                    (place, counters),
-                    self.full,
-                    ([turn], counters),
-                )
+        for stage, origin in origins.items():
+            for panel in range(panels(stage)[0]):
+                copy = self._copy(stage, panel, origin, turn, counters)
                 copy.location = stage.location
                 one.insert(copy)
+
+    def _copy(
+        self, stage: StageOp, panel: int, origin: Index, turn: AffineExpr, counters: list[SSAValue]
+    ) -> BulkCopyOp:
+        """The copy of a box to a buffer: of what is multicast, the rows that are this block's part."""
+        assert isinstance(stage.slab.type, MemRefType)
+        exprs, operands = list(origin[0]), list(origin[1])
+        count, columns = panels(stage)
+        inside = [ZERO] * len(bulk_shape(stage))
+        inside[0] = ZERO + panel if count > 1 else ZERO
+        exprs[-1] = exprs[-1] + panel * columns
+        places = list(counters)
+        if stage.receivers > 1:
+            assert self.block is not None
+            shape = static_shape(stage.slab.type)
+            rows, axis = shape[0] // stage.receivers, len(exprs) - len(shape)
+            first = AffineExpr.dimension(len(operands)) % stage.receivers * rows
+            exprs[axis] = exprs[axis] + first
+            inside[1 if count > 1 else 0] = (
+                AffineExpr.dimension(len(places)) % stage.receivers * rows
+            )
+            operands, places = [*operands, self.block], [*places, self.block]
+        place = [*([turn] if self.buffers > 1 else []), *inside]
+        ranges = operand_ranges(operands)
+        return BulkCopyOp(
+            self.maps[stage],
+            ([simplify(expr, ranges) for expr in exprs], operands),
+            self.memory[stage],
+            (place, places),
+            self.full,
+            ([turn], counters),
+            stage.receivers,
+        )
 
     def wait(self, builder: Builder, number: AffineExpr, counters: list[SSAValue]) -> None:
         """Wait until what iteration `number` reads has arrived."""
@@ -167,8 +189,8 @@ def _initialised(machine: Machine, count: int) -> SSAValue:
     one = _first_thread(builder, machine.thread)
     for number in range(count):
         one.insert(MbarrierInitOp(barriers.result, ([AffineExpr.constant(number)], []), 1))
-    one.insert(FenceOp())
-    builder.insert(BarrierOp())
+    one.insert(FenceOp(machine.has_clusters))
+    builder.insert(BarrierOp(machine.has_clusters))
     return barriers.result
 
 

@@ -137,7 +137,7 @@ class _Ring:
             self._pipelined(builder, chunk)
         else:
             if (self.buffers == 1 or self.bulk) and in_loop(self.stages[0]):
-                builder.insert(BarrierOp())  # the last iteration's readers must be done
+                builder.insert(self._barrier())  # the last iteration's readers must be done
             self._start(builder, chunk)
             if self.is_async:
                 builder.insert(AsyncCommitOp())
@@ -161,8 +161,12 @@ class _Ring:
             builder.insert(AsyncWaitOp(self.ahead - 1))
         if self.bulk:
             self.bulk.wait(builder, chunk.number, chunk.counters)
-        builder.insert(BarrierOp())
+        builder.insert(self._barrier())
         self._start_if_any(builder, _Chunk(chunk.number + self.ahead, chunk.counters))
+
+    def _barrier(self) -> BarrierOp:
+        """What those wait at who read slabs before these are filled again, in all blocks that are."""
+        return BarrierOp(cluster=any(stage.receivers > 1 for stage in self.stages))
 
     def _start_if_any(self, builder: Builder, chunk: _Chunk) -> None:
         """Start the copies of an iteration that may be past the last.

@@ -16,33 +16,27 @@ or, where neither of the two axes is short,
 Blocks start in the order of their numbers, of which the last axis counts fastest. As many as the machine has
 multiprocessors read their slabs at about the same time: what all of them read together comes from memory, the
 rest from the cache. Parts of the last but one axis are as long as makes that least. Where all that a kernel
-stages stays in the cache, the order does not matter.
+stages stays in the cache, the order does not matter. What a block is here is a cluster where blocks form any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
-from xdsl.ir import BlockArgument, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import size_bytes
-from ...analysis.index import operand_ranges, simplify
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
-from ...dialects.affine import replace_dims
-from ...dialects.index import index_properties
 from ...dialects.inside import ops_in
-from ...dialects.loop import IndexOp
-from ...dialects.tile import AxisAttr, LaunchOp, Level, StageOp
+from ...dialects.tile import LaunchOp, Level, StageOp
 from ..decisions import record
+from .block_axes import split_counter
 
 GAIN = 1 / 8
 """The part of what blocks read together that another order must save."""
@@ -92,57 +86,17 @@ def find_grid(launch: LaunchOp, target: Target) -> Grid | str:
     if sum(sources.values()) <= target.l2_bytes // 2:
         return "what it stages stays in the cache"
     slabs = tuple(
-        (size_bytes(stage.slab.type), outer in stage.origin, inner in stage.origin)
+        (_bytes_of_cluster(launch, stage), outer in stage.origin, inner in stage.origin)
         for stage in stages
     )
     return Grid(outer, inner, rows, columns, slabs)
 
 
-def reorder(launch: LaunchOp, grid: Grid, part: int) -> None:
-    """Let parts of the first axis count fastest."""
-    body, axes = launch.body.block, list(launch.axes)
-    at = grid.outer.index
-    new = body.insert_arg(IndexType(), grid.inner.index + 1)
-    axes.insert(new.index, AxisAttr(part, Level.BLOCK))
-    name = grid.outer.name_hint or "i"
-    if part == grid.rows:
-        new.name_hint = name
-        grid.outer.replace_all_uses_with(new)
-        body.erase_arg(grid.outer)
-        del axes[at]
-    else:
-        axes[at] = AxisAttr(grid.rows // part, Level.BLOCK)
-        place = AffineExpr.dimension(0) * part + AffineExpr.dimension(1)
-        stages = [op for op in ops_in(launch) if isinstance(op, StageOp)]
-        for stage in stages:
-            _begin_at(stage, grid.outer, place, [grid.outer, new])
-        index = IndexOp(place, [grid.outer, new])
-        grid.outer.replace_uses_with_if(
-            index.result, lambda use: use.operation is not index and use.operation not in stages
-        )
-        Builder(InsertPoint.at_start(body)).insert(index)
-        index.result.name_hint = name
-        grid.outer.name_hint, new.name_hint = f"{name}_part", f"{name}_in"
-        if launch.schedule is not None:  # it numbers the axes of threads
-            moved = {axis: launch.schedule.get(axis) for axis in ("m", "n")}
-            launch.schedule = launch.schedule.with_choices(
-                **{axis: number + 1 for axis, number in moved.items() if number is not None}
-            )
-    launch.axes = ArrayAttr(axes)
-
-
-def _begin_at(
-    stage: StageOp, old: SSAValue, place: AffineExpr, counters: Sequence[SSAValue]
-) -> None:
-    """Let a slab begin where an expression over some counters stands for an old one."""
-    space = [*counters, *(value for value in stage.origin if value not in counters)]
-    dims = [
-        place if value is old else AffineExpr.dimension(space.index(value))
-        for value in stage.origin
-    ]
-    exprs = [simplify(replace_dims(e, dims), operand_ranges(space)) for e in stage.map.data.results]
-    stage.map, origin = index_properties((exprs, space))
-    stage.operands = [stage.source, *origin]
+def _bytes_of_cluster(launch: LaunchOp, stage: StageOp) -> int:
+    """Bytes of a slab, of all blocks of a cluster if each has its own."""
+    axes = [launch.axis_of(value) for value in stage.origin]
+    own = any(axis is not None and axis.level.data is Level.CLUSTER for axis in axes)
+    return size_bytes(stage.slab.type) * (launch.cluster if own else 1)
 
 
 @dataclass(frozen=True)
@@ -161,11 +115,12 @@ class OrderBlocksPass(ModulePass):
             if isinstance(grid, str):
                 record(self.name, name, False, grid, launch)
                 continue
-            sizes = {part: grid.together(part, target.processors) for part in grid.parts()}
+            blocks = target.processors // launch.cluster
+            sizes = {part: grid.together(part, blocks) for part in grid.parts()}
             best = min(sizes, key=lambda part: (sizes[part], part))
             if sizes[best] > (1 - GAIN) * sizes[1]:
                 record(self.name, name, False, "another order saves too little", launch)
                 continue
-            reorder(launch, grid, best)
+            split_counter(launch, grid.outer, best, grid.inner.index + 1, Level.BLOCK)
             said = f"{target.processors} blocks read slabs of {sizes[best]} bytes, not {sizes[1]}"
             record(self.name, name, True, f"{said}: {best} rows of them count fastest", launch)

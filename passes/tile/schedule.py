@@ -91,6 +91,8 @@ class SchedulePass(ModulePass):
     thread_m: int | None = None
     thread_n: int | None = None
     split_k: int | None = None
+    cluster_m: int | None = None
+    cluster_n: int | None = None
     mma: int | None = None
     stages: int | None = None
     transport: str | None = None

@@ -610,6 +610,15 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
 
 // -----
 
+// expected-error@+1 {{a copy arrives in 2 blocks of clusters of 1}}
+cuda.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) index(i32) {
+  %s = cuda.shared 1024 align 128 : !cuda.ptr<f32>
+  %full = cuda.mbarriers 2
+  cuda.bulk_tensor %x[0, 0] to %s[0] barrier %full[0] multicast 2 : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
+}
+
+// -----
+
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %xs = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
   %z = cuda.literal 0.000000e+00 : f32

@@ -85,6 +85,15 @@ builtin.module {
     cuda.bulk_tensor %x[%row * 16, 0] to %s[%row mod 2 * 1024] barrier %full[1] : !kernel.tensor_map<16x64xf32> to !cuda.ptr<f32>
     cuda.mbarrier_wait %full[%row mod 2] parity[%row floordiv 2 mod 2]
   }
+  cuda.func @k_cluster(%x: !kernel.tensor_map<8x64xf32>) blocks(32) threads(64) cluster(2) index(i32) {
+    %s = cuda.shared 2048 align 128 : !cuda.ptr<f32>
+    %full = cuda.mbarriers 2
+    %block = cuda.block_idx
+    cuda.fence_mbarrier_init
+    cuda.cluster_sync
+    cuda.bulk_tensor %x[%block mod 2 * 8, 0] to %s[%block mod 2 * 512] barrier %full[1] multicast 2 : !kernel.tensor_map<8x64xf32> to !cuda.ptr<f32>
+    cuda.cluster_sync relaxed
+  }
   cuda.func @k_asked(%y: !cuda.ptr<f32>) blocks(4) threads(16) index(i32) {
     %s = cuda.shared 64 at 0 : !cuda.ptr<f32>
     %h = cuda.shared 8192 align 16 at 256 : !cuda.ptr<f64>

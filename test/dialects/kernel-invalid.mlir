@@ -795,12 +795,24 @@ kernel.func @k() blocks(1) threads(128) {
 
 // -----
 
+// expected-error@+1 {{a cluster has 2 to 8 blocks, not 1}}
+kernel.func @k() blocks(4) threads(32) cluster(1) {
+}
+
+// -----
+
 kernel.func @k() blocks(1) threads(128) {
   %z = arith.constant 0.0 : f32
   %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
   %ws = kernel.shared align 1024 : memref<3x64x64xbf16, "shared">
   // expected-error@+1 {{multiplies 64 by 128 where a transposed slab of columns has all its panels; got memref<3x64x64xbf16, "shared">}}
   %a:64 = kernel.wgmma %xs[0, 0] by %ws[0, 0, 0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 128 : memref<64x64xbf16, "shared"> by memref<3x64x64xbf16, "shared">
+}
+
+// -----
+
+// expected-error@+1 {{5 blocks are no whole number of clusters of 2}}
+kernel.func @k() blocks(5) threads(32) cluster(2) {
 }
 
 // -----
@@ -815,12 +827,43 @@ kernel.func @k() blocks(1) threads(128) {
 
 // -----
 
+// expected-error@+1 {{s0 blocks are no whole number of clusters of 2}}
+kernel.func @k() blocks(s0) threads(32) cluster(2) {
+}
+
+// -----
+
 kernel.func @k() blocks(1) threads(128) {
   %z = arith.constant 0.0 : f32
   %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
   %ws = kernel.shared align 1024 : memref<64x64xbf16, "shared">
   // expected-error@+1 {{multiplies 64 by 64 where a transposed slab of columns has all its panels; got memref<64x64xbf16, "shared">}}
   %a:32 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 64 : memref<64x64xbf16, "shared"> by memref<64x64xbf16, "shared">
+}
+
+// -----
+
+kernel.func @k() blocks(4) threads(32) {
+  // expected-error@+1 {{only a barrier of a cluster can be relaxed}}
+  kernel.barrier relaxed
+}
+
+// -----
+
+// expected-error@+1 {{a copy arrives in 2 blocks of clusters of 4}}
+kernel.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) cluster(4) {
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  kernel.bulk_copy %x[0, 0] to %s[0, 0, 0] barrier %full[0] multicast 2 : !kernel.tensor_map<16x64xf32> to memref<2x16x64xf32, "shared">
+}
+
+// -----
+
+kernel.func @k(%x: !kernel.tensor_map<8x64xf32>) blocks(4) threads(32) {
+  %s = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+  %full = kernel.mbarriers 2
+  // expected-error@+1 {{a box of !kernel.tensor_map<8x64xf32> does not fill rows of memref<2x16x64xf32, "shared">}}
+  kernel.bulk_copy %x[0, 0] to %s[0, 4, 0] barrier %full[0] : !kernel.tensor_map<8x64xf32> to memref<2x16x64xf32, "shared">
 }
 
 // -----

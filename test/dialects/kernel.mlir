@@ -64,6 +64,17 @@ builtin.module {
     kernel.bulk_copy %h[%row, 8, 0] to %halves[0, 0] barrier %full[%row mod 2] : !kernel.tensor_map<1x8x64xbf16, swizzle 128> to memref<8x64xbf16, "shared">
     kernel.mbarrier_wait %full[%row mod 2] parity[%row floordiv 2 mod 2]
   }
+  kernel.func @k_cluster(%x: !kernel.tensor_map<8x64xf32>) blocks(32) threads(64) resident(1) cluster(2) index(i32) {
+    %block = kernel.block_id
+    %slab = kernel.shared align 128 : memref<2x16x64xf32, "shared">
+    %full = kernel.mbarriers 2
+    kernel.mbarrier_init %full[1], 1
+    kernel.fence cluster
+    kernel.barrier cluster
+    kernel.mbarrier_expect_bytes %full[1], 4096
+    kernel.bulk_copy %x[%block mod 2 * 8, 0] to %slab[1, %block mod 2 * 8, 0] barrier %full[1] multicast 2 : !kernel.tensor_map<8x64xf32> to memref<2x16x64xf32, "shared">
+    kernel.barrier cluster relaxed
+  }
   kernel.func @k_vector(%x: memref<4x64xf32>, %y: memref<64xf16>) blocks(4) threads(16) {
     %t = kernel.thread_id
     %a, %b = kernel.vector_load %x[1, %t * 2] : memref<4x64xf32> -> f32, f32

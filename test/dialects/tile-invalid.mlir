@@ -19,7 +19,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
-    // expected-error@+1 {{Expected `block`, or `thread`}}
+    // expected-error@+1 {{Expected `block`, `cluster`, or `thread`}}
     tile.launch (%r = 4 : warp) {
       %v = loop.load %x[%r, 0] : memref<4x8xf32>
       
@@ -778,6 +778,108 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
     }
   }
   func.return %y : tensor<64x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<4xbf16> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<4xbf16> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<4xbf16>):
+    // expected-error@+1 {{one axis may be of clusters, behind those of blocks}}
+    tile.launch (%c = 2 : cluster, %r = 4 : block) {
+      %v = loop.load %x[%r, 0] : memref<64x64xbf16>
+      loop.store %v, %y[%r] : memref<4xbf16>
+    }
+  }
+  func.return %y : tensor<4xbf16>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<4xbf16> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<4xbf16> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<4xbf16>):
+    // expected-error@+1 {{one axis may be of clusters, behind those of blocks}}
+    tile.launch (%c = 2 : cluster, %r = 4 : cluster) {
+      %v = loop.load %x[%r, 0] : memref<64x64xbf16>
+      loop.store %v, %y[%r] : memref<4xbf16>
+    }
+  }
+  func.return %y : tensor<4xbf16>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<4xbf16> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<4xbf16> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<4xbf16>):
+    // expected-error@+1 {{a cluster has 1 to 8 blocks, not 9}}
+    tile.launch (%r = 4 : block, %c = 9 : cluster) {
+      %v = loop.load %x[%r, 0] : memref<64x64xbf16>
+      loop.store %v, %y[%r] : memref<4xbf16>
+    }
+  }
+  func.return %y : tensor<4xbf16>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<4xbf16> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<4xbf16> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<4xbf16>):
+    tile.launch (%r = 2 : block, %c = 2 : cluster) {
+      // expected-error@+1 {{what is multicast is the same for all blocks of a cluster}}
+      %s = tile.stage %x[%c * 8, 0] via tma swizzle 128 multicast 2 : memref<64x64xbf16> -> memref<16x64xbf16, "shared">
+      %v = loop.load %x[%r, 0] : memref<64x64xbf16>
+      loop.store %v, %y[%r] : memref<4xbf16>
+    }
+  }
+  func.return %y : tensor<4xbf16>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<4xbf16> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<4xbf16> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<4xbf16>):
+    tile.launch (%r = 2 : block, %c = 2 : cluster) {
+      // expected-error@+1 {{is multicast to 4 blocks of clusters of 2}}
+      %s = tile.stage %x[0, 0] via tma swizzle 128 multicast 4 : memref<64x64xbf16> -> memref<16x64xbf16, "shared">
+      %v = loop.load %x[%r, 0] : memref<64x64xbf16>
+      loop.store %v, %y[%r] : memref<4xbf16>
+    }
+  }
+  func.return %y : tensor<4xbf16>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<4xbf16> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<4xbf16> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<4xbf16>):
+    tile.launch (%r = 2 : block, %c = 2 : cluster) {
+      // expected-error@+1 {{2 blocks of a cluster cannot share 15 rows evenly}}
+      %s = tile.stage %x[0, 0] via tma multicast 2 : memref<64x64xbf16> -> memref<15x64xbf16, "shared">
+      %v = loop.load %x[%r, 0] : memref<64x64xbf16>
+      loop.store %v, %y[%r] : memref<4xbf16>
+    }
+  }
+  func.return %y : tensor<4xbf16>
+}
+
+// -----
+
+func.func @main(%x: tensor<64x64xbf16>) -> tensor<4xbf16> {
+  %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<4xbf16> {
+  ^bb0(%x: memref<64x64xbf16>, %y: memref<4xbf16>):
+    tile.launch (%r = 2 : block, %c = 2 : cluster) {
+      // expected-error@+1 {{only what goes by tma can be multicast}}
+      %s = tile.stage %x[0, 0] via cp_async multicast 2 : memref<64x64xbf16> -> memref<16x64xbf16, "shared">
+      %v = loop.load %x[%r, 0] : memref<64x64xbf16>
+      loop.store %v, %y[%r] : memref<4xbf16>
+    }
+  }
+  func.return %y : tensor<4xbf16>
 }
 
 // -----

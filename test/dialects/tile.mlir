@@ -87,6 +87,19 @@ builtin.module {
     }
     func.return %y : tensor<4x8xf32>
   }
+  func.func @clusters(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
+    %y = loop.kernel @clusters(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
+    ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
+      tile.launch (%i = 2 : block, %c = 4 : cluster, %t = 8 : thread) schedule(#tile.schedule<cluster_m = 2, threads = 8>) {
+        %xs = tile.stage %x[%i * 32 + %c * 8, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+        %ws = tile.stage %x[0, 0] via tma swizzle 128 multicast 4 : memref<64x64xbf16> -> memref<32x64xbf16, "shared">
+        %a = loop.load %ws[%t, 0] : memref<32x64xbf16, "shared">
+        %b = arith.extf %a : bf16 to f32
+        loop.store %b, %y[%i * 32 + %c * 8, %t] : memref<64x8xf32>
+      }
+    }
+    func.return %y : tensor<64x8xf32>
+  }
   func.func @slabs(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
     %y = loop.kernel @slabs(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
     ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):

@@ -106,7 +106,7 @@ func.func @main(%x: memref<4x64xf32>) -> memref<64xf32> {
 // CHECK-NEXT:    kernel.barrier
 // REMARK: remark: elide-barriers: others: 2 of 4 barriers separate nothing
 // REMARK: remark: elide-barriers: copies: declined: all 1 barriers are needed
-// REMARK: remark: elide-barriers: none: declined: there is no barrier
+// REMARK: remark: elide-barriers: none: declined: there is no barrier to remove
 kernel.func @others(%x: memref<64xf32>, %y: memref<64xf32>) blocks(1) threads(64) {
   %s = kernel.shared : memref<64xf32, "shared">
   %r = kernel.shared : memref<64xf32, "shared">
@@ -151,4 +151,57 @@ func.func @main(%x: memref<64xf32>) -> memref<64xf32> {
   kernel.launch @copies(%y, %z) blocks(1) threads(64) : memref<64xf32>, memref<64xf32>
   kernel.launch @none(%z, %w) blocks(1) threads(64) : memref<64xf32>, memref<64xf32>
   func.return %w : memref<64xf32>
+}
+
+// -----
+
+// Barriers of clusters stay. The first shows that others were initialised, the one in the loop only that slabs were
+// read; behind a store to shared memory none is relaxed.
+// CHECK-LABEL: kernel.func @cluster
+// CHECK:         kernel.fence cluster
+// CHECK:         kernel.barrier cluster{{$}}
+// CHECK:         kernel.mbarrier_wait
+// CHECK-NEXT:    loop.load
+// CHECK:         kernel.barrier cluster relaxed
+// CHECK-LABEL: kernel.func @storing
+// CHECK:         kernel.barrier cluster{{$}}
+// REMARK: remark: elide-barriers: cluster: 1 barrier of clusters stand behind no stores
+// REMARK: remark: elide-barriers: storing: declined: there is no barrier to remove
+kernel.func @cluster(%x: !kernel.tensor_map<16x64xf32>, %y: memref<64x4xf32>) blocks(4) threads(64) cluster(2) {
+  %zero = arith.constant 0.0 : f32
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %s = kernel.shared align 128 : memref<32x64xf32, "shared">
+  %full = kernel.mbarriers 1
+  %one = loop.test[%t < 1]
+  scf.if %one {
+    kernel.mbarrier_init %full[0], 1
+    kernel.fence cluster
+  }
+  kernel.barrier cluster
+  %sum = scf.for %k = %c0 to %c4 step %c1 iter_args(%so_far = %zero) -> (f32) {
+    scf.if %one {
+      kernel.mbarrier_expect_bytes %full[0], 8192
+      kernel.bulk_copy %x[%k * 32 + %b mod 2 * 16, 0] to %s[%b mod 2 * 16, 0] barrier %full[0] multicast 2 : !kernel.tensor_map<16x64xf32> to memref<32x64xf32, "shared">
+    }
+    kernel.mbarrier_wait %full[0] parity[%k mod 2]
+    %v = loop.load %s[%t mod 32, 0] : memref<32x64xf32, "shared">
+    %next = arith.addf %so_far, %v : f32
+    kernel.barrier cluster
+    scf.yield %next : f32
+  }
+  loop.store %sum, %y[%t, %b] : memref<64x4xf32>
+}
+kernel.func @storing(%y: memref<64x4xf32>) blocks(4) threads(64) cluster(2) {
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %zero = arith.constant 0.0 : f32
+  %s = kernel.shared align 128 : memref<64xf32, "shared">
+  loop.store %zero, %s[%t] : memref<64xf32, "shared">
+  kernel.barrier cluster
+  %v = loop.load %s[%t * -1 + 63] : memref<64xf32, "shared">
+  loop.store %v, %y[%t, %b] : memref<64x4xf32>
 }

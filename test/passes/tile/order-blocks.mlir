@@ -113,3 +113,30 @@ func.func @main(%x: tensor<512x32768xf32>, %d: tensor<?x32768xf32, #sym.extents<
   }
   func.return %y, %z, %p, %q : tensor<512x1xf32>, tensor<?x2xf32, #sym.extents<s0>>, tensor<4x1xf32>, tensor<512x2xf32>
 }
+
+// -----
+
+// Clusters are ordered as blocks are; the axis within them counts fastest. A slab that each block has its own of is
+// counted for all of them.
+// CHECK-LABEL: loop.kernel @clusters
+// CHECK:         tile.launch (%j = 64 : block, %i = 4 : block, %c = 2 : cluster, %t = 8 : thread)
+// CHECK:           tile.stage %x[%i * 16 + %c * 8, %k * 8192]
+// CHECK:           loop.store %{{.*}}, %y[%i * 16 + %c * 8 + %t, %j]
+// REMARK: remark: order-blocks: clusters: 132 blocks read slabs of 6553600 bytes, not 17825792: 4 rows of them count fastest
+func.func @main(%x: tensor<64x32768xf32>, %w: tensor<512x32768xf32>) -> tensor<64x64xf32> {
+  %y = loop.kernel @clusters(%x, %w) : (tensor<64x32768xf32>, tensor<512x32768xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x32768xf32>, %w: memref<512x32768xf32>, %y: memref<64x64xf32>):
+    tile.launch (%i = 4 : block, %j = 64 : block, %c = 2 : cluster, %t = 8 : thread) schedule(#tile.schedule<threads = 8>) {
+      %s = loop.for %k = 0 to 4 reduce(add) -> f32 {
+        %xs = tile.stage %x[%i * 16 + %c * 8, %k * 8192] : memref<64x32768xf32> -> memref<8x8192xf32, "shared">
+        %ws = tile.stage %w[%j * 8, %k * 8192] : memref<512x32768xf32> -> memref<8x8192xf32, "shared">
+        %a = loop.load %xs[%t, %k] : memref<8x8192xf32, "shared">
+        %b = loop.load %ws[%t, %k] : memref<8x8192xf32, "shared">
+        %p = arith.mulf %a, %b : f32
+        loop.yield %p : f32
+      }
+      loop.store %s, %y[%i * 16 + %c * 8 + %t, %j] : memref<64x64xf32>
+    }
+  }
+  func.return %y : tensor<64x64xf32>
+}

@@ -30,6 +30,12 @@
 // LANES: error: {{.*}}schedule: for mma, 4 threads share a row and whole warps the columns; blocks of 64 by 64 have threads of 2 by 8
 // GROUPS: remark: schedule: linear: declined: it is no sum of products of bf16, f16 or tf32, or there are no tensor cores
 // TALL: remark: schedule: linear: declined: boxes have at most 256 rows
+// RUN: not deplo-opt %s -p 'schedule{mma=0 cluster_m=2}' 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: not deplo-opt %s -p 'schedule{mma=2 cluster_m=2 cluster_n=2}' 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not deplo-opt %s -p 'schedule{mma=2 block_n=24 cluster_m=2}' 2>&1 | FileCheck %s --check-prefix=PART
+// CLUSTER: error: {{.*}}schedule: clusters share slabs that warpgroups multiply
+// TWICE: error: {{.*}}schedule: clusters are along M or along N, not both
+// PART: error: {{.*}}schedule: 24 rows of a slab are not shared evenly by 2 blocks
 // SHORT: error: {{.*}}schedule: warpgroups multiply slabs of 64 positions of K that the copy engine fills
 // ROWS: error: {{.*}}schedule: a warpgroup multiplies 64 rows at once, and 32 are not that often
 // CPU: remark: schedule: linear: declined: a CPU's schedule is decided by the passes that carry it out

@@ -1,0 +1,88 @@
+"""Axes of blocks in two: `order-blocks` and `form-clusters` split a counter and move one part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import ArrayAttr, IndexType
+from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ...analysis.index import operand_ranges, simplify
+from ...dialects.affine import replace_dims
+from ...dialects.index import index_properties
+from ...dialects.inside import ops_in
+from ...dialects.loop import IndexOp
+from ...dialects.sizes import static_extent
+from ...dialects.tile import AxisAttr, LaunchOp, Level, StageOp
+
+
+def split_counter(
+    launch: LaunchOp, counter: BlockArgument, part: int, position: int, level: Level
+) -> BlockArgument:
+    """Let parts of an axis of blocks, so many of them, count as an axis of `level` at a later position.
+
+    Gives the counter within a part. A part that is the whole axis takes its place, and the axis goes.
+    """
+    body, axes = launch.body.block, list(launch.axes)
+    count = static_extent(axes[counter.index].extent.data)
+    new = body.insert_arg(IndexType(), position)
+    axes.insert(position, AxisAttr(part, level))
+    name = counter.name_hint or "i"
+    if part == count:
+        new.name_hint = name
+        counter.replace_all_uses_with(new)
+        del axes[counter.index]
+        body.erase_arg(counter)
+    else:
+        axes[counter.index] = AxisAttr(count // part, Level.BLOCK)
+        _count_in_parts(launch, counter, new, part)
+        counter.name_hint, new.name_hint = f"{name}_part", f"{name}_in"
+        _move_numbers(launch)
+    launch.axes = ArrayAttr(axes)
+    return new
+
+
+def _count_in_parts(
+    launch: LaunchOp, counter: BlockArgument, new: BlockArgument, part: int
+) -> None:
+    """Put parts and the place within one where a counter was read."""
+    place = AffineExpr.dimension(0) * part + AffineExpr.dimension(1)
+    stages = [op for op in ops_in(launch) if isinstance(op, StageOp)]
+    for stage in stages:
+        _begin_at(stage, counter, place, [counter, new])
+    index = IndexOp(place, [counter, new])
+    counter.replace_uses_with_if(
+        index.result, lambda use: use.operation is not index and use.operation not in stages
+    )
+    if not index.result.uses:
+        return
+    Builder(InsertPoint.at_start(launch.body.block)).insert(index)
+    index.result.name_hint = counter.name_hint
+
+
+def _move_numbers(launch: LaunchOp) -> None:
+    """There is one more axis in front of those that the schedule numbers, which are of threads."""
+    if launch.schedule is not None:
+        moved = {axis: launch.schedule.get(axis) for axis in ("m", "n")}
+        launch.schedule = launch.schedule.with_choices(
+            **{axis: number + 1 for axis, number in moved.items() if number is not None}
+        )
+
+
+def _begin_at(
+    stage: StageOp, old: SSAValue, place: AffineExpr, counters: Sequence[SSAValue]
+) -> None:
+    """Let a slab begin where an expression over some counters stands for an old one."""
+    if old not in stage.origin:
+        return
+    space = [*counters, *(value for value in stage.origin if value not in counters)]
+    dims = [
+        place if value is old else AffineExpr.dimension(space.index(value))
+        for value in stage.origin
+    ]
+    exprs = [simplify(replace_dims(e, dims), operand_ranges(space)) for e in stage.map.data.results]
+    stage.map, origin = index_properties((exprs, space))
+    stage.operands = [stage.source, *origin]
