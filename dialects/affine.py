@@ -147,3 +147,16 @@ def summands(expr: AffineExpr) -> list[AffineExpr]:
     if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.Add:
         return [*summands(expr.lhs), *summands(expr.rhs)]
     return [expr]
+
+
+def split_constant(expr: AffineExpr) -> tuple[AffineExpr, int]:
+    """A simplified index without its constant, which is its last term, and that."""
+    match expr:
+        case AffineConstantExpr(value=value):
+            return ZERO, value
+        case AffineBinaryOpExpr(
+            kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=AffineConstantExpr(value=value)
+        ):
+            return lhs, value
+        case _:
+            return expr, 0

@@ -257,6 +257,9 @@ _SLAB = (1 << 62) | (8 * ROW_BYTES // 16 << 32)
 groups of 8 rows are, in units of 16 bytes (PTX ISA, "Matrix Descriptor Format": the "stride dimension byte
 offset", of rows along the reduced axis and of rows that are its positions)."""
 
+_OWN = (1 << 18) - 1
+"""The bits of an address that a descriptor has (PTX ISA, "matrix-descriptor-encode")."""
+
 _ALONE = 1
 """The "leading dimension byte offset" of a slab that has no other beside it."""
 
@@ -266,9 +269,12 @@ def _slab(
     slab: tuple[SSAValue, AffineMapAttr, Sequence[SSAValue]],
     leading: int = _ALONE,
 ) -> str:
-    """The descriptor of a slab, whose next panel is so many units further."""
+    """The descriptor of a slab, whose next panel is so many units further.
+
+    Bits above those of an address in a block's own memory say which block of a cluster it is.
+    """
     address = shared_address(names.element(*slab))[1]
-    return f"(unsigned long long)({address} >> 4) | {_SLAB | leading << 16:#x}ull"
+    return f"(unsigned long long)(({address} & {_OWN:#x}) >> 4) | {_SLAB | leading << 16:#x}ull"
 
 
 def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:

@@ -31,13 +31,13 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.index import Range, simplify, value_range
-from ...dialects.affine import ZERO
+from ...dialects.affine import split_constant
 from ...dialects.alignment import verify_aligned
 from ...dialects.inside import ops_in
 from ...dialects.kernel import BarrierOp, FuncOp, VectorLoadOp, VectorStoreOp
@@ -142,7 +142,7 @@ class _Block:
 
     def _add(self, op: Access, number: int) -> None:
         exprs = self._simplified(op)
-        parts = [_split(expr) for expr in exprs]
+        parts = [split_constant(expr) for expr in exprs]
         base = (op.memref, tuple(op.indices), tuple(base for base, _ in parts))
         offsets = tuple(offset for _, offset in parts)
         kind = type(op)
@@ -225,19 +225,6 @@ def _is_global(memref: SSAValue) -> bool:
     if not isinstance(memref, BlockArgument) or not isinstance(memref.type, MemRefType):
         return False
     return memref.type.get_num_dims() > 0
-
-
-def _split(expr: AffineExpr) -> tuple[AffineExpr, int]:
-    """A simplified index without its constant, which is its last term, and that."""
-    match expr:
-        case AffineConstantExpr(value=value):
-            return ZERO, value
-        case AffineBinaryOpExpr(
-            kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=AffineConstantExpr(value=value)
-        ):
-            return lhs, value
-        case _:
-            return expr, 0
 
 
 def _width(row: list[_Element]) -> int:

@@ -11,9 +11,8 @@ becomes
         %ws = tile.stage %w[%j * 256, %k * 64] via tma ... multicast 2
 
 Two blocks that stand one below the other multiply by the same columns, two side by side the same rows. The
-copy engine brings what it fetches once to the shared memory of both, so the cache has less to give. So with
-rows that threads hold, as those of queries, and keys and values. Blocks of a cluster wait for each other in
-each chunk; where their loops end at limits of their own, all go on to the last of these.
+copy engine brings what it fetches once to the shared memory of both, so the cache has less to give. Blocks of
+a cluster wait for each other in each chunk; those whose loops end at a limit of their own do not form any.
 """
 
 from __future__ import annotations
@@ -23,14 +22,10 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import BlockArgument
-from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from ...analysis.conditions import slope_along
 from ...analysis.copies import bulk_refusal
 from ...analysis.launches import launches_of
-from ...dialects.affine import replace_dims
-from ...dialects.index import Index, index_properties
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.schedule import Transport
@@ -62,16 +57,14 @@ def find_cluster(launch: LaunchOp, choice: str, count: int) -> Cluster | str:
     stages = [op for op in ops_in(launch) if isinstance(op, StageOp)]
     moving = [stage for stage in stages if stage.slab in along]
     shared = [stage for stage in stages if stage.slab in across]
-    counter = (
-        _counter(launch, moving, shared) if moving or any(op.held for op in products) else None
-    )
+    counter = _counter(launch, moving, shared)
     if counter is None:
         return "no axis of blocks has slabs of its own and others that are the same"
     blocks = launch.axes.data[counter.index].extent.data
     if not isinstance(blocks, int) or blocks % count:
         return f"{blocks} blocks are no whole clusters of {count}"
     for stage in shared:
-        if (reason := _unshared(launch, stage, counter, count)) is not None:
+        if (reason := _unshared(launch, stage, count)) is not None:
             return reason
     return Cluster(counter, count, shared)
 
@@ -79,65 +72,28 @@ def find_cluster(launch: LaunchOp, choice: str, count: int) -> Cluster | str:
 def _counter(
     launch: LaunchOp, moving: list[StageOp], shared: list[StageOp]
 ) -> BlockArgument | None:
-    """The last axis of blocks on which some slabs depend, or what threads hold, and others do not."""
+    """The last axis of blocks on which some slabs depend, and others do not."""
     fixed = {value for stage in shared for value in stage.origin}
-    moved = {value for stage in moving for value in stage.origin}
+    moved = {value for stage in moving for value in stage.origin} - fixed
     counters = [
         argument
         for argument, axis in zip(launch.body.block.args, launch.axes, strict=True)
-        if axis.level.data is Level.BLOCK
-        and argument not in fixed
-        and (argument in moved or not moving)
+        if axis.level.data is Level.BLOCK and argument in moved
     ]
     return counters[-1] if counters and shared else None
 
 
-def _unshared(launch: LaunchOp, stage: StageOp, counter: BlockArgument, count: int) -> str | None:
+def _unshared(launch: LaunchOp, stage: StageOp, count: int) -> str | None:
     """Why the blocks of a cluster cannot share a slab, or None."""
     loop = stage.parent_op()
-    if not isinstance(loop, ForOp) or loop.parent_op() is not launch:
-        return "its slabs are not those of one loop"
-    if loop.limit is not None and last_limit(loop, counter, count) is None:
-        return "it is not known which of its blocks ends last"
+    if not isinstance(loop, ForOp) or loop.parent_op() is not launch or loop.limit is not None:
+        return "its slabs are not those of one loop that all blocks run equally often"
     if stage.transport is not Transport.TMA:
         return "a slab goes by other ways than tma"
     stage.multicast = IntegerAttr(count, i64)
     refusal = bulk_refusal(stage, stage.swizzle_bytes)
     stage.multicast = None
     return refusal
-
-
-def last_limit(loop: ForOp, counter: BlockArgument, count: int) -> Index | None:
-    """The largest limit of a loop in the cluster that a block, numbered by a counter, is in.
-
-    None if that is not the one of its first or of its last block.
-    """
-    assert loop.limit is not None
-    operands = list(loop.limit_operands)
-    rises = slope_along(loop.limit, operands, counter)
-    if rises is None:
-        return None
-    at = [AffineExpr.dimension(i) for i in range(len(operands))]
-    for i, value in enumerate(operands):
-        if value is counter:
-            at[i] = at[i] // count * count + (count - 1 if rises > 0 else 0)
-    return [replace_dims(loop.limit, at)], operands
-
-
-def form_cluster(launch: LaunchOp, found: Cluster) -> None:
-    """Let the blocks of a launch form clusters."""
-    loops = dict.fromkeys(stage.parent_op() for stage in found.shared)
-    for loop in loops:
-        assert isinstance(loop, ForOp)
-        if loop.limit is not None:
-            last = last_limit(loop, found.counter, found.count)
-            assert last is not None
-            loop.limit_map, operands = index_properties(last)
-            loop.operands = operands
-    blocks = [axis for axis in launch.axes if axis.level.data is Level.BLOCK]
-    split_counter(launch, found.counter, found.count, len(blocks), Level.CLUSTER)
-    for stage in found.shared:
-        stage.multicast = IntegerAttr(found.count, i64)
 
 
 @dataclass(frozen=True)
@@ -158,6 +114,9 @@ class FormClustersPass(ModulePass):
                 launch.schedule = launch.schedule.without(choice)
                 record(self.name, name, False, found, launch)
                 continue
-            form_cluster(launch, found)
-            hints = ", ".join(dict.fromkeys(s.slab.name_hint or "a slab" for s in found.shared))
+            blocks = [a for a in launch.axes if a.level.data is Level.BLOCK]
+            split_counter(launch, found.counter, found.count, len(blocks), Level.CLUSTER)
+            for stage in found.shared:
+                stage.multicast = IntegerAttr(found.count, i64)
+            hints = ", ".join(stage.slab.name_hint or "a slab" for stage in found.shared)
             record(self.name, name, True, f"clusters of {found.count} blocks share {hints}", launch)

@@ -45,7 +45,7 @@ from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.softmax_factors import find_factors
 from ...analysis.targets import BLOCK_RESERVE, Target, get_target
-from ...analysis.tilings import ASYNC_BUFFERS, CLUSTER, HALF_BYTES
+from ...analysis.tilings import ASYNC_BUFFERS, HALF_BYTES
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
@@ -78,10 +78,6 @@ WARPGROUP_BLOCKS = 3
 
 MIN_COLUMNS = 16
 """Scores of a row, at least: of fewer, most of a vector is left over."""
-
-import os
-
-USE_CLUSTERS = not os.environ.get("NOCL")
 
 
 def find_problem(kernel: KernelOp, cpu: Cpu) -> str | tuple[Softmax, SoftmaxProblem]:
@@ -186,8 +182,8 @@ class OnlineSoftmaxPass(ModulePass):
         grouped = trips(found.rows) > WARP_ROWS[-1] and can_use_warpgroups(found, factors, target)
         rows = GROUP_ROWS if grouped else warp_rows(found, target)
         products = WarpgroupProducts if grouped else WarpProducts
-        choices = warpgroup_choices(found, target) if grouped else {}
-        build_warps(found, factors, rows, WARP_COLUMNS, products, choices)
+        stages = warpgroup_buffers(found, target) if grouped else None
+        build_warps(found, factors, rows, WARP_COLUMNS, products, stages)
         said = f"blocks of {rows} rows have {WARP_COLUMNS} scores of each in registers"
         return self._replace(found, f"{said}; {products.said} multiply")
 
@@ -218,19 +214,11 @@ def warp_rows(found: Softmax, target: Target) -> int:
     return WARP_ROWS[-1]
 
 
-def warpgroup_choices(found: Softmax, target: Target) -> dict[str, int]:
-    """How a kernel is computed whose warpgroups multiply slabs.
-
-    Slabs of a chunk have two buffers, or as many as leave room for enough blocks. Two blocks of rows share
-    them where all blocks come in pairs.
-    """
+def warpgroup_buffers(found: Softmax, target: Target) -> int:
+    """Buffers of the slabs of a chunk: two, or as many as leave room for enough blocks."""
     size = WARP_COLUMNS * (found.depth + found.width) * HALF_BYTES
     share = target.shared_bytes // WARPGROUP_BLOCKS - BLOCK_RESERVE
-    stages = max(2, min(ASYNC_BUFFERS, share // size))
-    choices = {"stages": stages}
-    if -(-trips(found.rows) // GROUP_ROWS) % CLUSTER == 0 and USE_CLUSTERS:
-        choices["cluster_m"] = CLUSTER
-    return choices
+    return max(2, min(ASYNC_BUFFERS, share // size))
 
 
 def problem_of(found: Softmax) -> SoftmaxProblem:

@@ -23,7 +23,7 @@ which it then multiplies by the values, which any lane may choose as long as all
 from __future__ import annotations
 
 import math as numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
@@ -60,15 +60,15 @@ def build_warps(
     rows: int,
     columns: int,
     multiply: type[Products],
-    choices: Mapping[str, int],
+    stages: int | None,
 ) -> None:
     """Put the kernel in the place of the old one, with blocks of `rows` and chunks of `columns` scores.
 
-    `choices` of its schedule are those that other passes carry out.
+    `stages` are the buffers of the slabs of a chunk, if that is not left to others.
     """
     kernel, arrays, outputs = kernel_like(found)
     place = Place(found, factors, columns, arrays, [], {})
-    kernel.body.block.add_op(_Builder(place, multiply(place), rows, outputs, choices).launch())
+    kernel.body.block.add_op(_Builder(place, multiply(place), rows, outputs, stages).launch())
 
 
 class _Builder:
@@ -78,12 +78,12 @@ class _Builder:
         products: Products,
         rows: int,
         outputs: dict[SSAValue, SSAValue],
-        choices: Mapping[str, int],
+        stages: int | None,
     ):
         self.place, self.products, self.outputs = place, products, outputs
         self.found, self.factors, self.arrays = place.found, place.factors, place.arrays
         self.counters, self.dims = place.counters, place.dims
-        self.rows, self.columns, self.choices = rows, place.columns, choices
+        self.rows, self.columns, self.stages = rows, place.columns, stages
         self.apart = rows // ROWS
         """How far apart the two rows of a thread are, and how many threads are along them."""
         assert isinstance(self.found.columns, int) and isinstance(self.found.rows, int)
@@ -121,7 +121,7 @@ class _Builder:
             thread_m=ROWS,
             thread_n=found.width // LANES,
             mma=self.products.mma,
-            **self.choices,
+            **({} if self.stages is None else {"stages": self.stages}),
         )
         launch = LaunchOp(axes, Region(body), schedule)
         launch.location = found.launch.location

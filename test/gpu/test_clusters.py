@@ -58,25 +58,3 @@ def test_batches_and_gates(schedule: str) -> None:
     inputs = matrices((512, 200), (768, 200), (768, 200))
     gated = "mma=2,BM=128,BN=64,SK=1,CM=2"
     check(lambda x, g, u: F.linear(x, g).clamp(-1, 1) * F.linear(x, u), inputs, gated)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("sizes", [(8, 512, 512, 64), (3, 384, 200, 128), (2, 250, 250, 64)])
-def test_attention(sizes: tuple[int, int, int, int], causal: bool) -> None:
-    """Keys and values are shared; of a causal mask the cluster's last block has one chunk more."""
-    heads, queries, keys, width = sizes
-    generator = torch.Generator("cuda").manual_seed(0)
-    q, k, v = (
-        torch.randn(1, heads, n, width, device="cuda", generator=generator).bfloat16()
-        for n in (queries, keys, keys)
-    )
-
-    def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-
-    program = deplo.compile(attention, (q, k, v), target="auto")
-    assert any("__cluster_dims__(2" in kernel.source for kernel in program.kernels)
-    exact = attention(q.double(), k.double(), v.double())
-    for _ in range(5):
-        error = (program(q, k, v).double() - exact).norm() / exact.norm()
-        assert error < 5e-3

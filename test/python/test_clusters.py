@@ -158,7 +158,9 @@ def test_panels_of_columns_are_shared(schedule: str) -> None:
     asked = f"mma=2,BM=64,BN=128,stages=3,SK=1,{schedule}"
     program = deplo.compile(lambda x, w: x @ w, (x, w), target="sm_90a", schedule=asked)
     shared = [cluster_of(each) for each in functions(program.stage("kernel"))]
-    assert shared == ([2] if schedule == "CM=2" else [None])  # three blocks of columns make no pairs
+    assert shared == (
+        [2] if schedule == "CM=2" else [None]
+    )  # three blocks of columns make no pairs
     expected = (x.double() @ w.double()).to(torch.bfloat16).float().numpy()
     for stage in STAGES:
         (got,) = interpreter.execute(program.stage(stage), [bits(x), bits(w)])

@@ -54,13 +54,9 @@ func.func @main(%x: tensor<256x128xbf16>, %w: tensor<48x128xbf16>) -> tensor<256
 // CHECK:           tile.stage %w[%j * 16, %k * 64] via tma swizzle 128 :
 // CHECK-LABEL: loop.kernel @odd
 // CHECK:         tile.launch (%i = 3 : block, %j = 2 : block, %t = 32 : thread, %u = 4 : thread) schedule(#tile.schedule<threads = 128>)
-// All blocks of a cluster go on to the last one's limit.
-// CHECK-LABEL: loop.kernel @limited
-// CHECK:           loop.for %k = 0 to min(2, %i floordiv 2 * 2 + 2) reduce
 // REMARK: remark: form-clusters: beside: clusters of 2 blocks share xs
 // REMARK: remark: form-clusters: odd: declined: 3 blocks are no whole clusters of 2
-// REMARK: remark: form-clusters: limited: clusters of 2 blocks share ws
-// REMARK: remark: form-clusters: wild: declined: it is not known which of its blocks ends last
+// REMARK: remark: form-clusters: limited: declined: its slabs are not those of one loop that all blocks run equally often
 // REMARK: remark: form-clusters: few: declined: a box of 512 bytes does not end where the next can begin, at a multiple of 1024
 // REMARK: remark: form-clusters: alike: declined: no axis of blocks has slabs of its own and others that are the same
 // REMARK: remark: form-clusters: threads: declined: a slab goes by other ways than tma
@@ -95,18 +91,6 @@ func.func @main(%x: tensor<256x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<256
   ^bb0(%x: memref<256x128xbf16>, %w: memref<32x128xbf16>, %y: memref<256x32xf32>):
     tile.launch (%i = 4 : block, %j = 2 : block, %t = 32 : thread, %u = 4 : thread) schedule(#tile.schedule<cluster_m = 2, threads = 128>) {
       %s:8 = loop.for %k = 0 to min(2, %i + 1) reduce(add, add, add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32, f32, f32 {
-        %xs = tile.stage %x[%i * 64, %k * 64] via tma swizzle 128 : memref<256x128xbf16> -> memref<64x64xbf16, "shared">
-        %ws = tile.stage %w[%j * 16, %k * 64] via tma swizzle 128 : memref<32x128xbf16> -> memref<16x64xbf16, "shared">
-        %p:8 = tile.wgmma %xs by %ws to 8 : memref<64x64xbf16, "shared"> by memref<16x64xbf16, "shared">
-        loop.yield %p#0, %p#1, %p#2, %p#3, %p#4, %p#5, %p#6, %p#7 : f32, f32, f32, f32, f32, f32, f32, f32
-      }
-      loop.store %s#0, %y[%i * 64 + %t, %j * 16 + %u] : memref<256x32xf32>
-    }
-  }
-  %h = loop.kernel @wild(%x, %w) : (tensor<256x128xbf16>, tensor<32x128xbf16>) -> tensor<256x32xf32> {
-  ^bb0(%x: memref<256x128xbf16>, %w: memref<32x128xbf16>, %y: memref<256x32xf32>):
-    tile.launch (%i = 4 : block, %j = 2 : block, %t = 32 : thread, %u = 4 : thread) schedule(#tile.schedule<cluster_m = 2, threads = 128>) {
-      %s:8 = loop.for %k = 0 to min(2, %i mod 3 + 1) reduce(add, add, add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32, f32, f32 {
         %xs = tile.stage %x[%i * 64, %k * 64] via tma swizzle 128 : memref<256x128xbf16> -> memref<64x64xbf16, "shared">
         %ws = tile.stage %w[%j * 16, %k * 64] via tma swizzle 128 : memref<32x128xbf16> -> memref<16x64xbf16, "shared">
         %p:8 = tile.wgmma %xs by %ws to 8 : memref<64x64xbf16, "shared"> by memref<16x64xbf16, "shared">
