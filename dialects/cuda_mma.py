@@ -8,12 +8,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
-from .cuda_memory import pointer_type, verify_offset
+from .cuda_memory import VariableOp, pointer_type, verify_offset
 from .mma import MmaBase
 from .wgmma import (
     GROUP_ROWS,
@@ -24,6 +26,12 @@ from .wgmma import (
     verify_held,
 )
 from .wgmma_base import WgmmaBase, WgmmaWaitBase
+
+
+def verify_variables(values: Sequence[SSAValue]) -> None:
+    """Raise unless values are variables."""
+    if not all(isinstance(value.owner, VariableOp) for value in values):
+        raise VerifyException("only what a cuda.variable is can be added onto")
 
 
 @irdl_op_definition
@@ -77,6 +85,9 @@ class WgmmaOp(WgmmaBase):
         elif self.held:
             raise VerifyException("multiplies a slab of rows or what the threads hold")
         verify_depth(self.depth)
+        self.verify_joined()
+        if self.onto:
+            verify_variables(self.sums)
         if self.transposed and width % PANEL:
             raise VerifyException(f"multiplies panels of {PANEL} columns, got {width}")
 
@@ -88,3 +99,8 @@ class WgmmaWaitOp(WgmmaWaitBase):
     name = "cuda.wgmma_wait"
 
     ONLY: ClassVar[str] = "sm_90a"
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.onto:
+            verify_variables(self.sums)

@@ -284,8 +284,8 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
         function = function.parent_op()
     groups = function.threads.value.data // WARPGROUP
     height, width = op.shape
-    results, sums = ([names.name(v) for v in values] for values in (op.products, op.sums))
-    lines = [f"float {', '.join(f'{r} = {s}' for r, s in zip(results, sums, strict=True))};"]
+    results = [names.name(v) for v in op.totals]
+    lines = [] if op.onto else [_copies(names, op.products, op.sums)]
     *row_slab, column_slab = op.slabs
     rows, columns = names.fresh("rows") if row_slab else "", names.fresh("columns")
     if row_slab:
@@ -294,7 +294,8 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
     is_transposed = op.transposed is not None
     leading = _units(op.depth) if is_transposed and width > PANEL else _ALONE
     lines.append(f"const unsigned long long {columns} = {_slab(names, column_slab, leading)};")
-    lines.append(asm("wgmma.fence.sync.aligned;"))
+    if not op.joined_to_it:
+        lines.append(asm("wgmma.fence.sync.aligned;"))
     each = width // 2
     sums_text = ", ".join(f"%{i}" for i in range(each))
     told = 1 if row_slab else 4
@@ -314,17 +315,26 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
                 inputs = [f'"r"({word})' for word in _rows_in_words(names, held)]
             inputs.append(f'"l"({_further(columns, place)})')
             lines.append(f'asm volatile("{text}" : {totals} : {", ".join(inputs)});')
-    lines.append(asm("wgmma.commit_group.sync.aligned;"))
-    lines.append(asm(f"wgmma.wait_group.sync.aligned {op.pending};"))
+    if op.joined is None:
+        lines.append(asm("wgmma.commit_group.sync.aligned;"))
+        groups_left = op.pending // (op.joined_to_it + 1)
+        lines.append(asm(f"wgmma.wait_group.sync.aligned {groups_left};"))
     return "\n".join(lines)
 
 
 def _wgmma_wait(names: Names, op: cuda.WgmmaWaitOp) -> str:
-    results, sums = ([names.name(v) for v in values] for values in (op.results_, op.sums))
-    copies = ", ".join(f"{r} = {s}" for r, s in zip(results, sums, strict=True))
-    totals = ", ".join(f'"+f"({r})' for r in results)
-    wait = "wgmma.wait_group.sync.aligned 0;"
-    return f'float {copies};\nasm volatile("{wait}" : {totals} :: "memory");'
+    lines = [] if op.onto else [_copies(names, op.results_, op.sums)]
+    totals = ", ".join(f'"+f"({names.name(v)})' for v in op.totals)
+    lines.append(f'asm volatile("wgmma.wait_group.sync.aligned 0;" : {totals} :: "memory");')
+    # without it ptxas puts what reads the sums in front of the wait, and has products wait for each other
+    lines.append("__threadfence_block();")
+    return "\n".join(lines)
+
+
+def _copies(names: Names, results: Sequence[SSAValue], values: Sequence[SSAValue]) -> str:
+    """Declare results that begin as some values."""
+    pairs = zip(map(names.name, results), map(names.name, values), strict=True)
+    return f"float {', '.join(f'{result} = {value}' for result, value in pairs)};"
 
 
 def _further(slab: str, units: int) -> str:

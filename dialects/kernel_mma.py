@@ -115,6 +115,9 @@ class WgmmaOp(WgmmaBase):
             assert isinstance(self.rows.type, MemRefType)
             verify_same_depth(static_shape(self.rows.type)[-1], depth)
         verify_extents(*self.shape)
+        if self.onto:
+            raise VerifyException("adds to values, which do not change")
+        self.verify_joined()
         if self.pending:
             for product in self.products:
                 verify_waited(product)

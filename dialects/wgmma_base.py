@@ -15,6 +15,13 @@ waited for:
 
     %g:32 = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus (%c0, ..., %c31) leaving 1 : ...
     %h:32 = kernel.wgmma_wait (%g#0, ..., %g#31)
+
+One that is `joined` to the next begins with it: the threads wait for neither of them alone.
+
+In `cuda` sums may be variables, which then hold the products (`onto`):
+
+    cuda.wgmma %xs[%buffer * 4096] by %ws[%buffer * 2048] onto (%c0, ..., %c31) of 64 by 64 leaving 1 : ...
+    cuda.wgmma_wait onto (%c0, ..., %c31)
 """
 
 from __future__ import annotations
@@ -46,7 +53,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
 from .index import Index, OperandNames, index_properties
@@ -82,6 +89,10 @@ class WgmmaBase(IRDLOperation):
     warpgroup."""
     leaving = opt_prop_def(IntegerAttr.constr(i64))
     """Products that may be on their way when the operation ends, the last ones; without it none."""
+    joined = opt_prop_def(UnitAttr)
+    """Whether the next product is begun with it, at one time."""
+    onto = opt_prop_def(UnitAttr)
+    """Whether the sums are variables, which become the products; there are no results."""
     products = var_result_def(f32)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -96,6 +107,8 @@ class WgmmaBase(IRDLOperation):
         *,
         transposed: bool = False,
         leaving: int | None = None,
+        joined: bool = False,
+        onto: bool = False,
     ):
         slab, held = (rows, []) if isinstance(rows, SlabAt) else (None, list(rows))
         row_map, row_operands = index_properties(slab.index) if slab else (None, [])
@@ -115,9 +128,43 @@ class WgmmaBase(IRDLOperation):
                 "transposed": UnitAttr() if transposed else None,
                 "extents": None if extents is None else DenseArrayBase.from_list(i64, extents),
                 "leaving": None if leaving is None else IntegerAttr(leaving, i64),
+                "joined": UnitAttr() if joined else None,
+                "onto": UnitAttr() if onto else None,
             },
-            result_types=[[f32] * len(sums)],
+            result_types=[[] if onto else [f32] * len(sums)],
         )
+
+    @property
+    def joined_to_it(self) -> int:
+        """How many products in front of it are begun with it."""
+        count, before = 0, self.prev_op
+        while before is not None:
+            if isinstance(before, WgmmaBase):
+                if before.joined is None:
+                    break
+                count += 1
+            elif not is_side_effect_free(before):
+                break
+            before = before.prev_op
+        return count
+
+    def verify_joined(self) -> None:
+        """Raise unless a product that is joined to the next has one, and none waits for a part of some."""
+        if self.joined is not None:
+            after = self.next_op
+            while after is not None and not isinstance(after, WgmmaBase):
+                after = after.next_op if is_side_effect_free(after) else None
+            if after is None:
+                raise VerifyException("is joined to a product that does not follow it")
+        elif self.pending % (self.joined_to_it + 1):
+            raise VerifyException(
+                f"leaves {self.pending} of products that begin {self.joined_to_it + 1} at a time"
+            )
+
+    @property
+    def totals(self) -> Sequence[SSAValue]:
+        """What holds the products afterwards."""
+        return self.sums if self.onto else self.products
 
     @property
     def pending(self) -> int:
@@ -162,13 +209,15 @@ class WgmmaBase(IRDLOperation):
         self._print_slab(printer, *columns)
         if self.transposed is not None:
             printer.print_string(" transposed")
-        printer.print_string(" plus ")
+        printer.print_string(" onto " if self.onto else " plus ")
         with printer.in_parens():
             printer.print_list(self.sums, printer.print_ssa_value)
         if self.extents is not None:
             printer.print_string(" of {} by {}".format(*self.extents.get_values()))
         if self.leaving is not None:
             printer.print_string(f" leaving {self.pending}")
+        if self.joined is not None:
+            printer.print_string(" joined")
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute((self.rows or self.held[0]).type)
@@ -184,7 +233,9 @@ class WgmmaBase(IRDLOperation):
         parser.parse_keyword("by")
         column_slab = _parse_slab(parser)
         transposed = parser.parse_optional_keyword("transposed") is not None
-        parser.parse_keyword("plus")
+        onto = parser.parse_optional_keyword("onto") is not None
+        if not onto:
+            parser.parse_keyword("plus")
         sums = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, parser.parse_unresolved_operand
         )
@@ -196,6 +247,7 @@ class WgmmaBase(IRDLOperation):
         leaving = None
         if parser.parse_optional_keyword("leaving"):
             leaving = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        joined = parser.parse_optional_keyword("joined") is not None
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         row_type = parser.parse_type()
@@ -216,6 +268,8 @@ class WgmmaBase(IRDLOperation):
             extents,
             transposed=transposed,
             leaving=leaving,
+            joined=joined,
+            onto=onto,
         )
         op.attributes |= attributes
         return op
@@ -225,29 +279,40 @@ class WgmmaWaitBase(IRDLOperation):
     """All products that are on their way are done; the results are their sums, in order."""
 
     sums = var_operand_def(f32)
+    onto = opt_prop_def(UnitAttr)
     results_ = var_result_def(f32)
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, sums: Sequence[SSAValue]):
-        super().__init__(operands=[list(sums)], result_types=[[f32] * len(sums)])
+    def __init__(self, sums: Sequence[SSAValue], onto: bool = False):
+        super().__init__(
+            operands=[list(sums)],
+            properties={"onto": UnitAttr() if onto else None},
+            result_types=[[] if onto else [f32] * len(sums)],
+        )
 
     def verify_(self) -> None:
-        if len(self.sums) != len(self.results_):
+        if len(self.totals) != len(self.sums):
             raise VerifyException(f"gives {len(self.results_)} of {len(self.sums)} sums")
 
+    @property
+    def totals(self) -> Sequence[SSAValue]:
+        """What holds the sums afterwards."""
+        return self.sums if self.onto else self.results_
+
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
+        printer.print_string(" onto " if self.onto else " ")
         with printer.in_parens():
             printer.print_list(self.sums, printer.print_ssa_value)
         printer.print_op_attributes(self.attributes)
 
     @classmethod
     def parse(cls, parser: Parser) -> WgmmaWaitBase:
+        onto = parser.parse_optional_keyword("onto") is not None
         sums = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, parser.parse_unresolved_operand
         )
-        op = cls([parser.resolve_operand(value, f32) for value in sums])
+        op = cls([parser.resolve_operand(value, f32) for value in sums], onto)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 

@@ -310,7 +310,7 @@ class LoopMachine(LaneMemory):
         else:
             rows = self.buffers[op.rows].elements().astype(np.float32)
         outer = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
-        check_warpgroups(op, rows.shape[-2], columns.shape[-1], count)
+        check_warpgroups(op, len(op.products), rows.shape[-2], columns.shape[-1], count)
         self._require((*outer, rows.shape[-2], columns.shape[-1]))
         inner = range(len(outer) - len(axes), len(outer))
         for result, sums in zip(op.products, sums_of_threads(rows @ columns, count), strict=True):

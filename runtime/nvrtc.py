@@ -34,7 +34,7 @@ The driver's own cache is left out, as what comes from there comes without what 
 """
 
 _ARCHITECTURE = re.compile(r"sm_(\d+)(\d)([af]?)")
-_WARNING = re.compile(r"\bwarning( #[\w-]+)?\s*:")
+_WARNING = re.compile(r"\bwarning( #[\w-]+)?\s*:|Potential Performance Loss")
 _MAX_LOG_LINES = 12
 
 MAX_THREADS = 8

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from xdsl.builder import Builder
 from xdsl.dialects.builtin import AffineMapAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -22,6 +23,7 @@ class Lowering(Protocol):
     """What the lowering of an operation is made of; `lower_to_cuda.py` has it."""
 
     values: dict[SSAValue, SSAValue]
+    builder: Builder
 
     def address(
         self, memref: SSAValue, exprs: Sequence[AffineExpr], indices: Sequence[SSAValue]
@@ -111,15 +113,44 @@ def _wgmma(state: Lowering, op: kernel.WgmmaOp) -> None:
     for memory, map, indices in op.slabs:
         pointer, offset, operands = state.address(memory, map.data.results, indices)
         slabs.append(SlabAt(pointer, ([offset], operands)))
+    sums = [state.values[v] for v in op.sums]
+    onto = _are_variables(op.sums, sums)
     new = cuda.WgmmaOp(
         slabs[0] if op.rows else [state.values[v] for v in op.held],
         slabs[-1],
-        [state.values[v] for v in op.sums],
+        sums,
         op.shape,
         transposed=op.transposed is not None,
         leaving=op.pending or None,
+        joined=op.joined is not None,
+        onto=onto,
     )
-    state.simple(op, new)
+    _put(state, op.products, new)
+
+
+def _wgmma_wait(state: Lowering, op: kernel.WgmmaWaitOp) -> None:
+    sums = [state.values[v] for v in op.sums]
+    _put(state, op.results_, cuda.WgmmaWaitOp(sums, _are_variables(op.sums, sums)))
+
+
+def _are_variables(old: Sequence[SSAValue], new: Sequence[SSAValue]) -> bool:
+    """Whether sums are variables that nothing else reads: a product may be added onto them.
+
+    A copy of one whose product is on its way would have the tensor cores wait for each other.
+    """
+    return all(v.has_one_use() for v in old) and all(
+        isinstance(v.owner, cuda.VariableOp) for v in new
+    )
+
+
+def _put(
+    state: Lowering, results: Sequence[SSAValue], new: cuda.WgmmaOp | cuda.WgmmaWaitOp
+) -> None:
+    """Insert an operation whose totals stand for some results."""
+    state.builder.insert(new)
+    for old, total in zip(results, new.totals, strict=True):
+        total.name_hint = total.name_hint or old.name_hint
+        state.values[old] = total
 
 
 COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
@@ -136,8 +167,6 @@ COPY_HANDLERS: dict[type[Operation], Callable[[Lowering, Any], None]] = {
     kernel.VectorStoreOp: _vector_store,
     kernel.AtomicAddOp: _atomic_add,
     kernel.WgmmaOp: _wgmma,
-    kernel.WgmmaWaitOp: lambda state, op: state.simple(
-        op, cuda.WgmmaWaitOp([state.values[v] for v in op.sums])
-    ),
+    kernel.WgmmaWaitOp: _wgmma_wait,
 }
 """How each operation is lowered."""

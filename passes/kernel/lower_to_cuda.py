@@ -99,14 +99,18 @@ class _Lowering:
 
     def assign(self, variables: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
         """Assign in parallel: a value that is itself one of the variables is copied first."""
+        changed = [
+            (variable, value)
+            for variable, value in zip(variables, values, strict=True)
+            if variable is not value
+        ]
         copies = {
             value: self.builder.insert(cuda.VariableOp(value.type, value)).result
-            for value in values
+            for _, value in changed
             if value in variables and len(variables) > 1
         }
-        for variable, value in zip(variables, values, strict=True):
-            if variable is not value:
-                self.builder.insert(cuda.AssignOp(variable, copies.get(value, value)))
+        for variable, value in changed:
+            self.builder.insert(cuda.AssignOp(variable, copies.get(value, value)))
 
     def translate(self, op: Operation) -> None:
         """Translate one operation."""

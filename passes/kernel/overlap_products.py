@@ -17,7 +17,9 @@ becomes
     }
     %r:32 = kernel.wgmma_wait (%p...)
 
-The tensor cores have something to do while the threads wait for each other and start copies. Products that
+The tensor cores have something to do while the threads wait for each other and start copies. Several products
+of an iteration begin together (`joined`); waits between them would have ptxas let the tensor cores wait, too.
+Products that
 anything else reads in the loop stay as they are, as do loops with other barriers. The compiler is told not to
 unroll the loop, whose threads have little to do: a long one would fill the cache of instructions.
 """
@@ -99,8 +101,11 @@ def overlap(found: Pipeline) -> None:
     for op in found.start:
         op.detach()
         block.insert_op_before(op, end)
-    for product in found.products:
-        product.leaving = IntegerAttr(count, i64)
+    *others, last = found.products
+    last.leaving = IntegerAttr(count, i64)
+    for number, product in enumerate(others, start=1):
+        product.leaving = IntegerAttr(count + number, i64)
+        product.joined = UnitAttr()
     carried = [
         result
         for result, value in zip(found.loop.res, end.operands, strict=True)
