@@ -76,7 +76,7 @@ HIDDEN = 7 / 8
 LAUNCH_CYCLES = 4000
 """What one more kernel costs: about 2 us."""
 
-FOLD_BYTES_PER_CYCLE = 32
+FOLD_BYTES_PER_CYCLE = 14
 """What the cache gives a multiprocessor of partial sums, which are written and read once."""
 
 REGISTERS = {0: (48, 1.875), 1: (40, 1.125), 2: (28, 1.0)}
