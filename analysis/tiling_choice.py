@@ -1,6 +1,6 @@
 """Which tiling a contraction gets: those that are considered, and the one that the model says is fastest.
 
-What a tiling costs, and which are legal, says `tilings.py`.
+Which are legal says `tilings.py`, what they cost `tiling_cost.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..dialects.mma import COLUMNS, DEPTH, LANES
 from ..dialects.schedule import Transport
 from ..dialects.wgmma import MIN_COLUMNS, ROW_BYTES, WARPGROUP
 from .targets import Target, get_target
+from .tiling_cost import cycles as cycles_of
 from .tilings import HALF_BYTES, WARPGROUPS, WORD_BYTES, Problem, Tiling
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
@@ -237,7 +238,7 @@ def choose(problem: Problem, asked: Mapping[str, Any], target: Target) -> Tiling
     )
     if not splits:
         return f"K of {problem.k} has no {asked['split_k']} parts that are alike, as those of windows must be"
-    cycles = {tiling: problem.cycles(tiling, target) for tiling in splits}
+    cycles = {tiling: cycles_of(problem, tiling, target) for tiling in splits}
     best = _busiest(problem, cycles, target)
     whole = {tiling: cost for tiling, cost in cycles.items() if tiling.split_k == 1}
     if best.split_k == 1 or not whole:

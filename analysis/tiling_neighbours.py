@@ -13,6 +13,7 @@ from ..dialects.tile import MAX_BUFFERS
 from .gpu_choices import TilingChoices
 from .targets import Target
 from .tiling_choice import choose
+from .tiling_cost import cycles
 from .tilings import CLUSTER, PADDING, WARPGROUPS, Problem, Tiling
 
 TOGETHER = (("block_m", "thread_m"), ("block_n", "thread_n"))
@@ -90,4 +91,4 @@ def neighbours(problem: Problem, choices: TilingChoices, target: Target) -> list
 
 def estimated_cycles(problem: Problem, choices: TilingChoices, target: Target) -> float:
     """What the model says that the contraction takes, in cycles of a multiprocessor."""
-    return replace(problem, stages=choices.stages).cycles(tiling_of(choices), target)
+    return cycles(replace(problem, stages=choices.stages), tiling_of(choices), target)

@@ -1,27 +1,18 @@
-"""How a contraction can be shared out between blocks and threads: which ways are legal, what each costs.
+"""How a contraction can be shared out between blocks and threads: which ways are legal, what they take.
 
-The model counts cycles of the busiest multiprocessor. In one position of K a thread that computes f by g
-elements of r results loads f + g values for f * g * r multiply-adds; a scheduler issues one instruction in a
-cycle, and shared memory serves one load of a warp. What is copied for a chunk of K passes the L2 cache. A
-chunk that is asked for arrives some time later: with several buffers the block computes those before it
-meanwhile, and the blocks that are resident together hide from each other what is left, so how many there are
-room for, in registers and shared memory, counts. All that takes as long as memory needs for what the kernel
-moves, if that is longer. Splitting K makes more blocks of fewer chunks, and costs a second kernel and the
-traffic of the partial sums. What multiplies matrices has rates of its own. The model was compared with the
-times of products on an H200.
+What each costs, `tiling_cost.py` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from math import hypot
 from typing import Any
 
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.kernel import WARP
-from ..dialects.mma import COLUMNS, DEPTH, LANES, ROWS, SLOTS
+from ..dialects.mma import DEPTH, LANES
 from ..dialects.schedule import Transport
 from ..dialects.tensor_map import MAX_EXTENT
 from ..dialects.tile import MAX_THREADS
@@ -31,36 +22,6 @@ from .targets import BLOCK_RESERVE, Target
 MIN_PRODUCT = 1 << 15
 """Multiply-adds below which nothing is worth staging."""
 
-SCHEDULERS = 4
-"""Warps of a multiprocessor that issue an instruction in one cycle."""
-
-L2_BYTES_PER_CYCLE = 64
-"""What the cache gives one multiprocessor; one that is alone gets no more."""
-
-WGMMA_BYTES_PER_CYCLE = 52
-"""The same where the copy engine fetches for warpgroups, of all multiprocessors at once."""
-
-WGMMA_SLOWDOWN = 1.13
-"""How many times as long a cycle takes where tensor cores multiply: the chip has power for no more."""
-
-CHUNK_LATENCY = 800
-"""Cycles from asking for a chunk to having it in shared memory."""
-
-BARRIER_CYCLES = 60
-"""What the wait and the barrier of a chunk cost a block that is alone, where the chunk is there already."""
-
-BULK_LATENCY = 2800
-"""The same where the copy engine fetches for tensor cores, and all multiprocessors ask for chunks at once."""
-
-BULK_ROWS, WGMMA_COLUMNS = 64, 40
-"""Rows of a slab, and columns of a product, of which fewer take the copy engine and warpgroups as long."""
-
-LONE = 1.7
-"""How many times as long a chunk takes where a scheduler has one warp, and none to hide what it waits for."""
-
-COPY_ISSUE, COPY_BYTES = 16, 8
-"""Cycles of a scheduler for one copy of a warp's threads, and the bytes that each of these takes."""
-
 ASYNC_BUFFERS, SYNC_BUFFERS = 3, 2
 """Buffers of each slab where nothing is asked for: of what is copied asynchronously, and by threads."""
 
@@ -69,15 +30,6 @@ BUFFERED_BLOCKS = 2
 
 PADDING = 16
 """Elements by which a row of a slab may become longer."""
-
-HIDDEN = 7 / 8
-"""The part of the shorter one of computing and waiting for memory that the longer one hides."""
-
-LAUNCH_CYCLES = 4000
-"""What one more kernel costs: about 2 us."""
-
-FOLD_BYTES_PER_CYCLE = 14
-"""What the cache gives a multiprocessor of partial sums, which are written and read once."""
 
 REGISTERS = {0: (48, 1.875), 1: (40, 1.125), 2: (28, 1.0)}
 """What ptxas 13 takes for a tile, and for each of its sums, by who multiplies: within 16 registers for 16
@@ -99,7 +51,7 @@ SWIZZLE_ROWS = 8
 """Rows of a slab after which its swizzle begins anew: a part of one is a whole number of these."""
 
 
-def _parts(extent: int, size: int) -> int:
+def count_parts(extent: int, size: int) -> int:
     """How many parts of `size` cover an extent."""
     return -(-extent // size)
 
@@ -261,7 +213,9 @@ class Problem:
     def registers(self, tiling: Tiling) -> int:
         """Registers that a thread needs, by experience; they are given out in eights."""
         base, each = REGISTERS[tiling.mma]
-        return _parts(int(base + each * tiling.thread_m * tiling.thread_n * self.results), 8) * 8
+        return (
+            count_parts(int(base + each * tiling.thread_m * tiling.thread_n * self.results), 8) * 8
+        )
 
     def illegal(self, tiling: Tiling, target: Target) -> str | None:
         """Why this contraction cannot have a tiling, or None."""
@@ -301,8 +255,8 @@ class Problem:
     def _unclustered(self, tiling: Tiling) -> str | None:
         """Why the blocks of a tiling form no clusters as it says, or None."""
         for count, blocks in (
-            (tiling.cluster_m, _parts(self.m, tiling.block_m)),
-            (tiling.cluster_n, _parts(self.n, tiling.block_n)),
+            (tiling.cluster_m, count_parts(self.m, tiling.block_m)),
+            (tiling.cluster_n, count_parts(self.n, tiling.block_n)),
         ):
             if count and blocks % count:
                 return f"{blocks} blocks are no whole clusters of {count}"
@@ -341,7 +295,7 @@ class Problem:
 
     def resident_blocks(self, tiling: Tiling, target: Target) -> int:
         """Blocks that a multiprocessor holds at once."""
-        threads = _parts(tiling.threads, WARP) * WARP
+        threads = count_parts(tiling.threads, WARP) * WARP
         return min(
             target.resident_blocks,
             target.resident_threads // threads,
@@ -359,87 +313,12 @@ class Problem:
 
     def splits(self, tiling: Tiling, parts: Iterable[int]) -> list[Tiling]:
         """A tiling with K in these numbers of parts, as far as they have something to do."""
-        chunks = max(_parts(self.k, tiling.block_k), 1)
+        chunks = max(count_parts(self.k, tiling.block_k), 1)
         if self.even:
             return [replace(tiling, split_k=n) for n in parts if chunks % n == 0]
-        return [replace(tiling, split_k=_parts(chunks, _parts(chunks, n))) for n in parts]
+        return [replace(tiling, split_k=count_parts(chunks, count_parts(chunks, n))) for n in parts]
 
     def blocks(self, tiling: Tiling) -> int:
         """Blocks of the grid."""
-        rows, columns = _parts(self.m, tiling.block_m), _parts(self.n, tiling.block_n)
+        rows, columns = count_parts(self.m, tiling.block_m), count_parts(self.n, tiling.block_n)
         return self.batch * rows * columns * tiling.split_k
-
-    def cycles(self, tiling: Tiling, target: Target) -> float:
-        """What the model says the contraction takes, in cycles of a multiprocessor."""
-        chunks = _parts(_parts(self.k, tiling.block_k), tiling.split_k)
-        buffers = self.buffers(tiling, target)
-        chunk = self._chunk_cycles(tiling, target)
-        latency = BULK_LATENCY if tiling.mma and tiling.stages else CHUNK_LATENCY
-        if buffers == 1:
-            first, alone = 0.0, chunk + latency
-        else:
-            first = CHUNK_LATENCY
-            lone = not tiling.mma and tiling.threads <= SCHEDULERS * WARP
-            alone = max((LONE if lone else 1) * chunk + BARRIER_CYCLES, latency / (buffers - 1))
-
-        def together(count: int) -> float:
-            return first + chunks * max(count * chunk, alone) if count else 0.0
-
-        resident = max(self.resident_blocks(tiling, target), 1)
-        rounds, rest = divmod(_parts(self.blocks(tiling), target.processors), resident)
-        computing = rounds * together(resident) + together(rest)
-        memory = self.traffic * target.clock / target.dram_bytes_per_second
-        longer, shorter = max(computing, memory), min(computing, memory)
-        return longer + (1 - HIDDEN) * shorter + self._fold_cycles(tiling, target)
-
-    def _chunk_cycles(self, tiling: Tiling, target: Target) -> float:
-        """What a chunk takes a block that is alone once it is there, and what copying another one takes."""
-        if tiling.mma == WARPGROUPS:
-            return tiling.block_k * _wgmma_cycles(tiling, self, target)
-        warps = _parts(tiling.threads, WARP)
-        loads = tiling.thread_m + tiling.thread_n
-        sums = tiling.thread_m * tiling.thread_n * self.results
-        rounded = loads if self.short_bytes == WORD_BYTES else 0
-        across = tiling.block_m * self.row_bytes + tiling.block_n * self.column_bytes
-        copies = 0.0 if tiling.stages else across / COPY_BYTES / tiling.threads
-        busy = _parts(warps, SCHEDULERS) * (sums + loads + rounded + COPY_ISSUE * copies)
-        computing: float = max(busy, warps * loads)
-        if tiling.mma:
-            computing = _mma_cycles(tiling, self, target)
-        return tiling.block_k * (computing + across / L2_BYTES_PER_CYCLE)
-
-    def _fold_cycles(self, tiling: Tiling, target: Target) -> float:
-        """What writing the partial sums and the second kernel, which reads them, cost."""
-        if tiling.split_k == 1:
-            return 0.0
-        size = 4 * self.results * self.batch * self.m * self.n * tiling.split_k
-        cached = size <= target.l2_bytes / 2
-        memory = target.dram_bytes_per_second / target.clock
-        speed = FOLD_BYTES_PER_CYCLE * target.processors if cached else memory
-        return LAUNCH_CYCLES + 2 * size / speed
-
-
-def _wgmma_cycles(tiling: Tiling, problem: Problem, target: Target) -> float:
-    """What one position of K takes warpgroups: multiplying hides most of fetching, or is hidden by it."""
-    products = tiling.block_m * max(tiling.block_n, WGMMA_COLUMNS) * problem.results
-    rows, columns = (max(n, BULK_ROWS) for n in (tiling.block_m, tiling.block_n))
-    fetched = rows * problem.row_bytes / (tiling.cluster_n or 1)
-    fetched += columns * problem.column_bytes / (tiling.cluster_m or 1)
-    computing = WGMMA_SLOWDOWN * products / target.wgmma_per_cycle
-    return hypot(computing, fetched / WGMMA_BYTES_PER_CYCLE)
-
-
-def _mma_cycles(tiling: Tiling, problem: Problem, target: Target) -> float:
-    """What the warps of a block take for one position of K: to multiply, and to load what they multiply.
-
-    A tf32 takes twice the time of a half, and each has to be rounded where it is loaded.
-    """
-    warps = _parts(tiling.threads, WARP)
-    products = tiling.thread_m * tiling.thread_n // 4 * problem.results
-    loads = tiling.thread_m + tiling.thread_n // 2 * problem.results
-    words = problem.short_bytes / HALF_BYTES
-    each = words * ROWS * COLUMNS * DEPTH * SCHEDULERS / target.mma_per_cycle
-    rounded = SLOTS if words > 1 else 0
-    busy = _parts(warps, SCHEDULERS) * (products * each + loads * (1 + rounded))
-    # four halves of each lane are two turns of a warp
-    return max(busy, warps * loads * 2 * words) / DEPTH

@@ -25,7 +25,8 @@ from ..dialects.kernel import WARP
 from ..dialects.kernel_async import COPY_BYTES
 from ..dialects.mma import COLUMNS, DEPTH, ROWS, SLOTS
 from .targets import Target
-from .tilings import COPY_ISSUE, HALF_BYTES, LAUNCH_CYCLES, SCHEDULERS
+from .tiling_cost import COPY_ISSUE, LAUNCH_CYCLES, SCHEDULERS
+from .tilings import HALF_BYTES
 from .windows import padded_channels
 
 WARPS = 4

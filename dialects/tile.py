@@ -19,12 +19,10 @@ and can copy to each other's scratchpads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
-    ArrayAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -33,8 +31,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import (
     BlockArgument,
     Dialect,
-    Operation,
-    Region,
     SSAValue,
 )
 from xdsl.ir.affine import AffineExpr
@@ -46,166 +42,33 @@ from xdsl.irdl import (
     operand_def,
     opt_prop_def,
     prop_def,
-    region_def,
     result_def,
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import (
     HasAncestor,
     MemoryAllocEffect,
     MemoryReadEffect,
-    NoTerminator,
-    Pure,
-    RecursiveMemoryEffect,
 )
 from xdsl.utils.exceptions import VerifyException
 
 from .index import AffineIndex, affine_map, normalize_operands, verify_access
 from .loop import ForOp
-from .scalars import Combiner, CombinerAttr, verify_combiner
 from .schedule import SWIZZLE_BYTES, ScheduleAttr, Transport, TransportAttr
-from .sizes import Extent, static_extent, static_shape
+from .sizes import static_shape
 from .tile_axes import AxisAttr, Level, LevelAttr
+from .tile_folds import CombineOp, PrefixOp
+from .tile_launch import MAX_CLUSTER, MAX_THREADS, LaunchOp, enclosing_launch
 from .tile_mma import MmaOp, WgmmaOp
 from .tile_pack import SHARED, PackOp, PackYieldOp
-
-MAX_THREADS = 1024
-"""Threads a block may have on every GPU that CUDA supports (CUDA C++ Programming Guide, table
-"Technical Specifications per Compute Capability")."""
-
 
 MAX_BUFFERS = 8
 """Buffers that a slab may have: small ones need many on their way to hide the latency of memory."""
 
-MAX_CLUSTER = 8
-"""Blocks that run at the same time as one cluster on every GPU that has clusters (CUDA C++ Programming Guide,
-"Thread Block Clusters")."""
 
 PIPELINED = "pipelined"
 """Marks a loop that starts to copy the slabs of later iterations before it computes its own."""
-
-
-@irdl_op_definition
-class LaunchOp(IRDLOperation):
-    """Run the body once for every point of the axes' index space; see the dialect's example."""
-
-    name = "tile.launch"
-
-    axes = prop_def(ArrayAttr[AxisAttr])
-    schedule = opt_prop_def(ScheduleAttr)
-    body = region_def("single_block")
-
-    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
-
-    def __init__(
-        self, axes: Sequence[AxisAttr], body: Region, schedule: ScheduleAttr | None = None
-    ):
-        super().__init__(properties={"axes": ArrayAttr(axes), "schedule": schedule}, regions=[body])
-
-    def axis_of(self, value: SSAValue) -> AxisAttr | None:
-        """The axis whose counter `value` is, or None."""
-        if isinstance(value, BlockArgument) and value.block is self.body.block:
-            return self.axes.data[value.index]
-        return None
-
-    def extents(self, level: Level) -> list[Extent]:
-        """Extents of the axes bound to `level`, in order."""
-        return [a.extent.data for a in self.axes if a.level.data is level]
-
-    @property
-    def num_blocks(self) -> Extent:
-        """Blocks of the grid, those of clusters included."""
-        return prod([*self.extents(Level.BLOCK), self.cluster])
-
-    @property
-    def cluster(self) -> int:
-        """Blocks of a cluster; 1 where each is alone."""
-        return prod(static_extent(extent) for extent in self.extents(Level.CLUSTER))
-
-    @property
-    def num_threads(self) -> Extent:
-        """Threads of a block; a number once the launch has a schedule."""
-        return prod(self.extents(Level.THREAD))
-
-    @property
-    def is_partitioned(self) -> bool:
-        """Whether its axes are shared out between blocks and threads."""
-        decided = self.schedule is not None and self.schedule.get("threads") is not None
-        return decided or bool(self.extents(Level.BLOCK))
-
-    def verify_(self) -> None:
-        args = self.body.block.args
-        if len(args) != len(self.axes) or any(not isinstance(a.type, IndexType) for a in args):
-            raise VerifyException(f"body must take one index per axis, {len(self.axes)} in all")
-        self._verify_clusters()
-        schedule = self.schedule
-        if schedule is not None and (
-            not schedule.leaves_threads_open or schedule.get("threads") is not None
-        ):
-            self._verify_threads(schedule)
-
-    def _verify_clusters(self) -> None:
-        levels = [axis.level.data for axis in self.axes]
-        clusters = self.extents(Level.CLUSTER)
-        if not clusters:
-            return
-        if len(clusters) > 1 or Level.BLOCK in levels[levels.index(Level.CLUSTER) :]:
-            raise VerifyException("one axis may be of clusters, behind those of blocks")
-        if not isinstance(clusters[0], int) or not 1 <= clusters[0] <= MAX_CLUSTER:
-            raise VerifyException(f"a cluster has 1 to {MAX_CLUSTER} blocks, not {clusters[0]}")
-
-    def _verify_threads(self, schedule: ScheduleAttr) -> None:
-        threads = self.num_threads
-        if not isinstance(threads, int):
-            raise VerifyException(f"the number of threads must be constant, got {threads}")
-        if threads > MAX_THREADS:
-            raise VerifyException(f"{threads} threads exceed the {MAX_THREADS} a block can hold")
-        said = schedule.get("threads")
-        if said is not None and said != threads:
-            raise VerifyException(f"schedule says {said} threads, the axes have {threads}")
-
-    def print(self, printer: Printer) -> None:
-        def print_axis(pair: tuple[BlockArgument, AxisAttr]) -> None:
-            printer.print_block_argument(pair[0], print_type=False)
-            printer.print_string(" = ")
-            pair[1].print_parameters(printer)
-
-        printer.print_string(" ")
-        with printer.in_parens():
-            printer.print_list(zip(self.body.block.args, self.axes, strict=True), print_axis)
-        if self.schedule is not None:
-            printer.print_string(" schedule(")
-            printer.print_attribute(self.schedule)
-            printer.print_string(")")
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> LaunchOp:
-        def parse_axis() -> tuple[Parser.Argument, AxisAttr]:
-            counter = parser.parse_argument(expect_type=False).resolve(IndexType())
-            parser.parse_punctuation("=")
-            return counter, AxisAttr.new(AxisAttr.parse_parameters(parser))
-
-        pairs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_axis)
-        schedule = None
-        if parser.parse_optional_keyword("schedule"):
-            parser.parse_punctuation("(")
-            pos = parser.pos
-            schedule = parser.parse_attribute()
-            if not isinstance(schedule, ScheduleAttr):
-                parser.raise_error(f"expected #tile.schedule<...>, got {schedule}", pos, parser.pos)
-            parser.parse_punctuation(")")
-        body = parser.parse_region([counter for counter, _ in pairs])
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls([axis for _, axis in pairs], body, schedule)
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
 
 
 @irdl_op_definition
@@ -344,91 +207,26 @@ class StageOp(IRDLOperation):
                 raise VerifyException("buffers take turns in a loop; the copy stands in none")
 
 
-@irdl_op_definition
-class CombineOp(IRDLOperation):
-    """Fold one value per thread across thread axes; every thread gets the result.
-
-    ```
-    %sum = tile.combine add %p over(%lane) : f32
-    ```
-    """
-
-    name = "tile.combine"
-
-    T: ClassVar = VarConstraint("T", AnyAttr())
-
-    combiner = prop_def(CombinerAttr)
-    value = operand_def(T)
-    axes = var_operand_def(IndexType)
-    result = result_def(T)
-
-    traits = traits_def(HasAncestor(LaunchOp), Pure())
-    assembly_format = "$combiner $value `over` `` `(` $axes `)` attr-dict `:` type($value)"
-
-    def __init__(self, combiner: Combiner, value: SSAValue, axes: Sequence[SSAValue]):
-        super().__init__(
-            operands=[value, axes],
-            properties={"combiner": CombinerAttr(combiner)},
-            result_types=[value.type],
-        )
-
-    def verify_(self) -> None:
-        verify_combiner(self.combiner.data, self.value.type)
-        if not self.axes:
-            raise VerifyException("needs at least one axis to combine over")
-        launch = enclosing_launch(self)
-        for value in self.axes:
-            axis = launch.axis_of(value)
-            if axis is None or axis.level.data is not Level.THREAD:
-                raise VerifyException("combines over thread axes of the enclosing launch only")
-
-
-@irdl_op_definition
-class PrefixOp(IRDLOperation):
-    """Fold the values of the threads before each one along a thread axis; the first gets the identity.
-
-    ```
-    %before = tile.prefix add %p over(%lane) : f32
-    ```
-    """
-
-    name = "tile.prefix"
-
-    T: ClassVar = VarConstraint("T", AnyAttr())
-
-    combiner = prop_def(CombinerAttr)
-    value = operand_def(T)
-    axis = operand_def(IndexType)
-    result = result_def(T)
-
-    traits = traits_def(HasAncestor(LaunchOp), Pure())
-    assembly_format = "$combiner $value `over` `` `(` $axis `)` attr-dict `:` type($value)"
-
-    def __init__(self, combiner: Combiner, value: SSAValue, axis: SSAValue):
-        super().__init__(
-            operands=[value, axis],
-            properties={"combiner": CombinerAttr(combiner)},
-            result_types=[value.type],
-        )
-
-    def verify_(self) -> None:
-        verify_combiner(self.combiner.data, self.value.type)
-        axis = enclosing_launch(self).axis_of(self.axis)
-        if axis is None or axis.level.data is not Level.THREAD:
-            raise VerifyException("folds along a thread axis of the enclosing launch only")
-
-
-def enclosing_launch(op: Operation) -> LaunchOp:
-    """The launch that `op` stands in; its traits guarantee there is one."""
-    parent = op.parent_op()
-    while not isinstance(parent, LaunchOp):
-        assert parent is not None
-        parent = parent.parent_op()
-    return parent
-
-
 Tile = Dialect(
     "tile",
     [LaunchOp, StageOp, PackOp, PackYieldOp, CombineOp, PrefixOp, MmaOp, WgmmaOp],
     [AxisAttr, LevelAttr, ScheduleAttr, TransportAttr],
 )
+
+__all__ = [
+    "MAX_BUFFERS",
+    "MAX_CLUSTER",
+    "MAX_THREADS",
+    "PIPELINED",
+    "SHARED",
+    "AxisAttr",
+    "CombineOp",
+    "LaunchOp",
+    "Level",
+    "PackOp",
+    "PackYieldOp",
+    "PrefixOp",
+    "StageOp",
+    "Tile",
+    "enclosing_launch",
+]

@@ -7,10 +7,10 @@ becomes
                                 thread_m = 4, thread_n = 8>) { ... }
 
 The passes after it carry the schedule out. What it leaves open they decide by themselves: a launch that is no
-contraction gets only what is asked for, and one on a CPU nothing. `analysis/tilings.py` has the model that
-decides; where the kernel was tuned (`passes/tuned.py`), what was measured to be best stands in for it. Any
-choice may be asked for as an option: `schedule{target=sm_80 block_m=16}`. What a kernel cannot have as it is
-asked for, it does not get: the reason is recorded, and the tuner or the model decides.
+contraction gets only what is asked for, and one on a CPU nothing. The model that decides is in
+`analysis/tiling_cost.py`; where the kernel was tuned (`passes/tuned.py`), what was measured to be best stands
+in for it. Any choice may be asked for as an option: `schedule{target=sm_80 block_m=16}`. What a kernel cannot
+have as it is asked for, it does not get: the reason is recorded, and the tuner or the model decides.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ...analysis.gpu_choices import TilingChoices
 from ...analysis.launches import launches_of
 from ...analysis.targets import Target, get_target
 from ...analysis.tiling_choice import choose, misfit
+from ...analysis.tiling_cost import cycles as cycles_of
 from ...analysis.tiling_problem import problem_of
 from ...analysis.tilings import MIN_PRODUCT, Problem, Tiling
 from ...dialects.loop import KernelOp
@@ -233,7 +234,7 @@ def _reason(problem: Problem, chosen: Tiling, target: Target) -> str:
         said += f": {blocks} blocks"
     said += f" for {target.processors} multiprocessors"
     resident = problem.resident_blocks(chosen, target)
-    cycles = problem.cycles(chosen, target)
+    cycles = cycles_of(problem, chosen, target)
     return f"{said}, each with room for {resident}; about {cycles / 1000:.1f} kcycles"
 
 

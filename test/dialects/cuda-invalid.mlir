@@ -635,3 +635,20 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
   // expected-error@+1 {{multiplies 16 positions at once, and 24 are not that often}}
   %a:32 = cuda.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 64 : bf16 by !cuda.ptr<bf16>
 }
+
+// -----
+
+cuda.func @k() blocks(1) threads(128) index(i32) {
+  %xs = cuda.shared 8192 align 1024 : !cuda.ptr<bf16>
+  %z = cuda.literal 0.0 : f32
+  // expected-error@+1 {{only what a cuda.variable is can be added onto}}
+  cuda.wgmma %xs[0] by %xs[0] onto (%z, %z, %z, %z) of 64 by 8 : !cuda.ptr<bf16> by !cuda.ptr<bf16>
+}
+
+// -----
+
+cuda.func @k() blocks(1) threads(128) index(i32) {
+  %z = cuda.literal 0.0 : f32
+  // expected-error@+1 {{only what a cuda.variable is can be added onto}}
+  cuda.wgmma_wait onto (%z)
+}

@@ -54,6 +54,10 @@ builtin.module {
     %d0, %d1, %d2, %d3 = cuda.wgmma %xs[%block * 4096] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 : !cuda.ptr<bf16> by !cuda.ptr<bf16>
     %p0, %p1, %p2, %p3 = cuda.wgmma %xs[%block * 4096] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 leaving 1 : !cuda.ptr<bf16> by !cuda.ptr<bf16>
     %w0, %w1, %w2, %w3 = cuda.wgmma_wait (%p0, %p1, %p2, %p3)
+    %v = cuda.variable %z : f32
+    cuda.wgmma %xs[0] by %ws[0] onto (%v, %v, %v, %v) of 64 by 8 leaving 2 joined : !cuda.ptr<bf16> by !cuda.ptr<bf16>
+    cuda.wgmma %xs[0] by %ws[0] onto (%v, %v, %v, %v) of 64 by 8 leaving 2 : !cuda.ptr<bf16> by !cuda.ptr<bf16>
+    cuda.wgmma_wait onto (%v, %v, %v, %v)
     %h = cuda.ptx "cvt.rn.bf16.f32" %d0 : (f32) -> bf16
     %e0, %e1, %e2, %e3 = cuda.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] plus (%d0, %d1, %d2, %d3) of 64 by 8 : bf16 by !cuda.ptr<bf16>
     %f, %f_1, %f_2, %f_3, %f_4, %f_5, %f_6, %f_7, %f_8, %f_9, %f_10, %f_11, %f_12, %f_13, %f_14, %f_15, %f_16, %f_17, %f_18, %f_19, %f_20, %f_21, %f_22, %f_23, %f_24, %f_25, %f_26, %f_27, %f_28, %f_29, %f_30, %f_31 = cuda.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %xs[%block * 4096] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 64 : bf16 by !cuda.ptr<bf16>

@@ -28,8 +28,9 @@ builtin.module {
     %row = kernel.block_id
     %z = arith.constant 0.000000e+00 : f32
     %d0, %d1, %d2, %d3 = kernel.wgmma %xs[%row mod 2, 0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) : memref<2x64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
-    %p0, %p1, %p2, %p3 = kernel.wgmma %xs[%row mod 2, 0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) leaving 1 : memref<2x64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
-    %w0, %w1, %w2, %w3 = kernel.wgmma_wait (%p0, %p1, %p2, %p3)
+    %j0, %j1, %j2, %j3 = kernel.wgmma %xs[%row mod 2, 0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) leaving 3 joined : memref<2x64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+    %p0, %p1, %p2, %p3 = kernel.wgmma %xs[%row mod 2, 0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) leaving 2 : memref<2x64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+    %w0, %w1, %w2, %w3, %w4, %w5, %w6, %w7 = kernel.wgmma_wait (%j0, %j1, %j2, %j3, %p0, %p1, %p2, %p3)
     %h = arith.truncf %d0 : f32 to bf16
     %e0, %e1, %e2, %e3 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0, 0] plus (%d0, %d1, %d2, %d3) : bf16 by memref<8x64xbf16, "shared">
     %f, %f_1, %f_2, %f_3, %f_4, %f_5, %f_6, %f_7, %f_8, %f_9, %f_10, %f_11, %f_12, %f_13, %f_14, %f_15, %f_16, %f_17, %f_18, %f_19, %f_20, %f_21, %f_22, %f_23, %f_24, %f_25, %f_26, %f_27, %f_28, %f_29, %f_30, %f_31 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %xs[%row mod 2, 0, 0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) : bf16 by memref<2x64x64xbf16, "shared">

@@ -46,12 +46,24 @@ func.func @main(%x: tensor<64x256xbf16>, %w: tensor<8x256xbf16>) -> tensor<64x8x
 
 // -----
 
-// With one buffer there is nothing to copy while a product is on its way; two products of an iteration go on together.
+// With one buffer there is nothing to copy while a product is on its way; two products of an iteration begin and go on
+// together, added onto the variables that hold their sums.
+// CUDA-LABEL:  void {{.*}} pair(
+// CUDA:          for (int k = 0;
+// CUDA:            wgmma.fence.sync.aligned;
+// CUDA-NOT:        float
+// CUDA-NOT:        wgmma.commit_group
+// CUDA-NOT:        wgmma.fence
+// CUDA:            wgmma.commit_group.sync.aligned;
+// CUDA-NEXT:       wgmma.wait_group.sync.aligned 1;
+// CUDA-NEXT:       __syncthreads();
+// CUDA:          wgmma.wait_group.sync.aligned 0;
+// CUDA-NEXT:     __threadfence_block();
 // CHECK-LABEL: kernel.func @alone
 // CHECK:         kernel.wgmma
 // CHECK-NOT:     leaving
 // CHECK-LABEL: kernel.func @pair
-// CHECK:         kernel.wgmma %xs{{.*}} leaving 2 :
+// CHECK:         kernel.wgmma %xs{{.*}} leaving 3 joined :
 // CHECK:         kernel.wgmma %xs{{.*}} leaving 2 :
 // CHECK-NEXT:    kernel.barrier
 // CHECK:         kernel.wgmma_wait (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
