@@ -31,8 +31,8 @@ BLOCK_K = 16
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Parts of K that blocks may share."""
 
-MOST_BLOCKS = 4
-"""Blocks of a multiprocessor beyond which K is not split any further."""
+MOST_BLOCKS = {0: 16, 1: 16, WARPGROUPS: 4}
+"""Blocks of a multiprocessor beyond which K is not split any further, by who multiplies."""
 
 SPLIT_GAIN = 1 / 16
 """The part of the cycles that a split must save: the model is no better than that."""
@@ -253,7 +253,7 @@ def _splits(
     """A tiling with K in one part, and in as many as make no more blocks than have something to do."""
     if "split_k" in asked:
         return problem.splits(tiling, (asked["split_k"],))
-    most = MOST_BLOCKS * target.processors // problem.blocks(tiling)
+    most = MOST_BLOCKS[tiling.mma] * target.processors // problem.blocks(tiling)
     return problem.splits(tiling, [n for n in SPLITS if n <= max(most, 1)])
 
 

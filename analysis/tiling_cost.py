@@ -60,8 +60,9 @@ HALF_SECTORS = 0.22
 LAUNCH_CYCLES = 4000
 """What one more kernel costs: about 2 us."""
 
-FOLD_BYTES_PER_CYCLE = 14
-"""What the cache gives a multiprocessor of partial sums, which are written and read once."""
+FOLD_BYTES_PER_CYCLE, WGMMA_FOLD_BYTES_PER_CYCLE = 32, 14
+"""What the cache gives a multiprocessor of partial sums, which are written and read once; and of those of
+warpgroups, which all write at once what they have computed at the same time."""
 
 
 def cycles(problem: Problem, tiling: Tiling, target: Target) -> float:
@@ -124,7 +125,8 @@ def _fold_cycles(problem: Problem, tiling: Tiling, target: Target) -> float:
     size = 4 * problem.results * problem.batch * problem.m * problem.n * tiling.split_k
     cached = size <= target.l2_bytes / 2
     memory = target.dram_bytes_per_second / target.clock
-    speed = FOLD_BYTES_PER_CYCLE * target.processors if cached else memory
+    each = WGMMA_FOLD_BYTES_PER_CYCLE if tiling.mma == WARPGROUPS else FOLD_BYTES_PER_CYCLE
+    speed = each * target.processors if cached else memory
     return LAUNCH_CYCLES + 2 * size / speed
 
 
