@@ -261,5 +261,10 @@ def _busiest(problem: Problem, cycles: Mapping[Tiling, float], target: Target) -
     """Of the tilings with about the fewest cycles, the fastest that gives most multiprocessors a block."""
     most = (1 + ALIKE) * min(cycles.values())
     alike = [tiling for tiling, cost in cycles.items() if cost <= most]
-    full = int((1 - ALIKE) * target.processors)
-    return max(alike, key=lambda t: (min(problem.blocks(t), full), -cycles[t]))
+
+    def busy(tiling: Tiling) -> int:
+        blocks = min(problem.blocks(tiling), target.processors)
+        enough = tiling.mma == WARPGROUPS and blocks >= (1 - ALIKE) * target.processors
+        return target.processors if enough else blocks
+
+    return max(alike, key=lambda t: (busy(t), -cycles[t]))

@@ -151,7 +151,7 @@ BARRIER = "builder.insert(BarrierOp())\n"
 
 MUTANTS = {
     "no barrier before a slab is filled again": Mutant(
-        *STAGES, "builder.insert(BarrierOp())  # the last", "pass  # the last", ("restaged",)
+        *STAGES, "builder.insert(self._barrier())  # the last", "pass  # the last", ("restaged",)
     ),
     "no barrier after a slab is filled": Mutant(
         *STAGES, f"{BARRIER}        self._redirect", "self._redirect", ("staged",)
@@ -408,7 +408,9 @@ MUTANTS = {
     "loops are taken to run once": Mutant(
         *ELIDE, "if trips != 1:", "if trips == 0:", ("restaged", "recombined")
     ),
-    "no access is seen": Mutant(*ELIDE, "total |= touched(node)", "pass", ("staged",)),
+    "no access is seen": Mutant(
+        *ELIDE, "map(touched, self.between(barrier, edges))", "()", ("staged",)
+    ),
     "native: every dynamic size is 1": Mutant(
         *ACCESSES,
         "return self.sizes[position]",

@@ -91,10 +91,10 @@ MUTANTS = {
     "no wait": copies("builder.insert(AsyncWaitOp(self.ahead - 1))", "pass"),
     "no wait in place": copies("builder.insert(AsyncWaitOp(0))", "pass", "in place"),
     "no barrier for an iteration": copies(
-        "builder.insert(BarrierOp())\n        self._start_if_any", "self._start_if_any"
+        "builder.insert(self._barrier())\n        self._start_if_any", "self._start_if_any"
     ),
     "no barrier for what threads copied": copies(
-        "builder.insert(BarrierOp())\n        self._start_if_any",
+        "builder.insert(self._barrier())\n        self._start_if_any",
         "self._start_if_any",
         "by threads",
     ),
@@ -153,8 +153,10 @@ MUTANTS = {
         "turn = simplify((number + 1) % self.buffers, ranges)",
     ),
     "bytes of one box are expected": bulk("panels(stage)[0] * box.bytes", "box.bytes", "two boxes"),
-    "no fence": bulk("    one.insert(FenceOp())\n", ""),
-    "no barrier after the phases begin": bulk("    builder.insert(BarrierOp())\n", ""),
+    "no fence": bulk("    one.insert(FenceOp(machine.has_clusters))\n", ""),
+    "no barrier after the phases begin": bulk(
+        "    builder.insert(BarrierOp(machine.has_clusters))\n", ""
+    ),
     "a barrier too few": bulk("for number in range(count)", "for number in range(count - 1)"),
     "every thread starts the copies": bulk(
         "one = _first_thread(builder, self.thread)", "one = builder"
@@ -167,8 +169,8 @@ MUTANTS = {
     "the pattern changes with each row": bulk("LINE // stage.swizzle_bytes", "1"),
     "bits of a unit carry": bulk("% 2 * bit", "* bit"),
     "boxes complete on the first barrier": bulk(
-        "                    self.full,\n                    ([turn], counters),\n",
-        "                    self.full,\n                    ([ZERO], []),\n",
+        "            self.full,\n            ([turn], counters),\n",
+        "            self.full,\n            ([ZERO], []),\n",
     ),
     "boxes go to the first buffer": bulk(
         "[*([turn] if self.buffers > 1", "[*([ZERO] if self.buffers > 1"
