@@ -85,9 +85,7 @@ def rows_held(values: Sequence[Array], threads: int) -> Array:
     return fragments.transpose(order).reshape(*outer, threads // WARP * WARP_ROWS, -1)
 
 
-def check_warpgroups(
-    op: Operation, totals: int, rows: int, columns: int, threads: int
-) -> None:
+def check_warpgroups(op: Operation, totals: int, rows: int, columns: int, threads: int) -> None:
     """Raise MachineFault unless so many threads multiply so many rows and columns, with as many totals."""
     sums = sums_of(rows, columns, threads)
     if isinstance(sums, str):
