@@ -47,6 +47,7 @@ APART = 8
 """Columns from one store of a lane to the one that it exchanges."""
 
 HALF_BYTES = 2
+"""Of the elements of which two columns of four lanes are half a sector."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def find_pair(store: VectorStoreOp, thread: SSAValue) -> Pair | None:
     exprs, operands = _over_thread(store, thread)
     ranges = operand_ranges(operands)
     moved = [_at(exprs, AffineExpr.dimension(0) * PAIR + lane) for lane in range(PAIR)]
-    ranges[0] = (0, function_threads(thread) // PAIR - 1)
+    ranges[0] = (0, _threads_of(thread) // PAIR - 1)
     steps = [simplify(b + a * -1, ranges) for a, b in zip(*moved, strict=True)]
     wanted = [0] * (len(steps) - 1) + [PAIR]
     if [s.value if isinstance(s, AffineConstantExpr) else None for s in steps] != wanted:
@@ -94,7 +95,7 @@ def find_pair(store: VectorStoreOp, thread: SSAValue) -> Pair | None:
     return Pair(store, values, tuple(operands), tuple(outer), rest, constant)
 
 
-def function_threads(thread: SSAValue) -> int:
+def _threads_of(thread: SSAValue) -> int:
     """Threads of the block that a thread's number is of."""
     function = thread.owner.parent_op() if isinstance(thread.owner, Operation) else None
     assert isinstance(function, FuncOp)
@@ -103,7 +104,7 @@ def function_threads(thread: SSAValue) -> int:
 
 def _over_thread(store: VectorStoreOp, thread: SSAValue) -> tuple[list[AffineExpr], list[SSAValue]]:
     """The index of a store over the thread's number and what else there is, no computed indices."""
-    operands, exprs = [thread], []
+    operands = [thread]
 
     def dim(value: SSAValue) -> AffineExpr:
         if isinstance(value.owner, IndexOp):

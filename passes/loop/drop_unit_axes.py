@@ -56,10 +56,9 @@ def drop(kernel: KernelOp, position: int) -> bool:
         Rewriter.replace_value_with_new_type(value, to)
     for access in dict.fromkeys(accesses):
         assert isinstance(access, LoadOp | StoreOp)
-        exprs = list(access.map.data.results)[:-count]
-        access.map, operands = index_properties((exprs, list(access.indices)))
-        first = [op for op in access.operands][: len(access.operands) - len(access.indices)]
-        access.operands = [*first, *operands]
+        exprs, others = list(access.map.data.results)[:-count], len(access.indices)
+        access.map, indices = index_properties((exprs, list(access.indices)))
+        access.operands = [*access.operands[: len(access.operands) - others], *indices]
     return True
 
 
