@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..dialects import amx
-from .cpu_tiles import CpuProblem, CpuTiling, dot_tiles, matrix_tiles, parts, register_tiles
+from .cpu_dot_tilings import dot_tiles
+from .cpu_tiles import CpuProblem, CpuTiling, matrix_tiles, parts, register_tiles
 from .cpu_tilings import best_of_each_kind
 from .cpus import Cpu
 

@@ -4,15 +4,12 @@ A register tile of f rows and g vectors loads f elements and g vectors for f * g
 position of the reduced axis; its sums, the vectors of columns and one element must fit the registers. Of
 those that do, the one is best whose tiles cover the result in the fewest cycles, rows that stand over and a
 narrower tile for the last columns included, and of equals the one that fetches the fewest bytes.
-
-Where both operands lie along K in memory, as those of a linear layer do, they need no packing: a `dot` tile
-of f rows and c columns loads a vector along K of each, and its f * c sums are vectors, whose elements are
-added up at the end.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from math import gcd
 
 from ..dialects import amx
 from .cpus import Cpu
@@ -32,14 +29,11 @@ CHUNK_BYTES = 512
 MATRIX_LOAD_COST = 0.2
 """Of the time of its loads, or of its products if these take less, that a step of matrix tiles adds."""
 
-DOT_LOAD_COST = 0.4
-"""Of a multiply-add's time, that a load of a dot tile adds: it comes from a lower cache than a panel's."""
+MIN_WORK = 1 << 19
+"""Multiply-adds that are worth a block of their own: about 10 us."""
 
-DOT_STEP_COST = 3
-"""Of a multiply-add's time, that a vector of positions adds."""
-
-MAX_DOT_COLUMNS = 8
-"""Columns of a dot tile, at most: each is a place in memory to keep track of."""
+FETCH_CYCLES = 1
+"""To get a vector that is read in place into the first-level cache."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +105,10 @@ class CpuProblem:
     """Whether rows may be read where they lie."""
     columns_stay: bool = False
     """Whether columns might be, if they were rows."""
+    rows_pitch: int = 0
+    """Bytes from a row to the next one where rows stay; 0 if these vary."""
+    columns_pitch: int = 0
+    """The same of columns."""
     pairs: bool = False
     """Whether the factors are bf16, two neighbours along K a pair; only pairs may stay where they lie."""
     rows_even: bool = False
@@ -157,6 +155,8 @@ class CpuProblem:
             columns_plain=self.rows_plain,
             rows_stay=self.columns_stay,
             columns_stay=self.rows_stay,
+            rows_pitch=self.columns_pitch,
+            columns_pitch=self.rows_pitch,
             rows_even=self.columns_even,
             columns_even=self.rows_even,
             rows_across=self.columns_across,
@@ -173,6 +173,12 @@ def even(extent: int, most: int, unit: int) -> int:
     """The size of equal parts of an extent, each a multiple of `unit` and at most `most` or one unit."""
     count = parts(extent, max(most // unit, 1) * unit)
     return parts(parts(extent, max(count, 1)), unit) * unit
+
+
+def workers(problem: CpuProblem, cpu: Cpu) -> int:
+    """The cores that there is work for."""
+    work = problem.batch * problem.m * problem.n * problem.k * problem.results
+    return min(cpu.cores, parts(work, MIN_WORK))
 
 
 def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
@@ -209,24 +215,25 @@ def matrix_tiles(problem: CpuProblem) -> list[tuple[int, int]]:
     ]
 
 
-def dot_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
-    """Rows and columns of the dot tiles that fit the registers."""
-    return [
-        (rows, columns)
-        for rows in range(1, MAX_ROWS + 1)
-        for columns in range(1, MAX_DOT_COLUMNS + 1)
-        if problem.results * rows * columns + problem.rows * rows + 1 <= cpu.registers
-    ]
-
-
-def step_cycles(problem: CpuProblem, rows: int, vectors: int, cpu: Cpu) -> float:
+def step_cycles(problem: CpuProblem, rows: int, vectors: int, cpu: Cpu, in_place: int = 0) -> float:
     """Cycles of a position of K in a register tile of so many rows and vectors of columns."""
     if problem.mma:
         return matrix_cycles(problem, rows, vectors)
     sums = problem.results * rows * vectors
     loads = problem.rows * rows + problem.columns * vectors
     work = sums * (1 + cpu.line_cost * problem.rows * rows) + cpu.load_cost * loads + cpu.step_cost
-    return _at_least(work, loads, cpu)
+    clash = cpu.clash_cycles * clashing_lines(problem, rows, cpu) if in_place else 0
+    return at_least(work, loads, cpu) + clash
+
+
+def clashing_lines(problem: CpuProblem, rows: int, cpu: Cpu) -> int:
+    """The lines of rows in place that are more than the L1 cache keeps, since they fall on few places.
+
+    Those of rows that lie 4 KiB apart, or a multiple of that, all fall on the same one.
+    """
+    way = cpu.l1_bytes // cpu.l1_ways
+    places = way // gcd(problem.rows_pitch, way)
+    return max(problem.rows * rows - places * cpu.l1_ways, 0) if problem.rows_pitch else 0
 
 
 def matrix_cycles(problem: CpuProblem, rows: int, vectors: int) -> float:
@@ -245,14 +252,8 @@ def strip_tiles(columns: int, thread_n: int, lanes: int) -> list[tuple[int, int]
     return [(wide, thread_n // lanes)] * (wide > 0) + [(1, parts(left, lanes))] * (left > 0)
 
 
-def dot_cycles(problem: CpuProblem, rows: int, columns: int, cpu: Cpu) -> float:
-    """Cycles of a vector of positions of K in a dot tile of so many rows and columns."""
-    loads = problem.rows * rows + problem.columns * columns
-    work = problem.results * rows * columns + DOT_LOAD_COST * loads + DOT_STEP_COST
-    return cpu.dot_cost * _at_least(work, loads, cpu)
-
-
-def _at_least(work: float, loads: int, cpu: Cpu) -> float:
+def at_least(work: float, loads: int, cpu: Cpu) -> float:
+    """Cycles of so many multiply-adds, or of what takes as long, and loads."""
     # A multiply-add takes about four cycles, so that many sums must be on their way.
     return max(work / cpu.fmas, loads / cpu.loads, 4.0)
 
@@ -262,7 +263,7 @@ def choose_register_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
     return good_register_tiles(problem, cpu)[0]
 
 
-def good_register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
+def good_register_tiles(problem: CpuProblem, cpu: Cpu, in_place: int = 0) -> list[tuple[int, int]]:
     """Rows and columns of the register tiles that cover the result in few cycles, the best one first.
 
     Where none fits the registers, there is one of one row and one vector, some of whose sums go to memory.
@@ -273,7 +274,7 @@ def good_register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
         rows, vectors = tile
         cycles, fetched = 0.0, 0.0
         for count, width in strip_tiles(problem.n, vectors * lanes, lanes):
-            cycles += count * step_cycles(problem, rows, width, cpu)
+            cycles += count * step_cycles(problem, rows, width, cpu, in_place)
             fetched += count * problem.rows * rows * problem.element_bytes
             fetched += count * problem.columns * width * cpu.vector_bytes
         strips = parts(problem.m, rows)
@@ -283,14 +284,3 @@ def good_register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
     limit = min(costs.values())[0] * GOOD
     good = sorted((tile for tile in costs if costs[tile][0] <= limit), key=lambda tile: costs[tile])
     return [(rows, vectors * lanes) for rows, vectors in good]
-
-
-def choose_dot_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
-    """Rows and columns of the dot tile that covers the result in the fewest cycles."""
-
-    def cost(tile: tuple[int, int]) -> tuple[float, int]:
-        rows, columns = tile
-        tiles = parts(problem.m, rows) * parts(problem.n, columns)
-        return tiles * dot_cycles(problem, rows, columns, cpu), rows
-
-    return min(dot_tiles(problem, cpu), key=cost)

@@ -13,9 +13,9 @@ computes the transpose of its part of the result, its rows are the columns of th
 is turned at the end, which takes `TURN_CYCLES` for each vector. So only the smaller operand of a linear
 layer is packed.
 
-Or nothing is, and dot tiles add up vectors along K. That takes `REDUCE_CYCLES` for each result; packing
-takes `PACK_CYCLES` for each vector of an operand, once for each block, or `CLASH_CYCLES`. Of all these the
-tiling of the fewest cycles is taken.
+Or nothing is, and dot tiles add up vectors along K (`cpu_dot_tilings.py`). Packing takes `PACK_CYCLES` for
+each vector of an operand, once for each block, or `CLASH_CYCLES`. Of all these the tiling of the fewest
+cycles is taken.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from itertools import product
 from math import lcm
 
 from ..dialects import amx
+from .cpu_dot_tilings import choose_dot_tiling, dot_tiling_cycles, may_dot
 from .cpu_tiles import (
     CHUNK_BYTES,
+    FETCH_CYCLES,
     CpuProblem,
     CpuTiling,
-    choose_dot_tile,
-    dot_cycles,
-    dot_tiles,
     even,
     good_register_tiles,
     matrix_tiles,
     parts,
     step_cycles,
     strip_tiles,
+    workers,
 )
-from .cpus import MIB, Cpu
+from .cpus import Cpu
 
 MATRIX_CHUNK = 512
 """Positions of K that are one chunk for matrix tiles, if there are no more."""
@@ -54,17 +54,8 @@ SIMD = 16
 TILE_CYCLES = 40
 """To begin and to end a register tile: its sums are loaded and stored, its loop is entered and left."""
 
-DOT_BLOCKS = 2
-"""Blocks that a core should have where nothing is packed, so that an early finisher helps the others."""
-
 MORE_PARTS = 8
 """More blocks along an axis than there are at least, if these leave cores idle."""
-
-MIN_WORK = 1 << 19
-"""Multiply-adds that are worth a block of their own: about 10 us."""
-
-REDUCE_CYCLES = 8
-"""To add up the elements of a vector."""
 
 PACK_CYCLES = 4
 """To pack a vector of an operand."""
@@ -78,20 +69,12 @@ TURN_ONE_BY_ONE_CYCLES = 24
 CLASH_BYTES = 4096
 """Lines so many bytes apart do."""
 
-FETCH_CYCLES = 1
-"""To get a vector that is read in place into the first-level cache."""
-
 TURN_CYCLES = 12
 """To turn a vector of sums: it is loaded, shuffled with others a few times, and stored."""
 
-FAR_BYTES = 16 * MIB
-"""An operand of so many bytes comes from memory: beside the others of a model no cache holds it."""
-
-FAR_ROWS = 8
-"""Rows with which that takes longer than register tiles that are not filled."""
-
-FEW_ROWS = 32
-"""Rows of which chunks stay in the first-level cache, about."""
+ASKING_TILES = 2
+"""Register tiles side by side, at most, that ask for the rows they have in common: of linear layers with 8 to
+512 rows, those with more tiles take 4 to 10 % less time if they do not, with weights from memory, too."""
 
 
 def choose_cpu_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
@@ -113,10 +96,9 @@ def best_of_each_kind(problem: CpuProblem, cpu: Cpu) -> list[tuple[float, CpuTil
         found.append(_choose_blocks(problem, cpu, in_place=1))
     if problem.columns_along or (problem.mma and problem.columns_across):
         found.append(_choose_blocks(problem, cpu, in_place=int(problem.columns_stay), turned=1))
-    may_dot = problem.along and dot_tiles(problem, cpu)
-    if may_dot and _rows_stay_cached(problem, cpu) and not _columns_are_far(problem):
+    if may_dot(problem, cpu):
         tiling = choose_dot_tiling(problem, cpu)
-        found.append((_dot_tiling_cycles(problem, tiling, cpu), tiling))
+        found.append((dot_tiling_cycles(problem, tiling, cpu), tiling))
     return [(cycles, _asking_ahead(problem, tiling, cpu)) for cycles, tiling in found]
 
 
@@ -157,60 +139,15 @@ def _whole_matrices(pairs: CpuProblem, block_k: int) -> int:
 
 
 def _asking_ahead(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> CpuTiling:
-    """The tiling that asks for rows in place early, if they are more than a core's own cache holds."""
+    """The tiling that asks for rows in place early, if they are more than a core's own cache holds.
+
+    Where many tiles go through the same rows, these are at hand for all but the first, and asking costs each.
+    """
     problem = problem.transposed if tiling.turned else problem
     held = problem.row_sets * problem.rows * problem.m * problem.k * problem.element_bytes
-    far = tiling.in_place and held > cpu.l2_bytes
+    few = problem.n <= ASKING_TILES * tiling.thread_n
+    far = tiling.in_place and few and held > cpu.l2_bytes
     return replace(tiling, ahead=min(cpu.rows_ahead, tiling.block_k)) if far else tiling
-
-
-def _rows_stay_cached(problem: CpuProblem, cpu: Cpu) -> bool:
-    """Whether the rows stay in a cache: dot tiles read all of them for every few columns."""
-    rows_bytes = problem.rows * problem.m * problem.k * problem.element_bytes
-    return problem.m <= FEW_ROWS or rows_bytes <= cpu.l2_bytes * 5 // 8
-
-
-def _columns_are_far(problem: CpuProblem) -> bool:
-    """Whether columns that may stay in place come from memory: each is read by every few rows of a dot tile,
-    and nothing comes while it is read again."""
-    columns_bytes = problem.columns * problem.n * problem.k * problem.element_bytes
-    return problem.columns_stay and problem.m >= FAR_ROWS and columns_bytes >= FAR_BYTES
-
-
-def _workers(problem: CpuProblem, cpu: Cpu) -> int:
-    """The cores that there is work for."""
-    work = problem.batch * problem.m * problem.n * problem.k * problem.results
-    return min(cpu.cores, parts(work, MIN_WORK))
-
-
-def choose_dot_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
-    """The tiling of a contraction that is not packed."""
-    rows, columns = choose_dot_tile(problem, cpu)
-    lanes = cpu.lanes(problem.element_bytes)
-    line = (problem.rows * rows + problem.columns * columns) * problem.element_bytes
-    block_k = even(problem.k, cpu.l1_bytes // 2 // line, lanes)
-    chunk = problem.rows * block_k * problem.element_bytes
-    block_m = even(problem.m, cpu.l2_bytes // 2 // chunk, rows)
-    sums = problem.results * block_m * problem.element_bytes
-    work = problem.batch * problem.m * problem.n * problem.k * problem.results
-    wanted = min(cpu.cores * DOT_BLOCKS, parts(work, MIN_WORK))
-    strips = parts(wanted, problem.batch * parts(problem.m, block_m))
-    most = min(cpu.l2_bytes // 4 // sums, parts(problem.n, strips) + columns - 1)
-    block_n = even(problem.n, most, columns)
-    return CpuTiling(block_m, block_n, block_k, rows, columns, dot=1)
-
-
-def _dot_tiling_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
-    """About how many cycles a position of K takes, that of the vectors' elements being added up included."""
-    rows, columns = tiling.thread_m, tiling.thread_n
-    height, width = min(tiling.block_m, problem.m), min(tiling.block_n, problem.n)
-    lanes = cpu.lanes(problem.element_bytes)
-    tiles = parts(height, rows) * parts(width, columns)
-    multiplied = tiles * dot_cycles(problem, rows, columns, cpu) / lanes
-    multiplied += problem.columns * width * FETCH_CYCLES / lanes
-    reduced = problem.results * height * width * REDUCE_CYCLES / problem.k
-    blocks = problem.batch * parts(problem.m, height) * parts(problem.n, width)
-    return blocks / _workers(problem, cpu) * (multiplied + reduced)
 
 
 def _choose_blocks(
@@ -219,7 +156,8 @@ def _choose_blocks(
     """The best tiling with register tiles, and about how many cycles a position of K takes."""
     kind = {"in_place": in_place, "turned": turned}
     here = problem.transposed if turned else problem
-    tiles = [tile for tile in good_register_tiles(here, cpu) if not in_place or tile[0] <= here.m]
+    tiles = good_register_tiles(here, cpu, in_place)
+    tiles = [tile for tile in tiles if not in_place or tile[0] <= here.m]
     found = [
         _blocked(here, tile, cpu, kind) for tile in tiles or [(1, cpu.lanes(here.element_bytes))]
     ]
@@ -242,7 +180,7 @@ def _blocked(
         row_bytes = even(problem.k, _chunk_bytes(problem) // element, unit) * element
         block_n = even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
         block_m = even(problem.m, cpu.l2_bytes // 2 // (problem.rows * row_bytes), thread_m)
-    wanted = _workers(problem, cpu)
+    wanted = workers(problem, cpu)
     while problem.batch * parts(problem.m, block_m) * parts(problem.n, block_n) < wanted:
         if block_n > thread_n and block_n >= block_m:
             block_n = even(problem.n, block_n // 2, thread_n)
@@ -338,7 +276,7 @@ def tiling_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
         pairs = problem.of_matrices if tiling.mma else problem.of_pairs
         return tiling_cycles(pairs, alone, cpu) / 2
     if tiling.dot:
-        return _dot_tiling_cycles(problem, tiling, cpu)
+        return dot_tiling_cycles(problem, tiling, cpu)
     return _cycles(problem.transposed if tiling.turned else problem, tiling, cpu)
 
 
@@ -346,17 +284,17 @@ def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
     """The same with register tiles; of a turned tiling, `problem` is the transposed one."""
     lanes = cpu.lanes(problem.element_bytes)
     rows, across = tiling.block_m, parts(problem.n, tiling.block_n)
-    lines, workers = problem.batch * parts(problem.m, rows), _workers(problem, cpu)
+    lines, cores = problem.batch * parts(problem.m, rows), workers(problem, cpu)
     # Where lines of blocks end in a narrow one, that helps if each core has some of these.
     last = problem.n - (across - 1) * tiling.block_n
-    last = parts(last, lanes) * lanes if across == 1 or lines >= workers else tiling.block_n
+    last = parts(last, lanes) * lanes if across == 1 or lines >= cores else tiling.block_n
     widths = [*[tiling.block_n] * (across - 1), last]
     columns = sum(widths) / across
     returning = cpu.sums_cycles * tiling.thread_m if tiling.block_k < problem.k else 0
 
     def tile(vectors: int) -> float:
         begin_and_end = (TILE_CYCLES + returning * vectors) / tiling.block_k
-        return step_cycles(problem, tiling.thread_m, vectors, cpu) + begin_and_end
+        return begin_and_end + step_cycles(problem, tiling.thread_m, vectors, cpu, tiling.in_place)
 
     tiles = (strip_tiles(width, tiling.thread_n, lanes) for width in widths)
     strips = sum(count * tile(vectors) for strip in tiles for count, vectors in strip)
@@ -367,7 +305,7 @@ def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
     packed /= lanes
     if tiling.turned:
         packed += problem.results * rows * columns * TURN_CYCLES / problem.k / lanes
-    return parts(lines * across, workers) * (multiplied + packed)
+    return parts(lines * across, cores) * (multiplied + packed)
 
 
 def _balanced(

@@ -98,6 +98,8 @@ def problem_of(product: Product, launch: LaunchOp) -> CpuProblem:
         columns_plain=are_plain(plain.columns),
         rows_stay=constant[0] and _stays(plain, plain.rows, product.m, launch, pairs),
         columns_stay=constant[1] and _stays(plain, plain.columns, product.n, launch, pairs),
+        rows_pitch=_pitch_bytes(plain.rows, product.m, launch),
+        columns_pitch=_pitch_bytes(plain.columns, product.n, launch),
         pairs=pairs,
         rows_even=_lies_even(plain, plain.rows, product.m, launch),
         columns_even=_lies_even(plain, plain.columns, product.n, launch),
@@ -143,6 +145,15 @@ def _pitches(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> list[i
         pitch_along(each.owner, counter) if isinstance(each.owner, LoadOp) else None
         for each in factors
     ]
+
+
+def _pitch_bytes(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> int:
+    """How many bytes apart neighbours along an axis lie of all factors; 0 if that varies."""
+    pitches = {
+        pitch and pitch * storage_bytes(factor.type)
+        for factor, pitch in zip(factors, _pitches(factors, axis, launch), strict=True)
+    }
+    return (pitches.pop() or 0) if len(pitches) == 1 else 0
 
 
 def _sets(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> int:

@@ -12,7 +12,7 @@ from torch import nn
 import deplo
 from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
 from deplo.analysis.cpu_tilings import choose_cpu_tiling
-from deplo.analysis.cpus import CPUS
+from deplo.analysis.cpus import CPUS, Cpu
 from deplo.analysis.plan import build_plan
 from deplo.passes.llvm.host_cpu import host_cpu
 from deplo.passes.llvm.translate import llvm_sources
@@ -299,6 +299,48 @@ def test_columns_from_memory_are_not_read_again_by_dot_tiles() -> None:
     assert (far.in_place, far.turned, far.ahead) == (1, 1, 128)
     assert choose_cpu_tiling(replace(problem, n=1024), CPUS["avx512"]).dot
     assert choose_cpu_tiling(replace(problem, m=4), CPUS["avx512"]).dot
+
+
+def test_rows_that_many_tiles_go_through_are_not_asked_for_early() -> None:
+    along = {"along": True, "rows_along": True, "columns_along": True}
+    problem = CpuProblem(1, 32, 2048, 2048, 1, 1, 1, 4, **along, rows_stay=True, columns_stay=True)
+    few, many = (choose_cpu_tiling(replace(problem, m=m), CPUS["avx2"]) for m in (32, 128))
+    assert few.in_place
+    assert few.ahead == 128
+    assert many.in_place
+    assert not many.ahead
+
+
+def test_rows_that_fall_on_the_same_place_of_a_cache_are_no_more_than_it_keeps() -> None:
+    """As of a linear layer of 8 rows, and lines of 8 KiB; of 8 KiB and 64 bytes each is at another place."""
+    along = {"along": True, "rows_along": True, "columns_along": True}
+    problem = CpuProblem(1, 8, 5632, 2048, 1, 1, 1, 4, **along, rows_stay=True, columns_stay=True)
+    cpu = replace(CPUS["avx2"], clash_cycles=2.5, cores=2)
+
+    def rows(pitch: int, cpu: Cpu = cpu) -> int:
+        tiling = choose_cpu_tiling(replace(problem, rows_pitch=pitch, columns_pitch=pitch), cpu)
+        assert tiling.in_place
+        assert tiling.turned
+        return tiling.thread_m
+
+    assert rows(8192) == rows(4096) == 8
+    assert rows(2048) == rows(8256) == rows(0) == rows(8192, replace(cpu, clash_cycles=0)) == 13
+    assert rows(8192, replace(cpu, l1_ways=4)) == 4
+
+
+def test_the_model_knows_how_far_apart_rows_lie(monkeypatch) -> None:
+    problems = []
+    monkeypatch.setattr(
+        schedule_cpu,
+        "choose_cpu_tiling",
+        lambda problem, cpu: problems.append(problem) or choose_cpu_tiling(problem, cpu),
+    )
+    x, w = torch.randn(32, 256), torch.randn(64, 256)
+    deplo.compile(nn.functional.linear, (x, w), target="cpu")
+    deplo.compile(lambda x, w: x @ w.T[:, ::2], (x, w), target="cpu")
+    deplo.compile(lambda x, w: x @ w, (x, w.T.contiguous()), target="cpu")
+    assert [each.rows_pitch for each in problems] == [1024, 1024, 1024]
+    assert [each.columns_pitch for each in problems] == [1024, 2048, 4]
 
 
 def test_all_of_a_short_k_may_be_one_chunk_though_the_cache_is_full() -> None:

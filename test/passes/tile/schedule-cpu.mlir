@@ -11,7 +11,7 @@
 // The smaller operand is packed: here it is the rows, so the block is turned, its rows are the columns.
 // CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 1, n = 0, block_m = 516, block_n = 128, block_k = 512, thread_m = 6, thread_n = 64, in_place = 1, ahead = 128, vectors = avx512>)
 // AVX2-LABEL: loop.kernel @linear
-// AVX2: thread_n = {{8|16|24}}, in_place = 1, ahead = 128, vectors = avx2>
+// AVX2: thread_n = {{8|16|24}}, in_place = 1, vectors = avx2>
 // REMARK: remark: schedule-cpu: linear: turned blocks of 516 by 128 of rows in place, register tiles of 6 by 64 for avx512
 // REMARK: remark: schedule-cpu: linear: declined: it has a schedule already
 func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
