@@ -10,13 +10,12 @@ from __future__ import annotations
 from .cpu_tiles import (
     FETCH_CYCLES,
     MAX_ROWS,
-    MIN_WORK,
     CpuProblem,
     CpuTiling,
     at_least,
+    blocks_worth,
     even,
     parts,
-    workers,
 )
 from .cpus import MIB, Cpu
 
@@ -88,8 +87,7 @@ def choose_dot_tiling(problem: CpuProblem, cpu: Cpu) -> CpuTiling:
     chunk = problem.rows * block_k * problem.element_bytes
     block_m = even(problem.m, cpu.l2_bytes // 2 // chunk, rows)
     sums = problem.results * block_m * problem.element_bytes
-    work = problem.batch * problem.m * problem.n * problem.k * problem.results
-    wanted = min(cpu.cores * DOT_BLOCKS, parts(work, MIN_WORK))
+    wanted = blocks_worth(problem, cpu.cores * DOT_BLOCKS)
     strips = parts(wanted, problem.batch * parts(problem.m, block_m))
     most = min(cpu.l2_bytes // 4 // sums, parts(problem.n, strips) + columns - 1)
     block_n = even(problem.n, most, columns)
@@ -106,7 +104,7 @@ def dot_tiling_cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float
     multiplied += problem.columns * width * FETCH_CYCLES / lanes
     reduced = problem.results * height * width * REDUCE_CYCLES / problem.k
     blocks = problem.batch * parts(problem.m, height) * parts(problem.n, width)
-    return blocks / workers(problem, cpu) * (multiplied + reduced)
+    return blocks / blocks_worth(problem, cpu.cores) * (multiplied + reduced)
 
 
 def _rows_stay_cached(problem: CpuProblem, cpu: Cpu) -> bool:

@@ -175,10 +175,10 @@ def even(extent: int, most: int, unit: int) -> int:
     return parts(parts(extent, max(count, 1)), unit) * unit
 
 
-def workers(problem: CpuProblem, cpu: Cpu) -> int:
-    """The cores that there is work for."""
+def blocks_worth(problem: CpuProblem, most: int) -> int:
+    """How many blocks there is work for, or cores, at most so many."""
     work = problem.batch * problem.m * problem.n * problem.k * problem.results
-    return min(cpu.cores, parts(work, MIN_WORK))
+    return min(most, parts(work, MIN_WORK))
 
 
 def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:

@@ -32,13 +32,13 @@ from .cpu_tiles import (
     FETCH_CYCLES,
     CpuProblem,
     CpuTiling,
+    blocks_worth,
     even,
     good_register_tiles,
     matrix_tiles,
     parts,
     step_cycles,
     strip_tiles,
-    workers,
 )
 from .cpus import Cpu
 
@@ -180,7 +180,7 @@ def _blocked(
         row_bytes = even(problem.k, _chunk_bytes(problem) // element, unit) * element
         block_n = even(problem.n, cpu.l2_bytes // 2 // (problem.columns * row_bytes), thread_n)
         block_m = even(problem.m, cpu.l2_bytes // 2 // (problem.rows * row_bytes), thread_m)
-    wanted = workers(problem, cpu)
+    wanted = blocks_worth(problem, cpu.cores)
     while problem.batch * parts(problem.m, block_m) * parts(problem.n, block_n) < wanted:
         if block_n > thread_n and block_n >= block_m:
             block_n = even(problem.n, block_n // 2, thread_n)
@@ -284,7 +284,7 @@ def _cycles(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> float:
     """The same with register tiles; of a turned tiling, `problem` is the transposed one."""
     lanes = cpu.lanes(problem.element_bytes)
     rows, across = tiling.block_m, parts(problem.n, tiling.block_n)
-    lines, cores = problem.batch * parts(problem.m, rows), workers(problem, cpu)
+    lines, cores = problem.batch * parts(problem.m, rows), blocks_worth(problem, cpu.cores)
     # Where lines of blocks end in a narrow one, that helps if each core has some of these.
     last = problem.n - (across - 1) * tiling.block_n
     last = parts(last, lanes) * lanes if across == 1 or lines >= cores else tiling.block_n
