@@ -27,7 +27,6 @@ class FloatConstants:
     mantissa_bits: int
     bias: int
     """Of the exponent."""
-    max: float
     sqrt_half_bits: int
     """The bits of the square root of 1/2."""
     ln_2: Parts
@@ -40,15 +39,22 @@ class FloatConstants:
     """The same, as near as e**r - 1 needs it."""
     exp2: tuple[float, ...]
     """2**r, for |r| <= 1/2."""
-    exp_bounds: tuple[float, float, float]
-    """An x whose e**x rounds to 0; from where to where 2**n is normal and the result finite."""
-    exp2_bounds: tuple[float, float, float]
+    exp_bounds: Parts
+    """An x with n = -2 * `bias`, and one for which e**x is infinite."""
+    exp_least: float
+    """An x with n = -`bias` - `digits`, for which e**x rounds to 0."""
+    exp2_bounds: Parts
     expm1_bounds: Parts
     """An x from which down e**x - 1 rounds to -1; one for which e**x is infinite, but 2**(n - 1) is not."""
     log: tuple[float, ...]
     """Of the logarithm's tail: see `polynomials.py`."""
     tanh: tuple[float, ...]
     """(tanh x - x) / x**3 in x**2, for |x| up to 0.625."""
+
+    @property
+    def digits(self) -> int:
+        """The bits of a mantissa, with the one that is not written."""
+        return self.mantissa_bits + 1
 
     @property
     def round(self) -> float:
@@ -81,7 +87,6 @@ F32 = FloatConstants(
     i32,
     mantissa_bits=23,
     bias=127,
-    max=3.40282347e38,
     sqrt_half_bits=0x3F3504F3,
     ln_2=(0.693359375, -2.12194440e-4),
     log10_2=(0.301025391, 4.60503907e-6),
@@ -105,8 +110,9 @@ F32 = FloatConstants(
         6.931472028550421e-1,
         1.0,
     ),
-    exp_bounds=(-104.0, -86.0, 88.7228317),
-    exp2_bounds=(-151.0, -124.0, 127.999992),
+    exp_bounds=(-176.0, 89.0),
+    exp_least=-104.6,
+    exp2_bounds=(-254.0, 129.0),
     expm1_bounds=(-20.0, 88.8),
     log=(
         7.0376836292e-2,
@@ -135,7 +141,6 @@ F64 = FloatConstants(
     i64,
     mantissa_bits=52,
     bias=1023,
-    max=1.7976931348623157e308,
     sqrt_half_bits=0x3FE6A09E667F3BCD,
     ln_2=(0.6931471805598903, 5.497923018708371e-14),
     log10_2=(0.30102999566395283, 2.8363394551044964e-14),
@@ -144,8 +149,9 @@ F64 = FloatConstants(
     exp=tuple(1 / factorial(k) for k in range(13, 1, -1)),
     expm1=tuple(1 / factorial(k) for k in range(13, 1, -1)),
     exp2=tuple(_LN_2**k / factorial(k) for k in range(13, -1, -1)),
-    exp_bounds=(-746.0, -708.0, 709.782712893384),
-    exp2_bounds=(-1076.0, -1020.0, 1023.9999999999999),
+    exp_bounds=(-1418.0, 710.0),
+    exp_least=-745.8,
+    exp2_bounds=(-2046.0, 1025.0),
     expm1_bounds=(-38.0, 709.9),
     log=(
         1.479819860511658591e-1,

@@ -90,8 +90,12 @@ class MathBuilder:
 
     def clamp(self, a: SSAValue, low: float, high: float) -> SSAValue:
         """`a`, or the bound that it is past; NaN stays."""
-        held = self.select(self.test(a, "olt", low), self.float(low), a)
+        held = self.at_least(a, low)
         return self.select(self.test(held, "ogt", high), self.float(high), held)
+
+    def at_least(self, a: SSAValue, low: float) -> SSAValue:
+        """`a`, or `low` if that is more; NaN stays."""
+        return self.select(self.test(a, "olt", low), self.float(low), a)
 
     def scaled(self, a: SSAValue, power: SSAValue) -> SSAValue:
         """a * 2**power, rounded once, for an i32."""

@@ -17,9 +17,6 @@ from xdsl.ir import SSAValue
 from .float_constants import F32, F64, Parts, constants_of
 from .math_builder import MathBuilder
 
-_LIFT = 64
-"""What the exponent of a result is raised by that may be subnormal, until the end."""
-
 _TANH_SPLIT = 0.625
 _TANH_IS_ONE = 40.0
 """A 2 |x| from which on tanh |x| rounds to 1, with something to spare."""
@@ -91,24 +88,26 @@ _WIDE_ERF_IS_ONE = 6.0
 
 def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x: with n the integer nearest to x / ln 2, 2**n * e**(x - n ln 2)."""
-    least, *normal = bounds = constants_of(m).exp_bounds
+    c = constants_of(m)
+    held = m.clamp(x, *c.exp_bounds)
     if m.scales:
-        rest, shifted = reduce(m, _bounded(m, x, bounds))
+        rest, shifted = reduce(m, held)
         return m.scaled(_exp_near_zero(m, rest), _integer(m, shifted))
-    nothing, held = _held(m, x, least)
-    rest, shifted = reduce(m, held)
-    power = _scale(m, _exp_near_zero(m, rest), shifted, x, *normal)
-    return m.select(nothing, m.float(0.0), power)
+    rest, shifted = reduce(m, held, 2 * c.bias)
+    one, other = _halves(m, shifted)
+    return m.mul(m.fma(_without_one(m, rest, c.exp), one, one), other)
 
 
 def exp_of_at_most_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
-    """e**x for x <= 0; NaN stays, and of other arguments any value comes."""
-    if not m.scales:
-        return exp(m, x)
-    least = constants_of(m).exp_bounds[0]
-    held = m.select(m.test(x, "olt", least), m.float(least), x)
-    rest, shifted = reduce(m, held)
-    return m.scaled(_exp_near_zero(m, rest), _integer(m, shifted))
+    """e**x for x <= 0; NaN stays, and of other arguments any value comes.
+
+    Until the end it is greater by a factor of two with which no result is subnormal.
+    """
+    c = constants_of(m)
+    rest, shifted = reduce(m, m.at_least(x, c.exp_least), c.bias + c.digits)
+    power = m.from_bits(m.insert(arith.ShLIOp(m.bits(shifted), m.int(c.mantissa_bits))))
+    greater = m.fma(_without_one(m, rest, c.exp), power, power)
+    return m.mul(greater, m.float(2.0**-c.digits))
 
 
 def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -131,12 +130,12 @@ def expm1(m: MathBuilder, x: SSAValue) -> SSAValue:
     return m.select(whole, x, m.add(result, result))
 
 
-def reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """x - n ln 2 and n + `round`, with n the integer nearest to x / ln 2."""
+def reduce(m: MathBuilder, x: SSAValue, more: int = 0) -> tuple[SSAValue, SSAValue]:
+    """x - n ln 2 and n + more + `round`, with n the integer nearest to x / ln 2."""
     c = constants_of(m)
     high, low = c.ln_2
-    shifted = m.fma(x, m.float(sum(c.log2_e)), m.float(c.round))
-    n = m.sub(shifted, m.float(c.round))
+    shifted = m.fma(x, m.float(sum(c.log2_e)), m.float(c.round + more))
+    n = m.sub(shifted, m.float(c.round + more))
     rest = m.fma(n, m.float(-high), x)
     return m.fma(n, m.float(-low), rest), shifted
 
@@ -144,19 +143,27 @@ def reduce(m: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 def exp2(m: MathBuilder, x: SSAValue) -> SSAValue:
     """2**x: with n the integer nearest to x, 2**n * 2**(x - n)."""
     c = constants_of(m)
-    least, *normal = bounds = c.exp2_bounds
-    nothing, held = (None, _bounded(m, x, bounds)) if m.scales else _held(m, x, least)
-    shifted = m.add(held, m.float(c.round))
-    near = m.horner(m.sub(held, m.sub(shifted, m.float(c.round))), c.exp2)
-    if nothing is None:
+    held = m.clamp(x, *c.exp2_bounds)
+    round = m.float(c.round if m.scales else c.round + 2 * c.bias)
+    shifted = m.add(held, round)
+    near = m.horner(m.sub(held, m.sub(shifted, round)), c.exp2)
+    if m.scales:
         return m.scaled(near, _integer(m, shifted))
-    return m.select(nothing, m.float(0.0), _scale(m, near, shifted, x, *normal))
+    one, other = _halves(m, shifted)
+    return m.mul(m.mul(near, one), other)
 
 
-def _bounded(m: MathBuilder, x: SSAValue, bounds: tuple[float, float, float]) -> SSAValue:
-    """`x`, but not far past where its power rounds to 0 or to infinity: there, its integer part fits."""
-    least, _, greatest = bounds
-    return m.clamp(x, least, greatest + 1)
+def _halves(m: MathBuilder, shifted: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Two powers of two whose product is 2**n, from n + 2 * `bias` + `round`; both are 0 for n = -2 * `bias`.
+
+    Each is a float for an n twice as far from 0 as a float's exponent may be. So a product with one loses
+    nothing, and that with the other is rounded, to a subnormal number or to infinity, too.
+    """
+    bits, places = m.bits(shifted), m.int(constants_of(m).mantissa_bits)
+    half = m.insert(arith.ShRUIOp(bits, m.int(1)))
+    parts = half, m.insert(arith.SubiOp(bits, half))
+    one, other = (m.from_bits(m.insert(arith.ShLIOp(each, places))) for each in parts)
+    return one, other
 
 
 def _integer(m: MathBuilder, shifted: SSAValue) -> SSAValue:
@@ -165,15 +172,6 @@ def _integer(m: MathBuilder, shifted: SSAValue) -> SSAValue:
     bits = m.bits(shifted)
     n = m.insert(arith.SubiOp(bits, m.bits(m.float(c.round))))
     return n if n.type == i32 else m.insert(arith.TruncIOp(n, i32))
-
-
-def _held(m: MathBuilder, x: SSAValue, low: float) -> tuple[SSAValue, SSAValue]:
-    """Whether a power rounds to 0, as that of `low` does, and `x`, or 0 where it does; NaN stays.
-
-    A power that is computed and then rounds to 0 takes some CPUs a hundred cycles.
-    """
-    nothing = m.test(x, "olt", low)
-    return nothing, m.select(nothing, m.float(0.0), x)
 
 
 def _exp_near_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -195,23 +193,6 @@ def raise_exponent(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAVal
     bits = m.int(constants_of(m).mantissa_bits)
     raised = m.insert(arith.ShLIOp(m.bits(shifted), bits))
     return m.insert(arith.AddiOp(m.bits(value), raised))
-
-
-def _scale(
-    m: MathBuilder, value: SSAValue, shifted: SSAValue, x: SSAValue, low: float, high: float
-) -> SSAValue:
-    """value * 2**n, for n + `round` and the argument `x`; between two bounds of it, a normal float.
-
-    Below, the exponent is raised by more and a product brings it down, which rounds to a subnormal. Above,
-    the result is infinite, or NaN if `x` is.
-    """
-    c = constants_of(m)
-    small = m.test(x, "olt", low)
-    bits = raise_exponent(m, value, shifted)
-    lifted = m.insert(arith.AddiOp(bits, m.int(_LIFT << c.mantissa_bits)))
-    factor = m.select(small, m.float(2.0**-_LIFT), m.float(1.0))
-    result = m.mul(m.from_bits(m.select(small, lifted, bits)), factor)
-    return m.select(m.test(x, "ugt", high), m.mul(x, m.float(c.max)), result)
 
 
 def log(m: MathBuilder, x: SSAValue) -> SSAValue:

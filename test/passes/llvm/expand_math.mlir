@@ -7,16 +7,16 @@
 // REMARK: remark: expand-math: polynomials: expanded 1 math.exp, 1 math.tanh
 // CHECK-LABEL: func.func @polynomials
 // CHECK-NOT:     math.exp
-// What becomes 0 is not computed.
-// CHECK:         %[[NOTHING:.*]] = arith.cmpf olt, %x
-// CHECK:         arith.select %[[NOTHING]]
-// CHECK:         math.fma
-// CHECK:         arith.mulf
-// CHECK:         %e = arith.select %[[NOTHING]]
+// A power of two is two products, of which the first one loses nothing: only the bounds are compared.
+// CHECK:         %[[HALF:.*]] = arith.shrui
+// CHECK:         arith.subi %{{.*}}, %[[HALF]] : i32
+// CHECK-NOT:     arith.select
+// CHECK:         %[[GROWN:.*]] = math.fma %{{.*}}, %[[ONE:.*]], %[[ONE]] : f32
+// CHECK-NEXT:    %e = arith.mulf %[[GROWN]], %{{.*}} : f32
 // CHECK-NOT:     math.tanh
 // CHECK:         %t = math.copysign
 // CHECK:         func.return %e, %t : f32, f32
-// Where a CPU scales by an instruction, nothing is compared but the bounds, and nothing chosen afterwards.
+// A CPU that scales by an instruction needs one.
 // SCALES-LABEL: func.func @polynomials
 // SCALES:         math.fma
 // SCALES-NOT:     arith.select
@@ -26,6 +26,24 @@ func.func @polynomials(%x: f32) -> (f32, f32) {
   %e = math.exp %x : f32
   %t = math.tanh %x : f32
   func.return %e, %t : f32, f32
+}
+
+// -----
+
+// Of what is at most 0 there is one bound, and one power of two that has its bits.
+// CHECK-LABEL: func.func @at_most_zero
+// CHECK:         arith.select
+// CHECK-NOT:     arith.select
+// CHECK:         %[[POWER:.*]] = arith.bitcast %{{.*}} : i32 to f32
+// CHECK:         %[[GREATER:.*]] = math.fma %{{.*}}, %[[POWER]], %[[POWER]] : f32
+// CHECK-NEXT:    %[[LEAST:.*]] = arith.constant 5.96046448e-08 : f32
+// CHECK-NEXT:    %e = arith.mulf %[[GREATER]], %[[LEAST]] : f32
+// SCALES-LABEL: func.func @at_most_zero
+// SCALES-NOT:     llvm.call_intrinsic
+// SCALES:         func.return %e
+func.func @at_most_zero(%x: f32) -> f32 {
+  %e = math.exp %x {at_most_zero} : f32
+  func.return %e : f32
 }
 
 // -----
