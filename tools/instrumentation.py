@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from ..analysis.verify import verify_module
+from ..analysis.verify import Verifier
 
 
 class Instrument:
@@ -61,13 +61,14 @@ def run_passes(
 
     The last instrument is the innermost: told last before a pass and first after it.
     """
+    verifier = Verifier() if verify_each else None
     for instrument in instruments:
         instrument.begin(module)
     try:
         for index, each in enumerate(passes):
             for instrument in instruments:
                 instrument.before_pass(each, module)
-            _apply(ctx, module, each, tuple(passes[index:]), verify_each)
+            _apply(ctx, module, each, tuple(passes[index:]), verifier)
             for instrument in reversed(instruments):
                 instrument.after_pass(each, module)
     finally:
@@ -80,16 +81,16 @@ def _apply(
     module: ModuleOp,
     each: ModulePass,
     remaining: tuple[ModulePass, ...],
-    verify_each: bool,
+    verifier: Verifier | None,
 ) -> None:
     try:
         each.apply(ctx, module)
     except Exception as error:
         raise PassFailedError(each, remaining, invalid=False) from error
-    if not verify_each:
+    if verifier is None:
         return
     try:
-        verify_module(module)
+        verifier.verify(module)
     except VerifyException as error:
         raise PassFailedError(each, remaining, invalid=True) from error
 

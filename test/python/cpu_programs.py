@@ -9,7 +9,7 @@ from xdsl.parser import Parser
 from xdsl.utils.arg_spec import parse_pipeline
 
 from deplo.analysis.plan import build_plan
-from deplo.analysis.verify import verify_module
+from deplo.analysis.verify import Verifier
 from deplo.dialects import get_all_dialects
 from deplo.passes.llvm.translate import llvm_sources
 from deplo.passes.pipelines import expand, make_passes
@@ -26,9 +26,10 @@ def lower(text: str, pipeline: str = "tile-to-llvm") -> ModuleOp:
         for name, factory in get_dialects().items():
             ctx.register_dialect(name, factory)
     module = Parser(ctx, text).parse_module()
+    verifier = Verifier()
     for each in expand(make_passes(parse_pipeline(pipeline))):
         each.apply(ctx, module)
-        verify_module(module)
+        verifier.verify(module)
     return module
 
 

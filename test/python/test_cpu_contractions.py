@@ -74,6 +74,7 @@ def _cases():
             yield m, n, k, next(orders), next(types), next(vectors), next(chunks)
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("case", list(_cases()), ids=lambda c: "-".join(map(str, c)))
 def test_packed_products_are_numpys(case) -> None:
     m, n, k, order, element, vectors, block_k = case
@@ -94,6 +95,7 @@ def _dot_cases():
         yield m, n, next(depths), next(types), next(vectors), next(chunks)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("case", list(_dot_cases()), ids=lambda c: "-".join(map(str, c)))
 def test_products_of_unpacked_operands_are_numpys(case) -> None:
     m, n, k, element, vectors, block_k = case
@@ -126,7 +128,7 @@ def _kind_cases():
         yield m, n, next(depths), next(types), next(vectors), next(chunks), kind
 
 
-@pytest.mark.sample(36)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("case", list(_kind_cases()), ids=lambda c: "-".join(map(str, c)))
 def test_rows_may_stay_in_place_and_blocks_be_turned(case) -> None:
     m, n, k, element, vectors, block_k, kind = case
@@ -140,6 +142,7 @@ def test_rows_may_stay_in_place_and_blocks_be_turned(case) -> None:
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("order", "how"), [("nn", {}), ("nt", {"dot": True}), *KINDS])
 def test_what_is_not_finite_stays_in_its_row_and_column(order, how) -> None:
     a, b = np.ones((31, 64), np.float32), np.ones((64, 53), np.float32)
@@ -274,7 +277,7 @@ def test_products_of_bf16_in_any_layout(layout) -> None:
     assert torch.equal(compiled(x, w), exact.bfloat16())
 
 
-@pytest.mark.sample(18)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("ahead", [16, 128, 1000])
 @pytest.mark.parametrize("kind", [{"dot": 1}, {"in_place": 1}, {"in_place": 1, "turned": 1}])
 @pytest.mark.parametrize("shape", [(6, 61, 96), (33, 100, 64), (40, 16, 320), (7, 41, 1040)])

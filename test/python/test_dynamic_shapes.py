@@ -150,6 +150,7 @@ PER_MATRIX = {
 }
 
 
+@pytest.mark.sample(22)
 @pytest.mark.parametrize("name", PER_MATRIX)
 def test_a_program_on_a_matrix_of_any_size(name):
     shapes = [((4, 6),), ((3, 11),), ((7, 2),)]
@@ -202,6 +203,7 @@ PER_SEQUENCE = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", PER_SEQUENCE)
 def test_a_program_on_a_batch_of_sequences(name):
     captured = check(PER_SEQUENCE[name], [*BATCHED, ((1, 4, 8),), ((1, 1, 8),)], TWO_FROM_ONE)

@@ -80,6 +80,7 @@ def test_random_convolutions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert flat or transposed or products < MIN_PRODUCT
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_convolutions_of_few_channels(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
@@ -129,6 +130,7 @@ def test_no_window_has_the_columns_of_the_next_one(
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("shape", [(1, 2), (3, 7), (7, 7), (1, 8), (5, 5)])
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_windows_of_few_channels_are_staged_for_tensor_cores(

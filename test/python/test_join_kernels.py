@@ -90,6 +90,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("target", ["cpu", "sm_90a"])
 def test_every_stage_computes_what_eager_does(name, target, capsys):

@@ -96,7 +96,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(80)
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("m", "n", "k"), CASES)

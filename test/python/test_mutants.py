@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from deplo import interpreter
-from deplo.analysis.verify import verify_module
+from deplo.analysis.verify import Verifier
 from deplo.errors import DeploError
 from deplo.passes import PASSES
 from deplo.passes.pipelines import make_pipeline
@@ -112,13 +112,13 @@ def check(
         checker = PassChecker(tell, execute=execute, inputs=[values])
     if mutant is not None:
         assert mutant.name in [each.name for each in passes]
-    context = make_context()
+    context, verifier = make_context(), Verifier()
     checker.begin(module)
     for each in passes:
         if mutant is not None and each.name == mutant.name:
             each = type(mutant)(**vars(each))
         each.apply(context, module)
-        verify_module(module)
+        verifier.verify(module)
         checker.after_pass(each, module)
 
 
@@ -488,6 +488,7 @@ ROADS = sorted(
 )
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize(("program", "target"), ROADS)
 def test_the_passes_themselves_are_not_accused(program: str, target: str) -> None:
     check(program, target, None)

@@ -37,6 +37,7 @@ def _agree(program: Program, inputs: tuple[torch.Tensor, ...], tolerance: float)
     torch.testing.assert_close(result, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("seed", range(ROW_CASES))
 def test_rows_of_any_length_give_what_pytorch_gives(seed: int) -> None:
     torch.manual_seed(seed)
@@ -52,6 +53,7 @@ def test_rows_of_any_length_give_what_pytorch_gives(seed: int) -> None:
     _agree(ROWS[name], (x,), 2e-2 if dtype is torch.bfloat16 else 2e-5)
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("seed", range(CONVOLUTION_CASES))
 def test_strided_convolutions_give_what_pytorch_gives(seed: int) -> None:
     torch.manual_seed(seed)

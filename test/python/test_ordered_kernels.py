@@ -43,6 +43,7 @@ def same_bits(actual, expected):
 # --------------------------------------------------------------------------- sorts
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, torch.bool])
 @pytest.mark.parametrize(("shape", "dim"), [((100, 40), 1), ((2, 129, 3), 1), ((1000, 2), 0)])

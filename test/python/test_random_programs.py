@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
-from deplo.analysis.verify import verify_module
+from deplo.analysis.verify import Verifier
 from deplo.dialects.index import condition, delinearize, linearize
 from deplo.dialects.scalars import Combiner, Function
 from deplo.dialects.syntax import scalar_attr, tensor_type
@@ -340,12 +340,12 @@ def programs(draw: st.DrawFn) -> tuple[ModuleOp, list[np.ndarray]]:
 def check(module: ModuleOp, inputs: list[np.ndarray], pipeline: str, target: str) -> None:
     module = module.clone()
     checker = PassChecker(lambda line: None, execute=execute_any, inputs=[inputs])
-    context = make_context()
+    context, verifier = make_context(), Verifier()
     checker.begin(module)
     passes = make_pipeline(pipeline, target)
     for each in passes:
         each.apply(context, module)
-        verify_module(module)
+        verifier.verify(module)
         checker.after_pass(each, module)
     assert checker.checked == len(passes) - (len(INSIDE_NATIVE) if target == "cpu" else 0)
 

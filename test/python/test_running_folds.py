@@ -64,6 +64,7 @@ def test_products_and_doubles(length):
     near(compiled(lambda x: x.cumsum(1), wide), wide.cumsum(1), wide.abs().cumsum(1))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("length", [20, 100])
 @pytest.mark.parametrize("place", [0, 15, 16])
 @pytest.mark.parametrize("values", [(NAN, 1.0), (INF, -INF), (-INF, -INF), (3e38, 3e38)])

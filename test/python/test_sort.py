@@ -106,6 +106,7 @@ def test_topk_has_pytorchs_values_at_the_positions_it_names(largest, k):
         assert len(set(row.tolist())) == k
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(
     "program",
     [
@@ -147,6 +148,7 @@ def test_running_extrema_and_the_last_place_of_each(function, dtype):
     assert torch.equal(actual[1], expected[1])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("function", [torch.cummax, torch.cummin])
 @pytest.mark.parametrize("shape", [(1, 65), (3, 1000), (2, 4097), (1, 70001)])
 def test_long_running_extrema_come_again(function, shape):
@@ -178,6 +180,7 @@ def test_search(right):
             assert torch.equal(actual, expected)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8])
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 16, 100])
 def test_search_takes_the_steps_of_eager(dtype, count):

@@ -50,6 +50,7 @@ def _made(make: random.Random) -> tuple[Callable[..., torch.Tensor], tuple[torch
     return lambda x: average(x, kernel, stride, padding, False, counted), (x,)
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("seed", range(CASES))
 def test_windows_give_what_pytorch_gives(seed: int) -> None:
     torch.manual_seed(seed)
@@ -93,7 +94,7 @@ DYNAMIC: dict[str, Callable[[torch.Tensor, torch.Tensor, int, int], torch.Tensor
 }
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(
     ("kernel", "stride", "padding"), [(3, 1, 1), (3, 2, 1), (2, 2, 0), (5, 1, 4)]
@@ -207,7 +208,7 @@ def _with_channels_last(
     return lambda x: F.avg_pool2d(image(x), kernel, stride, padding).permute(0, 2, 3, 1) * 2, [x]
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("seed", range(CASES // 2))
 def test_strips_of_channels_give_what_pytorch_gives(seed: int, dtype: torch.dtype) -> None:

@@ -222,7 +222,7 @@ def checked(text: str, target: str, schedule: str) -> int:
     return found
 
 
-@pytest.mark.sample(36)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("m", "n", "k"), CASES)
 @pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])

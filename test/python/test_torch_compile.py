@@ -85,7 +85,7 @@ CONVOLUTIONS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
 }
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("batch", ["static", "dynamic"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_gradients_of_convolutions(name: str, batch: str) -> None:
@@ -135,6 +135,7 @@ def test_gradients_that_pytorch_computes_faster(name: str) -> None:
         torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("mask", ["none", "causal", "bool", "additive", "a row is masked"])
 @pytest.mark.parametrize("shared", [1, 3])
 def test_gradients_of_attention(mask: str, shared: int) -> None:
@@ -206,6 +207,7 @@ VIEWS: dict[str, Callable[[torch.Tensor], Any]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("affine", [True, False])
 def test_gradients_of_a_group_norm_of_all_sizes(affine: bool, dtype: torch.dtype) -> None:

@@ -102,6 +102,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize(
     ("transport", "element", "transposed", "schedule", "sizes"),
     CASES,

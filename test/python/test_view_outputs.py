@@ -122,6 +122,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", DYNAMIC)
 def test_views_of_dynamic_sizes_lie_where_eager_has_them(name: str, layout: str) -> None:

@@ -102,6 +102,7 @@ GROUPED: dict[str, tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]]
 """Those that warpgroups multiply."""
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("name", "grouped"), [*((n, False) for n in CASES), *((n, True) for n in GROUPED)]
 )

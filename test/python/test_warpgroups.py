@@ -56,6 +56,7 @@ def compiled(inputs: list[torch.Tensor], schedule: str | None) -> deplo.Program:
     )
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("schedule", [ONE, TWO, TALL, PARTS])
 @pytest.mark.parametrize("sizes", [(128, 64, 192), (70, 72, 136), (2, 8, 64), (64, 33, 200)])
 def test_every_stage_computes_the_product(sizes: tuple[int, int, int], schedule: str) -> None:
@@ -95,6 +96,7 @@ def check(
     return program
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("schedule", [PARTS, TWO, WIDE, TALLER, WIDEST])
 @pytest.mark.parametrize("sizes", [(128, 128, 192), (70, 72, 136), (2, 8, 64), (64, 200, 200)])
 def test_columns_may_be_innermost(sizes: tuple[int, int, int], schedule: str) -> None:

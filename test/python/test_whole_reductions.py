@@ -28,6 +28,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("odd", [None, math.nan, math.inf, -math.inf])
 def test_as_in_float64(name: str, odd: float | None) -> None:

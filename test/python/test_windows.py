@@ -66,6 +66,7 @@ def test_transposed_convolution(options):
     check(lambda x, w: F.conv_transpose2d(x, w, **options), X, weight)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("kernel", "stride", "padding", "groups"),
     [(2, 2, 0, 1), (4, 2, 1, 1), (5, 3, 1, 2), (6, 2, 2, 4), (1, 2, 0, 1), (8, 4, 3, 2)],
