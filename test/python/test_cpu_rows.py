@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 
 import deplo
-from deplo.analysis.cpu_rows import choose_rows
+from deplo.analysis.cpu_rows import RowProblem, choose_rows
+from deplo.analysis.cpus import CPUS
 from deplo.passes.tile import schedule_rows
 from deplo.runtime.jit import assembly
 
@@ -323,3 +324,21 @@ print(*{digest() for _ in range(3)})
     }
     (digests,) = outputs
     assert len(digests.split()) == 1
+
+
+@pytest.mark.parametrize(
+    ("work", "chains", "rows", "interleave"),
+    [
+        (300, 0, 4, 1),
+        (3000, 0, 4, 2),
+        (30000, 0, 1, 0),
+        (300, 4, 4, 1),
+        (3000, 4, 1, 4),
+        (30000, 4, 1, 4),
+    ],
+)
+def test_rows_with_functions_come_side_by_side_or_vectors_of_one(work, chains, rows, interleave):
+    """Short ones always: what is left beyond whole vectors is shared."""
+    problem = RowProblem(points=64, work=work, bytes=4 * work, computes=True)
+    chosen = choose_rows(problem, replace(CPUS["avx2"], chains=chains))
+    assert (chosen.rows, chosen.interleave) == (rows, interleave)
