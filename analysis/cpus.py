@@ -58,8 +58,8 @@ class Cpu:
     """Loads and stores of the longest rows that are divided by a sum of theirs; longer ones are multiplied by
     its inverse. Fewer for a core that divides wide vectors slowly."""
     chains: int = 0
-    """Vectors of a row with functions to compute that a core computes side by side, one row after the other; 0
-    for one that is faster with rows side by side, or as LLVM decides."""
+    """Vectors of a row with functions to compute that a core computes side by side, one row after the other;
+    0 for one that is faster with rows side by side, or as LLVM decides."""
     load_cost: float = 0.4
     """Of a multiply-add's time, that a load of a register tile adds though both are issued in the same
     cycles: measured in tiles of 4 by 4 to 14 by 2 in L1 and L2."""
