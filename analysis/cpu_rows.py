@@ -166,7 +166,7 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
             if problem.work < longest:
                 return RowChoices(GRAIN, ahead, width, count, rows, divide=divide)
     count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)
-    if cpu.chains and count != 1:
+    if cpu.chains and problem.work >= LONGEST_WORK[1]:
         return RowChoices(GRAIN, ahead, width, interleave=cpu.chains)
     # Of a chain that folds something LLVM takes several at once itself.
     return RowChoices(GRAIN, ahead, width, count, max(SIDE_BY_SIDE) if count else 1)

@@ -78,8 +78,7 @@ class Cpu:
     """To pack a vector of an operand that lies along K: squares of it are turned."""
 
     scales: bool = False
-    """Whether a product with a power of two is one instruction, whatever it is, subnormal or 0, and faster
-    than telling apart what is subnormal or infinite."""
+    """Whether a product with a power of two is one fast instruction, even if it is subnormal or 0."""
 
     pairs: bool = False
     """Whether an instruction adds the products of two pairs of bf16 to a sum of f32."""

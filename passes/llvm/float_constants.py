@@ -39,12 +39,12 @@ class FloatConstants:
     """The same, as near as e**r - 1 needs it."""
     exp2: tuple[float, ...]
     """2**r, for |r| <= 1/2."""
-    exp_bounds: Parts
+    exp_bounds: tuple[float, float]
     """An x with n = -2 * `bias`, and one for which e**x is infinite."""
     exp_least: float
     """An x with n = -`bias` - `digits`, for which e**x rounds to 0."""
-    exp2_bounds: Parts
-    expm1_bounds: Parts
+    exp2_bounds: tuple[float, float]
+    expm1_bounds: tuple[float, float]
     """An x from which down e**x - 1 rounds to -1; one for which e**x is infinite, but 2**(n - 1) is not."""
     log: tuple[float, ...]
     """Of the logarithm's tail: see `polynomials.py`."""

@@ -101,7 +101,7 @@ def exp(m: MathBuilder, x: SSAValue) -> SSAValue:
 def exp_of_at_most_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x for x <= 0; NaN stays, and of other arguments any value comes.
 
-    Until the end it is greater by a factor of two with which no result is subnormal.
+    Until the end it is greater by a power of two, so that it is not subnormal.
     """
     c = constants_of(m)
     rest, shifted = reduce(m, m.at_least(x, c.exp_least), c.bias + c.digits)
