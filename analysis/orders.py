@@ -30,6 +30,10 @@ SORTS_PER_SECOND = 1.2e9
 PICKS_PER_SECOND = 2e9
 """Elements that are put in order, or looked at to find the first few."""
 
+NTHS_PER_SECOND = 1e9
+NTH_COMPARISONS = 512
+"""Elements that are looked at to find a place of the order of a row, and what the row costs besides."""
+
 KERNEL_SECONDS = 2e-6
 """What a kernel costs that could have been a part of another one."""
 
@@ -80,3 +84,10 @@ def sort_in_order_seconds(shape: Sequence[Extent], axis: int, count: Extent) -> 
     """The first `count` along `axis`, in order."""
     few = hinted(count) * 4 <= hinted(shape[axis])
     return hinted(prod(shape)) / (PICKS_PER_SECOND if few else SORTS_PER_SECOND) + KERNEL_SECONDS
+
+
+def nth_in_order_seconds(shape: Sequence[Extent], axis: int, count: Extent) -> float:
+    """What stands at `count` places of the order along `axis`."""
+    places = hinted(prod(n for i, n in enumerate(shape) if i != axis) * count)
+    started = places * NTH_COMPARISONS / COMPARISONS_PER_SECOND
+    return started + places * hinted(shape[axis]) / NTHS_PER_SECOND + KERNEL_SECONDS

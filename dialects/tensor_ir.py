@@ -56,7 +56,7 @@ from .syntax import (
     scalar_attr,
     tensor_type,
 )
-from .tensor_ir_indexed import GatherOp, ScatterOp, SortOp
+from .tensor_ir_indexed import GatherOp, NthElementOp, ScatterOp, SortOp
 
 # --------------------------------------------------------------------------- operations
 
@@ -381,6 +381,7 @@ TensorIR = Dialect(
         GatherOp,
         ScatterOp,
         SortOp,
+        NthElementOp,
         CallOp,
     ],
     [FunctionAttr, CombinerAttr, UpdateAttr, OperandAttr],

@@ -201,3 +201,50 @@ class SortOp(IRDLOperation):
         if (self.values.type, self.positions.type) != expected:
             listed = " and ".join(map(str, expected))
             raise VerifyException(f"expected {listed}, got {values} and {self.positions.type}")
+
+
+@irdl_op_definition
+class NthElementOp(IRDLOperation):
+    """The positions along an axis of what would stand at places of its ascending order.
+
+    The order is that of `tensor_ir.sort`. Places count from 0; one outside the axis is the nearest inside.
+    ```
+    %i = tensor_ir.nth_element %places of %x along 1
+           : (tensor<4x1xi64>, tensor<4x8xf32>) -> tensor<4x1xi64>
+    ```
+    """
+
+    name = "tensor_ir.nth_element"
+
+    places = operand_def(TensorType)
+    input = operand_def(TensorType)
+    axis = prop_def(IntegerAttr.constr(i64))
+    positions = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$places `of` $input `along` $axis attr-dict `:`"
+        " `(` type($places) `,` type($input) `)` `->` type($positions)"
+    )
+
+    def __init__(self, places: SSAValue, input: SSAValue, axis: int):
+        super().__init__(
+            operands=[places, input],
+            properties={"axis": IntegerAttr(axis, i64)},
+            result_types=[places.type],
+        )
+
+    def verify_(self) -> None:
+        places, source = tensor_type(self.places), tensor_type(self.input)
+        infer_result(Function.LT, [source.element_type] * 2)
+        axis = self.axis.value.data
+        if not 0 <= axis < source.get_num_dims():
+            raise VerifyException(f"axis {axis} is not an axis of {source}")
+        shape = list(shape_of(source))
+        if shape[axis] == 0:
+            raise VerifyException(f"axis {axis} of {source} has no elements")
+        if places.get_num_dims() == len(shape):
+            shape[axis] = shape_of(places)[axis]
+        for type, what in ((places, "places"), (self.positions.type, "result")):
+            if type != (expected := tensor_of(i64, shape)):
+                raise VerifyException(f"expected {what} {expected}, got {type}")

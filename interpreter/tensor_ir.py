@@ -31,7 +31,7 @@ from ..dialects.tensor_ir import (
     ReduceOp,
     SizeOp,
 )
-from ..dialects.tensor_ir_indexed import GatherOp, ScatterOp, SortOp
+from ..dialects.tensor_ir_indexed import GatherOp, NthElementOp, ScatterOp, SortOp
 from .numpy_types import Array, convert, numpy_dtype
 from .product import Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, FUNCTION_OPS, NotExecutable, fold
@@ -213,6 +213,12 @@ def _sort(op: SortOp, source: Array) -> list[Value]:
     return [np.take_along_axis(source, first, axis), first]
 
 
+def _nth_element(op: NthElementOp, places: Array, source: Array) -> Array:
+    axis = op.axis.value.data
+    inside = np.clip(places, 0, source.shape[axis] - 1)
+    return np.take_along_axis(np.argsort(source, axis, kind="stable"), inside, axis)
+
+
 def evaluate_tensor_op(op: Operation, args: Sequence[Value]) -> Sequence[Value] | None:
     """The results of a `tensor_ir` operation, or None if `op` is of another dialect.
 
@@ -247,5 +253,7 @@ def _evaluate_one(op: Operation, arrays: Sequence[Array]) -> Value | None:
             return _gather(op, arrays)
         case ScatterOp():
             return _scatter(op, arrays)
+        case NthElementOp():
+            return _nth_element(op, *arrays)
         case _:
             return None

@@ -46,7 +46,7 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, IndexOp, KernelOp
 from ...dialects.scalars import is_weighted
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
-from ...dialects.tensor_ir_indexed import ScatterOp, SortOp
+from ...dialects.tensor_ir_indexed import NthElementOp, ScatterOp, SortOp
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError
 from ..decisions import record
@@ -54,6 +54,7 @@ from ..host import Device, Whole, Wholes, lower_host
 from ..lower_loops import IndexConstants, lower_loops
 from .contraction_blocks import ContractionBlock
 from .dot_blocks import DotBlock, PlainDotBlock, is_dot
+from .nth_element_kernel import nth_element_kernel
 from .packed_blocks import PackedBlock, is_packed
 from .plain_blocks import PlainBlock
 from .scatter_kernel import scatter_kernel
@@ -66,6 +67,7 @@ INDEX = IndexType()
 WHOLES: Wholes = {
     ScatterOp: Whole(scatter_kernel, begins_as_first=True),
     SortOp: Whole(sort_kernel),
+    NthElementOp: Whole(nth_element_kernel),
 }
 """Operations on tensors that are kernels as they are."""
 

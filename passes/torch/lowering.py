@@ -34,7 +34,7 @@ from ...dialects.tensor_ir import (
     ReduceOp,
     SizeOp,
 )
-from ...dialects.tensor_ir_indexed import GatherOp, ScatterOp, SortOp
+from ...dialects.tensor_ir_indexed import GatherOp, NthElementOp, ScatterOp, SortOp
 from ...dialects.torch_base import ScalarValue, Shape, number_of, value_of
 from .known_places import known_place
 
@@ -253,6 +253,10 @@ class Lowering:
         for result, suffix in zip(op.results, ("sorted", "order"), strict=True):
             result.name_hint = f"{self.hint}_{suffix}"
         return op.values, op.positions
+
+    def nth_element(self, places: SSAValue, value: SSAValue, axis: int) -> SSAValue:
+        """The positions along `axis` of what stands at `places` in order; see `tensor_ir.nth_element`."""
+        return self._insert(NthElementOp(places, value, axis), "order")
 
     # ---- layout
 

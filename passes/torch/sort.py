@@ -15,8 +15,8 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.orders import sort_work
 from ...dialects import torch_ops as t
-from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
-from ...dialects.sizes import Extent, extent_expr, hinted
+from ...dialects.scalars import Combiner, Function, is_bool, is_float
+from ...dialects.sizes import Extent, hinted, is_at_most
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import normalize_axis
 from .indexing import fold_until
@@ -73,21 +73,29 @@ def _sort(e: Lowering, op: Any) -> list[SSAValue]:
 # --------------------------------------------------------------------------- one place of the order
 
 
-def _at(e: Lowering, value: SSAValue, axis: int, position: Extent) -> SSAValue:
-    """`value` at one position of `axis`, in the result's shape."""
+def _at_places(
+    e: Lowering, value: SSAValue, axis: int, places: SSAValue
+) -> tuple[SSAValue, SSAValue]:
+    """The values at places of the order along `axis`, and their positions, in the result's shape."""
+    _check_work(e, value, axis, 1)
+    positions = e.nth_element(places, value, axis)
+    values = e.gather_along(value, positions, axis)
+    return e.reshape(values, e.shape), e.reshape(positions, e.shape)
+
+
+def _at_place(e: Lowering, value: SSAValue, axis: int, place: Extent) -> tuple[SSAValue, SSAValue]:
     shape = tuple(1 if i == axis else n for i, n in enumerate(shape_of(value)))
-    index = dims(len(shape))
-    index[axis] = extent_expr(position)
-    return e.reshape(e.index_map([value], [index], shape, suffix="place"), e.shape)
+    return _at_places(e, value, axis, e.constant(place, i64, shape))
 
 
 def _kth_value(e: Lowering, op: t.KthvalueOp) -> list[SSAValue]:
-    value, place = _comparable(e, op.input), op.extent("k") - 1
+    value, count = _comparable(e, op.input), op.extent("k")
     if not shape_of(value):
         return [value, e.constant(0, i64, ())]
     (axis,) = op.reduced_axes()
-    values, positions = _sorted(e, value, axis, place + 1)
-    return [_at(e, values, axis, place), _at(e, positions, axis, place)]
+    if not is_at_most(count, extent := shape_of(value)[axis]):
+        raise Refusal(f"value {count} in the order of {extent}, which may be fewer")
+    return [*_at_place(e, value, axis, count - 1)]
 
 
 def _flat_or_given(e: Lowering, op: Any) -> tuple[SSAValue, int]:
@@ -105,9 +113,7 @@ def _median(e: Lowering, op: Any) -> list[SSAValue]:
     extent = shape_of(value)[axis]
     if extent < 1:
         return _of_nothing(e, op, value)
-    middle = (extent - 1) // 2
-    values, positions = _sorted(e, value, axis, middle + 1)
-    at, position = (_at(e, v, axis, middle) for v in (values, positions))
+    at, position = _at_place(e, value, axis, (extent - 1) // 2)
     if is_float(element_of(value)):
         nan = e.apply(Function.NE, value, value)
         index = e.iota(axis, i64, shape_of(value))
@@ -133,19 +139,10 @@ def _nan_median(e: Lowering, op: Any) -> list[SSAValue]:
     extent = shape_of(value)[axis]
     if extent < 1:
         return _of_nothing(e, op, value)
-    values, positions = _sorted(e, value, axis, extent)
     number = e.cast(e.apply(Function.EQ, value, value), i64)
     last = e.with_number(Function.SUB, e.reduce(Combiner.ADD, number, [axis]), 1)
-    middle = e.with_number(Function.TRUNCDIV, e.with_number(Function.MAX, last, 0), 2)
-    shape = shape_of(value)
-    chosen = e.apply(Function.EQ, e.iota(axis, i64, shape), e.broadcast(middle, shape))
-
-    def pick(ordered: SSAValue, combiner: Combiner) -> SSAValue:
-        none = e.fill_like(ordered, identity(combiner, element_of(ordered)))
-        picked = e.reduce(combiner, e.select(chosen, ordered, none), [axis])
-        return e.reshape(picked, e.shape)
-
-    return [pick(values, Combiner.MAX), pick(positions, Combiner.MAX)][: len(op.results)]
+    middle = e.with_number(Function.TRUNCDIV, last, 2)
+    return [*_at_places(e, value, axis, middle)][: len(op.results)]
 
 
 # --------------------------------------------------------------------------- running extrema

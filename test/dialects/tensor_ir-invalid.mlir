@@ -457,6 +457,46 @@ func.func @main(%x: tensor<4x3xf32>) {
 
 // -----
 
+func.func @main(%n: tensor<1xi64>, %x: tensor<4xbf16>) {
+  // expected-error@+1 {{lt is not defined on bf16; cast to f32 first}}
+  %0 = tensor_ir.nth_element %n of %x along 0 : (tensor<1xi64>, tensor<4xbf16>) -> tensor<1xi64>
+  func.return
+}
+
+// -----
+
+func.func @main(%n: tensor<1xi64>, %x: tensor<4xf32>) {
+  // expected-error@+1 {{axis 1 is not an axis of tensor<4xf32>}}
+  %0 = tensor_ir.nth_element %n of %x along 1 : (tensor<1xi64>, tensor<4xf32>) -> tensor<1xi64>
+  func.return
+}
+
+// -----
+
+func.func @main(%n: tensor<3x1xi64>, %x: tensor<3x0xf32>) {
+  // expected-error@+1 {{axis 1 of tensor<3x0xf32> has no elements}}
+  %0 = tensor_ir.nth_element %n of %x along 1 : (tensor<3x1xi64>, tensor<3x0xf32>) -> tensor<3x1xi64>
+  func.return
+}
+
+// -----
+
+func.func @main(%n: tensor<3x2xi64>, %x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected places tensor<4x2xi64>, got tensor<3x2xi64>}}
+  %0 = tensor_ir.nth_element %n of %x along 1 : (tensor<3x2xi64>, tensor<4x8xf32>) -> tensor<3x2xi64>
+  func.return
+}
+
+// -----
+
+func.func @main(%n: tensor<4x2xi64>, %x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected result tensor<4x2xi64>, got tensor<4x2xi32>}}
+  %0 = tensor_ir.nth_element %n of %x along 1 : (tensor<4x2xi64>, tensor<4x8xf32>) -> tensor<4x2xi32>
+  func.return
+}
+
+// -----
+
 func.func @main(%x: tensor<4xf32>) {
   // expected-error@+1 {{weight does not fold by itself; it needs a max beside it}}
   %0 = tensor_ir.reduce weight(%x) over [0] : tensor<4xf32> -> tensor<1xf32>

@@ -52,6 +52,11 @@ builtin.module {
     %4, %5 = tensor_ir.sort %b along 0 {deplo.note = "kept"} : tensor<3xi1> -> (tensor<0xi1>, tensor<0xi64>)
     func.return
   }
+  func.func @nth_element(%x: tensor<4x8xf32>, %n: tensor<4x2xi64>, %y: tensor<?xi8, #sym.extents<s0>>, %m: tensor<1xi64>) {
+    %0 = tensor_ir.nth_element %n of %x along 1 : (tensor<4x2xi64>, tensor<4x8xf32>) -> tensor<4x2xi64>
+    %1 = tensor_ir.nth_element %m of %y along 0 {deplo.note = "kept"} : (tensor<1xi64>, tensor<?xi8, #sym.extents<s0>>) -> tensor<1xi64>
+    func.return
+  }
   func.func @call(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>) {
     %0, %1 = tensor_ir.call "aten.linalg_eigh.default"(input = %x, UPLO = "L") attributes {deplo.reason = "a reason"} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
     func.return %0, %1 : tensor<4x4xf32>, tensor<4xf32>

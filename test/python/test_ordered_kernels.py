@@ -13,7 +13,9 @@ INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
 def in_order(program, *args, dynamic_shapes=None):
     """The program, compiled; asserts that a scatter or a sort has stayed whole."""
     made = deplo.compile(program, args, target="cpu", dynamic_shapes=dynamic_shapes)
-    assert any(f"tensor_ir.{each}" in made.ir("tile") for each in ("scatter", "sort"))
+    assert any(
+        f"tensor_ir.{each}" in made.ir("tile") for each in ("scatter", "sort", "nth_element")
+    )
     return made
 
 
@@ -112,6 +114,51 @@ def test_rows_of_any_length():
         same_bits(actual[0][0], expected[0][0])
         assert torch.equal(actual[0][1], expected[0][1])
         same_bits(actual[1], expected[1])
+
+
+# --------------------------------------------------------------------------- places of the order
+
+
+@pytest.mark.sample(20)
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+@pytest.mark.parametrize(("shape", "dim"), [((100, 40), 1), ((2, 1029, 3), 1), ((1000, 2), 0)])
+def test_places(shape, dim, dtype):
+    x = values(shape, dtype)
+    (ordered, order), length = x.sort(dim=dim, stable=True), shape[dim]
+    for k in (1, length // 3, length):
+        found, positions = in_order(lambda x, k=k: x.kthvalue(k, dim), x)(x)
+        same_bits(found, ordered.select(dim, k - 1))
+        assert torch.equal(positions, order.select(dim, k - 1))
+    number = (x == x).sum(dim, keepdim=True)
+    middle = (number - 1).clamp(min=0) // 2
+    found, positions = in_order(lambda x: x.nanmedian(dim, keepdim=True), x)(x)
+    same_bits(found, ordered.gather(dim, middle))
+    if dtype.is_floating_point:
+        found, _ = in_order(lambda x: x.median(dim), x)(x)
+        same_bits(found, x.median(dim)[0])
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("length", [129, 1000, 4097])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8]
+)
+def test_the_middle_of_long_rows_with_many_equals(length, dtype):
+    """Of equal values the position is that of a stable sort."""
+    x = torch.randint(0, 7, (5, length)).to(dtype)
+    x[1] = 3
+    x[2] = torch.arange(length)
+    x[3] = torch.arange(length).flip(0)
+    k, order = length // 3 + 1, x.sort(dim=1, stable=True)[1]
+    for program, place in (
+        (lambda x: torch.median(x, 1), (length - 1) // 2),
+        (lambda x: torch.nanmedian(x, 1), (length - 1) // 2),
+        (lambda x: torch.kthvalue(x, k, 1), k - 1),
+        (lambda x: torch.kthvalue(x, length, 1), length - 1),
+    ):
+        values, positions = in_order(program, x)(x)
+        assert torch.equal(values, program(x)[0])
+        assert torch.equal(positions, order[:, place])
 
 
 # --------------------------------------------------------------------------- scatters

@@ -79,6 +79,31 @@ def test_it_is_pytorchs_stable_sort_and_so_is_its_expansion(case):
         module.verify()
 
 
+@settings(max_examples=60, deadline=None)
+@given(sorts(), st.lists(st.integers(-1, 6), min_size=1, max_size=3))
+def test_the_nth_element_is_that_of_a_stable_sort_and_so_is_its_expansion(case, places):
+    text, x, (axis, _, _) = case
+    shape = [len(places) if i == axis else n for i, n in enumerate(x.shape)]
+    types = [
+        "tensor<" + "".join(f"{n}x" for n in extents) + f"{element}>"
+        for extents, element in ((shape, "i64"), (x.shape, "f32"))
+    ]
+    text = f"""func.func @main(%n: {types[0]}, %x: {types[1]}) -> {types[0]} {{
+      %i = tensor_ir.nth_element %n of %x along {axis} : ({types[0]}, {types[1]}) -> {types[0]}
+      func.return %i : {types[0]}
+    }}"""
+    along = [-1 if i == axis else 1 for i in range(x.ndim)]
+    n = np.broadcast_to(np.reshape(np.array(places), along), shape).copy()
+    order = torch.sort(torch.from_numpy(x), dim=axis, stable=True)[1].numpy()
+    wanted = np.take_along_axis(order, n.clip(0, x.shape[axis] - 1), axis)
+    module = LocatedParser(make_context(), text, "nth.mlir").parse_module()
+    for _ in range(2):
+        (actual,) = execute(module, [n, x])
+        np.testing.assert_array_equal(actual, wanted)
+        ExpandSortPass().apply(None, module)
+        module.verify()
+
+
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.int8, torch.int64, torch.bool])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dim", [0, 1])
@@ -129,6 +154,26 @@ def test_middle_values(program, dtype):
     torch.testing.assert_close(
         x.gather(dim, at).reshape(values.shape), values, rtol=0, atol=0, equal_nan=True
     )
+
+
+def test_the_middle_of_a_row_of_any_length():
+    n = Dim("n", min=2)
+    program = deplo.compile(
+        lambda x: (*torch.median(x, 1), torch.nanmedian(x, 1)[0], torch.kthvalue(x, 2, 1)[0]),
+        (torch.randn(3, 40),),
+        target="cpu",
+        dynamic_shapes=({1: n},),
+    )
+    for length in (2, 3, 64, 1001):
+        x = torch.randn(3, length)
+        x[1, 1] = NAN
+        values, positions, others, second = program(x)
+        expected = torch.median(x, 1)
+        torch.testing.assert_close(values, expected[0], rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(x.gather(1, positions[:, None])[:, 0].nan_to_num(), values.nan_to_num())
+        assert torch.equal(others, torch.nanmedian(x, 1)[0])
+        expected = torch.kthvalue(x, 2, 1)[0]
+        torch.testing.assert_close(second, expected, rtol=0, atol=0, equal_nan=True)
 
 
 def test_the_median_of_everything_and_of_nothing():

@@ -134,3 +134,36 @@ func.func @main(%x: tensor<?xf32, #sym.extents<s0>>) -> (tensor<3xf32>, tensor<3
   %v, %i = tensor_ir.sort %x along 0 : tensor<?xf32, #sym.extents<s0>> -> (tensor<3xf32>, tensor<3xi64>)
   func.return %v, %i : tensor<3xf32>, tensor<3xi64>
 }
+
+// -----
+
+// The key at a place, bit by bit: as many are below it as stand before; then its position among its equals.
+// CHECK-LABEL: func.func @k_i_nth_element(%places: memref<4x2xi64>
+// CHECK-DAG: %keys = memref.alloc() {alignment = 64 : i64} : memref<600xi32>
+// CHECK:   %key = arith.xori
+// CHECK:   [[KEY:%.*]] = arith.xori %key, {{.*}}
+// CHECK:   loop.store [[KEY]], %keys[%j]
+// CHECK:   [[PLACE:%.*]] = arith.trunci
+// CHECK:   scf.for %step = %c0 to %c32 step %c1
+// CHECK:     scf.for {{.*}} = %c0 to %c600
+// CHECK:       arith.cmpi slt
+// CHECK:     arith.cmpi ule, {{.*}}, [[PLACE]]
+// CHECK:   scf.for {{.*}} = %c0 to %c10 step %c1
+// CHECK:     arith.cmpi eq
+// CHECK:   loop.store {{.*}}, %positions[%block, %r]
+func.func @main(%n: tensor<4x2xi64>, %x: tensor<4x600xf32>) -> tensor<4x2xi64> {
+  %i = tensor_ir.nth_element %n of %x along 1 : (tensor<4x2xi64>, tensor<4x600xf32>) -> tensor<4x2xi64>
+  func.return %i : tensor<4x2xi64>
+}
+
+// -----
+
+// A position in a row of any length has as many bits as a size may have.
+// CHECK-LABEL: func.func @k_i_nth_element
+// CHECK-DAG: %keys = memref.alloc(%s0) {alignment = 64 : i64} : memref<?xi64, #sym.extents<s0>>
+// CHECK:     scf.for %step = %c0 to %c64 step %c1
+// CHECK:     scf.for %step_1 = %c0 to %c31 step %c1
+func.func @main(%n: tensor<1xi64>, %x: tensor<?xf64, #sym.extents<s0>>) -> tensor<1xi64> attributes {sym.sizes = [#sym.size<"n", 2, 900, hint = 300>]} {
+  %i = tensor_ir.nth_element %n of %x along 0 : (tensor<1xi64>, tensor<?xf64, #sym.extents<s0>>) -> tensor<1xi64>
+  func.return %i : tensor<1xi64>
+}

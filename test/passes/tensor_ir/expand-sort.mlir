@@ -77,3 +77,22 @@ func.func @main(%x: tensor<4x500xf32>, %y: tensor<4x8xf32>) -> (tensor<4x3xf32>,
   %w, %j = tensor_ir.sort %y along 1 : tensor<4x8xf32> -> (tensor<4x8xf32>, tensor<4x8xi64>)
   func.return %v, %j : tensor<4x3xf32>, tensor<4x8xi64>
 }
+
+// -----
+
+// The element at a place is the one whose rank it is.
+// CHECK-LABEL: func.func @main(%n: tensor<4x2xi64>
+// CHECK: tensor_ir.elementwise max(%n, {{.*}})
+// CHECK: [[INSIDE:%.*]] = tensor_ir.elementwise min(
+// CHECK: [[PLACE:%.*]] = tensor_ir.cast [[INSIDE]] : tensor<4x2xi64> to tensor<4x2xi32>
+// CHECK: tensor_ir.reduce add({{.*}}) over [2] : tensor<4x8x8xi32> -> tensor<4x8x1xi32>
+// CHECK: [[WANTED:%.*]] = tensor_ir.index_map (i, j, k) -> [[PLACE]][i, j]
+// CHECK: tensor_ir.elementwise eq({{.*}}, [[WANTED]])
+// CHECK: tensor_ir.reduce add({{.*}}) over [2] : tensor<4x2x8xi32> -> tensor<4x2x1xi32>
+// CPU: remark: expand-sort: i: 32 elements compare themselves with 8 each
+// CPU: remark: expand-sort: j: declined: its rows are faster in order
+func.func @main(%n: tensor<4x2xi64>, %x: tensor<4x8xf32>, %y: tensor<4x500xf32>) -> (tensor<4x2xi64>, tensor<4x2xi64>) {
+  %i = tensor_ir.nth_element %n of %x along 1 : (tensor<4x2xi64>, tensor<4x8xf32>) -> tensor<4x2xi64>
+  %j = tensor_ir.nth_element %n of %y along 1 : (tensor<4x2xi64>, tensor<4x500xf32>) -> tensor<4x2xi64>
+  func.return %i, %j : tensor<4x2xi64>, tensor<4x2xi64>
+}
