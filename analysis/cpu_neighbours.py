@@ -133,7 +133,10 @@ def neighbours(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> list[CpuTili
         if not near or rows * vectors * 2 < tiling.thread_m * tiling.thread_n // width:
             continue
         thread_n = vectors * width
-        blocks = _up(tiling.block_m, rows), _up(tiling.block_n, thread_n)
+        blocks = (
+            _up(min(tiling.block_m, problem.m), rows),
+            _up(min(tiling.block_n, problem.n), thread_n),
+        )
         found[
             replace(tiling, block_m=blocks[0], block_n=blocks[1], thread_m=rows, thread_n=thread_n)
         ] = None

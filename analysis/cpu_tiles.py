@@ -184,12 +184,12 @@ def blocks_worth(problem: CpuProblem, most: int) -> int:
 def register_tiles(problem: CpuProblem, cpu: Cpu) -> list[tuple[int, int]]:
     """Rows and vectors of the tiles that fit the registers.
 
-    A tile needs one for an element; the others that are left let the next position's loads begin early. The
-    chunk of its columns stays in the L1 cache, as all rows of a block need it.
+    A tile needs one for an element; another one lets the next position's loads begin early, where there are
+    many. The chunk of its columns stays in the L1 cache, as all rows of a block need it.
     """
     if problem.mma:
         return matrix_tiles(problem)
-    left = 1 + cpu.registers // 16
+    left = 1 + cpu.registers // 16 if cpu.steps > 1 else 1
     chunk = problem.columns * cpu.lanes(problem.element_bytes) * CHUNK_BYTES
     most = max(cpu.l1_bytes * 3 // 4 // chunk, 1)
     return [

@@ -36,9 +36,6 @@ from ..loop.scalar_code import emit_constant
 from .asking_ahead import LINE_BYTES, Later
 from .loop_code import LoopCode, Place
 
-STEPS = 2
-"""Positions in a round of the loop: its counter and its jump would take a tenth of a core's instructions."""
-
 D0, D1, D2, D3 = (AffineExpr.dimension(i) for i in range(4))
 
 
@@ -157,11 +154,13 @@ class RegisterTile:
                 for term in self.terms
                 for place in places
             ]
-        whole = code.index(D0 // STEPS * STEPS, [length])
+        steps = self.cpu.steps
+        whole = code.index(D0 // steps * steps, [length])
         readers = {term.rows: self._reader(term.rows, tile[0]) for term in self.terms}
         first, sums = self._sweep_lines(tile, readers, length, start)
-        sums = self._sweep(tile[1], readers, (first, whole), STEPS, sums)
-        sums = self._sweep(tile[1], readers, (whole, length), 1, sums)
+        sums = self._sweep(tile[1], readers, (first, whole), steps, sums)
+        if steps > 1:
+            sums = self._sweep(tile[1], readers, (whole, length), 1, sums)
         for number, value in enumerate(sums):
             term, place = self.terms[number // len(places)], places[number % len(places)]
             code.store_vector(value, term.sums, place)
@@ -190,7 +189,7 @@ class RegisterTile:
                     place = {rows.row: later.line(row, self.height), rows.position: element}
                     later.ask(rows.load, place)
             end = code.index(D0 + line, [position])
-            made = self._sweep(tile[1], readers, (position, end), STEPS, made)
+            made = self._sweep(tile[1], readers, (position, end), self.cpu.steps, made)
             code.builder.insert(scf.YieldOp(*made))
         return whole, loop.results
 

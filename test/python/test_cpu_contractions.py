@@ -327,7 +327,7 @@ def test_rows_that_fall_on_the_same_place_of_a_cache_are_no_more_than_it_keeps()
         return tiling.thread_m
 
     assert rows(8192) == rows(4096) == 8
-    assert rows(2048) == rows(8256) == rows(0) == rows(8192, replace(cpu, clash_cycles=0)) == 13
+    assert rows(2048) == rows(8256) == rows(0) == rows(8192, replace(cpu, clash_cycles=0)) == 14
     assert rows(8192, replace(cpu, l1_ways=4)) == 4
 
 
