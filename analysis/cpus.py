@@ -82,8 +82,8 @@ class Cpu:
 
     steps: int = 2
     """Positions of K in a round of a register tile's loop, whose counter and jump would else take a tenth of
-    a core's instructions. 1 where few registers are left: of two, LLVM mixes what they load, and puts sums
-    into memory to have room for it."""
+    a core's instructions. 1 where tiles may fill all registers: of two, LLVM mixes what they load, and puts
+    sums into memory to have room for it."""
 
     pairs: bool = False
     """Whether an instruction adds the products of two pairs of bf16 to a sum of f32."""
@@ -136,7 +136,7 @@ CPUS = {
         # Tiles of 8 to 12 rows by one vector take 1.5 to 1.8 times as long with two steps, others as long.
         Cpu("avx2", 32, 16, fmas=2, loads=2, l2_bytes=512 * KIB, register="ymm", steps=1),
         Cpu("neon", 16, 32, fmas=2, loads=2, l2_bytes=1 * MIB, register="v"),
-        Cpu("sse2", 16, 16, fmas=1, loads=2, l2_bytes=256 * KIB, register="xmm", steps=1),
+        Cpu("sse2", 16, 16, fmas=1, loads=2, l2_bytes=256 * KIB, register="xmm"),
     )
 }
 """Every instruction set by name, each with a core that is typical of it."""

@@ -155,7 +155,7 @@ class RegisterTile:
                 for place in places
             ]
         steps = self.cpu.steps
-        whole = code.index(D0 // steps * steps, [length])
+        whole = code.index(D0 // steps * steps, [length]) if steps > 1 else length
         readers = {term.rows: self._reader(term.rows, tile[0]) for term in self.terms}
         first, sums = self._sweep_lines(tile, readers, length, start)
         sums = self._sweep(tile[1], readers, (first, whole), steps, sums)
