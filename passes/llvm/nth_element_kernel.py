@@ -29,7 +29,7 @@ from ...dialects.tensor_ir_indexed import NthElementOp
 from ...errors import DeploError
 from ..host import Device
 from ..loop.scalar_code import emit_constant
-from .ordered_kernels import OrderedKernel, bits_type
+from .ordered_kernels import OrderedKernel, bits_type, place_along
 from .sort_keys import emit_key, key_bits
 
 INDEX = IndexType()
@@ -73,9 +73,7 @@ class _NthElement:
 
     def _at(self, position: SSAValue) -> tuple[list[AffineExpr], list[SSAValue]]:
         """A place in this block's row."""
-        operands = list(self.counters)
-        operands[self.axis] = position
-        return [AffineExpr.dimension(i) for i in range(len(operands))], operands
+        return place_along(self.counters, self.axis, position)
 
     def _number(self, value: int, type: IntegerType) -> SSAValue:
         return emit_constant(self.code.builder, value, type)

@@ -111,6 +111,14 @@ class OrderedKernel:
         return Device(function, self._blocks, 1)
 
 
+def place_along(
+    counters: Sequence[SSAValue], axis: int, position: SSAValue
+) -> tuple[list[AffineExpr], list[SSAValue]]:
+    """The place at a position of an axis that a block goes along; the other axes have its counters."""
+    operands = [position if i == axis else counter for i, counter in enumerate(counters)]
+    return [AffineExpr.dimension(i) for i in range(len(operands))], operands
+
+
 def bits_type(type: Attribute) -> MemRefType:
     """The memref that a kernel sees of a tensor or of its buffer."""
     held = cast("TensorType | MemRefType", type)

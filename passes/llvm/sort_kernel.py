@@ -31,7 +31,7 @@ from ...dialects.tensor_ir_indexed import SortOp
 from ...errors import DeploError
 from ..host import Device
 from ..loop.scalar_code import emit_constant
-from .ordered_kernels import OrderedKernel, bits_type
+from .ordered_kernels import OrderedKernel, bits_type, place_along
 from .sort_keys import emit_key, key_bits
 from .sort_words import ALL_BITS, FEW_WORDS, KEY_BITS, Words, WordSorter
 
@@ -95,9 +95,7 @@ class _Sort:
 
     def _at(self, position: SSAValue) -> tuple[list[AffineExpr], list[SSAValue]]:
         """A place in this block's row."""
-        operands = list(self.counters)
-        operands[self.axis] = position
-        return [AffineExpr.dimension(i) for i in range(len(operands))], operands
+        return place_along(self.counters, self.axis, position)
 
     def _key(self, position: SSAValue) -> SSAValue:
         value = self.kernel.load(self.input, *self._at(position))
