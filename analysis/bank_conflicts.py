@@ -8,19 +8,24 @@ Memory").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
+from ..dialects.affine import values_at
 from ..dialects.kernel import WARP
 from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
-from ..dialects.loop import LoadOp, StoreOp
+from ..dialects.loop import AccumulateOp, LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tensor_map import swizzled
 from ..dialects.tile import LaunchOp, Level, StageOp
 from .index import operand_ranges, simplify
+
+Access: TypeAlias = LoadOp | StoreOp | AccumulateOp
 
 BANKS = 32
 BANK_BYTES = 4
@@ -28,19 +33,40 @@ SECTOR_BYTES = 32
 """What memory outside the multiprocessor gives at once."""
 
 
-def lanes(launch: LaunchOp) -> list[dict[int, int]]:
-    """For each lane of the first warp, the value of each thread axis, by position among the axes."""
-    positions = [i for i, a in enumerate(launch.axes) if a.level.data is Level.THREAD]
-    extents = [static_extent(launch.axes.data[i].extent.data) for i in positions]
-    listed: list[dict[int, int]] = []
-    for lane in range(min(WARP, prod(extents))):
-        values: dict[int, int] = {}
-        rest = lane
-        for position, extent in zip(reversed(positions), reversed(extents), strict=True):
-            values[position] = rest % extent
-            rest //= extent
-        listed.append(values)
-    return listed
+@dataclass(frozen=True)
+class Warp:
+    """What the counters of threads are in the lanes of a warp; other counters are 0 in all of them."""
+
+    lanes: int
+    counters: Mapping[SSAValue, Sequence[int]]
+
+    def dims(self, op: Access) -> list[Sequence[int]]:
+        """What each operand of an access's map is in the lanes."""
+        zeros = [0] * self.lanes
+        return [self.counters.get(value, zeros) for value in op.indices]
+
+    def index(self, op: Access) -> list[Sequence[int]]:
+        """Where the lanes access an array, along an axis after the other; no size says where."""
+        dims = self.dims(op)
+        return [values_at(expr, self.lanes, dims) for expr in op.map.data.results]
+
+
+def warp_of(extents: dict[SSAValue, int]) -> Warp:
+    """The first warp of threads that count so far; lanes go along the last counter first."""
+    count = min(WARP, prod(extents.values()))
+    counters: dict[SSAValue, list[int]] = {}
+    inner = 1
+    for counter, extent in reversed(extents.items()):
+        counters[counter] = [lane // inner % extent for lane in range(count)]
+        inner *= extent
+    return Warp(count, counters)
+
+
+def first_warp(launch: LaunchOp) -> Warp:
+    """The first warp of a launch."""
+    arguments = zip(launch.body.block.args, launch.axes, strict=True)
+    threads = {v: axis.extent.data for v, axis in arguments if axis.level.data is Level.THREAD}
+    return warp_of({value: static_extent(extent) for value, extent in threads.items()})
 
 
 def loads_of(stage: StageOp) -> list[LoadOp]:
@@ -109,14 +135,8 @@ def _places(
     """Where each lane of the first warp accesses a slab, in elements."""
     assert isinstance(op.memref.type, MemRefType)
     size = storage_bytes(op.memref.type.element_type)
-    arguments: list[SSAValue] = list(launch.body.block.args)
-    places: list[int] = []
-    for values in lanes(launch):
-        dims = [values.get(arguments.index(v), 0) if v in arguments else 0 for v in op.indices]
-        index = [expr.eval(dims, ()) for expr in op.map.data.results]
-        offset = _offset(index, shape, swizzle // size)
-        places.append(swizzled(offset * size, swizzle) // size)
-    return places
+    places = _boxed(first_warp(launch).index(op), shape, swizzle // size)
+    return [swizzled(place * size, swizzle) // size for place in places] if swizzle else places
 
 
 def turns(places: Sequence[int], size: int, width: int = 1) -> int:
@@ -142,15 +162,22 @@ def sectors(places: Sequence[int], size: int, width: int = 1) -> int:
     return len({(p + i) * size // SECTOR_BYTES for p in places for i in range(width)})
 
 
-def _offset(index: Sequence[int], shape: Sequence[int], width: int) -> int:
-    """Where an element lies in a slab whose rows are cut in boxes of `width`; 0 if they are not."""
-    *outer, column = index
+def places_in(index: Sequence[Sequence[int]], shape: Sequence[int]) -> list[int]:
+    """Where elements lie in an array, given their places along an axis after the other."""
+    places = [0] * len(index[0])
+    for along, extent in zip(index, shape, strict=True):
+        places = [place * extent + each for place, each in zip(places, along, strict=True)]
+    return places
+
+
+def _boxed(index: Sequence[Sequence[int]], shape: Sequence[int], width: int) -> list[int]:
+    """The same in a slab whose rows are cut in boxes of `width`; 0 if they are not."""
+    *outer, columns = index
     *extents, row = shape
-    cut = width if 0 < width < row else row
-    line = 0
-    for position, extent in zip(outer, extents, strict=True):
-        line = line * extent + position
-    return (column // cut * prod(extents) + line) * cut + column % cut
+    if not 0 < width < row:
+        return places_in(index, shape)
+    boxes, inside = [c // width for c in columns], [c % width for c in columns]
+    return places_in([boxes, *outer, inside], [row // width, *extents, width])
 
 
 def slab_shape(op: LoadOp | StoreOp, pad: int) -> list[int]:

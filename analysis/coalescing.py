@@ -11,15 +11,14 @@ here the first warp of a block stands for all of them, and counters of loops and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.affine import count_symbols
+from ..dialects.affine import count_symbols, values_at
 from ..dialects.index import delinearize, linearize
 from ..dialects.inside import ops_in
 from ..dialects.kernel import WARP
@@ -28,7 +27,7 @@ from ..dialects.loop_access import REGISTERS
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, shape_of, static_shape
 from ..dialects.tile import SHARED, LaunchOp, StageOp
-from .bank_conflicts import conflict_degree, lanes, slab_shape
+from .bank_conflicts import Warp, conflict_degree, first_warp, slab_shape, warp_of
 from .cost import trips
 from .slabs import Slab
 from .vectors import VECTOR, is_vector
@@ -65,17 +64,12 @@ def _width(op: LoadOp | StoreOp) -> int:
     return width if is_vector(op, loop.induction_var, width) else 1
 
 
-def sectors(
-    op: LoadOp | StoreOp, points: Iterable[Mapping[SSAValue, int]], width: int = 1
-) -> tuple[int, int]:
-    """Sectors that a request of a global access needs, and how many its bytes fill.
-
-    `points` says what the counters are in each lane; those left out are 0.
-    """
-    exprs, memref = op.map.data.results, op.memref.type
+def sectors(op: LoadOp | StoreOp, warp: Warp, width: int = 1) -> tuple[int, int]:
+    """Sectors that a warp's request of a global access needs, and how many its bytes fill."""
+    memref = op.memref.type
     assert isinstance(memref, MemRefType)
-    indices = ([point.get(value, 0) for value in op.indices] for point in points)
-    return _request(exprs, indices, memref, width)
+    flat = linearize(op.map.data.results, shape_of(memref))
+    return _request(flat, warp.lanes, warp.dims(op), memref, width)
 
 
 def slab_sectors(slab: Slab, source: MemRefType) -> int:
@@ -86,24 +80,24 @@ def slab_sectors(slab: Slab, source: MemRefType) -> int:
     exprs = [
         e + places[axis - skipped] if axis >= skipped else e for axis, e in enumerate(slab.origin)
     ]
-    elements = ([*[0] * dims, element] for element in range(min(WARP, slab.elements)))
-    return _request(exprs, elements, source)[0]
+    count = min(WARP, slab.elements)
+    flat = linearize(exprs, shape_of(source))
+    return _request(flat, count, [*[[0] * count] * dims, range(count)], source)[0]
+
+
+def _places(flat: AffineExpr, count: int, dims: Sequence[Sequence[int]]) -> Sequence[int]:
+    """What an index is in so many lanes, whatever the sizes are."""
+    return values_at(flat, count, dims, (UNKNOWN_SIZE,) * count_symbols([flat]))
 
 
 def _request(
-    exprs: Sequence[AffineExpr],
-    indices: Iterable[Sequence[int]],
-    memref: MemRefType,
-    width: int = 1,
+    flat: AffineExpr, count: int, dims: Sequence[Sequence[int]], memref: MemRefType, width: int = 1
 ) -> tuple[int, int]:
     """Sectors that hold `width` neighbours from each index on, and how many their bytes fill."""
     size = storage_bytes(memref.element_type)
-    flat = linearize(exprs, shape_of(memref))
-    sizes = (UNKNOWN_SIZE,) * count_symbols([flat])
     touched: set[int] = set()
-    for dims in indices:
-        first = flat.eval(dims, sizes) * size
-        touched.update(range(first, first + width * size))
+    for place in _places(flat, count, dims):
+        touched.update(range(place * size, (place + width) * size))
     return len({byte // SECTOR for byte in touched}), -(-len(touched) // SECTOR)
 
 
@@ -138,16 +132,11 @@ def sectors_of_lane(op: LoadOp | StoreOp, *axes: Axis) -> float:
         return 1.0
     size = storage_bytes(memref.element_type)
     flat = linearize(op.map.data.results, shape_of(memref))
-    sizes = (UNKNOWN_SIZE,) * count_symbols([flat])
+    warp = warp_of({counter: max(trips(extent), 1) for counter, extent in reversed(axes)})
     touched: set[int] = set()
-    count = max(min(WARP, prod(trips(extent) for _, extent in axes)), 1)
-    for lane in range(count):
-        places: dict[SSAValue, int] = {}
-        for counter, extent in axes:
-            lane, places[counter] = divmod(lane, max(trips(extent), 1))
-        first = flat.eval([places.get(value, 0) for value in op.indices], sizes) * size
-        touched.update((first // SECTOR, (first + size - 1) // SECTOR))
-    return len(touched) / count
+    for place in _places(flat, warp.lanes, warp.dims(op)):
+        touched.update((place * size // SECTOR, ((place + 1) * size - 1) // SECTOR))
+    return len(touched) / warp.lanes
 
 
 def _turns(op: LoadOp | StoreOp, launch: LaunchOp) -> int:
@@ -162,8 +151,7 @@ def _turns(op: LoadOp | StoreOp, launch: LaunchOp) -> int:
 
 def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
     """The cost of each access of a launch, in order; registers cost nothing."""
-    arguments: list[SSAValue] = list(launch.body.block.args)
-    points = [{arguments[axis]: v for axis, v in lane.items()} for lane in lanes(launch)]
+    warp = first_warp(launch)
     for op in ops_in(launch):
         if not isinstance(op, LoadOp | StoreOp):
             continue
@@ -175,5 +163,5 @@ def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
         if memref.memory_space == SHARED:
             yield AccessCost(str(op.location), op.name, name, "shared", _turns(op, launch), 1)
         else:
-            cost, least = sectors(op, points, width := _width(op))
+            cost, least = sectors(op, warp, width := _width(op))
             yield AccessCost(str(op.location), op.name, name, "global", cost, least, width)

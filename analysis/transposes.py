@@ -26,6 +26,7 @@ from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Size
 from ..dialects.tile import LaunchOp
+from .bank_conflicts import Warp, warp_of
 from .coalescing import sectors, slab_sectors
 from .conditions import slope_along
 from .cost import trips
@@ -199,19 +200,19 @@ def _power(number: int) -> int:
 def _tile(problem: _Problem, sizes: tuple[int, ...]) -> Tile:
     """A tile of these sizes, in which each load is staged that is read across, if that saves enough."""
     threads = _even_threads(sizes, problem.target.threads)
-    points = _warp(problem.counters, threads)
+    warp = _warp(problem, threads)
     local = {value: size for value, size in zip(problem.counters, sizes, strict=True) if size > 1}
     staged: dict[LoadOp, Slab] = {}
     after = 0.0
     for op in problem.accesses:
-        cost = _total([op], points)
+        cost = _total([op], warp)
         slab = slab_of(op, local) if isinstance(op, LoadOp) and op in problem.across else None
         if slab is not None and isinstance(op, LoadOp) and slab.elements <= prod(sizes):
             copied = _copied(op, slab) * slab.elements / prod(sizes)
             if copied <= cost * SAVED:
                 staged[op], cost = slab, copied
         after += cost
-    now = _warp(problem.counters, _first_threads(problem.extents, problem.target.threads))
+    now = _warp(problem, _first_threads(problem.extents, problem.target.threads))
     return Tile(sizes, threads, staged, _total(problem.accesses, now), after)
 
 
@@ -221,20 +222,14 @@ def _copied(load: LoadOp, slab: Slab) -> float:
     return slab_sectors(slab, load.memref.type) * WARP / min(WARP, slab.elements)
 
 
-def _total(accesses: Iterable[LoadOp | StoreOp], points: Sequence[Mapping[SSAValue, int]]) -> float:
-    """Sectors that accesses take for as many points as a warp has lanes."""
-    return sum(sectors(op, points)[0] for op in accesses) * WARP / len(points)
+def _total(accesses: Iterable[LoadOp | StoreOp], warp: Warp) -> float:
+    """Sectors that accesses take for as many points as a whole warp has lanes."""
+    return sum(sectors(op, warp)[0] for op in accesses) * WARP / warp.lanes
 
 
-def _warp(counters: Sequence[SSAValue], threads: Sequence[int]) -> list[dict[SSAValue, int]]:
-    """What the counters are in the lanes of the first warp, if they have so many threads each."""
-    points: list[dict[SSAValue, int]] = []
-    for lane in range(min(WARP, prod(threads))):
-        point: dict[SSAValue, int] = {}
-        for counter, extent in zip(reversed(counters), reversed(threads), strict=True):
-            lane, point[counter] = divmod(lane, extent)
-        points.append(point)
-    return points
+def _warp(problem: _Problem, threads: Sequence[int]) -> Warp:
+    """The first warp, if so many threads count each of the counters."""
+    return warp_of(dict(zip(problem.counters, threads, strict=True)))
 
 
 def _first_threads(extents: Sequence[int], threads: int) -> list[int]:

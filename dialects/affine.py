@@ -7,7 +7,8 @@ extent may be a size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -91,6 +92,36 @@ def binary(kind: AffineBinaryOpKind, left: AffineExpr, right: AffineExpr) -> Aff
             if isinstance(right, AffineConstantExpr):
                 return left.ceil_div(right)
             return AffineBinaryOpExpr(kind, left, right)
+
+
+_ARITHMETIC: dict[AffineBinaryOpKind, Callable[[int, int], int]] = {
+    AffineBinaryOpKind.Add: operator.add,
+    AffineBinaryOpKind.Mul: operator.mul,
+    AffineBinaryOpKind.FloorDiv: operator.floordiv,
+    AffineBinaryOpKind.CeilDiv: lambda dividend, divisor: -(-dividend // divisor),
+    AffineBinaryOpKind.Mod: operator.mod,
+}
+
+
+def values_at(
+    expr: AffineExpr, count: int, dims: Sequence[Sequence[int]], symbols: Sequence[int] = ()
+) -> Sequence[int]:
+    """The values of `expr` at `count` points; dim `i` of point `p` is `dims[i][p]`.
+
+    The expression is gone through once, not for each point, as by xDSL's `eval`.
+    """
+    match expr:
+        case AffineDimExpr(position=position):
+            return dims[position]
+        case AffineSymExpr(position=position):
+            return [symbols[position]] * count
+        case AffineConstantExpr(value=value):
+            return [value] * count
+        case AffineBinaryOpExpr(kind=kind, lhs=lhs, rhs=rhs):
+            left, right = (values_at(each, count, dims, symbols) for each in (lhs, rhs))
+            return list(map(_ARITHMETIC[kind], left, right))
+        case _:
+            raise ValueError(f"no index expression: {expr}")
 
 
 def leaves(expr: AffineExpr) -> Iterator[AffineExpr]:

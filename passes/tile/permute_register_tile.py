@@ -15,19 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ...analysis.bank_conflicts import sectors, turns
+from ...analysis.bank_conflicts import Access, Warp, places_in, sectors, turns, warp_of
 from ...analysis.cost import hints_of, trips
 from ...analysis.launches import launches_of
 from ...dialects.affine import count_symbols
 from ...dialects.inside import ops_in
-from ...dialects.kernel import WARP
 from ...dialects.loop import AccumulateOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -67,19 +65,6 @@ def _axes(launch: LaunchOp, schedule: ScheduleAttr) -> list[_Axis]:
     return found
 
 
-def _lanes(axes: Sequence[_Axis]) -> list[dict[SSAValue, int]]:
-    """For each lane of the first warp, its number along each axis."""
-    listed: list[dict[SSAValue, int]] = []
-    for lane in range(min(WARP, prod(axis.threads for axis in axes))):
-        numbers: dict[SSAValue, int] = {}
-        rest = lane
-        for axis in reversed(axes):
-            numbers[axis.value] = rest % axis.threads
-            rest //= axis.threads
-        listed.append(numbers)
-    return listed
-
-
 @dataclass(frozen=True)
 class _Cost:
     """What an access of all elements of a tile along one axis costs a warp."""
@@ -101,55 +86,38 @@ class _Cost:
         return self.turns, self.sectors, self.accesses
 
 
-class _Access:
-    """A load or store, and where in its buffer it is for the lanes of a warp."""
+class _TileAccess:
+    """A load or store, and what it costs the warp whose threads are those of `axes`."""
 
-    def __init__(self, op: LoadOp | StoreOp | AccumulateOp, axes: Sequence[_Axis]):
+    def __init__(self, op: Access, axes: Sequence[_Axis]):
         memref = op.memref.type
         assert isinstance(memref, MemRefType)
         self.op = op
         self.axes = axes
-        self.lanes = _lanes(axes)
+        self.warp = warp_of({axis.value: axis.threads for axis in axes})
         self.bytes = storage_bytes(memref.element_type)
         self.shape = [trips(extent) for extent in shape_of(memref)]
         self.is_shared = memref.memory_space == SHARED
-        self._indices: dict[tuple[int, ...], list[int]] = {}
 
-    def places(
-        self, strips: Mapping[SSAValue, int], of: _Axis, element: int, pad: int
-    ) -> list[int]:
-        """What each lane accesses for one element of the tile along an axis."""
-        *outer, inner = self.shape
-        shape = [*outer, inner + pad]
-        listed: list[int] = []
-        for numbers in self.lanes:
-            local = {
-                axis.value: position(
-                    numbers[axis.value],
-                    element if axis is of else 0,
-                    axis.threads,
-                    strips.get(axis.value, axis.tile),
-                )
-                for axis in self.axes
-            }
-            place = 0
-            dims = tuple(local.get(value, 0) for value in self.op.indices)
-            for index, extent in zip(self._index(dims), shape, strict=True):
-                place = place * extent + index
-            listed.append(place)
-        return listed
-
-    def _index(self, dims: tuple[int, ...]) -> list[int]:
-        if dims not in self._indices:
-            exprs = self.op.map.data.results
-            self._indices[dims] = [expr.eval(dims, ()) for expr in exprs]
-        return self._indices[dims]
+    def index(self, strips: Mapping[SSAValue, int], of: _Axis, element: int) -> list[Sequence[int]]:
+        """Where the lanes access one element of the tile along an axis, one axis after the other."""
+        counters: dict[SSAValue, list[int]] = {}
+        for axis in self.axes:
+            strip = strips.get(axis.value, axis.tile)
+            chosen = element if axis is of else 0
+            counters[axis.value] = [
+                position(thread, chosen, axis.threads, strip)
+                for thread in self.warp.counters[axis.value]
+            ]
+        return Warp(self.warp.lanes, counters).index(self.op)
 
     def cost(self, strips: Mapping[SSAValue, int], of: _Axis, vector: int) -> _Cost:
         """What it costs for all elements of the tile along an axis, with the best padding."""
         found: list[_Cost] = []
+        elements = [self.index(strips, of, element) for element in range(of.tile)]
+        *outer, inner = self.shape
         for pad in PADS if self.is_shared else (0,):
-            each = [self.places(strips, of, element, pad) for element in range(of.tile)]
+            each = [places_in(element, [*outer, inner + pad]) for element in elements]
             width = min(vector, strips[of.value])
             while width > 1 and not _is_vector(each, width):
                 width //= 2
@@ -171,10 +139,10 @@ def _is_vector(places: Sequence[Sequence[int]], width: int) -> bool:
     return True
 
 
-def _accesses(launch: LaunchOp, axes: Sequence[_Axis]) -> list[_Access]:
+def _accesses(launch: LaunchOp, axes: Sequence[_Axis]) -> list[_TileAccess]:
     """The accesses of a launch whose places a call does not change."""
     found = [op for op in ops_in(launch) if isinstance(op, LoadOp | StoreOp | AccumulateOp)]
-    return [_Access(op, axes) for op in found if not count_symbols(op.map.data.results)]
+    return [_TileAccess(op, axes) for op in found if not count_symbols(op.map.data.results)]
 
 
 def choose_strips(launch: LaunchOp, schedule: ScheduleAttr, vector: int) -> dict[str, int]:
