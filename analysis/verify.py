@@ -31,20 +31,32 @@ def verify_module(module: ModuleOp) -> None:
     check_dominance(module)
 
 
+class Snapshot:
+    """A module as it is now, to ask later whether anything was changed: a small part of comparing two."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._parts: list[object] = []
+        _list_parts(module, self._parts)
+
+    def same(self, later: Snapshot) -> bool:
+        """Whether the other one is of the same module, exactly as it was."""
+        parts = later._parts
+        return len(parts) == len(self._parts) and all(map(is_, parts, self._parts))
+
+
 class Verifier:
     """Verifies a module after each pass, unless it is exactly what was verified before."""
 
     def __init__(self) -> None:
-        self._verified: list[object] = []
+        self._verified: Snapshot | None = None
 
     def verify(self, module: ModuleOp) -> None:
         """Raise a `VerifyException` with an `op` attribute at the first op that is not valid."""
-        found: list[object] = []
-        _list_parts(module, found)
-        if len(found) == len(self._verified) and all(map(is_, found, self._verified)):
+        snapshot = Snapshot(module)
+        if self._verified is not None and self._verified.same(snapshot):
             return
         verify_module(module)
-        self._verified = found
+        self._verified = snapshot
 
 
 def _list_parts(op: Operation, found: list[object]) -> None:

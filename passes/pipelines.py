@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from string import Template
 from typing import ClassVar, cast
 
@@ -260,8 +261,9 @@ def make_passes(specs: Iterable[ArgSpec]) -> tuple[ModulePass, ...]:
     return tuple(available[spec.name]().from_spec(spec) for spec in specs)
 
 
+@lru_cache(maxsize=64)
 def make_pipeline(name: str, target: str, schedule: str = "") -> tuple[ModulePass, ...]:
-    """The passes that the pipeline or segment `name` runs for `target`.
+    """The passes that the pipeline or segment `name` runs for `target`; made once, as no pass keeps anything.
 
     `schedule` has choices that contractions are to make. Raises UsageError for wrong ones.
     """
