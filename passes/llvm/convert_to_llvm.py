@@ -77,7 +77,7 @@ from .matrix_instructions import TILE_LOWERINGS, lower_tile_access
 from .nonnegative import NonNegative
 from .scalars import LOWERINGS, extremum_of_any_order
 from .transposes import transpose_squares
-from .vectors import VECTOR_LOWERINGS, allocate, declarations, vector_type
+from .vectors import VECTOR_LOWERINGS, allocate, declarations, load_masked, vector_type
 
 RANGE_ARGUMENTS = 3
 """The last arguments of each kernel: the first block, the block after the last, and the status word."""
@@ -219,7 +219,7 @@ class _KernelConversion:
                 return [emitter.emit(op.map.data.results[0])]
             case TestOp():
                 return [self._emitter(builder, op.operands_).test(op.exprs)]
-            case vector.LoadOp():
+            case vector.LoadOp() | vector.MaskedLoadOp():
                 return [self._load_vector(builder, op)]
             case vector.StoreOp():
                 return self._store_vector(builder, op)
@@ -255,10 +255,12 @@ class _KernelConversion:
         address = emitter.address(op.memref, buffer, op.map.data.results)
         lower_tile_access(builder, op, address, self._element_bytes(op.memref))
 
-    def _load_vector(self, builder: Builder, op: vector.LoadOp) -> SSAValue:
-        """Read a vector, which may begin at any element."""
+    def _load_vector(self, builder: Builder, op: vector.LoadOp | vector.MaskedLoadOp) -> SSAValue:
+        """Read a vector, which may begin at any element: under a mask, in front of the array even."""
         kind, alignment = vector_type(op.result.type), self._element_bytes(op.base)
         address = self._vector_address(builder, op)
+        if isinstance(op, vector.MaskedLoadOp):
+            return load_masked(builder, op, address, alignment)
         return builder.insert(llvm.LoadOp(address, kind, alignment)).dereferenced_value
 
     def _store_vector(self, builder: Builder, op: vector.StoreOp) -> list[SSAValue]:
@@ -267,10 +269,13 @@ class _KernelConversion:
         builder.insert(llvm.StoreOp(op.vector, address, self._element_bytes(op.base)))
         return []
 
-    def _vector_address(self, builder: Builder, op: vector.LoadOp | vector.StoreOp) -> SSAValue:
+    def _vector_address(
+        self, builder: Builder, op: vector.LoadOp | vector.MaskedLoadOp | vector.StoreOp
+    ) -> SSAValue:
         emitter, buffer = self._emitter(builder, tuple(op.indices)), self._buffer(op.base)
         dims = [AffineExpr.dimension(i) for i in range(len(op.indices))]
-        return emitter.address(op.base, buffer, dims)
+        inbounds = not isinstance(op, vector.MaskedLoadOp)
+        return emitter.address(op.base, buffer, dims, inbounds=inbounds)
 
     def _element_bytes(self, array: SSAValue) -> int:
         return storage_bytes(self._buffer(array).element_type)
@@ -374,6 +379,8 @@ def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
         case TransposeOp():
             return tuple(op.origin)
         case vector.LoadOp() | vector.StoreOp() if _is_of_array(op):
+            return tuple(op.indices)
+        case vector.MaskedLoadOp():
             return tuple(op.indices)
         case _:
             return ()

@@ -26,7 +26,7 @@ from xdsl.ir.affine import (
 from ...analysis.conditions import linear
 from ...dialects.affine import binary, divisions, replace_dims
 from ...dialects.index import dims_in_order
-from ..tile.rewrite_indices import index_of, set_index
+from ..tile.rewrite_indices import Index, index_of, set_index
 from .loop_code import LoopCode
 
 D0 = AffineExpr.dimension(0)
@@ -66,12 +66,16 @@ class JoinedRows:
         dims = [known.get(v, d) for v, d in zip(self.operands, dims, strict=True)]
         return replace_dims(self.place, dims), [*counters, *self.operands]
 
+    def lines(self, behind: int) -> int:
+        """Lines that a place and the `behind` places after it are in, at most."""
+        return 1 - (-behind // self.length)
+
     def line(self, code: LoopCode, first: SSAValue, here: SSAValue, behind: int) -> SSAValue:
         """The quotient of `here`, which is at most `behind` places behind `first`."""
         line = code.index(D0 // self.length, [first])
         one, none = code.constants.get(1), code.constants.get(0)
         steps: list[SSAValue] = []
-        for following in range(1, -(-behind // self.length) + 1):
+        for following in range(1, self.lines(behind)):
             end = code.index((D0 + following) * self.length, [line])
             past = code.insert(arith.CmpiOp(here, end, "sge"))
             steps.append(code.insert(arith.SelectOp(past, one, none)))
@@ -80,10 +84,13 @@ class JoinedRows:
 
     def replace(self, op: Operation, line: SSAValue) -> None:
         """Put the quotient, which is `line`, into the indices of an operation."""
-        index = index_of(op)
-        if index is None:
-            return
-        exprs, operands = index
+        if (index := index_of(op)) is not None:
+            set_index(op, *self.replaced(*index, line))
+
+    def replaced(
+        self, exprs: Sequence[AffineExpr], operands: list[SSAValue], line: SSAValue
+    ) -> Index:
+        """Expressions in which the quotient is `line`."""
         sought = _terms(self.place, self.operands)
         new = AffineExpr.dimension(len(operands))
 
@@ -95,7 +102,7 @@ class JoinedRows:
                 return new if whole else expr.lhs - new * self.length
             return binary(expr.kind, replaced(expr.lhs), replaced(expr.rhs))
 
-        set_index(op, [replaced(expr) for expr in exprs], [*operands, line])
+        return [replaced(expr) for expr in exprs], [*operands, line]
 
 
 def _terms(expr: AffineExpr, operands: Sequence[SSAValue]) -> Terms:

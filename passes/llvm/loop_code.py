@@ -12,8 +12,11 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
+    UnitAttr,
     VectorType,
+    i1,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -21,10 +24,12 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
+from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.sizes import static_shape
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from .host_cpu import host_cpu
+from .vectors import ANYWHERE
 
 INDEX = IndexType()
 
@@ -81,6 +86,10 @@ class LoopCode:
     def smaller(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """The smaller of two indices."""
         return self.insert(arith.MinSIOp(a, b))
+
+    def larger(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The larger of two indices."""
+        return self.insert(arith.MaxSIOp(a, b))
 
     @contextmanager
     def loop(self, end: SSAValue, hint: str, start: SSAValue | None = None) -> Generator[SSAValue]:
@@ -174,6 +183,39 @@ class LoopCode:
         type = _vector_type(element_of(buffer), lanes)
         return self.insert(vector.LoadOp(buffer, [self.index(*place)], type))
 
+    def load_neighbours(self, array: SSAValue, place: Sequence[SSAValue], lanes: int) -> SSAValue:
+        """Neighbours in an array, wherever they begin."""
+        return self.insert(vector.LoadOp(array, place, _vector_type(element_of(array), lanes)))
+
+    def load_between(
+        self,
+        array: SSAValue,
+        place: Sequence[SSAValue],
+        lanes: int,
+        between: tuple[SSAValue, SSAValue],
+    ) -> SSAValue:
+        """The same, of which only those from one number to another one are read; the others are 0."""
+        begin, end = between
+        masks = [
+            self.insert(vector.CreateMaskOp([count], _vector_type(i1, lanes)))
+            for count in (begin, self.larger(begin, end))
+        ]
+        mask = self.insert(arith.XOrIOp(masks[0], masks[1]))
+        zeros = self.broadcast(emit_constant(self.builder, 0, element_of(array)), lanes)
+        return self.insert(vector.MaskedLoadOp(array, place, mask, zeros))
+
+    def join(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Two vectors in one, if of two elements at the same place one is 0."""
+        kind = a.type
+        assert isinstance(kind, VectorType)
+        (lanes,) = kind.get_shape()
+        if is_integer(kind.element_type):
+            return self.insert(arith.OrIOp(a, b))
+        bits = _vector_type(IntegerType(8 * storage_bytes(kind.element_type)), lanes)
+        both = [self.insert(llvm.BitcastOp(each, bits)) for each in (a, b)]
+        joined = self.insert(arith.OrIOp(both[0], both[1]))
+        return self.insert(llvm.BitcastOp(joined, kind))
+
     def load_line(self, square: SSAValue, number: int) -> SSAValue:
         """A line of a buffer of two axes, as long as a vector."""
         assert isinstance(square.type, MemRefType)
@@ -181,9 +223,14 @@ class LoopCode:
         place = [self.constants.get(number), self.constants.get(0)]
         return self.insert(vector.LoadOp(square, place, type))
 
-    def store_vector(self, value: SSAValue, buffer: SSAValue, place: Place) -> None:
-        """Write neighbours in a flat buffer, from a multiple of their number on."""
-        self.builder.insert(vector.StoreOp(value, buffer, [self.index(*place)]))
+    def store_vector(
+        self, value: SSAValue, buffer: SSAValue, place: Place, *, aligned: bool = True
+    ) -> None:
+        """Write neighbours in a flat buffer, from a multiple of their number on unless not `aligned`."""
+        op = vector.StoreOp(value, buffer, [self.index(*place)])
+        if not aligned:
+            op.attributes[ANYWHERE] = UnitAttr()
+        self.builder.insert(op)
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A vector whose elements are all `value`."""

@@ -9,7 +9,7 @@ becomes
     }
 
 in which nothing is divided, so that LLVM makes vectors of it. What a stride of 2 to 4 keeps apart are
-vectors, too (`pack_strides.py`), where all of them are inside.
+vectors, too (`pack_strides.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects.inside import ops_in
@@ -106,28 +106,26 @@ class PackLines:
             # The last one ends where the line does.
             last = code.constants.get(self.length - lanes)
             counters = [row, line, code.smaller(code.index(D0 * lanes, [part]), last)]
-            self._vector_or_elements(apart, place, counters)
+            self._fill_vector(apart, place, counters)
 
-    def _vector_or_elements(
-        self, apart: ApartElements, place: SSAValue, counters: list[SSAValue]
-    ) -> None:
-        """Store a vector if all of it is inside, else its elements one by one."""
+    def _fill_vector(self, apart: ApartElements, place: SSAValue, counters: list[SSAValue]) -> None:
+        """Store a vector: all that it has, or what is inside."""
         code, lanes = self.code, self.lanes
         first, last = {place: D2}, {place: D2 + (lanes - 1)}
         held = apart.inside(code, (first, last), counters)
-        then, otherwise = Block(), Block()
-        with code.into(then):
-            vector = apart.vector(code, first, counters, lanes)
-            code.store_vector(vector, self.buffer, self._place(counters))
-            code.builder.insert(scf.YieldOp())
-        with code.into(otherwise):
-            with code.loop(code.constants.get(lanes), "k") as k:
-                self._store([*counters[:2], code.index(D0 + D1, [counters[2], k])])
-            code.builder.insert(scf.YieldOp())
+
+        def whole() -> SSAValue:
+            return apart.vector(code, first, counters, lanes)
+
+        def masked() -> SSAValue:
+            ends = code.constants.get(0), code.constants.get(lanes)
+            between = apart.lanes_inside(code, first, counters, ends)
+            return apart.vector(code, first, counters, lanes, between)
+
         if held:
             holds = reduce(lambda a, b: code.insert(arith.AndIOp(a, b)), held)
-            code.builder.insert(scf.IfOp(holds, [], Region(then), Region(otherwise)))
+            vector = code.choose(holds, whole, masked)
         else:
-            for op in list(then.ops)[:-1]:
-                op.detach()
-                code.builder.insert(op)
+            vector = whole()
+        # The last one begins where it must, and so do those of the next line.
+        code.store_vector(vector, self.buffer, self._place(counters), aligned=False)

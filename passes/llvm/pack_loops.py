@@ -257,16 +257,8 @@ class PackLoops:
     ) -> None:
         height = self.pack.panel_rows
         assert height is not None
-        layout, left = self._layout(height), self._left()
-        windows.fill(self.code, self.buffer, self.lanes, panel, self.length, rows, left, layout)
-
-    def _left(self) -> int | None:
-        """How many rows the last vector of a block has that ends early, if that is known."""
-        match self.body.rows:
-            case [bound]:
-                return bound.remainder(self.lanes)
-            case _:
-                return None
+        layout = self._layout(height)
+        windows.fill(self.code, self.buffer, self.lanes, panel, self.length, rows, layout)
 
     def _layout(self, height: int) -> Panels:
         """How elements lie in panels of so many rows."""

@@ -7,16 +7,20 @@ is read by
     vector.shuffle %a, %b [0, 2, ..., 14, 17, 19, ..., 31]
 
 where all of them are inside of the image. LLVM would have them gathered one by one. With a stride of 4 there
-are four loads and three shuffles. The last 12 of a line are the end of what is read so from 4 before them on.
+are four loads and three shuffles. Where some are outside, they are not read:
+
+    %a = vector.maskedload %in[%channel, %y, -1], %1_to_16, %zeros
+
+What is on several lines of the image is read from each of them so, and joined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf, vector
-from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
@@ -28,12 +32,23 @@ from ...dialects.loop import LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import shape_of
 from ...dialects.syntax import scalar_attr
-from ..loop.scalar_code import emit_constant
-from ..tile.rewrite_indices import rewrite_index
-from .loop_code import LoopCode, element_of
+from ..tile.rewrite_indices import Index, index_of, rewritten
+from .joined_rows import JoinedRows
+from .loop_code import LoopCode
 
 MOST_APART = 4
 """Elements from one that is read to the next, at most: for more, a vector takes too many loads."""
+
+MANY = 1 << 10
+"""More than a vector has elements."""
+
+D0 = AffineExpr.dimension(0)
+
+Known = Mapping[SSAValue, AffineExpr]
+"""What counters are over others."""
+
+Span = tuple[SSAValue, SSAValue]
+"""The first of some rows, and the one after the last: none where that does not come later."""
 
 
 def gives_zero(block: Block) -> bool:
@@ -73,16 +88,25 @@ def stride(op: LoadOp, counter: SSAValue, step: int) -> int | None:
 class ApartElements:
     """What reads elements a few apart along rows, or 0 where a condition does not hold."""
 
-    load: LoadOp
-    tests: tuple[TestOp, ...]
+    array: SSAValue
+    place: Index
+    tests: tuple[Index, ...]
+    """Of each, all expressions are at least 0 where an element is read."""
+    row: SSAValue
+    line: SSAValue
+    """What stands for the line of joined rows in `place` and `tests`."""
     apart: int
     """Elements from one to the next."""
 
     @staticmethod
     def of(
-        ops: Sequence[Operation], element: SSAValue, row: SSAValue, lanes: int
+        ops: Sequence[Operation],
+        element: SSAValue,
+        row: SSAValue,
+        lanes: int,
+        joined: JoinedRows | None = None,
     ) -> ApartElements | None:
-        """The same of operations that compute `element`, if that is all they do."""
+        """The same of what computes `element`, if that is all they do, on a line of joined rows."""
         tests: list[TestOp] = []
         while isinstance(branch := element.owner, scf.IfOp):
             test = branch.cond.owner
@@ -100,41 +124,74 @@ class ApartElements:
             v.owner in inside for op in (load, *tests) for v in op.operands
         ):
             return None
-        *outer, last = load.map.data.results
-        if any(growth(expr, load.indices, row, 1) != 0 for expr in outer):
+        line = Block(arg_types=[IndexType()]).args[0]
+        found = [index for op in (load, *tests) if (index := index_of(op)) is not None]
+        if joined is not None:
+            found = [joined.replaced(*index, line) for index in found]
+        (exprs, operands), *conditions = found
+        *outer, apart = [growth(expr, operands, row, 1) for expr in exprs]
+        if any(outer) or None in outer or apart is None or not 1 < apart <= min(MOST_APART, lanes):
             return None
-        apart = growth(last, load.indices, row, 1)
-        if apart is None or not 1 < apart <= min(MOST_APART, lanes):
+        if any(growth(e, values, row, 1) is None for each, values in conditions for e in each):
             return None
-        bounds = [growth(expr, t.operands_, row, 1) for t in tests for expr in t.exprs]
-        return None if None in bounds else ApartElements(load, tuple(tests), apart)
+        return ApartElements(load.memref, found[0], tuple(conditions), row, line, apart)
 
     def inside(
-        self, code: LoopCode, ends: Sequence[dict[SSAValue, AffineExpr]], counters: list[SSAValue]
+        self, code: LoopCode, ends: Sequence[Known], counters: list[SSAValue]
     ) -> list[SSAValue]:
         """Whether each condition holds at both ends, and so in between."""
-        return [code.insert(_rewritten(t, old, counters)) for old in ends for t in self.tests]
+        return [
+            code.insert(TestOp(*rewritten(*test, old, counters)))
+            for old in ends
+            for test in self.tests
+        ]
+
+    def lanes_inside(
+        self, code: LoopCode, first: Known, counters: list[SSAValue], between: Span
+    ) -> Span:
+        """Between which rows, counted from the first one, all conditions hold: within other ends."""
+        begin, end = between
+        for exprs, operands in self.tests:
+            for expr in exprs:
+                grows = growth(expr, operands, self.row, 1)
+                assert grows is not None
+                (here,), space = rewritten([expr], operands, first, counters)
+                if grows > 0:
+                    begin = code.larger(
+                        begin, code.index((here * -1 + (grows - 1)) // grows, space)
+                    )
+                else:
+                    # What stays as it is either holds for more rows than there are, or for none.
+                    most = here // -grows + 1 if grows else (here + 1) * MANY
+                    end = code.smaller(end, code.index(most, space))
+        return begin, end
 
     def vector(
         self,
         code: LoopCode,
-        first: dict[SSAValue, AffineExpr],
+        first: Known,
         counters: list[SSAValue],
         lanes: int,
+        between: Span | None = None,
     ) -> SSAValue:
-        """The elements of as many rows as a vector has, from the first one on."""
-        kind = VectorType(element_of(self.load.memref), [lanes])
-        load = _rewritten(self.load, first, counters)
-        assert isinstance(load, LoadOp)
-        *outer, last = load.map.data.results
-        operands = list(load.indices)
+        """The elements of as many rows as a vector has, from the first one on.
+
+        Where only those `between` two rows, counted from the first one, may be read, others are 0.
+        """
+        exprs, operands = rewritten(*self.place, first, counters)
+        *outer, last = exprs
         # None reads further than the last element.
         starts = [lanes * part for part in range(self.apart - 1)]
         starts.append((lanes - 1) * (self.apart - 1))
         parts: list[SSAValue] = []
         for ahead in starts:
             place = [code.index(expr, operands) for expr in (*outer, last + ahead)]
-            parts.append(code.insert(vector.LoadOp(load.memref, place, kind)))
+            if between is None:
+                parts.append(code.load_neighbours(self.array, place, lanes))
+                continue
+            begin = code.index(D0 * self.apart - ahead, [between[0]])
+            end = code.index((D0 - 1) * self.apart + (1 - ahead), [between[1]])
+            parts.append(code.load_between(self.array, place, lanes, (begin, end)))
         made = parts[0]
         found = {lane: lane * self.apart for lane in range(-(-lanes // self.apart))}
         for start, part in zip(starts[1:], parts[1:], strict=True):
@@ -143,29 +200,3 @@ class ApartElements:
             made = code.shuffle(made, part, [found.get(lane, 0) for lane in range(lanes)])
             found = {lane: lane for lane in found}
         return made
-
-    def end(
-        self,
-        code: LoopCode,
-        first: dict[SSAValue, AffineExpr],
-        counters: list[SSAValue],
-        lanes: int,
-        count: int,
-    ) -> SSAValue:
-        """The last `count` elements of a vector that begins at a row, and then zeros."""
-        elements = self.vector(code, first, counters, lanes)
-        zero = emit_constant(code.builder, 0, element_of(self.load.memref))
-        mask = [*range(lanes - count, lanes), *[lanes] * (lanes - count)]
-        return code.shuffle(elements, code.broadcast(zero, lanes), mask)
-
-
-def _rewritten(
-    op: Operation, old: dict[SSAValue, AffineExpr], counters: list[SSAValue]
-) -> Operation:
-    """A copy of an operation that stands nowhere yet, with other counters in its indices."""
-    body = Block([op.clone()])
-    for copy in list(body.ops):
-        rewrite_index(copy, old, counters)
-    (made,) = body.ops
-    made.detach()
-    return made

@@ -10,7 +10,7 @@ Positions are channels times offsets in the window, pixels %p are lines times co
 
 Which of them are inside of the image depends on the pixels and the offset alone, so that LLVM tests it in
 front of the channels; what is left is a load and a store of a vector. Pixels that a stride of 2 to 4 keeps
-apart are vectors, too (`pack_strides.py`), where all of them are inside.
+apart are vectors, too (`pack_strides.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ..loop.scalar_code import emit_constant
 from ..tile.rewrite_indices import index_of, rewrite_index
 from .joined_rows import JoinedRows
 from .loop_code import LoopCode
-from .pack_strides import ApartElements, stride
+from .pack_strides import ApartElements, Known, Span, stride
 from .panels import Panels
 
 D0, D1, D2, D3, D4 = (AffineExpr.dimension(i) for i in range(5))
@@ -78,13 +78,9 @@ class Windows:
         panel: SSAValue,
         length: SSAValue,
         rows: SSAValue | None,
-        count: int | None,
         layout: Panels,
     ) -> None:
-        """Fill a panel with `length` positions; past `rows`, if there is such a limit, with 0.
-
-        `count` is what the limit leaves beyond whole vectors, if that is known.
-        """
+        """Fill a panel with `length` positions; past `rows`, if there is such a limit, with 0."""
         height, period = layout.height, self.period
         windows, size = code.index(D0 // period, [length]), self._group()
         groups = code.index((D0 + (size - 1)) // size, [windows])
@@ -99,7 +95,7 @@ class Windows:
             ) as window,
         ):
             counters = [panel, strip, window, offset]
-            _Strip(self, code, buffer, lanes, counters, rows, count, layout).fill()
+            _Strip(self, code, buffer, lanes, counters, rows, layout).fill()
 
     def _group(self) -> int:
         """Windows whose lines of memory fit the first-level cache all at once, at the stride they have."""
@@ -111,9 +107,8 @@ class Windows:
 
     def apart_elements(self, lanes: int) -> ApartElements | None:
         """What reads elements a few apart on a line, if that is what the pack does."""
-        if self.joined is not None:
-            return None
-        return ApartElements.of(self.ops, self.element, self.pack.body.block.args[0], lanes)
+        row = self.pack.body.block.args[0]
+        return ApartElements.of(self.ops, self.element, row, lanes, self.joined)
 
 
 @dataclass(frozen=True)
@@ -128,8 +123,6 @@ class _Strip:
     """Of the panel, the strip in it, the window, and the offset in that: D0 to D3."""
     rows: SSAValue | None
     """How many rows there are, if there are fewer than panels have room for."""
-    count: int | None
-    """How many of them are in the last strip, if there are fewer than it has room for, and that is known."""
     layout: Panels
 
     @property
@@ -164,58 +157,71 @@ class _Strip:
     def _fill(self) -> None:
         """Emit a vector if that can be, else a loop."""
         code, last = self.code, self._first + (self.lanes - 1)
-        apart = self.windows.apart_elements(self.lanes)
-        inside: list[SSAValue] = []
-        if apart is not None:
-            inside = apart.inside(code, (self._at(self._first), self._at(last)), self.counters)
+        within: list[SSAValue] = []
         if self.rows is not None:
-            within = arith.CmpiOp(code.index(last, self.counters), self.rows, "slt")
-            inside.append(code.insert(within))
-
+            end = code.index(last, self.counters)
+            within.append(code.insert(arith.CmpiOp(end, self.rows, "slt")))
+        apart = self.windows.apart_elements(self.lanes)
         if apart is None:
             whole = replace(self, rows=None)
-            self._either(inside, whole._one_by_one, self._one_by_one)
+            self._either(within, whole._one_by_one, self._one_by_one)
             return
+        lines = self._lines()
+        counters, first = self._on(apart, lines[0])
+        ends = [first, {**first, self.windows.pack.body.block.args[0]: last}]
+        inside = [*apart.inside(code, ends, counters), *within]
+        if len(lines) > 1:
+            whole = code.constants.get(self.lanes)
+            inside.append(code.insert(arith.CmpiOp(self._span(lines[0])[1], whole, "sge")))
+        store = partial(self._store_vector, apart, lines)
+        self._either(inside, store, partial(store, masked=True))
 
-        def vector() -> SSAValue:
-            return apart.vector(code, self._at(self._first), self.counters, self.lanes)
+    def _lines(self) -> list[SSAValue]:
+        """The lines that joined rows may be on; any value where rows are not joined."""
+        code, joined = self.code, self.windows.joined
+        if joined is None:
+            return [code.constants.get(0)]
+        first = code.index(*joined.at(self._at(self._first), self.counters))
+        line = code.index(D0 // joined.length, [first])
+        return [code.index(D0 + n, [line]) for n in range(joined.lines(self.lanes - 1))]
 
-        end = (
-            partial(self._end, apart) if self.rows is not None and self.count else self._one_by_one
-        )
-        self._vector_or(inside, vector, end)
+    def _span(self, line: SSAValue) -> Span:
+        """Between which rows of the strip, counted from its first one, they are on a line, if any is."""
+        code, joined = self.code, self.windows.joined
+        begin, end = code.constants.get(0), code.constants.get(self.lanes)
+        if joined is not None:
+            first = code.index(*joined.at(self._at(self._first), self.counters))
+            begin, end = (
+                code.index((D0 + n) * joined.length - D1, [line, first]) for n in range(2)
+            )
+        return begin, end
 
-    def _end(self, apart: ApartElements) -> None:
-        """What is in the last strip as a vector, if it does not begin the line, and all of it is inside."""
-        code, count, rows = self.code, self.count, self.rows
-        assert count is not None and rows is not None
-        first, end = self._first + (count - self.lanes), self._first + count
-        inside = apart.inside(code, (self._at(first), self._at(end - 1)), self.counters)
-        inside.append(code.insert(arith.CmpiOp(code.index(end, self.counters), rows, "eq")))
-        begin, zero = code.index(first, self.counters), code.constants.get(0)
-        inside.append(code.insert(arith.CmpiOp(begin, zero, "sge")))
+    def _on(self, apart: ApartElements, line: SSAValue) -> tuple[list[SSAValue], Known]:
+        """The counters on a line, and the first row over them."""
+        counters = [*self.counters, line]
+        return counters, {**self._at(self._first), apart.line: D4}
 
-        def elements() -> SSAValue:
-            return apart.end(code, self._at(first), self.counters, self.lanes, count)
-
-        self._vector_or(inside, elements, self._one_by_one)
+    def _store_vector(
+        self, apart: ApartElements, lines: Sequence[SSAValue], *, masked: bool = False
+    ) -> None:
+        """Store elements of the first line, or if they are `masked`, those of all lines that are inside."""
+        code, vectors = self.code, list[SSAValue]()
+        for line in lines if masked else lines[:1]:
+            counters, first = self._on(apart, line)
+            between = None
+            if masked:
+                begin, end = self._span(line)
+                if self.rows is not None:
+                    left = code.index(D4 - self._first, [*self.counters, self.rows])
+                    end = code.smaller(end, left)
+                between = apart.lanes_inside(code, first, counters, (begin, end))
+            vectors.append(apart.vector(code, first, counters, self.lanes, between))
+        place = self._place, self.counters
+        code.store_vector(reduce(code.join, vectors), self.buffer, place)
 
     def _at(self, row: AffineExpr) -> dict[SSAValue, AffineExpr]:
         """A row of the pack, and the position."""
         return dict(zip(self.windows.pack.body.block.args, (row, self._position), strict=True))
-
-    def _vector_or(
-        self,
-        conditions: Sequence[SSAValue],
-        elements: Callable[[], SSAValue],
-        otherwise: Callable[[], None],
-    ) -> None:
-        """Store a vector if all conditions hold, else do something else."""
-
-        def store() -> None:
-            self.code.store_vector(elements(), self.buffer, (self._place, self.counters))
-
-        self._either(conditions, store, otherwise)
 
     def _either(
         self,

@@ -5,8 +5,12 @@
     %s = vector.fma %v, %w, %t : vector<16xf32>                     `llvm.intr.fma`
     %b = memref.alloc() {alignment = 64} : memref<4096xf32>         a call of `aligned_alloc`
 
-Buffers have one axis, and vectors begin at multiples of their length, so that every access is aligned. Those
-of more axes, which squares have, need to know their shape: `convert_to_llvm.py` loads from them.
+Buffers have one axis, and vectors begin at multiples of their length, so that accesses are aligned, but for
+stores that say they are `anywhere`. Those of more axes, which squares have, need to know their shape:
+`convert_to_llvm.py` loads from them. Masked loads, too, begin at any element:
+
+    %m = vector.create_mask %n : vector<16xi1>                      `llvm.get.active.lane.mask`
+    %v = vector.maskedload %x[%i], %m, %o : ...                     `llvm.masked.load`
 """
 
 from __future__ import annotations
@@ -24,8 +28,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import static_shape
 from .accesses import POINTER, constant, element_address, insert, load, memory_type
+from .scalars import intrinsic, type_suffix
 
 _NOT_FAST: Mapping[str, Attribute] = {"fastmathFlags": llvm.FastMathAttr(None)}
+
+ANYWHERE = "anywhere"
+"""The attribute of a store that may begin at any element of a buffer."""
 
 ALLOCATE, RELEASE = "aligned_alloc", "free"
 """Functions of the C library."""
@@ -54,10 +62,33 @@ def _load(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     return [load(builder, address, vector_type(op.result.type))]
 
 
+def load_masked(
+    builder: Builder, op: vector.MaskedLoadOp, address: SSAValue, alignment: int
+) -> SSAValue:
+    """Load those elements from an address on that a mask says; the others need not exist."""
+    kind = vector_type(op.result.type)
+    arguments = [address, constant(builder, alignment, i32), op.mask, op.pass_thru]
+    return intrinsic(builder, f"llvm.masked.load.{type_suffix(kind)}.p0", arguments, kind)
+
+
+def _create_mask(builder: Builder, op: Operation) -> Sequence[SSAValue]:
+    assert isinstance(op, vector.CreateMaskOp)
+    kind = op.mask_vector.type
+    assert isinstance(kind, VectorType)
+    (count,) = op.mask_dim_sizes
+    for name, limit in (("smax", 0), ("smin", kind.get_shape()[0])):
+        count = intrinsic(builder, f"llvm.{name}.i64", [count, constant(builder, limit)], i64)
+    arguments = [constant(builder, 0), count]
+    name = f"llvm.get.active.lane.mask.{type_suffix(kind)}.i64"
+    return [intrinsic(builder, name, arguments, kind)]
+
+
 def _store(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.StoreOp)
-    address = element_address(builder, op.base, op.indices[0], _element_of(op.vector))
-    builder.insert(llvm.StoreOp(op.vector, address))
+    element = _element_of(op.vector)
+    address = element_address(builder, op.base, op.indices[0], element)
+    alignment = storage_bytes(element) if ANYWHERE in op.attributes else None
+    builder.insert(llvm.StoreOp(op.vector, address, alignment))
     return []
 
 
@@ -137,6 +168,7 @@ def _copy(builder: Builder, op: Operation) -> Sequence[SSAValue]:
 VECTOR_LOWERINGS: dict[type[Operation], Callable[[Builder, Operation], Sequence[SSAValue]]] = {
     vector.LoadOp: _load,
     vector.StoreOp: _store,
+    vector.CreateMaskOp: _create_mask,
     vector.BroadcastOp: _broadcast,
     vector.ShuffleOp: _shuffle,
     vector.FMAOp: _fma,

@@ -10,9 +10,9 @@ becomes
 
 A CPU block then packs its columns once for the rows of all sequences of a batch. Columns are joined likewise,
 such as the pixels of all lines of an image, if they go on in memory where a line ends: register tiles then
-need not end there. If lines are shorter than a vector, it is enough that results go on: what is packed once
-for all of them costs more than to find its elements. If results lie apart, as those of one phase of a
-transposed convolution, they need not go on either, and lines are joined that are shorter than a few vectors.
+need not end there. If lines are short, it is enough that results go on: tiles that end with a line cost more
+than to find its elements. If results lie apart, as those of one phase of a transposed convolution, they need
+not go on either.
 Lines of dynamic length are joined if everything goes on, and so no index divides by it.
 On a GPU not: there, what a block reads of an operand must be a box.
 """
@@ -45,6 +45,10 @@ VECTOR = 16
 
 FEW_VECTORS = 4
 """Of a line: the widest register tile has so many."""
+
+SHORT = 96
+"""Columns of a line that is not worth tiles of its own. Convolutions whose lines have 28 to 75 columns take
+5 to 27 % less when these are joined, those of 112 to 200 columns up to 9 % more."""
 
 
 def find_axis(launch: LaunchOp) -> int | str:
@@ -79,10 +83,10 @@ def _lies_along_k(launch: LaunchOp, product: Product) -> bool:
 
 
 def _is_short(launch: LaunchOp, axis: int) -> bool:
-    """Whether an axis is shorter than the vectors that a register tile is made of, or than all of them."""
+    """Whether an axis is shorter than what is worth tiles of its own."""
     extent, counter = launch.axes.data[axis].extent.data, launch.body.block.args[axis]
     apart = any(is_apart(op, counter) for op in ops_in(launch))
-    return isinstance(extent, int) and extent < VECTOR * (FEW_VECTORS if apart else 1)
+    return isinstance(extent, int) and extent < (VECTOR * FEW_VECTORS if apart else SHORT)
 
 
 def stays_along(launch: LaunchOp, product: Product, *, short: bool) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -11,8 +12,11 @@ from ...analysis.index import operand_ranges, simplify
 from ...dialects.affine import replace_dims
 from ...dialects.loop import AccumulateOp, IndexOp, LoadOp, StoreOp, TestOp
 
+Index: TypeAlias = tuple[Sequence[AffineExpr], list[SSAValue]]
+"""Expressions, and the values that they are over."""
 
-def index_of(op: Operation) -> tuple[Sequence[AffineExpr], list[SSAValue]] | None:
+
+def index_of(op: Operation) -> Index | None:
     """The index expressions of an operation and what they read, or None if it has none."""
     match op:
         case LoadOp() | StoreOp() | AccumulateOp():
@@ -35,12 +39,21 @@ def rewrite_index(op: Operation, old: dict[SSAValue, AffineExpr], counters: list
         _rewrite_operands(op, old, counters)
         return
     exprs, operands = index
-    if not any(value in old for value in operands):
-        return
+    if any(value in old for value in operands):
+        set_index(op, *rewritten(exprs, operands, old, counters))
+
+
+def rewritten(
+    exprs: Sequence[AffineExpr],
+    operands: Sequence[SSAValue],
+    old: Mapping[SSAValue, AffineExpr],
+    counters: Sequence[SSAValue],
+) -> Index:
+    """Expressions over `operands` with the `old` counters as they are over new ones."""
     space = [*counters, *(v for v in operands if v not in old)]
     dims = [old[v] if v in old else AffineExpr.dimension(space.index(v)) for v in operands]
     ranges = operand_ranges(space)
-    set_index(op, [simplify(replace_dims(e, dims), ranges) for e in exprs], space)
+    return [simplify(replace_dims(e, dims), ranges) for e in exprs], space
 
 
 def set_index(op: Operation, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:

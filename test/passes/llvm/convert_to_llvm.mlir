@@ -154,3 +154,25 @@ func.func @k_to_integer(%x: memref<4xf32>, %y: memref<4xi32>, %block_begin: inde
   loop.store %i, %y[0] : memref<4xi32>
   func.return
 }
+
+// -----
+
+// A masked load may begin in front of the array; of a vector in a buffer nobody knows where it begins, if it says so.
+// CHECK-LABEL: llvm.func @k_masked
+// CHECK:         %[[SOME:.*]] = llvm.call_intrinsic "llvm.smax.i64"(%n, %{{.*}}) : (i64, i64) -> i64
+// CHECK:         %[[MOST:.*]] = llvm.call_intrinsic "llvm.smin.i64"(%[[SOME]], %{{.*}}) : (i64, i64) -> i64
+// CHECK:         %mask = llvm.call_intrinsic "llvm.get.active.lane.mask.v8i1.i64"(%{{.*}}, %[[MOST]]) : (i64, i64) -> vector<8xi1>
+// CHECK:         llvm.getelementptr %x[
+// CHECK:         %v = llvm.call_intrinsic "llvm.masked.load.v8f32.p0"(%{{.*}}, %{{.*}}, %mask, %zeros) : (!llvm.ptr, i32, vector<8xi1>, vector<8xf32>) -> vector<8xf32>
+// CHECK:         llvm.store %v, %{{.*}} {alignment = 4 : i64} : vector<8xf32>, !llvm.ptr
+// CHECK:         llvm.store %v, %{{[^{]*}} : vector<8xf32>, !llvm.ptr
+func.func @k_masked(%x: memref<40xf32>, %n: index, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %b = memref.alloc() {alignment = 64} : memref<64xf32>
+  %zero = arith.constant 0.0 : f32
+  %zeros = vector.broadcast %zero : f32 to vector<8xf32>
+  %mask = vector.create_mask %n : vector<8xi1>
+  %v = vector.maskedload %x[%n], %mask, %zeros : memref<40xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+  vector.store %v, %b[%n] {anywhere} : memref<64xf32>, vector<8xf32>
+  vector.store %v, %b[%n] : memref<64xf32>, vector<8xf32>
+  func.return
+}

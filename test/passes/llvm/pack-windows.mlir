@@ -78,9 +78,23 @@ func.func @main(%x: tensor<8x7x20xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16x7
 // CHECK:               %[[D:.*]] = loop.index[%panel * 96 + %strip * 32 + %offset mod 3 + 14]
 // CHECK-NEXT:          %[[B:.*]] = vector.load %x[{{.*}}, %[[D]]] : memref<8x12x192xf32>, vector<16xf32>
 // CHECK-NEXT:          vector.shuffle %[[A]], %[[B]] [0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31]
+// Where some are in front of the line, or all above the image, only the others are read.
 // CHECK:             } else {
-// CHECK:               scf.for %{{.*}} = %c0 to %c16
-// CHECK:                 loop.load %x
+// CHECK-NEXT:          %[[ABOVE:.*]] = loop.index[%[[L]] * 2048 + %offset floordiv 3 * 1024]
+// CHECK-NEXT:          %[[END:.*]] = arith.minsi %c16, %[[ABOVE]]
+// CHECK-NEXT:          %[[LEFT:.*]] = loop.index[(%panel * -96 - %strip * 32 - %offset mod 3 + 2) floordiv 2]
+// CHECK-NEXT:          %[[BEGIN:.*]] = arith.maxsi %c0, %[[LEFT]]
+// CHECK:               %[[FROM:.*]] = loop.index[%[[BEGIN]] * 2]
+// CHECK-NEXT:          %[[TO:.*]] = loop.index[%[[END]] * 2 - 1]
+// CHECK-NEXT:          %[[LAST:.*]] = arith.maxsi %[[FROM]], %[[TO]]
+// CHECK-NEXT:          %[[NO:.*]] = vector.create_mask %[[FROM]] : vector<16xi1>
+// CHECK-NEXT:          %[[YES:.*]] = vector.create_mask %[[LAST]] : vector<16xi1>
+// CHECK-NEXT:          %[[MASK:.*]] = arith.xori %[[NO]], %[[YES]] : vector<16xi1>
+// CHECK:               %[[E:.*]] = vector.maskedload %x[{{.*}}], %[[MASK]],
+// CHECK:               loop.index[%[[BEGIN]] * 2 - 15]
+// CHECK:               loop.index[%[[END]] * 2 - 16]
+// CHECK:               %[[F:.*]] = vector.maskedload %x
+// CHECK-NEXT:          vector.shuffle %[[E]], %[[F]] [0, 2, 4,
 func.func @main(%x: tensor<8x12x192xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16x6x96xf32> {
   %y = loop.kernel @strided(%x, %w) : (tensor<8x12x192xf32>, tensor<16x8x3x3xf32>) -> tensor<16x6x96xf32> {
   ^bb0(%x: memref<8x12x192xf32>, %w: memref<16x8x3x3xf32>, %out: memref<16x6x96xf32>):
@@ -149,25 +163,28 @@ func.func @main(%x: tensor<8x24x256xf32>, %w: tensor<16x8x4x4xf32>) -> tensor<16
 
 // -----
 
-// Lines of 24: the last 8 pixels are the end of a vector that begins 8 pixels earlier.
+// Lines of 24 are joined: what 16 pixels are on each of two lines is read under a mask.
 
 // CHECK-LABEL: func.func @partial
-// CHECK:         scf.for %panel_1
-// CHECK:             %[[ROW:.*]] = loop.index[%panel_1 * 32 + %strip_1 * 16 + 15]
-// CHECK-NEXT:        %[[IN:.*]] = arith.cmpi slt, %[[ROW]], %{{.*}} : index
-// CHECK-NEXT:        scf.if %[[IN]] {
-// CHECK:               vector.shuffle
-// CHECK:             } else {
-// CHECK-NEXT:          %[[END:.*]] = loop.index[%panel_1 * 32 + %strip_1 * 16 + 8]
-// CHECK-NEXT:          %[[LAST:.*]] = arith.cmpi eq, %[[END]], %{{.*}} : index
-// CHECK-NEXT:          %[[BEGIN:.*]] = loop.index[%panel_1 * 32 + %strip_1 * 16 - 8]
-// CHECK-NEXT:          %[[FITS:.*]] = arith.cmpi sge, %[[BEGIN]], %c0 : index
-// CHECK-NEXT:          %[[BOTH:.*]] = arith.andi %[[LAST]], %[[FITS]] : i1
-// CHECK-NEXT:          scf.if %[[BOTH]] {
-// CHECK:                 %[[V:.*]] = vector.shuffle
-// CHECK:                 vector.shuffle %[[V]], %{{.*}} [8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16, 16, 16, 16, 16, 16]
-// CHECK:               } else {
-// CHECK:                 scf.for
+// CHECK:         %[[LINE:.*]] = loop.index[%{{.*}} floordiv 24]
+// CHECK-NEXT:    %[[NEXT:.*]] = loop.index[%[[LINE]] + 1]
+// CHECK:         %[[ENDS:.*]] = loop.index[%[[LINE]] * 24 + 24 - %{{.*}}]
+// CHECK-NEXT:    %[[ONE:.*]] = arith.cmpi sge, %[[ENDS]], %c16
+// CHECK-NEXT:    scf.if %[[ONE]] {
+// CHECK:           vector.load %x
+// CHECK:         } else {
+// CHECK:           loop.index[%[[LINE]] * 24 + 24 - %{{.*}}]
+// CHECK:           vector.maskedload %x
+// CHECK:           vector.maskedload %x
+// CHECK-NEXT:      %[[A:.*]] = vector.shuffle
+// CHECK:           loop.index[%[[NEXT]] * 24 - %{{.*}}]
+// CHECK:           vector.maskedload %x
+// CHECK:           vector.maskedload %x
+// CHECK-NEXT:      %[[B:.*]] = vector.shuffle
+// CHECK-NEXT:      %[[C:.*]] = llvm.bitcast %[[A]] : vector<16xf32> to vector<16xi32>
+// CHECK-NEXT:      %[[D:.*]] = llvm.bitcast %[[B]] : vector<16xf32> to vector<16xi32>
+// CHECK-NEXT:      %[[BOTH:.*]] = arith.ori %[[C]], %[[D]] : vector<16xi32>
+// CHECK-NEXT:      llvm.bitcast %[[BOTH]] : vector<16xi32> to vector<16xf32>
 func.func @main(%x: tensor<64x12x48xf32>, %w: tensor<16x64xf32>) -> tensor<16x6x24xf32> {
   %y = loop.kernel @partial(%x, %w) : (tensor<64x12x48xf32>, tensor<16x64xf32>) -> tensor<16x6x24xf32> {
   ^bb0(%x: memref<64x12x48xf32>, %w: memref<16x64xf32>, %out: memref<16x6x24xf32>):
