@@ -183,24 +183,22 @@ class LoopCode:
         type = _vector_type(element_of(buffer), lanes)
         return self.insert(vector.LoadOp(buffer, [self.index(*place)], type))
 
-    def load_neighbours(self, array: SSAValue, place: Sequence[SSAValue], lanes: int) -> SSAValue:
-        """Neighbours in an array, wherever they begin."""
-        return self.insert(vector.LoadOp(array, place, _vector_type(element_of(array), lanes)))
-
-    def load_between(
-        self,
-        array: SSAValue,
-        place: Sequence[SSAValue],
-        lanes: int,
-        between: tuple[SSAValue, SSAValue],
-    ) -> SSAValue:
-        """The same, of which only those from one number to another one are read; the others are 0."""
-        begin, end = between
-        masks = [
-            self.insert(vector.CreateMaskOp([count], _vector_type(i1, lanes)))
+    def mask(self, begin: SSAValue, end: SSAValue, lanes: int) -> SSAValue:
+        """Of which elements of a vector something holds: those from one number to another one, or none."""
+        kind = _vector_type(i1, lanes)
+        before, all_ = (
+            self.insert(vector.CreateMaskOp([count], kind))
             for count in (begin, self.larger(begin, end))
-        ]
-        mask = self.insert(arith.XOrIOp(masks[0], masks[1]))
+        )
+        return self.insert(arith.XOrIOp(before, all_))
+
+    def load_anywhere(
+        self, array: SSAValue, place: Sequence[SSAValue], lanes: int, mask: SSAValue | None
+    ) -> SSAValue:
+        """Neighbours in an array, wherever they begin; if there is a mask, others than it says are 0."""
+        kind = _vector_type(element_of(array), lanes)
+        if mask is None:
+            return self.insert(vector.LoadOp(array, place, kind))
         zeros = self.broadcast(emit_constant(self.builder, 0, element_of(array)), lanes)
         return self.insert(vector.MaskedLoadOp(array, place, mask, zeros))
 

@@ -119,8 +119,8 @@ class PackLines:
 
         def masked() -> SSAValue:
             ends = code.constants.get(0), code.constants.get(lanes)
-            between = apart.lanes_inside(code, first, counters, ends)
-            return apart.vector(code, first, counters, lanes, between)
+            masks = apart.masks(code, apart.rows_inside(code, first, counters, ends), lanes)
+            return apart.vector(code, first, counters, lanes, masks)
 
         if held:
             holds = reduce(lambda a, b: code.insert(arith.AndIOp(a, b)), held)

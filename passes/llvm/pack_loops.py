@@ -232,7 +232,7 @@ class PackLoops:
         # All of K in one chunk ends where a window does.
         several = all(bound.operands for bound in self.body.positions)
         if not whole or (several and self.pack.shape[1] % windows.period):
-            windows = replace(windows, period=1)
+            windows = replace(windows, extents=())
         if windows.period == 1 and windows.joined is None:
             return windows if windows.apart_elements(self.lanes) else None
         return windows

@@ -146,7 +146,7 @@ class ApartElements:
             for test in self.tests
         ]
 
-    def lanes_inside(
+    def rows_inside(
         self, code: LoopCode, first: Known, counters: list[SSAValue], between: Span
     ) -> Span:
         """Between which rows, counted from the first one, all conditions hold: within other ends."""
@@ -166,32 +166,35 @@ class ApartElements:
                     end = code.smaller(end, code.index(most, space))
         return begin, end
 
+    def _starts(self, lanes: int) -> list[int]:
+        """Where the vectors begin that all elements are in; none reads further than the last element."""
+        return [*(lanes * part for part in range(self.apart - 1)), (lanes - 1) * (self.apart - 1)]
+
+    def masks(self, code: LoopCode, between: Span, lanes: int) -> list[SSAValue]:
+        """What is read of each of these vectors if only the rows `between` two others are."""
+        found: list[SSAValue] = []
+        for start in self._starts(lanes):
+            begin = code.index(D0 * self.apart - start, [between[0]])
+            end = code.index((D0 - 1) * self.apart + (1 - start), [between[1]])
+            found.append(code.mask(begin, end, lanes))
+        return found
+
     def vector(
         self,
         code: LoopCode,
         first: Known,
         counters: list[SSAValue],
         lanes: int,
-        between: Span | None = None,
+        masks: Sequence[SSAValue] | None = None,
     ) -> SSAValue:
-        """The elements of as many rows as a vector has, from the first one on.
-
-        Where only those `between` two rows, counted from the first one, may be read, others are 0.
-        """
+        """The elements of as many rows as a vector has, from the first one on: under `masks`, or 0."""
         exprs, operands = rewritten(*self.place, first, counters)
         *outer, last = exprs
-        # None reads further than the last element.
-        starts = [lanes * part for part in range(self.apart - 1)]
-        starts.append((lanes - 1) * (self.apart - 1))
-        parts: list[SSAValue] = []
-        for ahead in starts:
-            place = [code.index(expr, operands) for expr in (*outer, last + ahead)]
-            if between is None:
-                parts.append(code.load_neighbours(self.array, place, lanes))
-                continue
-            begin = code.index(D0 * self.apart - ahead, [between[0]])
-            end = code.index((D0 - 1) * self.apart + (1 - ahead), [between[1]])
-            parts.append(code.load_between(self.array, place, lanes, (begin, end)))
+        starts, parts = self._starts(lanes), list[SSAValue]()
+        for number, start in enumerate(starts):
+            place = [code.index(expr, operands) for expr in (*outer, last + start)]
+            mask = None if masks is None else masks[number]
+            parts.append(code.load_anywhere(self.array, place, lanes, mask))
         made = parts[0]
         found = {lane: lane * self.apart for lane in range(-(-lanes // self.apart))}
         for start, part in zip(starts[1:], parts[1:], strict=True):

@@ -4,21 +4,23 @@
 
 Positions are channels times offsets in the window, pixels %p are lines times columns. For 16 pixels
 
-    for %offset = 0 to 9 {
+    for %y = 0 to 3, %x = 0 to 3 {
       for %channel = 0 to 64 {
-        for %r = 0 to 16 { %panel[%channel * 9 + %offset, %r] = ... }
+        for %r = 0 to 16 { %panel[%channel * 9 + %y * 3 + %x, %r] = ... }
 
-Which of them are inside of the image depends on the pixels and the offset alone, so that LLVM tests it in
-front of the channels; what is left is a load and a store of a vector. Pixels that a stride of 2 to 4 keeps
-apart are vectors, too (`pack_strides.py`).
+Which of them are inside of the image depends on the pixels and offsets alone, so it is tested in front of the
+channels; what is left is a load and a store of a vector. Pixels that a stride of 2 to 4 keeps apart are
+vectors, too (`pack_strides.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from math import gcd
+from itertools import pairwise
+from math import gcd, prod
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -30,17 +32,21 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
+from ...dialects.affine import ZERO
 from ...dialects.inside import ops_in
-from ...dialects.loop import LoadOp
+from ...dialects.loop import LoadOp, TestOp
 from ...dialects.tile_pack import PackOp
 from ..loop.scalar_code import emit_constant
 from ..tile.rewrite_indices import index_of, rewrite_index
 from .joined_rows import JoinedRows
 from .loop_code import LoopCode
-from .pack_strides import ApartElements, Known, Span, stride
+from .pack_strides import ApartElements, Known, Span, growth, stride
 from .panels import Panels
 
-D0, D1, D2, D3, D4 = (AffineExpr.dimension(i) for i in range(5))
+D0, D1 = (AffineExpr.dimension(i) for i in range(2))
+
+OFFSETS = 2
+"""Where a strip's counters of offsets begin."""
 
 
 CACHE_BYTES, CACHE_WAYS, LINE_BYTES = 32 << 10, 8, 64
@@ -54,8 +60,8 @@ class Windows:
     pack: PackOp
     ops: Sequence[Operation]
     element: SSAValue
-    period: int
-    """Offsets in a window, 1 if there are none; a chunk has whole windows."""
+    extents: tuple[int, ...]
+    """Of a window, the axis of neighbours last; a chunk has whole windows."""
     joined: JoinedRows | None
     """How rows are made of lines and columns, if they are."""
 
@@ -68,7 +74,12 @@ class Windows:
         for op in inner:
             exprs, operands = index_of(op) or ((), [])
             found += [n for e in exprs for n in divisors(e, operands, position)]
-        return Windows(pack, ops, element, max(found), JoinedRows.of(inner, row))
+        return Windows(pack, ops, element, extents_of(found), JoinedRows.of(inner, row))
+
+    @property
+    def period(self) -> int:
+        """Offsets in a window, 1 if there are none."""
+        return prod(self.extents)
 
     def fill(
         self,
@@ -87,15 +98,31 @@ class Windows:
         with (
             code.loop(code.constants.get(height // lanes), "strip") as strip,
             code.loop(groups, "group") as group,
-            code.loop(code.constants.get(period), "offset") as offset,
-            code.loop(
-                code.smaller(code.index(D0 * size + size, [group]), windows),
-                "window",
-                code.index(D0 * size, [group]),
-            ) as window,
+            ExitStack() as loops,
         ):
-            counters = [panel, strip, window, offset]
-            _Strip(self, code, buffer, lanes, counters, rows, layout).fill()
+            offsets = [
+                loops.enter_context(code.loop(code.constants.get(extent), "offset"))
+                for extent in self.extents
+            ]
+            begin, end = (code.index(D0 * size + size * n, [group]) for n in range(2))
+            some = begin, code.smaller(end, windows)
+            counters = [panel, strip, *offsets]
+            _Strip(self, code, buffer, lanes, counters, some, rows, layout).fill()
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether windows differ in nothing but where they are read: neither in tests nor in lines."""
+        position = self.pack.body.block.args[1]
+        indices = [
+            index_of(op) for each in self.ops for op in ops_in(each) if isinstance(op, TestOp)
+        ]
+        if self.joined is not None:
+            indices.append(([self.joined.place], list(self.joined.operands)))
+        return all(
+            growth(expr, operands, position, self.period) == 0
+            for exprs, operands in filter(None, indices)
+            for expr in exprs
+        )
 
     def _group(self) -> int:
         """Windows whose lines of memory fit the first-level cache all at once, at the stride they have."""
@@ -120,7 +147,9 @@ class _Strip:
     buffer: SSAValue
     lanes: int
     counters: list[SSAValue]
-    """Of the panel, the strip in it, the window, and the offset in that: D0 to D3."""
+    """Of the panel, the strip in it, the offsets in a window, and, if one is chosen, the window."""
+    some: Span
+    """The windows that are filled one after the other."""
     rows: SSAValue | None
     """How many rows there are, if there are fewer than panels have room for."""
     layout: Panels
@@ -131,8 +160,30 @@ class _Strip:
         return D0 * self.layout.height + D1 * self.lanes
 
     @property
+    def _is_of_window(self) -> bool:
+        return len(self.counters) > OFFSETS + len(self.windows.extents)
+
+    @contextmanager
+    def _each_window(self) -> Generator[_Strip]:
+        """A loop over the windows, unless one is chosen: the strip of one of them."""
+        if self._is_of_window:
+            yield self
+            return
+        begin, end = self.some
+        with self.code.loop(end, "window", begin) as window:
+            yield replace(self, counters=[*self.counters, window])
+
+    @property
     def _position(self) -> AffineExpr:
-        return D2 * self.windows.period + D3
+        place = AffineExpr.dimension(len(self.counters) - 1) if self._is_of_window else ZERO
+        for number, extent in enumerate(self.windows.extents):
+            place = place * extent + AffineExpr.dimension(OFFSETS + number)
+        return place
+
+    @property
+    def _next(self) -> AffineExpr:
+        """A counter that comes after all those of the strip."""
+        return AffineExpr.dimension(len(self.counters))
 
     @property
     def _place(self) -> AffineExpr:
@@ -141,6 +192,10 @@ class _Strip:
 
     def fill(self) -> None:
         """Emit what fills it: zeros if all of its rows are past the end, else what is there."""
+        if not (self._is_of_window or self.windows.are_alike):
+            with self._each_window() as strip:
+                strip.fill()
+            return
         if self.rows is None:
             self._fill()
             return
@@ -152,7 +207,8 @@ class _Strip:
         code = self.code
         zero = emit_constant(code.builder, 0, self.windows.pack.element.type)
         vector = code.broadcast(zero, self.lanes)
-        code.store_vector(vector, self.buffer, (self._place, self.counters))
+        with self._each_window() as strip:
+            code.store_vector(vector, self.buffer, (strip._place, strip.counters))
 
     def _fill(self) -> None:
         """Emit a vector if that can be, else a loop."""
@@ -199,25 +255,31 @@ class _Strip:
     def _on(self, apart: ApartElements, line: SSAValue) -> tuple[list[SSAValue], Known]:
         """The counters on a line, and the first row over them."""
         counters = [*self.counters, line]
-        return counters, {**self._at(self._first), apart.line: D4}
+        return counters, {**self._at(self._first), apart.line: self._next}
 
     def _store_vector(
         self, apart: ApartElements, lines: Sequence[SSAValue], *, masked: bool = False
     ) -> None:
         """Store elements of the first line, or if they are `masked`, those of all lines that are inside."""
-        code, vectors = self.code, list[SSAValue]()
-        for line in lines if masked else lines[:1]:
-            counters, first = self._on(apart, line)
-            between = None
-            if masked:
-                begin, end = self._span(line)
-                if self.rows is not None:
-                    left = code.index(D4 - self._first, [*self.counters, self.rows])
-                    end = code.smaller(end, left)
-                between = apart.lanes_inside(code, first, counters, (begin, end))
-            vectors.append(apart.vector(code, first, counters, self.lanes, between))
-        place = self._place, self.counters
-        code.store_vector(reduce(code.join, vectors), self.buffer, place)
+        code, some = self.code, lines if masked else lines[:1]
+        masks = [self._masks(apart, line) if masked else None for line in some]
+        with self._each_window() as strip:
+            vectors: list[SSAValue] = []
+            for line, mask in zip(some, masks, strict=True):
+                counters, first = strip._on(apart, line)
+                vectors.append(apart.vector(code, first, counters, self.lanes, mask))
+            place = strip._place, strip.counters
+            code.store_vector(reduce(code.join, vectors), self.buffer, place)
+
+    def _masks(self, apart: ApartElements, line: SSAValue) -> list[SSAValue]:
+        """What is read of a line: what is inside of rows that are there."""
+        code, (begin, end) = self.code, self._span(line)
+        if self.rows is not None:
+            left = code.index(self._next - self._first, [*self.counters, self.rows])
+            end = code.smaller(end, left)
+        counters, first = self._on(apart, line)
+        between = apart.rows_inside(code, first, counters, (begin, end))
+        return apart.masks(code, between, self.lanes)
 
     def _at(self, row: AffineExpr) -> dict[SSAValue, AffineExpr]:
         """A row of the pack, and the position."""
@@ -245,17 +307,17 @@ class _Strip:
     def _one_by_one(self) -> None:
         """A loop over the elements, of which LLVM makes a vector; past the last row they are 0."""
         code = self.code
-        with code.loop(code.constants.get(self.lanes), "r") as r:
-            counters, row = [*self.counters, r], self._first + D4
+        with self._each_window() as strip, code.loop(code.constants.get(self.lanes), "r") as r:
+            counters, row = [*strip.counters, r], self._first + strip._next
             body = Block()
             with code.into(body):
-                code.builder.insert(scf.YieldOp(self._element(row, counters)))
+                code.builder.insert(scf.YieldOp(strip._element(row, counters)))
             if self.rows is None:
                 element = code.inline(body)
             else:
                 inside = code.insert(arith.CmpiOp(code.index(row, counters), self.rows, "slt"))
                 element = code.or_zero(inside, body)
-            code.store(element, self.buffer, (self._place + D4, counters))
+            code.store(element, self.buffer, (strip._place + strip._next, counters))
 
     def _element(self, here: AffineExpr, counters: list[SSAValue]) -> SSAValue:
         """The element of a row, one of those of the strip."""
@@ -274,6 +336,14 @@ class _Strip:
         for op in ops_in(body):
             rewrite_index(op, self._at(here), counters)
         return code.inline(body)
+
+
+def extents_of(numbers: Sequence[int]) -> tuple[int, ...]:
+    """The extents of a window where a position is divided by these; all in one if they are of no axes."""
+    axes = sorted(set(numbers))
+    if any(after % before for before, after in pairwise(axes)):
+        return (max(axes),)
+    return tuple(after // before for before, after in pairwise(axes))[::-1]
 
 
 def divisors(expr: AffineExpr, operands: Sequence[SSAValue], counter: SSAValue) -> Iterator[int]:

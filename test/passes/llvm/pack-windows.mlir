@@ -5,7 +5,8 @@
 
 // CHECK-LABEL: func.func @pixels
 // CHECK:         scf.for %strip = %c0 to %c3
-// CHECK:           scf.for %offset = %c0 to %c9
+// CHECK:           scf.for %offset = %c0 to %c3
+// CHECK-NEXT:      scf.for %offset_1 = %c0 to %c3
 // CHECK:             scf.for %window
 // CHECK-NEXT:          scf.for %[[R:.*]] = %c0 to %c16
 // CHECK-NEXT:            %[[FIRST:.*]] = loop.index[%z_block * 96 + %panel * 48 + %strip * 16]
@@ -15,8 +16,8 @@
 // CHECK-NEXT:            %[[PAST:.*]] = arith.cmpi sge, %[[HERE]], %[[END]]
 // CHECK-NEXT:            %[[STEP:.*]] = arith.select %[[PAST]], %c1, %c0
 // CHECK-NEXT:            %[[Y:.*]] = loop.index[%[[LINE]] + %[[STEP]]]
-// CHECK-NEXT:            loop.test[%[[Y]] + %offset floordiv 3 >= 1,
-// CHECK:                 loop.load %x[%window, %[[Y]] + %offset floordiv 3 - 1, %z_block * 96 + %panel * 48 + %strip * 16 + %[[R]] + %offset mod 3 - %[[Y]] * 20 - 1]
+// CHECK-NEXT:            loop.test[%offset + %[[Y]] >= 1,
+// CHECK:                 loop.load %x[%window, %offset + %[[Y]] - 1, %z_block * 96 + %panel * 48 + %strip * 16 + %offset_1 + %[[R]] - %[[Y]] * 20 - 1]
 // Pixels past the end are 0: 16 of them at once, or all of them that a loop over 16 meets.
 // CHECK:         scf.for %panel_1
 // CHECK:           %[[BEGIN:.*]] = loop.index[%panel_1 * 48 + %strip_1 * 16]
@@ -69,32 +70,35 @@ func.func @main(%x: tensor<8x7x20xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16x7
 // A stride of 2: where the first and the last of 16 pixels are inside, two vectors are loaded and shuffled.
 
 // CHECK-LABEL: func.func @strided
-// CHECK:             %[[LOW:.*]] = loop.test[%[[L:.*]] * 2 + %offset floordiv 3 >= 1, %panel * 96 + %strip * 32 + %offset mod 3 >= 1]
-// CHECK-NEXT:        %[[HIGH:.*]] = loop.test[%[[L]] * 2 + %offset floordiv 3 >= 1, %panel * 96 + %strip * 32 + %offset mod 3 >= -29]
+// CHECK:             %[[LOW:.*]] = loop.test[%[[L:.*]] * 2 + %offset >= 1, %panel * 96 + %strip * 32 + %offset_1 >= 1]
+// CHECK-NEXT:        %[[HIGH:.*]] = loop.test[%[[L]] * 2 + %offset >= 1, %panel * 96 + %strip * 32 + %offset_1 >= -29]
 // CHECK-NEXT:        %[[IN:.*]] = arith.andi %[[LOW]], %[[HIGH]] : i1
 // CHECK-NEXT:        scf.if %[[IN]] {
-// CHECK:               %[[C:.*]] = loop.index[%panel * 96 + %strip * 32 + %offset mod 3 - 1]
-// CHECK-NEXT:          %[[A:.*]] = vector.load %x[{{.*}}, %[[C]]] : memref<8x12x192xf32>, vector<16xf32>
-// CHECK:               %[[D:.*]] = loop.index[%panel * 96 + %strip * 32 + %offset mod 3 + 14]
-// CHECK-NEXT:          %[[B:.*]] = vector.load %x[{{.*}}, %[[D]]] : memref<8x12x192xf32>, vector<16xf32>
-// CHECK-NEXT:          vector.shuffle %[[A]], %[[B]] [0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31]
+// CHECK-NEXT:          scf.for %window
+// CHECK:                 %[[C:.*]] = loop.index[%panel * 96 + %strip * 32 + %offset_1 - 1]
+// CHECK-NEXT:            %[[A:.*]] = vector.load %x[%window, {{.*}}, %[[C]]] : memref<8x12x192xf32>, vector<16xf32>
+// CHECK:                 %[[D:.*]] = loop.index[%panel * 96 + %strip * 32 + %offset_1 + 14]
+// CHECK-NEXT:            %[[B:.*]] = vector.load %x[%window, {{.*}}, %[[D]]] : memref<8x12x192xf32>, vector<16xf32>
+// CHECK-NEXT:            vector.shuffle %[[A]], %[[B]] [0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31]
 // Where some are in front of the line, or all above the image, only the others are read.
 // CHECK:             } else {
-// CHECK-NEXT:          %[[ABOVE:.*]] = loop.index[%[[L]] * 2048 + %offset floordiv 3 * 1024]
+// CHECK-NEXT:          %[[ABOVE:.*]] = loop.index[%[[L]] * 2048 + %offset * 1024]
 // CHECK-NEXT:          %[[END:.*]] = arith.minsi %c16, %[[ABOVE]]
-// CHECK-NEXT:          %[[LEFT:.*]] = loop.index[(%panel * -96 - %strip * 32 - %offset mod 3 + 2) floordiv 2]
+// CHECK-NEXT:          %[[LEFT:.*]] = loop.index[(%panel * -96 - %strip * 32 - %offset_1 + 2) floordiv 2]
 // CHECK-NEXT:          %[[BEGIN:.*]] = arith.maxsi %c0, %[[LEFT]]
-// CHECK:               %[[FROM:.*]] = loop.index[%[[BEGIN]] * 2]
+// CHECK-NEXT:          %[[FROM:.*]] = loop.index[%[[BEGIN]] * 2]
 // CHECK-NEXT:          %[[TO:.*]] = loop.index[%[[END]] * 2 - 1]
 // CHECK-NEXT:          %[[LAST:.*]] = arith.maxsi %[[FROM]], %[[TO]]
 // CHECK-NEXT:          %[[NO:.*]] = vector.create_mask %[[FROM]] : vector<16xi1>
 // CHECK-NEXT:          %[[YES:.*]] = vector.create_mask %[[LAST]] : vector<16xi1>
 // CHECK-NEXT:          %[[MASK:.*]] = arith.xori %[[NO]], %[[YES]] : vector<16xi1>
-// CHECK:               %[[E:.*]] = vector.maskedload %x[{{.*}}], %[[MASK]],
-// CHECK:               loop.index[%[[BEGIN]] * 2 - 15]
-// CHECK:               loop.index[%[[END]] * 2 - 16]
-// CHECK:               %[[F:.*]] = vector.maskedload %x
-// CHECK-NEXT:          vector.shuffle %[[E]], %[[F]] [0, 2, 4,
+// CHECK-NEXT:          loop.index[%[[BEGIN]] * 2 - 15]
+// CHECK-NEXT:          loop.index[%[[END]] * 2 - 16]
+// CHECK:               %[[REST:.*]] = arith.xori
+// CHECK-NEXT:          scf.for %window
+// CHECK:                 %[[E:.*]] = vector.maskedload %x[{{.*}}], %[[MASK]],
+// CHECK:                 %[[F:.*]] = vector.maskedload %x[{{.*}}], %[[REST]],
+// CHECK-NEXT:            vector.shuffle %[[E]], %[[F]] [0, 2, 4,
 func.func @main(%x: tensor<8x12x192xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<16x6x96xf32> {
   %y = loop.kernel @strided(%x, %w) : (tensor<8x12x192xf32>, tensor<16x8x3x3xf32>) -> tensor<16x6x96xf32> {
   ^bb0(%x: memref<8x12x192xf32>, %w: memref<16x8x3x3xf32>, %out: memref<16x6x96xf32>):
@@ -174,13 +178,14 @@ func.func @main(%x: tensor<8x24x256xf32>, %w: tensor<16x8x4x4xf32>) -> tensor<16
 // CHECK:           vector.load %x
 // CHECK:         } else {
 // CHECK:           loop.index[%[[LINE]] * 24 + 24 - %{{.*}}]
-// CHECK:           vector.maskedload %x
-// CHECK:           vector.maskedload %x
-// CHECK-NEXT:      %[[A:.*]] = vector.shuffle
 // CHECK:           loop.index[%[[NEXT]] * 24 - %{{.*}}]
-// CHECK:           vector.maskedload %x
-// CHECK:           vector.maskedload %x
-// CHECK-NEXT:      %[[B:.*]] = vector.shuffle
+// CHECK:           scf.for %window
+// CHECK:             vector.maskedload %x
+// CHECK:             vector.maskedload %x
+// CHECK-NEXT:        %[[A:.*]] = vector.shuffle
+// CHECK:             vector.maskedload %x
+// CHECK:             vector.maskedload %x
+// CHECK-NEXT:        %[[B:.*]] = vector.shuffle
 // CHECK-NEXT:      %[[C:.*]] = llvm.bitcast %[[A]] : vector<16xf32> to vector<16xi32>
 // CHECK-NEXT:      %[[D:.*]] = llvm.bitcast %[[B]] : vector<16xf32> to vector<16xi32>
 // CHECK-NEXT:      %[[BOTH:.*]] = arith.ori %[[C]], %[[D]] : vector<16xi32>
