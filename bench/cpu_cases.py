@@ -167,6 +167,8 @@ def contractions_of_models() -> Cases:
     yield "convolution 1x1 256x56x56", nn.Conv2d(256, 64, 1), ((1, 256, 56, 56),)
     stem = nn.Conv2d(3, 64, 7, stride=2, padding=3)
     yield "convolution 7x7 3x224x224", stem, ((1, 3, 224, 224),)
+    halving = nn.Conv2d(128, 256, 3, stride=2, padding=1)
+    yield "convolution 3x3, stride 2 128x28x28", halving, ((1, 128, 28, 28),)
     yield "convolution 3 80x3000", nn.Conv1d(80, 512, 3, padding=1), ((1, 80, 3000),)
 
 
