@@ -206,10 +206,10 @@ class LoopCode:
         """Two vectors in one, if of two elements at the same place one is 0."""
         kind = a.type
         assert isinstance(kind, VectorType)
-        (lanes,) = kind.get_shape()
+        (lanes,) = kind.shape
         if is_integer(kind.element_type):
             return self.insert(arith.OrIOp(a, b))
-        bits = _vector_type(IntegerType(8 * storage_bytes(kind.element_type)), lanes)
+        bits = _vector_type(IntegerType(8 * storage_bytes(kind.element_type)), lanes.data)
         both = [self.insert(llvm.BitcastOp(each, bits)) for each in (a, b)]
         joined = self.insert(arith.OrIOp(both[0], both[1]))
         return self.insert(llvm.BitcastOp(joined, kind))

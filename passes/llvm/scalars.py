@@ -89,8 +89,8 @@ def integer_type(type: Attribute) -> IntegerType:
 def type_suffix(type: Attribute) -> str:
     """How an intrinsic's name spells a type: `f32`, `i64`, `v8f32`."""
     if isinstance(type, VectorType):
-        (lanes,) = type.get_shape()
-        return f"v{lanes}{type_suffix(type.element_type)}"
+        (lanes,) = type.shape
+        return f"v{lanes.data}{type_suffix(type.element_type)}"
     assert isinstance(type, IntegerType | AnyFloat)
     return f"{'i' if isinstance(type, IntegerType) else 'f'}{type.bitwidth}"
 

@@ -75,8 +75,8 @@ def _create_mask(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     assert isinstance(op, vector.CreateMaskOp)
     kind = op.mask_vector.type
     assert isinstance(kind, VectorType)
-    (count,) = op.mask_dim_sizes
-    for name, limit in (("smax", 0), ("smin", kind.get_shape()[0])):
+    (count,), (lanes,) = op.mask_dim_sizes, kind.shape
+    for name, limit in (("smax", 0), ("smin", lanes.data)):
         count = intrinsic(builder, f"llvm.{name}.i64", [count, constant(builder, limit)], i64)
     arguments = [constant(builder, 0), count]
     name = f"llvm.get.active.lane.mask.{type_suffix(kind)}.i64"
