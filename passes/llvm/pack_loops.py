@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -161,6 +162,9 @@ class PackLoops:
     square: SSAValue
     """A buffer for lanes by lanes elements; for pairs of them, where a position is one of a pair."""
 
+    vectors: ClassVar = True
+    """Whether vectors are named."""
+
     @property
     def in_halves(self) -> bool:
         """Whether two positions lie together, as halves of pairs."""
@@ -188,7 +192,8 @@ class PackLoops:
         line = line_length(self.pack, self.body.ops)
         if line is not None and all(bound.is_multiple_of(line) for bound in self.body.positions):
             fixed = self.code, self.pack, self.body.ops, self.body.element, self.buffer
-            PackLines(*fixed, self.lanes, line).fill(self.rows, self.length)
+            lanes = self.lanes if self.vectors else 1
+            PackLines(*fixed, lanes, line).fill(self.rows, self.length)
         else:
             self._copy_elements(self.rows)
 
@@ -227,7 +232,7 @@ class PackLoops:
 
     def _windows(self) -> Windows | None:
         """The windows of an image, if the pack has them."""
-        windows = Windows.of(self.pack, self.body.ops, self.body.element)
+        windows = Windows.of(self.pack, self.body.ops, self.body.element, vectors=self.vectors)
         whole = all(bound.is_multiple_of(windows.period) for bound in self.body.positions)
         # All of K in one chunk ends where a window does.
         several = all(bound.operands for bound in self.body.positions)

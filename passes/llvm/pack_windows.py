@@ -64,9 +64,13 @@ class Windows:
     """Of a window, the axis of neighbours last; a chunk has whole windows."""
     joined: JoinedRows | None
     """How rows are made of lines and columns, if they are."""
+    vectors: bool = True
+    """Whether vectors are named; else all is done element by element."""
 
     @staticmethod
-    def of(pack: PackOp, ops: Sequence[Operation], element: SSAValue) -> Windows:
+    def of(
+        pack: PackOp, ops: Sequence[Operation], element: SSAValue, *, vectors: bool = True
+    ) -> Windows:
         """The windows that a pack is made of."""
         row, position = pack.body.block.args
         inner = [each for op in ops for each in ops_in(op)]
@@ -74,7 +78,8 @@ class Windows:
         for op in inner:
             exprs, operands = index_of(op) or ((), [])
             found += [n for e in exprs for n in divisors(e, operands, position)]
-        return Windows(pack, ops, element, extents_of(found), JoinedRows.of(inner, row))
+        joined = JoinedRows.of(inner, row)
+        return Windows(pack, ops, element, extents_of(found), joined, vectors)
 
     @property
     def period(self) -> int:
@@ -134,6 +139,8 @@ class Windows:
 
     def apart_elements(self, lanes: int) -> ApartElements | None:
         """What reads elements a few apart on a line, if that is what the pack does."""
+        if not self.vectors:
+            return None
         row = self.pack.body.block.args[0]
         return ApartElements.of(self.ops, self.element, row, lanes, self.joined)
 
@@ -206,9 +213,14 @@ class _Strip:
     def _clear(self) -> None:
         code = self.code
         zero = emit_constant(code.builder, 0, self.windows.pack.element.type)
-        vector = code.broadcast(zero, self.lanes)
         with self._each_window() as strip:
-            code.store_vector(vector, self.buffer, (strip._place, strip.counters))
+            if self.windows.vectors:
+                vector = code.broadcast(zero, self.lanes)
+                code.store_vector(vector, self.buffer, (strip._place, strip.counters))
+                return
+            with code.loop(code.constants.get(self.lanes), "r") as r:
+                place = strip._place + strip._next, [*strip.counters, r]
+                code.store(zero, self.buffer, place)
 
     def _fill(self) -> None:
         """Emit a vector if that can be, else a loop."""

@@ -39,6 +39,8 @@ class PlainCode(LoopCode):
 class PlainPackLoops(PackLoops):
     """Fills panels element by element."""
 
+    vectors = False
+
     def _turn_strip(self, panel: SSAValue, strip: SSAValue, height: int) -> None:
         self._fill_strip(panel, strip, height)
 

@@ -121,6 +121,25 @@ def test_a_layer_of_llama_agrees(tmp_path):
     assert done.stdout.splitlines()[-1] == "agrees", done.stdout
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "nn.Conv2d(3, 16, 3, padding=1)(torch.randn(1, 3, 30, 58))",
+        "nn.Conv2d(3, 16, 5, stride=2, padding=2)(torch.randn(1, 3, 30, 58))",
+        "nn.Conv1d(8, 16, 3, stride=3)(torch.randn(2, 8, 50))",
+        "x=torch.randn(2,16,8,20); F.conv2d(x.mT, torch.randn(4,16,20,8), stride=2)",
+        "x=torch.randn(2,3,17,31); g=torch.randn(2,8,9,16); "
+        "torch.nn.grad.conv2d_weight(x, (8,3,3,3), g, stride=2, padding=1)",
+    ],
+)
+def test_convolutions_name_no_vectors(code, tmp_path):
+    done = run(build(source_of(code), tmp_path / "convolution"))
+    assert done.stdout.splitlines()[-1] == "agrees", done.stdout
+    source = load_source(None, code=code)
+    program = Program(capture(source.program, source.args, source.kwargs), get_target("cpu"))
+    assert "vector" not in program.ir("mlir")
+
+
 def test_what_has_no_c_form_is_refused():
     shapes = ({0: torch.export.Dim("batch", max=64)},)
     args = (torch.randn(4, 3),)
