@@ -186,11 +186,11 @@ class LoopCode:
     def mask(self, begin: SSAValue, end: SSAValue, lanes: int) -> SSAValue:
         """Of which elements of a vector something holds: those from one number to another one, or none."""
         kind = _vector_type(i1, lanes)
-        before, all_ = (
+        before, until = (
             self.insert(vector.CreateMaskOp([count], kind))
             for count in (begin, self.larger(begin, end))
         )
-        return self.insert(arith.XOrIOp(before, all_))
+        return self.insert(arith.XOrIOp(before, until))
 
     def load_anywhere(
         self, array: SSAValue, place: Sequence[SSAValue], lanes: int, mask: SSAValue | None

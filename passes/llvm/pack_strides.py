@@ -48,7 +48,7 @@ Known = Mapping[SSAValue, AffineExpr]
 """What counters are over others."""
 
 Span = tuple[SSAValue, SSAValue]
-"""The first of some rows, and the one after the last: none where that does not come later."""
+"""The first of some rows or windows, and the one after the last: none where that does not come later."""
 
 
 def gives_zero(block: Block) -> bool:

@@ -48,7 +48,6 @@ D0, D1 = (AffineExpr.dimension(i) for i in range(2))
 OFFSETS = 2
 """Where a strip's counters of offsets begin."""
 
-
 CACHE_BYTES, CACHE_WAYS, LINE_BYTES = 32 << 10, 8, 64
 """Of the first-level caches of current cores."""
 
@@ -110,9 +109,9 @@ class Windows:
                 for extent in self.extents
             ]
             begin, end = (code.index(D0 * size + size * n, [group]) for n in range(2))
-            some = begin, code.smaller(end, windows)
+            together = begin, code.smaller(end, windows)
             counters = [panel, strip, *offsets]
-            _Strip(self, code, buffer, lanes, counters, some, rows, layout).fill()
+            _Strip(self, code, buffer, lanes, counters, together, rows, layout).fill()
 
     @property
     def are_alike(self) -> bool:
@@ -155,7 +154,7 @@ class _Strip:
     lanes: int
     counters: list[SSAValue]
     """Of the panel, the strip in it, the offsets in a window, and, if one is chosen, the window."""
-    some: Span
+    group: Span
     """The windows that are filled one after the other."""
     rows: SSAValue | None
     """How many rows there are, if there are fewer than panels have room for."""
@@ -176,7 +175,7 @@ class _Strip:
         if self._is_of_window:
             yield self
             return
-        begin, end = self.some
+        begin, end = self.group
         with self.code.loop(end, "window", begin) as window:
             yield replace(self, counters=[*self.counters, window])
 
@@ -273,11 +272,11 @@ class _Strip:
         self, apart: ApartElements, lines: Sequence[SSAValue], *, masked: bool = False
     ) -> None:
         """Store elements of the first line, or if they are `masked`, those of all lines that are inside."""
-        code, some = self.code, lines if masked else lines[:1]
-        masks = [self._masks(apart, line) if masked else None for line in some]
+        code, read = self.code, lines if masked else lines[:1]
+        masks = [self._masks(apart, line) if masked else None for line in read]
         with self._each_window() as strip:
             vectors: list[SSAValue] = []
-            for line, mask in zip(some, masks, strict=True):
+            for line, mask in zip(read, masks, strict=True):
                 counters, first = strip._on(apart, line)
                 vectors.append(apart.vector(code, first, counters, self.lanes, mask))
             place = strip._place, strip.counters
