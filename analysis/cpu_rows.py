@@ -232,18 +232,18 @@ def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoic
     for grain in (rows.grain // 4, rows.grain * 4):
         if GRAINS[0] <= grain <= min(GRAINS[-1], max(problem.accesses, GRAIN)):
             found[replace(rows, grain=grain)] = None
+    for count in SIDE_BY_SIDE if problem.reduces else ():  # which are best together, none alone
+        for chains in COUNTS[1:]:
+            found[replace(rows, rows=count, interleave=chains)] = None
+    for chains in COUNTS:
+        found[replace(rows, interleave=chains)] = None
     for distance in DISTANCES:
         found[replace(rows, prefetch=distance)] = None
     for width in widths(cpu):
         found[replace(rows, width=width)] = None
-    for count in COUNTS:
-        found[replace(rows, interleave=count)] = None
     for place, strip in enumerate(problem.strips):
         if rows.strip in problem.strips[max(place - 1, 0) : place + 2]:
             found[replace(rows, strip=strip)] = None
-    chains = rows.interleave or (1 if problem.window > 1 else CHAINS)
-    for count in SIDE_BY_SIDE if problem.reduces else ():
-        found[replace(rows, rows=count, interleave=chains)] = None
     if problem.divides:
         found[replace(rows, divide=1 - rows.divide)] = None
     found.pop(rows, None)

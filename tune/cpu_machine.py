@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -21,7 +22,7 @@ MAX_COPIES = 64
 """Sets of inputs at most."""
 
 TURN_SECONDS = 4e-3
-"""A turn is as many calls as take about this long, at least two."""
+"""A turn is as many calls as take about this long."""
 
 MAX_CALLS = 50
 """Calls of a turn at most."""
@@ -33,21 +34,26 @@ LONG_SECONDS = 1e-3
 """A call that takes so long surely is, which two calls tell."""
 
 
+def copies_beyond_caches(bytes_of_set: int) -> int:
+    """How many sets of inputs, each so large, are together larger than the cores' own caches."""
+    cpu = host_cpu()
+    needed = -(-CACHES * cpu.cores * cpu.l2_bytes // max(bytes_of_set, 1))
+    return min(max(needed, 2), MAX_COPIES)
+
+
 class CpuMachine:
-    """Calls are timed one by one: of a turn the fastest counts, for other work only ever makes one slower."""
+    """Calls are timed one by one, and of a turn the median counts."""
 
     def inputs(self, plan: Plan, *, positive: bool) -> Inputs:
         """Sets of random inputs that together are larger than a core's caches."""
         arrays = [argument.array for argument in plan.arguments]
-        bytes_of_set = max(sum(array.nbytes for array in arrays), 1)
-        cpu = host_cpu()
-        copies = min(max(-(-CACHES * cpu.cores * cpu.l2_bytes // bytes_of_set), 2), MAX_COPIES)
+        copies = copies_beyond_caches(sum(array.nbytes for array in arrays))
         return random_sets(arrays, copies, "cpu", positive=positive)
 
     def turns(self, programs: Sequence[Run], inputs: Inputs) -> list[Turn]:
         """A turn of each program."""
         supply = cycle(inputs)
-        return [partial(_fastest, each, supply, _calls_of_turn(each, supply)) for each in programs]
+        return [partial(_seconds, each, supply, _calls_of_turn(each, supply)) for each in programs]
 
     def is_lost(self) -> bool:
         """A CPU that is lost takes the process along."""
@@ -56,18 +62,18 @@ class CpuMachine:
 
 def _calls_of_turn(program: Run, supply: Iterator[Sequence[torch.Tensor]]) -> int:
     """How many calls a turn has; warms the program up."""
-    seconds = _fastest(program, supply, 2)
+    seconds = _seconds(program, supply, 2)
     if seconds < LONG_SECONDS:
-        seconds = min(seconds, _fastest(program, supply, WARM_CALLS))
-    return min(max(int(TURN_SECONDS / seconds), 2), MAX_CALLS)
+        seconds = min(seconds, _seconds(program, supply, WARM_CALLS))
+    return min(max(int(TURN_SECONDS / seconds), 1), MAX_CALLS)
 
 
-def _fastest(program: Run, supply: Iterator[Sequence[torch.Tensor]], calls: int) -> float:
-    """The seconds of the fastest of some calls."""
-    fastest = float("inf")
+def _seconds(program: Run, supply: Iterator[Sequence[torch.Tensor]], calls: int) -> float:
+    """The median of the seconds of some calls."""
+    taken: list[float] = []
     for _ in range(calls):
         chosen = next(supply)
         start = time.perf_counter()
         program(*chosen)
-        fastest = min(fastest, time.perf_counter() - start)
-    return fastest
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)

@@ -15,8 +15,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
+from statistics import geometric_mean
 from typing import Protocol, Self
 
 from ..analysis.targets import get_target
@@ -41,7 +42,11 @@ FINAL = 2
 """They are timed in so many times as many rounds."""
 
 PROCESSES, GPU_PROCESSES = 3, 1
-"""It is timed in so many new processes, and the worst counts: where pages lie in a CPU's caches differs."""
+"""It is timed in so many new processes, and is faster in each: where pages lie in a CPU's caches differs."""
+
+
+WAITS, WAIT_SECONDS = 6, 5.0
+"""So often a search waits, and so long, where the machine is too busy to time a winner."""
 
 
 class OutOfTime(Exception):
@@ -79,6 +84,10 @@ class Worker:
     """Those that it may compile ahead."""
     early: bool = False
     """Whether the next process starts while one measures: on a CPU it would be in the way."""
+    _fastest: dict[str, dict[str, float]] = field(
+        default_factory=dict[str, dict[str, float]], repr=False
+    )
+    """What the model's choice ever took, by the digest of the kernel."""
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
     _lines: queue.Queue[str] = field(default_factory=queue.Queue[str], repr=False)
     _next: _Started | None = field(default=None, repr=False)
@@ -95,7 +104,7 @@ class Worker:
             self._stop()
 
     def __call__(self, kernel: Tunable, choices: Choices, rounds: int, *, fresh: bool) -> Trial:
-        """What becomes of a candidate; with `fresh` the worst that does in some new processes."""
+        """What becomes of a candidate; if `fresh`, in new processes: on average, if it is faster in each."""
         self.handed += 1
         if not fresh:
             return self._ask(kernel, choices, rounds)
@@ -104,7 +113,10 @@ class Worker:
         while len(trials) < processes and all((t.ratio or inf) < 1 for t in trials):
             self._stop()
             trials.append(self._ask(kernel, choices, rounds))
-        return worst(trials)
+        ratios = [trial.ratio for trial in trials if trial.ratio is not None]
+        if len(ratios) < processes or max(ratios) >= 1:
+            return worst(trials)
+        return replace(worst(trials), ratio=geometric_mean(ratios))
 
     def expect(self, choices: Sequence[Choices]) -> None:
         """Say which candidates come next."""
@@ -127,6 +139,7 @@ class Worker:
             "reduction": kernel.reduction,
             "least_seconds": kernel.space.least_seconds,
             "cold_seconds": kernel.space.cold_seconds,
+            "fastest": self._fastest.get(kernel.digest, {}),
         }
         process = self._process
         assert process is not None and process.stdin is not None
@@ -145,6 +158,7 @@ class Worker:
         answer = json.loads(line)
         if answer.pop("lost", False):
             self._stop()
+        self._fastest.setdefault(kernel.digest, {}).update(answer.pop("fastest", {}))
         if "broken" in answer:
             raise CannotMeasure(f"it cannot be measured: {answer['broken']}")
         return Trial(**answer)
@@ -204,6 +218,8 @@ class Search:
     """The candidates so far, by their text."""
     unsteady: bool = False
     """Whether the machine was too busy to measure a candidate."""
+    waits: int = WAITS
+    """How often it may still wait."""
 
     def run(self) -> Tuning:
         """Search on, and give the result so far; what is finished already is given as it is."""
@@ -216,6 +232,9 @@ class Search:
         self.seen = {choices_text(model): model}
         try:
             self._search()
+            while self.unsteady:  # the machine may have less to do by now
+                self.unsteady = False
+                self._search()
             finished = True
         except OutOfTime:
             finished = False
@@ -226,21 +245,24 @@ class Search:
 
     def _search(self) -> None:
         """Measure neighbours of the best, generation by generation. Raises OutOfTime."""
-        space, times, seen = self.kernel.space, self.times, self.seen
+        space, seen = self.kernel.space, self.seen
+        times = {choices_text(space.model): 1.0}
+        asked = set(times)
         for generation in range(self.settings.generations):
             before = min(times.values())
             beam = sorted(times, key=lambda text: times[text])[: self.settings.beam]
             near = [each for text in beam for each in space.neighbours(seen[text])]
-            new = {text: each for each in near if (text := choices_text(each)) not in seen}
+            new = {text: each for each in near if (text := choices_text(each)) not in asked}
             liked = sorted(new, key=lambda text: space.estimate(new[text]))
             chosen, rounds = liked[: self.settings.candidates], self.settings.rounds
             untried = [new[text] for text in chosen if (text, rounds) not in self.trials]
             self.measure.expect(untried)
+            asked.update(chosen)
             for text in chosen:
                 seen[text] = new[text]
                 trial = self._trial(new[text], rounds)
                 if trial.outcome == "timed" and trial.ratio is not None:
-                    times[text] = trial.ratio
+                    times[text] = self.times[text] = trial.ratio
             if not liked or (generation and min(times.values()) > before * BETTER):
                 break
 
@@ -270,6 +292,10 @@ class Search:
         self.measure.expect([])
         for text in self._faster(times, limit)[:CONFIRMED]:
             trial = self._trial(self.seen[text], rounds * CONFIRMING, fresh=True)
+            while trial.outcome == "unsteady" and self.waits:
+                self.waits -= 1
+                time.sleep(WAIT_SECONDS)
+                trial = self._trial(self.seen[text], rounds * CONFIRMING, fresh=True)
             if trial.ratio is not None and trial.ratio < limit:
                 return dict(self.seen[text]), trial.ratio
         return None, None

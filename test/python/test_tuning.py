@@ -4,6 +4,7 @@ import dataclasses
 import json
 import shutil
 import sqlite3
+import time
 from functools import cache
 from math import inf
 
@@ -250,10 +251,43 @@ def test_only_what_was_timed_can_win(own_cache, outcome):
 def test_a_machine_that_is_busy_is_asked_again_later(own_cache):
     busy = Clock(lambda tiling, rounds: Trial("unsteady"))
     database = open_database()
-    assert not run(kernel_of(200, 64, 96), database, busy).finished
+    soon = time.monotonic() + 0.05
+    assert not run(kernel_of(200, 64, 96), database, busy, deadline=soon).finished
     calm = Clock(taller_is_better)
     assert run(kernel_of(200, 64, 96), database, calm).finished
     assert calm.asked[0] == busy.asked[0]
+
+
+def test_what_a_busy_machine_could_not_measure_is_measured_while_there_is_time(own_cache):
+    left = 3
+
+    def busy_at_first(tiling, rounds):
+        nonlocal left
+        left -= 1
+        return Trial("unsteady") if left >= 0 else taller_is_better(tiling, rounds)
+
+    kernel = kernel_of(200, 64, 96)
+    clock, calm = Clock(busy_at_first), Clock(taller_is_better)
+    found = run(kernel, open_database(), clock)
+    assert found.finished
+    assert set(clock.asked[:3]) < set(clock.asked[3:])
+    settings = dataclasses.replace(SMALL, timeout=29.0)  # as another search
+    assert found.ratio <= run(kernel, open_database(), calm, settings).ratio
+
+
+@pytest.mark.parametrize(
+    ("cold", "same", "counts"),
+    [(0.5, 0.98, 0.7), (0.9, 0.9, 0.9), (0.5, 1.05, 1.05), (1.2, 0.5, 1.2), (1.01, 1.0, 1.005)],
+)
+def test_a_choice_is_not_taken_that_is_slower_where_inputs_lie_elsewhere(cold, same, counts):
+    trial = worker.both(Trial("timed", cold), Trial("timed", same))
+    assert trial.ratio == pytest.approx(counts, abs=1e-4)
+
+
+@pytest.mark.parametrize("outcome", ["impossible", "unsteady"])
+def test_what_was_not_timed_counts_nothing(outcome):
+    assert worker.both(Trial(outcome), Trial("timed", 0.5)).outcome == outcome
+    assert worker.both(Trial("timed", 0.5), Trial(outcome)).outcome == outcome
 
 
 def test_what_was_fast_by_chance_does_not_win(own_cache):
@@ -283,6 +317,7 @@ def test_of_the_best_few_the_one_wins_that_is_fastest_again(own_cache):
 
 def test_candidates_are_checked_and_timed(monkeypatch):
     monkeypatch.setattr(worker, "STEADY", inf)  # this machine may be as busy as it likes
+    monkeypatch.setattr(worker, "PAUSES", (0.0, 0.0))
     kernel, bench = kernel_of(), Bench()
     request = {
         "module": kernel.module,
@@ -294,6 +329,7 @@ def test_candidates_are_checked_and_timed(monkeypatch):
         "cold_seconds": 0.0,
         "target": "cpu",
         "ahead": [],
+        "fastest": {},
     }
     answer = bench.answer(request)
     assert answer["outcome"] == "timed"
@@ -301,10 +337,20 @@ def test_candidates_are_checked_and_timed(monkeypatch):
     assert bench.answer(request | {"least_seconds": 1.0})["outcome"] == "impossible"
     assert bench.answer(request | {"cold_seconds": 1.0})["outcome"] == "impossible"
     assert bench.answer(request | {"choices": {"block_m": "64"}})["outcome"] == "refused"
-    assert len(bench.fastest) == 2  # inputs that take turns, and the same ones again
-    bench.fastest = dict.fromkeys(bench.fastest, 1e-9)
-    monkeypatch.undo()
-    assert bench.answer(request)["outcome"] == "unsteady"
+    assert answer["fastest"].keys() == {"cold", "same"}
+    for times, outcome in (
+        ([(5.0, 4.0), (6.0, 5.5)], "timed"),  # the worst of several that agree
+        ([(5.0, 6.0), (6.0, 6.9)], "timed"),
+        ([(5.0, 4.0), (6.0, 6.1)], "unsteady"),
+    ):
+        turns = iter(times * 2)
+        monkeypatch.setattr(worker, "STEADY", 1.3)
+        monkeypatch.setattr(worker, "quiet_times", lambda *_, turns=turns: next(turns))
+        fastest = {"cold": 1.0, "same": 1.0}  # as another process has seen it
+        answer = bench.answer(request | {"fastest": fastest})
+        assert answer["outcome"] == outcome
+        if outcome == "timed":
+            assert answer["ratio"] == pytest.approx(max(ours / model for model, ours in times))
     bench.expected = [dataclasses.replace(each, value=each.value + 1) for each in bench.expected]
     answer = bench.answer(request)
     assert answer["outcome"] == "wrong"
@@ -474,6 +520,7 @@ def test_a_softmax_is_measured_and_checked(own_cache, monkeypatch, outcome):
         "cold_seconds": kernel.space.cold_seconds,
         "target": "cpu",
         "ahead": [],
+        "fastest": {},
     }
     assert bench.answer(request)["outcome"] in (outcome, "unsteady")
 
