@@ -93,6 +93,7 @@ def request(kernel, **changes):
         "reduction": kernel.reduction,
         "least_seconds": kernel.space.least_seconds,
         "cold_seconds": kernel.space.cold_seconds,
+        "fastest": {},
         **changes,
     }
 

@@ -333,17 +333,19 @@ REQUEST = {
     "reduction": 1,
     "least_seconds": 1e-6,
     "cold_seconds": 1e-4,
+    "fastest": {},
 }
 
 
-def test_the_worse_of_cold_and_warm_inputs_counts(bench):
+def test_the_mean_of_cold_and_warm_inputs_counts_where_neither_is_slower(bench):
     assert bench.answer(REQUEST) == {
         "outcome": "timed",
         "ratio": pytest.approx(0.5),
-        "note": "500.0 us for 1000.0 us",
+        "note": "500.0 us for 1000.0 us, in caches 500.0 us for 1000.0 us",
+        "fastest": {"cold": 1e-3, "same": 1e-3},
     }
-    bench.machine.warm = 0.75
-    assert bench.answer(REQUEST)["ratio"] == pytest.approx(0.75)
+    bench.machine.warm = 1.04
+    assert bench.answer(REQUEST)["ratio"] == pytest.approx(1.04)
 
 
 def test_a_figure_above_the_roofline_is_rejected(bench):
@@ -357,7 +359,12 @@ def test_a_figure_above_the_roofline_is_rejected(bench):
 
 def test_what_is_refused_or_wrong_has_no_time(bench):
     asked = {**REQUEST, "choices": RowShape(1).choices}
-    assert bench.answer(asked) == {"outcome": "refused", "ratio": None, "note": "no such kernel"}
+    assert bench.answer(asked) == {
+        "outcome": "refused",
+        "ratio": None,
+        "note": "no such kernel",
+        "fastest": {},
+    }
     bench.answer(REQUEST)
     bench.expected = [dataclasses.replace(each, value=each.value + 1) for each in bench.expected]
     assert bench.answer(REQUEST)["outcome"] == "wrong"
