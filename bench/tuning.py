@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
-from math import nan
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +61,10 @@ from deplo.tune.settings import Settings  # noqa: E402
 RESULT = ROOT / "bench" / "results" / "tuning.json"
 GPU_RESULT = ROOT / "bench" / "results" / "tuning-gpu.json"
 ROUNDS = 31
-COMPARISONS, PAUSE = 6, 1.5
-"""Both programs are compared so often on a CPU, so many seconds apart: what else it does comes and goes."""
-QUIET = 1.1
-"""Comparisons count in which calls took at most so many times as long as in the fastest one."""
+COMPARISONS, PAUSE = 12, 2.0
+"""Both programs are compared so often at most on a CPU, so many seconds apart: other work comes and goes."""
+QUIET, ENOUGH = 1.1, 3
+"""Comparisons count in which calls took at most so many times as long as ever, and so many are enough."""
 BUDGET = 60.0
 TOTAL = 600.0
 GROUPS = ("rows", "contractions", "rows of models", "contractions of models")
@@ -147,6 +147,10 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
     def search() -> Session:
         return tune(module_for(captured, target), target, seconds, Settings(), tell)
 
+    baseline = inf
+    if place is CPU:
+        alone = compare(case, {"model": turn(plain, [case.args], case)}, rounds, TOLERANCE)
+        baseline = alone["median_us"].get("model", inf)
     start = time.perf_counter()
     session = search()
     spent = time.perf_counter() - start
@@ -161,13 +165,10 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
             f"{name}{OTHERS}": turn(program, sets, case) for name, program in programs.items()
         }
     changed = any(each.choices is not None for each in session.tunings)
-    rows: list[dict[str, Any]] = []
-    for number in range(COMPARISONS if changed and place is CPU else 1):
-        time.sleep(PAUSE if number else 0.0)
-        rows.append(
-            compare(case, calls, rounds if changed else 1, place.tolerance, **place.timing())
-        )
-    row = quietest(rows)
+    if changed and place is CPU:
+        row = compare_quietly(case, calls, rounds, baseline)
+    else:
+        row = compare(case, calls, rounds if changed else 1, place.tolerance, **place.timing())
     kernels = [
         {
             "kernel": each.name,
@@ -188,18 +189,27 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
     }
 
 
-def quietest(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The comparisons in which the machine had little else to do, as one: geometric means of the medians.
+def compare_quietly(
+    case: Case, calls: dict[str, Call], rounds: int, baseline: float
+) -> dict[str, Any]:
+    """Comparisons while the machine has little else to do, as one: geometric means of their medians.
 
-    What is about a contender besides is of the one in which it had least to do.
+    `baseline` are the microseconds that a call of the model's program took before. What is said of a
+    contender besides is of the comparison in which that took least.
     """
-    took = [sum(row["median_us"].values()) for row in rows]
-    first = rows[took.index(min(took))]
-    quiet = [row for row, each in zip(rows, took, strict=True) if each <= QUIET * min(took)]
+    rows: list[dict[str, Any]] = []
+    quiet: list[dict[str, Any]] = []
+    while len(rows) < COMPARISONS and len(quiet) < ENOUGH:
+        time.sleep(PAUSE)
+        rows.append(compare(case, calls, rounds, TOLERANCE))
+        rows.sort(key=lambda row: row["median_us"].get("model", inf))
+        fastest = min(baseline, rows[0]["median_us"].get("model", inf))
+        quiet = [row for row in rows if row["median_us"].get("model", inf) <= QUIET * fastest]
+    quiet = quiet or rows[:1]
     medians = {
-        n: geometric_mean([row["median_us"][n] for row in quiet]) for n in first["median_us"]
+        n: geometric_mean([row["median_us"][n] for row in quiet]) for n in quiet[0]["median_us"]
     }
-    return {**first, "median_us": medians, "comparisons": len(quiet)}
+    return {**quiet[0], "median_us": medians, "comparisons": len(quiet)}
 
 
 def turn(program: Callable[..., Any], sets: Sequence[Sequence[Any]], case: Case) -> Call:
@@ -340,6 +350,7 @@ def run(place: Place, options: argparse.Namespace) -> dict[str, Any]:
         for group, name, make in place.cases()
         if (group in place.groups if asked is None else asked == group or asked in name)
     ]
+    chosen.sort(key=lambda named: "convolution" in named[0])  # the last ones, where time runs out
     for number, (name, make) in enumerate(chosen):
         seconds = options.budget
         if end is not None:

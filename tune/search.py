@@ -46,7 +46,7 @@ PROCESSES, GPU_PROCESSES = 3, 1
 
 
 WAITS, WAIT_SECONDS = 6, 5.0
-"""So often a search waits, and so long, where the machine is too busy to time a winner."""
+"""So often a search waits, and so long, where the machine is too busy to time the best ones."""
 
 
 class OutOfTime(Exception):
@@ -216,8 +216,8 @@ class Search:
     """How long each candidate takes that was timed, as a part of what the model's takes; by its text."""
     seen: dict[str, Choices] = field(default_factory=dict[str, Choices])
     """The candidates so far, by their text."""
-    unsteady: bool = False
-    """Whether the machine was too busy to measure a candidate."""
+    unsteady: set[str] = field(default_factory=set[str])
+    """The candidates that the machine was too busy to measure."""
     waits: int = WAITS
     """How often it may still wait."""
 
@@ -233,7 +233,7 @@ class Search:
         try:
             self._search()
             while self.unsteady:  # the machine may have less to do by now
-                self.unsteady = False
+                self.unsteady.clear()
                 self._search()
             finished = True
         except OutOfTime:
@@ -274,8 +274,9 @@ class Search:
         if time.monotonic() >= self.deadline:
             raise OutOfTime
         trial = self.measure(self.kernel, choices, rounds, fresh=fresh)
+        self.unsteady.discard(choices_text(choices))
         if trial.outcome == "unsteady":  # to be measured again, another time
-            self.unsteady = True
+            self.unsteady.add(choices_text(choices))
         else:
             self.database.add_trial(self.key, choices, rounds, trial)
             self.trials[choices_text(choices), rounds] = trial
@@ -288,17 +289,22 @@ class Search:
         limit, rounds = 1 - self.settings.gain, self.settings.rounds
         finalists = self._faster(self.times, limit)[:FINALISTS]
         self.measure.expect([self.seen[text] for text in finalists])
-        times = {text: self._trial(self.seen[text], rounds * FINAL).ratio for text in finalists}
+        times = {text: self._final(text, rounds * FINAL).ratio for text in finalists}
         self.measure.expect([])
         for text in self._faster(times, limit)[:CONFIRMED]:
-            trial = self._trial(self.seen[text], rounds * CONFIRMING, fresh=True)
-            while trial.outcome == "unsteady" and self.waits:
-                self.waits -= 1
-                time.sleep(WAIT_SECONDS)
-                trial = self._trial(self.seen[text], rounds * CONFIRMING, fresh=True)
+            trial = self._final(text, rounds * CONFIRMING, fresh=True)
             if trial.ratio is not None and trial.ratio < limit:
                 return dict(self.seen[text]), trial.ratio
         return None, None
+
+    def _final(self, text: str, rounds: int, *, fresh: bool = False) -> Trial:
+        """What becomes of one of the best, for which the search waits some time."""
+        trial = self._trial(self.seen[text], rounds, fresh=fresh)
+        while trial.outcome == "unsteady" and self.waits:
+            self.waits -= 1
+            time.sleep(WAIT_SECONDS)
+            trial = self._trial(self.seen[text], rounds, fresh=fresh)
+        return trial
 
     @staticmethod
     def _faster(times: Mapping[str, float | None], limit: float) -> list[str]:

@@ -275,6 +275,22 @@ def test_what_a_busy_machine_could_not_measure_is_measured_while_there_is_time(o
     assert found.ratio <= run(kernel, open_database(), calm, settings).ratio
 
 
+def test_a_winner_is_waited_for(own_cache, monkeypatch):
+    monkeypatch.setattr(search.time, "sleep", waited := [].append)
+    busy = search.WAITS - 1
+
+    def busy_at_the_end(tiling, rounds):
+        nonlocal busy
+        if rounds == SMALL.rounds * search.CONFIRMING and busy:
+            busy -= 1
+            return Trial("unsteady")
+        return taller_is_better(tiling, rounds)
+
+    found = run(kernel_of(200, 64, 96), open_database(), Clock(busy_at_the_end))
+    assert found.choices is not None
+    assert waited.__self__ == [search.WAIT_SECONDS] * (search.WAITS - 1)
+
+
 @pytest.mark.parametrize(
     ("cold", "same", "counts"),
     [(0.5, 0.98, 0.7), (0.9, 0.9, 0.9), (0.5, 1.05, 1.05), (1.2, 0.5, 1.2), (1.01, 1.0, 1.005)],
@@ -317,6 +333,7 @@ def test_of_the_best_few_the_one_wins_that_is_fastest_again(own_cache):
 
 def test_candidates_are_checked_and_timed(monkeypatch):
     monkeypatch.setattr(worker, "STEADY", inf)  # this machine may be as busy as it likes
+    monkeypatch.setattr(worker, "HOPELESS", inf)
     monkeypatch.setattr(worker, "PAUSES", (0.0, 0.0))
     kernel, bench = kernel_of(), Bench()
     request = {
@@ -345,6 +362,7 @@ def test_candidates_are_checked_and_timed(monkeypatch):
     ):
         turns = iter(times * 2)
         monkeypatch.setattr(worker, "STEADY", 1.3)
+        monkeypatch.setattr(worker, "HOPELESS", 1.05)
         monkeypatch.setattr(worker, "quiet_times", lambda *_, turns=turns: next(turns))
         fastest = {"cold": 1.0, "same": 1.0}  # as another process has seen it
         answer = bench.answer(request | {"fastest": fastest})
@@ -364,6 +382,28 @@ def test_a_process_that_takes_too_long_is_replaced(own_cache):
         assert worker(kernel, kernel.space.model, 1, fresh=False).outcome == "timeout"
         worker.timeout = 60.0
         assert worker(kernel, kernel.space.model, 1, fresh=False).outcome == "timed"
+
+
+@pytest.mark.parametrize(
+    ("ratios", "counts"),
+    [
+        ([0.9, 0.9, 0.9], 0.9),
+        ([0.8, 0.9, 0.99], 0.8933),  # the geometric mean
+        ([0.8, 1.01, 0.8], 1.01),  # slower in one of them
+        ([0.8, None, 0.8], None),
+    ],
+)
+def test_a_winner_is_faster_in_each_of_some_new_processes(monkeypatch, ratios, counts):
+    left = iter(ratios)
+
+    def ask(*_):
+        ratio = next(left)
+        return Trial("unsteady" if ratio is None else "timed", ratio)
+
+    monkeypatch.setattr(Worker, "_ask", ask)
+    with Worker(timeout=1.0) as process:
+        ratio = process(kernel_of(), kernel_of().space.model, 1, fresh=True).ratio
+    assert ratio == (None if counts is None else pytest.approx(counts, abs=1e-4))
 
 
 def test_a_process_that_ends_is_told(own_cache, monkeypatch):
