@@ -49,6 +49,7 @@ from deplo.tools.measuring import (  # noqa: E402
     ROOT,
     Call,
     Case,
+    CpuClock,
     GpuClock,
     compare,
     geometric_mean,
@@ -61,9 +62,9 @@ from deplo.tune.settings import Settings  # noqa: E402
 RESULT = ROOT / "bench" / "results" / "tuning.json"
 GPU_RESULT = ROOT / "bench" / "results" / "tuning-gpu.json"
 ROUNDS = 31
-COMPARISONS, PAUSE = 12, 2.0
+COMPARISONS, PAUSE = 20, 2.0
 """Both programs are compared so often at most on a CPU, so many seconds apart: other work comes and goes."""
-QUIET, ENOUGH = 1.1, 3
+QUIET, ENOUGH = 1.15, 3
 """Comparisons count in which calls took at most so many times as long as ever, and so many are enough."""
 BUDGET = 60.0
 TOTAL = 600.0
@@ -144,13 +145,17 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
     plain = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
     plain(*case.args, **case.kwargs)
 
-    def search() -> Session:
-        return tune(module_for(captured, target), target, seconds, Settings(), tell)
+    baseline: list[float] = []
+    clock = CpuClock()
 
-    baseline = inf
-    if place is CPU:
-        alone = compare(case, {"model": turn(plain, [case.args], case)}, rounds, TOLERANCE)
-        baseline = alone["median_us"].get("model", inf)
+    def told(line: str) -> None:
+        tell(line)
+        if place is CPU:  # what the model's program takes when the machine has least to do
+            baseline.append(clock.time(turn(plain, [case.args], case))() * 1e6)
+
+    def search() -> Session:
+        return tune(module_for(captured, target), target, seconds, Settings(), told)
+
     start = time.perf_counter()
     session = search()
     spent = time.perf_counter() - start
@@ -166,7 +171,7 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
         }
     changed = any(each.choices is not None for each in session.tunings)
     if changed and place is CPU:
-        row = compare_quietly(case, calls, rounds, baseline)
+        row = compare_quietly(case, calls, rounds, min(baseline))
     else:
         row = compare(case, calls, rounds if changed else 1, place.tolerance, **place.timing())
     kernels = [
@@ -194,8 +199,8 @@ def compare_quietly(
 ) -> dict[str, Any]:
     """Comparisons while the machine has little else to do, as one: geometric means of their medians.
 
-    `baseline` are the microseconds that a call of the model's program took before. What is said of a
-    contender besides is of the comparison in which that took least.
+    `baseline` are the microseconds that a call of the model's program took at best, now and then during the
+    search. What is said of a contender besides is of the comparison in which that took least.
     """
     rows: list[dict[str, Any]] = []
     quiet: list[dict[str, Any]] = []
