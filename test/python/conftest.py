@@ -130,3 +130,12 @@ def python() -> Callable[[str], Finished]:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache for compiled code and tunings that is empty, and gone after the test."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("DEPLO_CACHE", "1")
+    monkeypatch.setenv("DEPLO_CACHE_DIR", str(tmp_path))
+    return tmp_path

@@ -41,14 +41,6 @@ PROBLEMS = (
 
 
 @pytest.fixture
-def own_cache(tmp_path, monkeypatch):
-    tmp_path.chmod(0o700)
-    monkeypatch.setenv("DEPLO_CACHE", "1")
-    monkeypatch.setenv("DEPLO_CACHE_DIR", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
 def some_gpu(monkeypatch):
     """As if there were one, as far as its name goes."""
     monkeypatch.setattr(book, "describe_gpu", lambda target: "Some GPU processors=132")
