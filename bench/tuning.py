@@ -73,6 +73,8 @@ CLOSE = 1.1
 """The model's choice is close to the best found if it takes at most so many times as long."""
 OTHERS = ", other inputs"
 """What is called so takes other inputs each time."""
+REFERENCE = "reference"
+"""The model's program once more, which tells how busy the machine is."""
 GPU_TOLERANCE = 1e-2
 """Of ||ours - exact|| / ||exact||: results of bf16 are rounded to 8 bits."""
 AFTER = 20.0
@@ -171,6 +173,7 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
         }
     changed = any(each.choices is not None for each in session.tunings)
     if changed and place is CPU:
+        calls[REFERENCE] = turn(plain, [case.args], case)
         row = compare_quietly(case, calls, rounds, min(baseline))
     else:
         row = compare(case, calls, rounds if changed else 1, place.tolerance, **place.timing())
@@ -199,22 +202,29 @@ def compare_quietly(
 ) -> dict[str, Any]:
     """Comparisons while the machine has little else to do, as one: geometric means of their medians.
 
-    `baseline` are the microseconds that a call of the model's program took at best, now and then during the
-    search. What is said of a contender besides is of the comparison in which that took least.
+    Whether it has, a reference tells that is nobody's time: who is chosen for being fast was lucky, too.
+    `baseline` are the microseconds that it took at best, now and then during the search. What is said of a
+    contender besides is of the comparison in which the reference took least.
     """
     rows: list[dict[str, Any]] = []
     quiet: list[dict[str, Any]] = []
     while len(rows) < COMPARISONS and len(quiet) < ENOUGH:
         time.sleep(PAUSE)
         rows.append(compare(case, calls, rounds, TOLERANCE))
-        rows.sort(key=lambda row: row["median_us"].get("model", inf))
-        fastest = min(baseline, rows[0]["median_us"].get("model", inf))
-        quiet = [row for row in rows if row["median_us"].get("model", inf) <= QUIET * fastest]
+        rows.sort(key=_busy)
+        quiet = [row for row in rows if _busy(row) <= QUIET * min(baseline, _busy(rows[0]))]
     quiet = quiet or rows[:1]
     medians = {
-        n: geometric_mean([row["median_us"][n] for row in quiet]) for n in quiet[0]["median_us"]
+        name: geometric_mean([row["median_us"][name] for row in quiet])
+        for name in quiet[0]["median_us"]
+        if name != REFERENCE
     }
     return {**quiet[0], "median_us": medians, "comparisons": len(quiet)}
+
+
+def _busy(row: dict[str, Any]) -> float:
+    """The microseconds that the reference took."""
+    return row["median_us"].get(REFERENCE, inf)
 
 
 def turn(program: Callable[..., Any], sets: Sequence[Sequence[Any]], case: Case) -> Call:
