@@ -232,11 +232,10 @@ def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoic
     for grain in (rows.grain // 4, rows.grain * 4):
         if GRAINS[0] <= grain <= min(GRAINS[-1], max(problem.accesses, GRAIN)):
             found[replace(rows, grain=grain)] = None
-    for count in SIDE_BY_SIDE if problem.reduces else ():  # which are best together, none alone
-        for chains in COUNTS[1:]:
+    # Which of both are best together, none says alone.
+    for count in SIDE_BY_SIDE if problem.reduces else (rows.rows,):
+        for chains in COUNTS:
             found[replace(rows, rows=count, interleave=chains)] = None
-    for chains in COUNTS:
-        found[replace(rows, interleave=chains)] = None
     for distance in DISTANCES:
         found[replace(rows, prefetch=distance)] = None
     for width in widths(cpu):

@@ -150,13 +150,13 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
     baseline: list[float] = []
     clock = CpuClock()
 
-    def told(line: str) -> None:
+    def tell_and_time(line: str) -> None:
         tell(line)
         if place is CPU:  # what the model's program takes when the machine has least to do
             baseline.append(clock.time(turn(plain, [case.args], case))() * 1e6)
 
     def search() -> Session:
-        return tune(module_for(captured, target), target, seconds, Settings(), told)
+        return tune(module_for(captured, target), target, seconds, Settings(), tell_and_time)
 
     start = time.perf_counter()
     session = search()
@@ -281,10 +281,10 @@ def table(result: dict[str, Any]) -> str:
             f"{gain_on(row, '') or nan:7.2f}{gain_on(row, OTHERS) or nan:8.2f}"
             f"{row['candidates']:12}  {kernels}{'' if row['second_run'] == 0 else ', to be continued'}"
         )
-    lines.append(summary("geometric mean of both", result["cases"]))
+    lines.append(mean_line("geometric mean of both", result["cases"]))
     others = {n: row for n, row in result["cases"].items() if "convolution" not in n}
     if 0 < len(others) < len(result["cases"]):
-        lines.append(summary("without convolutions", others))
+        lines.append(mean_line("without convolutions", others))
     where = result["machine"]
     device = where.get("device") or f"{where['threads']} threads of {where['cpu']}"
     lines.append(
@@ -294,8 +294,8 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def summary(title: str, cases: dict[str, dict[str, Any]]) -> str:
-    """A line about some cases."""
+def mean_line(title: str, cases: dict[str, dict[str, Any]]) -> str:
+    """What some cases gain together, as a line."""
     gains = {name: found for name, row in cases.items() if (found := gain(row)) is not None}
     close = sum(each <= CLOSE for each in gains.values())
     slower = [name for name, each in gains.items() if each < 1]

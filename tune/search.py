@@ -44,9 +44,11 @@ FINAL = 2
 PROCESSES, GPU_PROCESSES = 3, 1
 """It is timed in so many new processes, and is faster in each: where pages lie in a CPU's caches differs."""
 
+WAIT_SECONDS = 5.0
+"""Where the machine is too busy to time the best ones, a search waits so long, and tries again."""
 
-WAITS, WAIT_SECONDS = 6, 5.0
-"""So often a search waits, and so long, where the machine is too busy to time the best ones."""
+EXTRA_SECONDS = 30.0
+"""It does so until its budget is used up, and at most so much longer."""
 
 
 class OutOfTime(Exception):
@@ -218,8 +220,6 @@ class Search:
     """The candidates so far, by their text."""
     unsteady: set[str] = field(default_factory=set[str])
     """The candidates that the machine was too busy to measure."""
-    waits: int = WAITS
-    """How often it may still wait."""
 
     def run(self) -> Tuning:
         """Search on, and give the result so far; what is finished already is given as it is."""
@@ -238,8 +238,9 @@ class Search:
             finished = True
         except OutOfTime:
             finished = False
+        until = self.deadline + EXTRA_SECONDS
         self.deadline = inf  # the best so far counts, and is timed again for that
-        best = self._confirm()
+        best = self._confirm(until)
         self.database.settle(self.key, *best, finished=finished and not self.unsteady)
         return self.database.begin(self.key, self.kernel.name)
 
@@ -284,27 +285,26 @@ class Search:
         self.tell(f"{self.kernel.name}: {_said(choices)}: {trial.outcome}, {took}{trial.note}")
         return trial
 
-    def _confirm(self) -> tuple[Choices | None, float | None]:
+    def _confirm(self, until: float) -> tuple[Choices | None, float | None]:
         """The fastest candidate that is still faster when timed longer, if there is one."""
+
+        def final(text: str, rounds: int, *, fresh: bool = False) -> Trial:
+            trial = self._trial(self.seen[text], rounds, fresh=fresh)
+            while trial.outcome == "unsteady" and time.monotonic() < until:
+                time.sleep(WAIT_SECONDS)
+                trial = self._trial(self.seen[text], rounds, fresh=fresh)
+            return trial
+
         limit, rounds = 1 - self.settings.gain, self.settings.rounds
         finalists = self._faster(self.times, limit)[:FINALISTS]
         self.measure.expect([self.seen[text] for text in finalists])
-        times = {text: self._final(text, rounds * FINAL).ratio for text in finalists}
+        times = {text: final(text, rounds * FINAL).ratio for text in finalists}
         self.measure.expect([])
         for text in self._faster(times, limit)[:CONFIRMED]:
-            trial = self._final(text, rounds * CONFIRMING, fresh=True)
+            trial = final(text, rounds * CONFIRMING, fresh=True)
             if trial.ratio is not None and trial.ratio < limit:
                 return dict(self.seen[text]), trial.ratio
         return None, None
-
-    def _final(self, text: str, rounds: int, *, fresh: bool = False) -> Trial:
-        """What becomes of one of the best, for which the search waits some time."""
-        trial = self._trial(self.seen[text], rounds, fresh=fresh)
-        while trial.outcome == "unsteady" and self.waits:
-            self.waits -= 1
-            time.sleep(WAIT_SECONDS)
-            trial = self._trial(self.seen[text], rounds, fresh=fresh)
-        return trial
 
     @staticmethod
     def _faster(times: Mapping[str, float | None], limit: float) -> list[str]:

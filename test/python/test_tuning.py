@@ -27,7 +27,7 @@ from deplo.passes.llvm.host_cpu import host_cpu
 from deplo.passes.tile.schedule_cpu import ScheduleCpuPass
 from deplo.program_passes import module_at
 from deplo.program_stages import make_context
-from deplo.tune import search, worker
+from deplo.tune import search
 from deplo.tune.book import machine_text, versions_text
 from deplo.tune.database import Database, Key, Trial, choices_text
 from deplo.tune.kernels import tunable_kernels
@@ -213,35 +213,25 @@ def test_what_a_busy_machine_could_not_measure_is_measured_while_there_is_time(o
     assert found.ratio <= run(kernel, open_database(), calm, settings).ratio
 
 
-def test_a_winner_is_waited_for(own_cache, monkeypatch):
-    monkeypatch.setattr(search.time, "sleep", waited := [].append)
-    busy = search.WAITS - 1
+@pytest.mark.parametrize("minutes", [0, 5])
+def test_a_winner_is_waited_for_a_while(own_cache, monkeypatch, minutes):
+    now = 0.0
+
+    def sleep(seconds):
+        nonlocal now
+        now += seconds
 
     def busy_at_the_end(tiling, rounds):
-        nonlocal busy
-        if rounds == SMALL.rounds * search.CONFIRMING and busy:
-            busy -= 1
-            return Trial("unsteady")
-        return taller_is_better(tiling, rounds)
+        busy = rounds == SMALL.rounds * search.CONFIRMING and now < 60 * minutes + 10
+        return Trial("unsteady") if busy else taller_is_better(tiling, rounds)
 
-    found = run(kernel_of(200, 64, 96), open_database(), Clock(busy_at_the_end))
-    assert found.choices is not None
-    assert waited.__self__ == [search.WAIT_SECONDS] * (search.WAITS - 1)
-
-
-@pytest.mark.parametrize(
-    ("cold", "same", "counts"),
-    [(0.5, 0.98, 0.7), (0.9, 0.9, 0.9), (0.5, 1.05, 1.05), (1.2, 0.5, 1.2), (1.01, 1.0, 1.005)],
-)
-def test_a_choice_is_not_taken_that_is_slower_where_inputs_lie_elsewhere(cold, same, counts):
-    trial = worker.both(Trial("timed", cold), Trial("timed", same))
-    assert trial.ratio == pytest.approx(counts, abs=1e-4)
-
-
-@pytest.mark.parametrize("outcome", ["impossible", "unsteady"])
-def test_what_was_not_timed_counts_nothing(outcome):
-    assert worker.both(Trial(outcome), Trial("timed", 0.5)).outcome == outcome
-    assert worker.both(Trial("timed", 0.5), Trial(outcome)).outcome == outcome
+    monkeypatch.setattr(search.time, "sleep", sleep)
+    monkeypatch.setattr(search.time, "monotonic", lambda: now)
+    kernel = kernel_of(200, 64, 96)
+    found = run(kernel, open_database(), Clock(busy_at_the_end), deadline=20.0)
+    assert found.finished == (minutes == 0)
+    assert (found.choices is None) == (minutes > 0)
+    assert now == (10 if minutes == 0 else 20 + search.EXTRA_SECONDS)
 
 
 def test_what_was_fast_by_chance_does_not_win(own_cache):

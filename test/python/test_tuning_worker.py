@@ -16,8 +16,6 @@ from deplo.tune.session import open_database, tune
 from deplo.tune.settings import Settings
 from deplo.tune.worker import Bench, Reference, difference
 
-# --------------------------------------------------------------------------- the process that measures
-
 
 def test_candidates_are_checked_and_timed(monkeypatch):
     monkeypatch.setattr(worker, "STEADY", inf)  # this machine may be as busy as it likes
@@ -157,3 +155,18 @@ def test_what_is_not_finite_must_be_the_same():
         changed = exact.clone()
         changed[place] = other
         assert difference([changed], reference) == "1 elements of result 0 differ"
+
+
+@pytest.mark.parametrize(
+    ("cold", "same", "counts"),
+    [(0.5, 0.98, 0.7), (0.9, 0.9, 0.9), (0.5, 1.05, 1.05), (1.2, 0.5, 1.2), (1.01, 1.0, 1.005)],
+)
+def test_a_choice_is_not_taken_that_is_slower_where_inputs_lie_elsewhere(cold, same, counts):
+    trial = worker.both(Trial("timed", cold), Trial("timed", same))
+    assert trial.ratio == pytest.approx(counts, abs=1e-4)
+
+
+@pytest.mark.parametrize("outcome", ["impossible", "unsteady"])
+def test_what_was_not_timed_counts_nothing(outcome):
+    assert worker.both(Trial(outcome), Trial("timed", 0.5)).outcome == outcome
+    assert worker.both(Trial("timed", 0.5), Trial(outcome)).outcome == outcome
