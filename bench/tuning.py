@@ -64,8 +64,9 @@ GPU_RESULT = ROOT / "bench" / "results" / "tuning-gpu.json"
 ROUNDS = 31
 COMPARISONS, PAUSE = 20, 2.0
 """Both programs are compared so often at most on a CPU, so many seconds apart: other work comes and goes."""
-QUIET, ENOUGH = 1.15, 3
-"""Comparisons count in which calls took at most so many times as long as ever, and so many are enough."""
+QUIET, ENOUGH = 1.15, 5
+"""Comparisons count in which calls took at most so many times as long as ever; so many are enough, and the
+least busy ones if there are fewer."""
 BUDGET = 60.0
 TOTAL = 600.0
 GROUPS = ("rows", "contractions", "rows of models", "contractions of models")
@@ -213,13 +214,13 @@ def compare_quietly(
         rows.append(compare(case, calls, rounds, TOLERANCE))
         rows.sort(key=_busy)
         quiet = [row for row in rows if _busy(row) <= QUIET * min(baseline, _busy(rows[0]))]
-    quiet = quiet or rows[:1]
+    counted = rows[:ENOUGH]
     medians = {
-        name: geometric_mean([row["median_us"][name] for row in quiet])
-        for name in quiet[0]["median_us"]
+        name: geometric_mean([row["median_us"][name] for row in counted])
+        for name in counted[0]["median_us"]
         if name != REFERENCE
     }
-    return {**quiet[0], "median_us": medians, "comparisons": len(quiet)}
+    return {**counted[0], "median_us": medians, "comparisons": len(rows), "quiet": len(quiet)}
 
 
 def _busy(row: dict[str, Any]) -> float:

@@ -21,7 +21,7 @@ kernel reads comes from the shared cache then, as in a program of which other ke
 MAX_COPIES = 64
 """Sets of inputs at most."""
 
-TURN_SECONDS = 4e-3
+TURN_SECONDS = 2e-3
 """A turn is as many calls as take about this long."""
 
 MAX_CALLS = 50

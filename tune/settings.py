@@ -19,8 +19,8 @@ class Settings:
     """How often neighbours are looked at, at most."""
     candidates: int = 16
     """Neighbours that are measured each time: those that the model likes best."""
-    rounds: int = 9
-    """Turns of a candidate and of the model's choice, one after the other."""
+    rounds: int = 25
+    """Turns, at most, of a candidate and of the model's choice, one after the other."""
     timeout: float = 30.0
     """Seconds that compiling, checking and timing one candidate may take."""
     gain: float = 0.03

@@ -3,16 +3,15 @@
 It reads a request from each line of stdin and writes what became of it as a line of stdout, both JSON:
 
     {"module": "...", "target": "cpu", "scheduled_by": "schedule-cpu", "choices": {"block_m": 64, ...},
-     "ahead": [], "rounds": 9, "reduction": 512, "least_seconds": 1e-5, "cold_seconds": 2e-5,
+     "ahead": [], "rounds": 25, "reduction": 512, "least_seconds": 1e-5, "cold_seconds": 2e-5,
      "fastest": {"cold": 5e-4, "same": 4.9e-4}}
     {"outcome": "timed", "ratio": 0.83, "note": "412.0 us for 496.1 us", "fastest": {...}}
 
 A candidate computes what the model's choice computes, within the judge's bound, or it has no time. The two
-take turns, on inputs that together do not fit the caches, then on the same ones again and again; the mean of
-both counts, but the worse where that is slower than the model's choice. `fastest` is what that ever took, in
-any process: while it takes much longer, the machine has other work to do, and the worker waits. Where the
-model's choice itself cannot be measured the answer is `{"broken": "why"}`. With `"lost": true` the process is
-of no more use: a kernel failed on a GPU.
+are compared in pairs of turns (`pairs.py`), on inputs that together do not fit the caches, then on the same
+ones again and again; the mean of both counts, but the worse where that is slower than the model's choice.
+`fastest` is what that ever took, in any process. Where the model's choice itself cannot be measured the answer
+is `{"broken": "why"}`. With `"lost": true` the process is of no more use: a kernel failed on a GPU.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
@@ -37,20 +35,8 @@ from .candidates import Candidates
 from .cpu_machine import CpuMachine
 from .database import Trial, choices_of, worst
 from .gpu_machine import GpuMachine
-from .machines import Inputs, Machine, Turn
-
-HOPELESS = 1.05
-"""A candidate that takes so many times as long as the model's choice is given up early."""
-
-EARLY_TURNS = 3
-"""Turns after which that can be told."""
-
-STEADY = 1.3
-"""A measurement counts if the model's choice took at most so many times as long as it ever did."""
-
-PAUSES = (0.0, 0.1, 0.2, 0.4)
-"""Seconds before each measurement of a candidate, until one counts: other work comes and goes. If none does,
-the worst counts where each says that the candidate is faster, or that it is hopeless."""
+from .machines import Inputs, Machine
+from .pairs import compare
 
 AS_FAST = 1.02
 """A candidate that takes at most so many times as long as the model's choice is no slower."""
@@ -98,22 +84,6 @@ def difference(ours: Sequence[torch.Tensor], theirs: Sequence[Reference]) -> str
         if bool(wrong.any()):
             return f"{int(wrong.sum())} elements of result {number} differ"
     return None
-
-
-def quiet_times(turns: Sequence[Turn], rounds: int) -> tuple[float, float]:
-    """The seconds of a call of the model's choice and of a candidate; they take turns, each first in half.
-
-    Of the turns the lower quartile counts: what else the machine does only ever makes a call slower. A
-    candidate that is hopeless gets fewer turns.
-    """
-    times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(rounds):
-        for number in (0, 1) if turn % 2 else (1, 0):
-            times[number].append(turns[number]())
-        if turn + 1 == EARLY_TURNS and min(times[1]) > HOPELESS * max(times[0]):
-            break
-    ours, theirs = (sorted(each)[len(each) // 4] for each in times)
-    return ours, theirs
 
 
 class Bench:
@@ -179,7 +149,7 @@ class Bench:
         if problem is not None:
             return Trial("wrong", note=problem)
         cold = self._time(candidate, "cold", request, machine)
-        if (cold.ratio or inf) > HOPELESS:
+        if (cold.ratio or inf) > AS_FAST:
             return cold
         return both(cold, self._time(candidate, "same", request, machine))
 
@@ -193,24 +163,16 @@ class Bench:
         """Time a candidate beside the model's choice, on all inputs in turn or on the `same` ones."""
         same = which == "same"
         turns = machine.turns((self.model, candidate), self.inputs[:1] if same else self.inputs)
-        found: list[tuple[float, float]] = []
-        for pause in PAUSES:
-            time.sleep(pause)
-            model, ours = quiet_times(turns, request["rounds"])
-            found.append((ours / model, ours))
-            fastest = self.fastest[which] = min(self.fastest.get(which, inf), model)
-            if model <= fastest * STEADY:
-                break
-        else:
-            ratio, ours = max(found)
-            if ratio >= 1 and min(found)[0] <= HOPELESS:
-                return Trial("unsteady", note="the machine has other work to do")
-            model = ours / ratio
-        said = f"{ours * 1e6:.1f} us for {model * 1e6:.1f} us"
+        compared = compare(turns, request["rounds"], self.fastest.get(which, inf))
+        self.fastest[which] = compared.fastest
+        if compared.ratio is None:
+            return Trial("unsteady", note="the machine has other work to do")
+        ours, ratio = compared.seconds, compared.ratio
+        said = f"{ours * 1e6:.1f} us for {ours / ratio * 1e6:.1f} us"
         least = request["least_seconds" if same else "cold_seconds"]
         if ours < least:
             return Trial("impossible", note=f"{said}; it takes {least:.1e} s")
-        return Trial("timed", ours / model, said)
+        return Trial("timed", ratio, said)
 
 
 def _told(error: Exception) -> str:

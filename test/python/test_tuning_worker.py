@@ -9,8 +9,9 @@ import torch
 from tuning_cases import CPU, SMALL, kernel_of
 
 from deplo.frontend.capture import capture
-from deplo.tune import search, worker
+from deplo.tune import pairs, search, worker
 from deplo.tune.database import Trial
+from deplo.tune.pairs import Comparison
 from deplo.tune.search import Worker
 from deplo.tune.session import open_database, tune
 from deplo.tune.settings import Settings
@@ -18,9 +19,8 @@ from deplo.tune.worker import Bench, Reference, difference
 
 
 def test_candidates_are_checked_and_timed(monkeypatch):
-    monkeypatch.setattr(worker, "STEADY", inf)  # this machine may be as busy as it likes
-    monkeypatch.setattr(worker, "HOPELESS", inf)
-    monkeypatch.setattr(worker, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(pairs, "STEADY", inf)  # this machine may be as busy as it likes
+    monkeypatch.setattr(worker, "AS_FAST", inf)
     kernel, bench = kernel_of(), Bench()
     request = {
         "module": kernel.module,
@@ -41,20 +41,13 @@ def test_candidates_are_checked_and_timed(monkeypatch):
     assert bench.answer(request | {"cold_seconds": 1.0})["outcome"] == "impossible"
     assert bench.answer(request | {"choices": {"block_m": "64"}})["outcome"] == "refused"
     assert answer["fastest"].keys() == {"cold", "same"}
-    for times, outcome in (
-        ([(5.0, 4.0), (6.0, 5.5)], "timed"),  # the worst of several that agree
-        ([(5.0, 6.0), (6.0, 6.9)], "timed"),
-        ([(5.0, 4.0), (6.0, 6.1)], "unsteady"),
-    ):
-        turns = iter(times * 2)
-        monkeypatch.setattr(worker, "STEADY", 1.3)
-        monkeypatch.setattr(worker, "HOPELESS", 1.05)
-        monkeypatch.setattr(worker, "quiet_times", lambda *_, turns=turns: next(turns))
-        fastest = {"cold": 1.0, "same": 1.0}  # as another process has seen it
-        answer = bench.answer(request | {"fastest": fastest})
+    for ratio, outcome in (0.8, "timed"), (None, "unsteady"):
+        monkeypatch.setattr(worker, "compare", lambda *_, ratio=ratio: Comparison(ratio, 4.0, 2.0))
+        answer = bench.answer(
+            request | {"fastest": {"cold": 1.0}}
+        )  # as another process has seen it
         assert answer["outcome"] == outcome
-        if outcome == "timed":
-            assert answer["ratio"] == pytest.approx(max(ours / model for model, ours in times))
+        assert answer["ratio"] == (None if ratio is None else pytest.approx(ratio))
     bench.expected = [dataclasses.replace(each, value=each.value + 1) for each in bench.expected]
     answer = bench.answer(request)
     assert answer["outcome"] == "wrong"
