@@ -21,6 +21,9 @@ GRAIN = 4096
 
 GRAINS = tuple(GRAIN * 4**n // 16 for n in range(8))
 
+LINE = 64
+"""Bytes that a cache brings at once."""
+
 DISTANCES = (0, 1 * KIB, 4 * KIB, 16 * KIB)
 """Bytes ahead that can be asked for."""
 
@@ -72,6 +75,8 @@ class RowProblem:
     """Loads and stores of a point."""
     bytes: int
     """Of all arrays that it reads; of a table, of which it reads some rows, as much as it can read."""
+    arrays: int = 1
+    """How many of these are about as large as the largest one."""
     reduces: bool = True
     """Whether it reduces anything; else it writes about as much as it reads."""
     computes: bool = False
@@ -82,6 +87,8 @@ class RowProblem:
     """How often it goes over a row, if it does nothing but that."""
     waits: bool = False
     """Whether that takes longer than reading: they fold more than once, divide, or convert what they read."""
+    converts: bool = False
+    """Whether they convert floats that they read."""
     dynamic: bool = False
     """Whether the length of a row is a size."""
     window: int = 1
@@ -99,6 +106,11 @@ class RowProblem:
     def accesses(self) -> int:
         """Loads and stores of the kernel."""
         return self.points * self.work
+
+    @property
+    def row_bytes(self) -> int:
+        """What it reads of all arrays for a row."""
+        return self.bytes // max(self.points, 1)
 
 
 @dataclass(frozen=True)
@@ -149,11 +161,11 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
         if problem.overlaps and problem.window <= SMALL_WINDOW:
             return RowChoices(grain, 0, width, interleave=1, rows=max(SIDE_BY_SIDE))
         return RowChoices(grain, 0, width)
-    if far and _are_streams(problem) and problem.points >= cpu.streams > 1:
-        count = 1 if problem.work < LONGEST_SWEPT else CHAINS
+    if _are_streams(problem, cpu):
+        count = 1 if problem.work < LONGEST_SWEPT else cpu.registers // 8
         return RowChoices(GRAIN, 0, width, interleave=count, rows=cpu.streams)
     if not problem.computes:
-        if _gains_side_by_side(problem):
+        if _gains_side_by_side(problem, cpu):
             return RowChoices(GRAIN, ahead, width, interleave=1, rows=max(SIDE_BY_SIDE))
         if _gains_in_pairs(problem) and not far:
             return RowChoices(GRAIN, ahead, width, interleave=CHAINS, rows=2)
@@ -172,19 +184,42 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
     return RowChoices(GRAIN, ahead, width, count, max(SIDE_BY_SIDE) if count else 1)
 
 
-def _are_streams(problem: RowProblem) -> bool:
-    """Whether rows are gone through once, and long enough to be a stream each."""
-    return problem.sweeps == 1 and problem.work >= SHORTEST_STREAM and not problem.strips
+def _are_streams(problem: RowProblem, cpu: Cpu) -> bool:
+    """Whether rows from afar come side by side, each a stream of its own.
+
+    Rows that are swept three times wait for two folds, which several rows do at once: so they need not come
+    from as far as others. Those must be longer that are swept twice, since they are written, too, and those
+    of which several arrays have a part.
+    """
+    if not _is_swept(problem) or problem.bytes <= cpu.l2_bytes:
+        return False
+    if not 1 < cpu.streams <= problem.points or problem.work < SHORTEST_STREAM:
+        return False
+    if problem.computes and cpu.chains:
+        return False
+    if problem.sweeps > 1 and (problem.converts or not cpu.streams_again):
+        return False
+    longer = 2 if problem.sweeps == 2 or problem.arrays > 1 else 1
+    if problem.row_bytes < longer * problem.arrays * cpu.stream_row_bytes:
+        return False
+    return (problem.waits and problem.sweeps > 2) or problem.bytes >= cpu.streams_from
 
 
-def _gains_side_by_side(problem: RowProblem) -> bool:
+def _gains_side_by_side(problem: RowProblem, cpu: Cpu) -> bool:
     """Whether rows without functions come side by side.
 
     A fold that another one waits for takes longer than its additions. LLVM makes many vectors at once of a
-    single one, if it knows how many there are; else several rows share what is left beyond whole vectors.
+    single one, if it knows how many there are; else several rows share what is left beyond whole vectors. And
+    between brief rows a core does little else than to begin and to end. Where rows come from afar, a core may
+    follow brief ones, or streams, but not what lies between.
     """
+    far = 0 < cpu.streams_from <= problem.bytes
+    brief = 2 * LINE <= problem.row_bytes < cpu.brief_bytes
     short = problem.work < LONGEST_SWEPT and problem.points >= max(SIDE_BY_SIDE)
-    return short and _is_swept(problem) and (problem.waits or problem.dynamic)
+    if not short or not _is_swept(problem) or (far and problem.row_bytes >= cpu.brief_bytes):
+        return False
+    once = problem.sweeps == 1 or not far
+    return problem.waits or problem.dynamic or (brief and once)
 
 
 def _gains_in_pairs(problem: RowProblem) -> bool:

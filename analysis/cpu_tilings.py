@@ -211,6 +211,7 @@ def _chunk(problem: CpuProblem, columns: int, cpu: Cpu, kind: dict[str, int]) ->
     size = _chunk_bytes(problem)
     if kind["in_place"]:
         size = min(cpu.l2_bytes // 4 // (problem.columns * columns), 2 * cpu.stream_bytes)
+        size *= cpu.chunks if problem.period == 1 else 1
     return even(problem.k, size // problem.element_bytes, _chunk_unit(problem, cpu))
 
 

@@ -10,8 +10,8 @@ It reads a request from each line of stdin and writes what became of it as a lin
 A candidate computes what the model's choice computes, within the judge's bound, or it has no time. The two
 are compared in pairs of turns (`pairs.py`), on inputs that together do not fit the caches, then on the same
 ones again and again; the mean of both counts, but the worse where that is slower than the model's choice.
-`fastest` is what that ever took, in any process. Where the model's choice itself cannot be measured the answer
-is `{"broken": "why"}`. With `"lost": true` the process is of no more use: a kernel failed on a GPU.
+`fastest` is what that ever took, in any process. Where the model's choice itself cannot be measured the
+answer is `{"broken": "why"}`. With `"lost": true` the process is of no more use: a kernel failed on a GPU.
 """
 
 from __future__ import annotations

@@ -52,19 +52,21 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
     points = prod(trips(axis.extent.data) for axis in launch.axes)
     reduces = any(isinstance(op, ForOp) and op.res for op in ops_in(launch))
     work = work_per_point(launch)
-    read = sum(_bytes(argument, points * work) for argument in kernel.input_args)
+    read = [_bytes(argument, points * work) for argument in kernel.input_args]
     strips = find_strips(launch)
     sweeps = _sweeps(launch)
     computes = any(scalar_work(op) >= FUNCTION_WORK for op in ops_in(launch))
     return RowProblem(
         points,
         work,
-        read,
+        sum(read),
+        arrays=sum(1 for each in read if 2 * each >= max(read)),
         reduces=reduces,
         computes=computes,
         divides=reduces and any(isinstance(op, arith.DivfOp) for op in ops_in(launch)),
         sweeps=len(sweeps),
         waits=_waits(sweeps),
+        converts=_converts(sweeps),
         dynamic=any(not isinstance(sweep.extent.data, int) for sweep in sweeps),
         window=window_elements(launch) or 1,
         overlaps=rows_overlap(launch),
@@ -82,9 +84,13 @@ def _sweeps(launch: LaunchOp) -> list[ForOp]:
 
 def _waits(sweeps: Sequence[ForOp]) -> bool:
     """Whether sweeps fold more than once, divide, or convert what they read."""
-    inside = [op for sweep in sweeps for op in ops_in(sweep)]
     folds = sum(1 for sweep in sweeps if sweep.res)
-    return folds > 1 or any(isinstance(op, arith.DivfOp | arith.ExtFOp) for op in inside)
+    divide = any(isinstance(op, arith.DivfOp) for sweep in sweeps for op in ops_in(sweep))
+    return folds > 1 or divide or _converts(sweeps)
+
+
+def _converts(sweeps: Sequence[ForOp]) -> bool:
+    return any(isinstance(op, arith.ExtFOp) for sweep in sweeps for op in ops_in(sweep))
 
 
 def _image(launch: LaunchOp) -> int:

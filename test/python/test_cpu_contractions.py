@@ -314,6 +314,19 @@ def test_rows_that_many_tiles_go_through_are_not_asked_for_early() -> None:
     assert not many.ahead
 
 
+def test_chunks_may_fill_more_of_a_cache() -> None:
+    """Not those of windows, which have whole inner sweeps."""
+    along = {"along": True, "rows_along": True, "columns_along": True}
+    linear = CpuProblem(1, 8, 5632, 2048, 1, 1, 1, 4, **along, rows_stay=True, columns_stay=True)
+    window = CpuProblem(1, 64, 3136, 9 * 320, 1, 1, 1, 4, period=9, rows_along=True, rows_stay=True)
+
+    def chunk(problem: CpuProblem, chunks: int) -> int:
+        return choose_cpu_tiling(problem, replace(CPUS["avx2"], chunks=chunks)).block_k
+
+    assert (chunk(linear, 1), chunk(linear, 2)) == (1024, 2048)
+    assert chunk(window, 1) == chunk(window, 2) < window.k
+
+
 def test_rows_that_fall_on_the_same_place_of_a_cache_are_no_more_than_it_keeps() -> None:
     """As of a linear layer of 8 rows, and lines of 8 KiB; of 8 KiB and 64 bytes each is at another place."""
     along = {"along": True, "rows_along": True, "columns_along": True}

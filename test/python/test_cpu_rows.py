@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 import deplo
 from deplo.analysis.cpu_rows import RowProblem, choose_rows
-from deplo.analysis.cpus import CPUS
+from deplo.analysis.cpus import CPUS, MEASURED
 from deplo.passes.tile import schedule_rows
 from deplo.runtime.jit import assembly
 
@@ -342,3 +342,43 @@ def test_rows_with_functions_come_side_by_side_or_vectors_of_one(work, chains, r
     problem = RowProblem(points=64, work=work, bytes=4 * work, computes=True)
     chosen = choose_rows(problem, replace(CPUS["avx2"], chains=chains))
     assert (chosen.rows, chosen.interleave) == (rows, interleave)
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("length", "bytes", "sweeps", "more", "rows", "interleave"),
+    [
+        (4096, 16 * MIB, 1, {}, 4, 2),
+        (2048, 4 * MIB, 1, {}, 1, 0),  # the cores' shared cache delivers that in time
+        (256, 16 * MIB, 1, {}, 1, 0),  # several rows lie in a page
+        (1024, 16 * MIB, 1, {"arrays": 2}, 1, 0),
+        (4096, 64 * MIB, 1, {"arrays": 2}, 4, 2),
+        (4096, 16 * MIB, 1, {"computes": True}, 1, 4),
+        (64, 16 * MIB, 1, {}, 4, 1),
+        (64, 1 * MIB, 2, {}, 4, 1),
+        (64, 16 * MIB, 2, {}, 1, 0),
+        (16, MIB // 32, 1, {}, 1, 0),
+        (1024, 16 * MIB, 2, {}, 1, 0),
+        (4096, 16 * MIB, 2, {}, 4, 2),
+        (768, 3 * MIB, 3, {"waits": True}, 4, 2),
+        (1024, 16 * MIB, 3, {"waits": True, "converts": True}, 1, 0),
+        (128, 2 * MIB, 3, {"waits": True}, 4, 1),
+        (128, 16 * MIB, 3, {"waits": True}, 1, 0),
+    ],
+)
+def test_rows_from_afar_are_streams_if_they_are_long(length, bytes, sweeps, more, rows, interleave):
+    """Of f32, on a core that follows several."""
+    cpu = replace(CPUS["avx2"], **MEASURED["znver3"])
+    points = bytes // (4 * length) // more.get("arrays", 1)
+    problem = RowProblem(points, 2 * sweeps * length, bytes, sweeps=sweeps, **more)
+    chosen = choose_rows(problem, cpu)
+    assert (chosen.rows, chosen.interleave) == (rows, interleave)
+
+
+def test_what_is_measured_of_one_core_is_not_taken_for_others():
+    problem = RowProblem(1024, 4097, 16 * MIB, sweeps=1)
+    assert choose_rows(problem, CPUS["avx2"]).rows == 1
+    assert choose_rows(problem, CPUS["amx"]).rows == 4
+    assert choose_rows(replace(problem, bytes=4 * MIB), CPUS["amx"]).rows == 4

@@ -186,7 +186,7 @@ def test_llvm_is_told_how_wide_vectors_are(own_cache):
 
 
 def test_llvm_is_told_which_loops_to_interleave(own_cache):
-    rows, columns = torch.randn(30, 64), torch.randn(64)
+    rows, columns = torch.randn(30, 600), torch.randn(600)
 
     def both(x, y):
         return torch.exp(x * y), x.sum(-1)
