@@ -5,9 +5,9 @@ blocks for all threads. What lies in a core's own cache is near enough; what doe
 ahead (`prefetch-sweeps`), if the core does not guess better. Its loops are made of the widest vectors that
 it has. Rows with functions to compute, such as those of a softmax, come side by side (`jam-rows`): then a
 core has something to do where it would wait for the end of a row's sum. So do rows of small windows, which
-read most of what their neighbours read, and rows from afar, where a core follows several faster than one
-after the other (`Cpu.streams`). How many vectors of each are then taken at once must be said, so that a row
-is folded in the same order wherever it stands.
+read most of what their neighbours read, rows from afar, where a core follows several faster than one after
+the other (`Cpu.streams`), and brief ones. How many vectors of each are then taken at once must be said, so
+that a row is folded in the same order wherever it stands.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def _strip(problem: RowProblem, cpu: Cpu) -> int:
 
 def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
     """The same, apart from strips of columns."""
-    far = problem.reduces and problem.bytes > cpu.l2_bytes
-    ahead, width = cpu.ahead if far else 0, cpu.vector_bytes * 8
+    far, width = _is_far(problem, cpu), cpu.vector_bytes * 8
+    ahead = cpu.ahead if far and problem.bytes >= cpu.shared_bytes else 0
     if problem.window > 1:
         # A block copies what lies around its windows, so it should be large.
         # It has the whole of an image, as what its border asks for is known then.
@@ -170,18 +170,35 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
         if _gains_in_pairs(problem) and not far:
             return RowChoices(GRAIN, ahead, width, interleave=CHAINS, rows=2)
         return RowChoices(GRAIN, ahead, width)
+    return _choose_computing(problem, RowChoices(GRAIN, ahead, width), cpu)
+
+
+def _choose_computing(problem: RowProblem, plain: RowChoices, cpu: Cpu) -> RowChoices:
+    """The same of rows with functions to compute."""
     if not problem.reduces or problem.strips:
-        return RowChoices(GRAIN, ahead, width, interleave=CHAINS)
+        return replace(plain, interleave=CHAINS)
+    divide = int(problem.divides and problem.work < cpu.divided)
+    if cpu.chains and _is_from_memory(problem, cpu):
+        return replace(plain, interleave=cpu.chains, divide=divide)
     if problem.divides:
-        divide = int(problem.work < cpu.divided)
         for longest, rows, count in DIVIDED if divide else INVERTED:
             if problem.work < longest:
-                return RowChoices(GRAIN, ahead, width, count, rows, divide=divide)
+                return replace(plain, interleave=count, rows=rows, divide=divide)
     count = next((count for count, work in LONGEST_WORK.items() if problem.work < work), 0)
     if cpu.chains and problem.work >= LONGEST_WORK[1]:
-        return RowChoices(GRAIN, ahead, width, interleave=cpu.chains)
+        return replace(plain, interleave=cpu.chains)
     # Of a chain that folds something LLVM takes several at once itself.
-    return RowChoices(GRAIN, ahead, width, count, max(SIDE_BY_SIDE) if count else 1)
+    return replace(plain, interleave=count, rows=max(SIDE_BY_SIDE) if count else 1)
+
+
+def _is_far(problem: RowProblem, cpu: Cpu) -> bool:
+    """Whether what is reduced is more than a core's own cache holds."""
+    return problem.reduces and problem.bytes > cpu.l2_bytes
+
+
+def _is_from_memory(problem: RowProblem, cpu: Cpu) -> bool:
+    """Whether it is more than the cache holds that cores share, where that is known to matter."""
+    return _is_far(problem, cpu) and 0 < cpu.shared_bytes <= problem.bytes
 
 
 def _are_streams(problem: RowProblem, cpu: Cpu) -> bool:
@@ -191,7 +208,7 @@ def _are_streams(problem: RowProblem, cpu: Cpu) -> bool:
     from as far as others. Those must be longer that are swept twice, since they are written, too, and those
     of which several arrays have a part.
     """
-    if not _is_swept(problem) or problem.bytes <= cpu.l2_bytes:
+    if not _is_swept(problem) or not _is_far(problem, cpu):
         return False
     if not 1 < cpu.streams <= problem.points or problem.work < SHORTEST_STREAM:
         return False
@@ -202,7 +219,7 @@ def _are_streams(problem: RowProblem, cpu: Cpu) -> bool:
     longer = 2 if problem.sweeps == 2 or problem.arrays > 1 else 1
     if problem.row_bytes < longer * problem.arrays * cpu.stream_row_bytes:
         return False
-    return (problem.waits and problem.sweeps > 2) or problem.bytes >= cpu.streams_from
+    return (problem.waits and problem.sweeps > 2) or problem.bytes >= cpu.shared_bytes
 
 
 def _gains_side_by_side(problem: RowProblem, cpu: Cpu) -> bool:
@@ -210,10 +227,10 @@ def _gains_side_by_side(problem: RowProblem, cpu: Cpu) -> bool:
 
     A fold that another one waits for takes longer than its additions. LLVM makes many vectors at once of a
     single one, if it knows how many there are; else several rows share what is left beyond whole vectors. And
-    between brief rows a core does little else than to begin and to end. Where rows come from afar, a core may
-    follow brief ones, or streams, but not what lies between.
+    between brief rows a core does little else than to begin and to end. Where rows come from memory, a core
+    may follow brief ones, or streams, but not what lies between.
     """
-    far = 0 < cpu.streams_from <= problem.bytes
+    far = _is_from_memory(problem, cpu)
     brief = 2 * LINE <= problem.row_bytes < cpu.brief_bytes
     short = problem.work < LONGEST_SWEPT and problem.points >= max(SIDE_BY_SIDE)
     if not short or not _is_swept(problem) or (far and problem.row_bytes >= cpu.brief_bytes):

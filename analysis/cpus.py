@@ -32,6 +32,9 @@ class Cpu:
     """Lines that the L1 cache keeps at the same place."""
     l2_bytes: int = 1 * MIB
     """Of one core."""
+    shared_bytes: int = 0
+    """Of what a kernel reads, the least that comes from memory rather than from a cache that cores share: so
+    much is asked for ahead, and its rows are streams. 0 where both are so from such a cache, too."""
     register: str = "xmm"
     """What a vector register is called, before its number."""
     cores: int = 1
@@ -51,8 +54,6 @@ class Cpu:
     streams: int = 1
     """Rows that are read at once where they come from afar and are gone through once: each is a stream that
     a core that guesses what comes next follows on its own, so nothing is asked for then."""
-    streams_from: int = 0
-    """Bytes that all arrays have, at least, if that is to help: fewer lie in a cache that the cores share."""
     streams_again: bool = False
     """Whether it helps rows, too, that are gone through more than once."""
     stream_row_bytes: int = 0
@@ -174,10 +175,12 @@ MEASURED: dict[str, dict[str, float]] = {
         "chains": 4,
         # Linear layers of 8 rows take 15 % less, of 32 to 512 rows up to 8 %.
         "chunks": 2,
-        # Sums, maxima, norms and products of one row take 5 to 35 % less; of 2 to 6 MiB, or with rows of 512
-        # to 2048 bytes, 10 to 40 % more, those side by side that wait for folds included.
+        # From memory, sums, maxima, norms and products of one row take 5 to 35 % less as streams; of 2 to 6
+        # MiB, or with rows of 512 to 2048 bytes, 10 to 40 % more, so those side by side that wait for folds.
+        # Rows with functions take 5 to 40 % less one by one; norms and softmaxes 5 % less if asked for ahead.
+        "shared_bytes": 8 * MIB,
+        "ahead": 4 * KIB,
         "streams": 4,
-        "streams_from": 8 * MIB,
         "streams_again": True,
         "stream_row_bytes": 3 * KIB,
         # Sums and norms of 196 to 400 bytes take 4 to 30 % less, of 512 to 1024 up to 10 % more.

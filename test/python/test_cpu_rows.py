@@ -356,6 +356,8 @@ MIB = 1 << 20
         (1024, 16 * MIB, 1, {"arrays": 2}, 1, 0),
         (4096, 64 * MIB, 1, {"arrays": 2}, 4, 2),
         (4096, 16 * MIB, 1, {"computes": True}, 1, 4),
+        (200, 16 * MIB, 3, {"computes": True, "waits": True, "divides": True}, 1, 4),
+        (200, 4 * MIB, 3, {"computes": True, "waits": True, "divides": True}, 2, 2),
         (64, 16 * MIB, 1, {}, 4, 1),
         (64, 1 * MIB, 2, {}, 4, 1),
         (64, 16 * MIB, 2, {}, 1, 0),
