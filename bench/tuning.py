@@ -6,12 +6,13 @@
     python bench/tuning.py --gpu --total 400  # the GPU's cases, in so many seconds: tuning-gpu.json
 
 Each case is tuned from nothing, in a cache of its own, and a second time, which must measure nothing where
-the first was finished. Then both programs take turns, on the same inputs and on others each time, which do
-not fit the cores' own caches. Medians count, of some comparisons the mean of those in which the machine was
-least busy, and of both ways the geometric mean. Where the model's choices stay, they are one and the same
-program, and nothing is gained. With the budget that there is by default all of it takes about three quarters
-of an hour. On a GPU programs are replays of CUDA graphs, each time after the L2 cache was overwritten, and
-the file is written after each case.
+the first was finished. Then programs take turns, on the same inputs and on others each time, which do not fit
+the cores' own caches: the model's, the tuned one, and that of a model which knows of this core only what is
+typical, as of one that nobody has measured. Medians count, of some comparisons the mean of those
+in which the machine was least busy, and of both ways the geometric mean. What is one and the same program is
+timed once. With the budget that there is by default all of it takes about three quarters of an hour. On a GPU
+programs are replays of CUDA graphs, each time after the L2 cache was overwritten, and the file is written
+after each case.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
-from math import inf, nan
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +41,14 @@ from cpu import TOLERANCE  # noqa: E402
 from cpu_cases import cases  # noqa: E402
 from gpu import graphed  # noqa: E402
 from torch import nn  # noqa: E402
+from tuning_table import OTHERS, TYPICAL, gain, table  # noqa: E402
 
 import deplo  # noqa: E402
+from deplo.analysis.cpus import MEASURED  # noqa: E402
 from deplo.analysis.targets import get_target  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
 from deplo.frontend.capture import capture  # noqa: E402
+from deplo.passes.llvm.host_cpu import host_cpu  # noqa: E402
 from deplo.program import choose_target, module_for  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
     ROOT,
@@ -70,10 +75,6 @@ least busy ones if there are fewer."""
 BUDGET = 60.0
 TOTAL = 600.0
 GROUPS = ("rows", "contractions", "rows of models", "contractions of models")
-CLOSE = 1.1
-"""The model's choice is close to the best found if it takes at most so many times as long."""
-OTHERS = ", other inputs"
-"""What is called so takes other inputs each time."""
 REFERENCE = "reference"
 """The model's program once more, which tells how busy the machine is."""
 GPU_TOLERANCE = 1e-2
@@ -145,7 +146,8 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
     """Tune a case, then compare the model's program with the tuned one."""
     captured = capture(case.program, case.args, case.kwargs)
     target = get_target("cpu") if place is CPU else choose_target("auto", captured)
-    plain = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
+    compiled = partial(deplo.compile, case.program, case.args, case.kwargs, target=target.name)
+    plain = compiled()
     plain(*case.args, **case.kwargs)
 
     baseline: list[float] = []
@@ -164,20 +166,31 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
     spent = time.perf_counter() - start
     finished = all(each.finished for each in session.tunings)
     again = search() if finished else None
-    tuned = deplo.compile(case.program, case.args, case.kwargs, target=target.name)
-    programs = {"model": plain, "deplo": tuned}
+    changed = any(each.choices is not None for each in session.tunings)
+    programs = {"model": plain}
+    if changed:
+        programs["deplo"] = compiled()
+    if place is CPU:
+        with a_typical_core():
+            typical = compiled()
+        if sources(typical) != sources(plain):
+            programs[TYPICAL] = typical
     calls = {name: turn(program, [case.args], case) for name, program in programs.items()}
     if place is CPU:
         sets = other_inputs(case)
         calls |= {
             f"{name}{OTHERS}": turn(program, sets, case) for name, program in programs.items()
         }
-    changed = any(each.choices is not None for each in session.tunings)
-    if changed and place is CPU:
+    if place is GPU or len(programs) == 1:
+        row = compare(case, calls, rounds if changed else 1, place.tolerance, **place.timing())
+    else:
         calls[REFERENCE] = turn(plain, [case.args], case)
         row = compare_quietly(case, calls, rounds, min(baseline))
-    else:
-        row = compare(case, calls, rounds if changed else 1, place.tolerance, **place.timing())
+    times = row["median_us"]
+    for name in ("deplo", TYPICAL) if place is CPU else ("deplo",):
+        for inputs in ("", OTHERS):
+            if name not in programs and f"model{inputs}" in times:
+                times[f"{name}{inputs}"] = times[f"model{inputs}"]  # it is the same program
     kernels = [
         {
             "kernel": each.name,
@@ -247,63 +260,25 @@ def tell(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def gain(row: dict[str, Any]) -> float | None:
-    """How many times as long the model's program takes; 1 where it is the same program."""
-    found = [each for each in map(partial(gain_on, row), ("", OTHERS)) if each is not None]
-    return geometric_mean(found) if found else None
+@contextmanager
+def a_typical_core() -> Generator[None]:
+    """Meanwhile nothing is known that was measured of this core, and what is compiled lies elsewhere."""
+    known, place = dict(MEASURED), os.environ["DEPLO_CACHE_DIR"]
+    with tempfile.TemporaryDirectory() as cache:
+        MEASURED.clear()
+        host_cpu.cache_clear()
+        os.environ["DEPLO_CACHE_DIR"] = cache
+        try:
+            yield
+        finally:
+            MEASURED.update(known)
+            host_cpu.cache_clear()
+            os.environ["DEPLO_CACHE_DIR"] = place
 
 
-def gain_on(row: dict[str, Any], inputs: str) -> float | None:
-    """The same on some inputs only; None where it was not measured."""
-    times = row.get("median_us", {})
-    model, tuned = times.get(f"model{inputs}"), times.get(f"deplo{inputs}")
-    if model is None or tuned is None:
-        return None
-    return model / tuned if row["changed"] else 1.0
-
-
-def table(result: dict[str, Any]) -> str:
-    """The result as text."""
-    lines = [
-        f"{'':33}{'model':>11}{'tuned':>11}{'gain':>7}{'others':>8}{'candidates':>12}  kernels"
-    ]
-    for name, row in result["cases"].items():
-        found = gain(row)
-        if found is None:
-            lines.append(f"{name:33} {row.get('failed') or 'wrong: ' + json.dumps(row['error'])}")
-            continue
-        times = row["median_us"]
-        kernels = ", ".join(
-            "as the model says" if k["ratio"] is None else f"{1 / k['ratio']:.2f}"
-            for k in row["kernels"]
-        )
-        lines.append(
-            f"{name:33}{times['model']:11.1f}{times['deplo']:11.1f}"
-            f"{gain_on(row, '') or nan:7.2f}{gain_on(row, OTHERS) or nan:8.2f}"
-            f"{row['candidates']:12}  {kernels}{'' if row['second_run'] == 0 else ', to be continued'}"
-        )
-    lines.append(mean_line("geometric mean of both", result["cases"]))
-    others = {n: row for n, row in result["cases"].items() if "convolution" not in n}
-    if 0 < len(others) < len(result["cases"]):
-        lines.append(mean_line("without convolutions", others))
-    where = result["machine"]
-    device = where.get("device") or f"{where['threads']} threads of {where['cpu']}"
-    lines.append(
-        f"microseconds, medians of {result['rounds']} rounds, {result['budget']:.0f} s of tuning each, "
-        f"{device}, {where['commit']}"
-    )
-    return "\n".join(lines)
-
-
-def mean_line(title: str, cases: dict[str, dict[str, Any]]) -> str:
-    """What some cases gain together, as a line."""
-    gains = {name: found for name, row in cases.items() if (found := gain(row)) is not None}
-    close = sum(each <= CLOSE for each in gains.values())
-    slower = [name for name, each in gains.items() if each < 1]
-    return (
-        f"{title:55}{geometric_mean([*gains.values()]):11.2f}; the model is within {CLOSE - 1:.0%} of what "
-        f"was found in {close} of {len(gains)} cases; slower: {', '.join(slower) or 'none'}"
-    )
+def sources(program: Any) -> list[str]:
+    """The code of a program's kernels."""
+    return [kernel.source for kernel in program.kernels]
 
 
 def here(place: Place) -> dict[str, Any]:
