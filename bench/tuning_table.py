@@ -34,7 +34,7 @@ def gain_on(row: dict[str, Any], inputs: str, over: str = "model") -> float | No
 def table(result: dict[str, Any]) -> str:
     """The result as text."""
     lines = [
-        f"{'':33}{'model':>11}{'tuned':>11}{'gain':>7}{'others':>8}{TYPICAL:>9}{'candidates':>12}  kernels"
+        f"{'':33}{'model':>11}{'tuned':>11}{'gain':>7}{'others':>8}{'candidates':>12}  kernels"
     ]
     for name, row in result["cases"].items():
         found = gain(row)
@@ -50,14 +50,14 @@ def table(result: dict[str, Any]) -> str:
         lines.append(
             f"{name:33}{times['model']:11.1f}{times['deplo']:11.1f}"
             f"{gain_on(row, '') or nan:7.2f}{gain_on(row, OTHERS) or nan:8.2f}"
-            f"{gain(row, TYPICAL) or nan:9.2f}{row['candidates']:12}  {kernels}{more}"
+            f"{row['candidates']:12}  {kernels}{more}"
         )
     lines.append(mean_line("geometric mean of both", result["cases"]))
     others = {n: row for n, row in result["cases"].items() if "convolution" not in n}
     if 0 < len(others) < len(result["cases"]):
         lines.append(mean_line("without convolutions", others))
     if any(gain(row, TYPICAL) for row in others.values()):
-        lines.append(mean_line("without convolutions, typical", others, TYPICAL))
+        lines.append(mean_line("the same over the model of a typical core", others, TYPICAL))
     where = result["machine"]
     device = where.get("device") or f"{where['threads']} threads of {where['cpu']}"
     lines.append(
