@@ -95,7 +95,10 @@ def _variance(e: Lowering, op: t.VarOp) -> SSAValue:
 
 
 def _vector_norm(e: Lowering, op: t.LinalgVectorNormOp) -> SSAValue:
-    """(sum |x|^p)^(1/p); for p = 0 the number of elements that are not 0."""
+    """(sum |x|^p)^(1/p); for p = 0 the number of elements that are not 0.
+
+    Of single elements it is |x|, as in PyTorch, even where |x|^p is too large or too small for a float.
+    """
     axes, order = op.reduced_axes(), float(op.number("ord"))
     size = e.apply(Function.ABS, _cast_first(e, op))
     if math.isinf(order):
@@ -105,7 +108,7 @@ def _vector_norm(e: Lowering, op: t.LinalgVectorNormOp) -> SSAValue:
     if order == 0:
         counted = e.cast(e.with_number(Function.NE, size, 0), e.element)
         return _dropped(e, e.reduce(Combiner.ADD, counted, axes))
-    if order == 1:
+    if order == 1 or all(shape_of(size)[axis] == 1 for axis in axes):
         return _dropped(e, e.reduce(Combiner.ADD, size, axes))
     if order == 2:
         return e.apply(Function.SQRT, _dropped(e, squares_over(e, size, axes)))
