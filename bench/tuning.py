@@ -8,11 +8,11 @@
 Each case is tuned from nothing, in a cache of its own, and a second time, which must measure nothing where
 the first was finished. Then programs take turns, on the same inputs and on others each time, which do not fit
 the cores' own caches: the model's, the tuned one, and that of a model which knows of this core only what is
-typical, as of one that nobody has measured. Medians count, of some comparisons the mean of those
-in which the machine was least busy, and of both ways the geometric mean. What is one and the same program is
-timed once. With the budget that there is by default all of it takes about three quarters of an hour. On a GPU
-programs are replays of CUDA graphs, each time after the L2 cache was overwritten, and the file is written
-after each case.
+typical, as of one that nobody has measured. Medians count, of some comparisons the mean of those in which the
+machine was least busy, and of both ways the geometric mean. What is one and the same program is timed once.
+With the budget that there is by default all of it takes about three quarters of an hour. On a GPU programs
+are replays of CUDA graphs, each time after the L2 cache was overwritten, and the file is written after each
+case.
 """
 
 from __future__ import annotations

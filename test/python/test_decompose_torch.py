@@ -468,3 +468,12 @@ def test_every_refusal_is_reported_at_once():
     assert "torch.div_scalar_mode: the remainder of f64 values" in message
     assert "torch.remainder_scalar: the remainder of f64 values" in message
     assert "test_decompose_torch.py:" in message
+
+
+@pytest.mark.parametrize("order", [2, 3, 0.5, 0, 1, -1, INF, -INF])
+def test_norms_of_single_elements_are_their_sizes(order):
+    """Even where their powers are no floats."""
+    x = torch.tensor([[1e30], [1e-30], [NAN], [-0.0], [-INF]])
+    for value, dims in ((x, -1), (x[1:2], (0, 1))):
+        ours, eager = run(lambda x, dims=dims: torch.linalg.vector_norm(x, order, dims), value)
+        torch.testing.assert_close(ours, eager, rtol=0, atol=0, equal_nan=True)
