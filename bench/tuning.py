@@ -6,13 +6,14 @@
     python bench/tuning.py --gpu --total 400  # the GPU's cases, in so many seconds: tuning-gpu.json
 
 Each case is tuned from nothing, in a cache of its own, and a second time, which must measure nothing where
-the first was finished. Then programs take turns, on the same inputs and on others each time, which do not fit
-the cores' own caches: the model's, the tuned one, and that of a model which knows of this core only what is
-typical, as of one that nobody has measured. Medians count, of some comparisons the mean of those in which the
-machine was least busy, and of both ways the geometric mean. What is one and the same program is timed once.
-With the budget that there is by default all of it takes about three quarters of an hour. On a GPU programs
-are replays of CUDA graphs, each time after the L2 cache was overwritten, and the file is written after each
-case.
+the first was finished. On a CPU the model knows only what is typical of a core, as of one that nobody has
+measured (DEPLO_CPU_MODEL): what tuning finds on many kernels becomes part of what is known of a core. Then
+programs take turns, on the same inputs and on others each time, which do not fit the cores' own caches: this
+model's, the tuned one, and that of the model with all that was measured of this core. Medians count, of some
+comparisons the mean of those in which the machine was least busy, and of both ways the geometric mean. What
+is one and the same program is timed once. With the budget that there is by default all of it takes about an
+hour. On a GPU programs are replays of CUDA graphs, each time after the L2 cache was overwritten. The file is
+written after each case.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
 from math import inf
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 THREADS = 2
 os.environ.setdefault("DEPLO_NUM_THREADS", str(THREADS))
@@ -41,14 +43,12 @@ from cpu import TOLERANCE  # noqa: E402
 from cpu_cases import cases  # noqa: E402
 from gpu import graphed  # noqa: E402
 from torch import nn  # noqa: E402
-from tuning_table import OTHERS, TYPICAL, gain, table  # noqa: E402
+from tuning_table import MEASURED, OTHERS, gain, table  # noqa: E402
 
 import deplo  # noqa: E402
-from deplo.analysis.cpus import MEASURED  # noqa: E402
 from deplo.analysis.targets import get_target  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
 from deplo.frontend.capture import capture  # noqa: E402
-from deplo.passes.llvm.host_cpu import host_cpu  # noqa: E402
 from deplo.program import choose_target, module_for  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
     ROOT,
@@ -143,54 +143,51 @@ GPU = Place(
 
 
 def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, Any]:
-    """Tune a case, then compare the model's program with the tuned one."""
+    """Tune a case, then compare the programs that there are."""
     captured = capture(case.program, case.args, case.kwargs)
     target = get_target("cpu") if place is CPU else choose_target("auto", captured)
     compiled = partial(deplo.compile, case.program, case.args, case.kwargs, target=target.name)
-    plain = compiled()
-    plain(*case.args, **case.kwargs)
-
     baseline: list[float] = []
+    programs: dict[str, Any] = {}
     clock = CpuClock()
 
     def tell_and_time(line: str) -> None:
         tell(line)
         if place is CPU:  # what the model's program takes when the machine has least to do
-            baseline.append(clock.time(turn(plain, [case.args], case))() * 1e6)
+            baseline.append(clock.time(turn(programs["model"], [case.args], case))() * 1e6)
 
     def search() -> Session:
         return tune(module_for(captured, target), target, seconds, Settings(), tell_and_time)
 
-    start = time.perf_counter()
-    session = search()
-    spent = time.perf_counter() - start
-    finished = all(each.finished for each in session.tunings)
-    again = search() if finished else None
-    changed = any(each.choices is not None for each in session.tunings)
-    programs = {"model": plain}
-    if changed:
+    with model_of("typical") if place is CPU else nullcontext():
+        programs["model"] = compiled()
+        programs["model"](*case.args, **case.kwargs)
+        start = time.perf_counter()
+        session = search()
+        spent = time.perf_counter() - start
+        finished = all(each.finished for each in session.tunings)
+        again = search() if finished else None
         programs["deplo"] = compiled()
     if place is CPU:
-        with a_typical_core():
-            typical = compiled()
-        if sources(typical) != sources(plain):
-            programs[TYPICAL] = typical
-    calls = {name: turn(program, [case.args], case) for name, program in programs.items()}
+        with model_of("measured"):
+            programs[MEASURED] = compiled()
+    first = {name: first_of(programs, name) for name in programs}
+    different = {name: programs[name] for name in first.values()}
+    calls = {name: turn(program, [case.args], case) for name, program in different.items()}
     if place is CPU:
         sets = other_inputs(case)
-        calls |= {
-            f"{name}{OTHERS}": turn(program, sets, case) for name, program in programs.items()
-        }
-    if place is GPU or len(programs) == 1:
-        row = compare(case, calls, rounds if changed else 1, place.tolerance, **place.timing())
+        calls |= {f"{n}{OTHERS}": turn(program, sets, case) for n, program in different.items()}
+    if place is GPU or len(different) == 1:
+        rounds = rounds if len(different) > 1 else 1
+        row = compare(case, calls, rounds, place.tolerance, **place.timing())
     else:
-        calls[REFERENCE] = turn(plain, [case.args], case)
+        calls[REFERENCE] = turn(programs["model"], [case.args], case)
         row = compare_quietly(case, calls, rounds, min(baseline))
     times = row["median_us"]
-    for name in ("deplo", TYPICAL) if place is CPU else ("deplo",):
+    for name, same in first.items():
         for inputs in ("", OTHERS):
-            if name not in programs and f"model{inputs}" in times:
-                times[f"{name}{inputs}"] = times[f"model{inputs}"]  # it is the same program
+            if f"{same}{inputs}" in times:
+                times[f"{name}{inputs}"] = times[f"{same}{inputs}"]
     kernels = [
         {
             "kernel": each.name,
@@ -202,13 +199,18 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
     ]
     return {
         **row,
-        "changed": changed,
+        "same": {name: same for name, same in first.items() if same != name},
         "kernels": kernels,
         "others": session.others,
         "candidates": session.compiled,
         "second_run": None if again is None else again.compiled,
         "tuning_seconds": spent,
     }
+
+
+def first_of(programs: dict[str, Any], name: str) -> str:
+    """The first of the programs that is one and the same as that of this name."""
+    return next(other for other in programs if sources(programs[other]) == sources(programs[name]))
 
 
 def compare_quietly(
@@ -261,19 +263,10 @@ def tell(line: str) -> None:
 
 
 @contextmanager
-def a_typical_core() -> Generator[None]:
-    """Meanwhile nothing is known that was measured of this core, and what is compiled lies elsewhere."""
-    known, place = dict(MEASURED), os.environ["DEPLO_CACHE_DIR"]
-    with tempfile.TemporaryDirectory() as cache:
-        MEASURED.clear()
-        host_cpu.cache_clear()
-        os.environ["DEPLO_CACHE_DIR"] = cache
-        try:
-            yield
-        finally:
-            MEASURED.update(known)
-            host_cpu.cache_clear()
-            os.environ["DEPLO_CACHE_DIR"] = place
+def model_of(knowledge: str) -> Generator[None]:
+    """Meanwhile the model knows of this core what is `measured`, or only what is `typical`."""
+    with patch.dict(os.environ, DEPLO_CPU_MODEL=knowledge):
+        yield
 
 
 def sources(program: Any) -> list[str]:

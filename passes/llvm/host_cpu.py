@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...analysis.cpus import CPUS, KIB, MEASURED, MIB, Cpu, get_cpu
+from ...errors import UsageError
 
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18
 """The call of the system on x86-64, what is asked of it, and for which state of the CPU."""
@@ -25,16 +26,27 @@ def find_cpu(name: str) -> Cpu:
     return host_cpu() if name == "host" else get_cpu(name)
 
 
-@cache
 def host_cpu() -> Cpu:
-    """The CPU that deplo runs on; where the system does not say, a typical one."""
+    """The CPU that deplo runs on; where the system does not say, a typical one.
+
+    `DEPLO_CPU_MODEL=typical` leaves out what was measured of such cores, as if nobody had. Raises UsageError
+    if the variable says anything else but `measured`.
+    """
+    model = os.environ.get("DEPLO_CPU_MODEL") or "measured"
+    if model not in ("measured", "typical"):
+        raise UsageError(f"DEPLO_CPU_MODEL must be measured or typical, got {model!r}")
+    return _host_cpu(measured=model == "measured")
+
+
+@cache
+def _host_cpu(*, measured: bool) -> Cpu:
     cpu = CPUS[_host_vectors()]
     caches = Path("/sys/devices/system/cpu/cpu0/cache")
     l1 = _cache_bytes(caches / "index0/size") or cpu.l1_bytes
     l2 = _cache_bytes(caches / "index2/size") or cpu.l2_bytes
     pairs = cpu.vector_bytes == 64 and "avx512bf16" in _host_flags()
     host = replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1, pairs=pairs)
-    for name, known in MEASURED.items():
+    for name, known in MEASURED.items() if measured else ():
         if _host_name().startswith(name):
             host = replace(host, **known)
     return host

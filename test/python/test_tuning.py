@@ -21,7 +21,8 @@ from tuning_cases import (
 from deplo.analysis.cpu_neighbours import misfit, neighbours
 from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
 from deplo.analysis.cpu_tilings import choose_cpu_tiling, tiling_cycles
-from deplo.analysis.cpus import CPUS
+from deplo.analysis.cpus import CPUS, MEASURED
+from deplo.errors import UsageError
 from deplo.frontend.capture import capture
 from deplo.passes.llvm.host_cpu import host_cpu
 from deplo.passes.tile.schedule_cpu import ScheduleCpuPass
@@ -73,6 +74,28 @@ def test_threads_and_versions_are_part_of_where_a_tuning_holds(monkeypatch):
     book.versions_text.cache_clear()
     assert versions_text(CPU) != before
     book.versions_text.cache_clear()
+
+
+def test_what_was_measured_of_a_core_can_be_left_out_and_is_part_of_where_a_tuning_holds(
+    monkeypatch,
+):
+    from deplo.passes.llvm import host_cpu as module
+
+    monkeypatch.setattr(module, "_host_name", lambda: "znver3")
+    monkeypatch.setattr(module, "_host_cpu", module._host_cpu.__wrapped__)
+    known, where = host_cpu(), machine_text(CPU)
+    assert known.chains == MEASURED["znver3"]["chains"]
+    monkeypatch.setenv("DEPLO_CPU_MODEL", "measured")
+    assert host_cpu() == known
+    monkeypatch.setenv("DEPLO_CPU_MODEL", "typical")
+    assert host_cpu().chains == CPUS[known.name].chains != known.chains
+    assert (host_cpu().l2_bytes, host_cpu().cores) == (known.l2_bytes, known.cores)
+    assert machine_text(CPU) != where
+    monkeypatch.setenv("DEPLO_CPU_MODEL", "guess")
+    with pytest.raises(
+        UsageError, match="DEPLO_CPU_MODEL must be measured or typical, got 'guess'"
+    ):
+        host_cpu()
 
 
 # --------------------------------------------------------------------------- candidates
