@@ -61,6 +61,23 @@ SMALL_WINDOW = 16
 SIDE_BY_SIDE = (1, 2, 4)
 """Rows that may be computed side by side."""
 
+SHAPES = (
+    (4, 2),
+    (4, 1),
+    (2, 4),
+    (1, 4),
+    (2, 2),
+    (1, 8),
+    (4, 4),
+    (2, 8),
+    (1, 2),
+    (1, 0),
+    (1, 1),
+    (2, 1),
+)
+"""So many rows, and vectors of each: those first that are best most often. Which of both are best together,
+none says alone."""
+
 NARROW = 256
 """Bits of the vectors that some cores run at a higher clock than their widest ones."""
 
@@ -279,23 +296,28 @@ def widths(cpu: Cpu) -> list[int]:
 
 
 def neighbours(problem: RowProblem, rows: RowChoices, cpu: Cpu) -> list[RowChoices]:
-    """The legal choices one step away: other blocks, another distance, other vectors, more or fewer."""
+    """The legal choices one step away, the likely ones first: a search may measure no more than some.
+
+    Those are other strips or another way to divide, another distance, other blocks, other rows side by side
+    and vectors of each, and other vectors. Of long rows side by side nothing is asked for ahead: so those
+    that are to come side by side leave that, too.
+    """
     found: dict[RowChoices, None] = {}
-    for grain in (rows.grain // 4, rows.grain * 4):
-        if GRAINS[0] <= grain <= min(GRAINS[-1], max(problem.accesses, GRAIN)):
-            found[replace(rows, grain=grain)] = None
-    # Which of both are best together, none says alone.
-    for count in SIDE_BY_SIDE if problem.reduces else (rows.rows,):
-        for chains in COUNTS:
-            found[replace(rows, rows=count, interleave=chains)] = None
-    for distance in DISTANCES:
-        found[replace(rows, prefetch=distance)] = None
-    for width in widths(cpu):
-        found[replace(rows, width=width)] = None
     for place, strip in enumerate(problem.strips):
         if rows.strip in problem.strips[max(place - 1, 0) : place + 2]:
             found[replace(rows, strip=strip)] = None
     if problem.divides:
         found[replace(rows, divide=1 - rows.divide)] = None
+    for distance in DISTANCES:
+        found[replace(rows, prefetch=distance)] = None
+    for grain in (rows.grain // 4, rows.grain * 4):
+        if GRAINS[0] <= grain <= min(GRAINS[-1], max(problem.accesses, GRAIN)):
+            found[replace(rows, grain=grain)] = None
+    for count, chains in SHAPES:
+        if count == rows.rows or (problem.reduces and not problem.strips):
+            ahead = rows.prefetch if count == 1 or rows.rows > 1 else 0
+            found[replace(rows, rows=count, interleave=chains, prefetch=ahead)] = None
+    for width in widths(cpu):
+        found[replace(rows, width=width)] = None
     found.pop(rows, None)
     return [each for each in found if misfit(problem, each, cpu) is None]

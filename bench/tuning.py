@@ -67,7 +67,7 @@ from deplo.tune.settings import Settings  # noqa: E402
 RESULT = ROOT / "bench" / "results" / "tuning.json"
 GPU_RESULT = ROOT / "bench" / "results" / "tuning-gpu.json"
 ROUNDS = 31
-COMPARISONS, PAUSE = 20, 2.0
+COMPARISONS, PAUSE = 12, 2.0
 """Both programs are compared so often at most on a CPU, so many seconds apart: other work comes and goes."""
 QUIET, ENOUGH = 1.15, 5
 """Comparisons count in which calls took at most so many times as long as ever; so many are enough, and the
@@ -173,16 +173,12 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
             programs[MEASURED] = compiled()
     first = {name: first_of(programs, name) for name in programs}
     different = {name: programs[name] for name in first.values()}
-    calls = {name: turn(program, [case.args], case) for name, program in different.items()}
-    if place is CPU:
-        sets = other_inputs(case)
-        calls |= {f"{n}{OTHERS}": turn(program, sets, case) for n, program in different.items()}
     if place is GPU or len(different) == 1:
+        calls = calls_of(different, case, place)
         rounds = rounds if len(different) > 1 else 1
         row = compare(case, calls, rounds, place.tolerance, **place.timing())
     else:
-        calls[REFERENCE] = turn(programs["model"], [case.args], case)
-        row = compare_quietly(case, calls, rounds, min(baseline))
+        row = compare_quietly(case, different, rounds, min(baseline))
     times = row["median_us"]
     for name, same in first.items():
         for inputs in ("", OTHERS):
@@ -213,8 +209,20 @@ def first_of(programs: dict[str, Any], name: str) -> str:
     return next(other for other in programs if sources(programs[other]) == sources(programs[name]))
 
 
+def calls_of(programs: dict[str, Any], case: Case, place: Place) -> dict[str, Call]:
+    """A call of each program; on a CPU also one that takes other inputs each time, all of them new copies.
+
+    Where pages lie in the caches is another matter in each.
+    """
+    if place is GPU:
+        return {name: turn(program, [case.args], case) for name, program in programs.items()}
+    sets = new_inputs(case)
+    same = {name: turn(program, sets[:1], case) for name, program in programs.items()}
+    return same | {f"{n}{OTHERS}": turn(program, sets, case) for n, program in programs.items()}
+
+
 def compare_quietly(
-    case: Case, calls: dict[str, Call], rounds: int, baseline: float
+    case: Case, programs: dict[str, Any], rounds: int, baseline: float
 ) -> dict[str, Any]:
     """Comparisons while the machine has little else to do, as one: geometric means of their medians.
 
@@ -226,6 +234,8 @@ def compare_quietly(
     quiet: list[dict[str, Any]] = []
     while len(rows) < COMPARISONS and len(quiet) < ENOUGH:
         time.sleep(PAUSE)
+        calls = calls_of(programs, case, CPU)
+        calls[REFERENCE] = turn(programs["model"], [case.args], case)
         rows.append(compare(case, calls, rounds, TOLERANCE))
         rows.sort(key=_busy)
         quiet = [row for row in rows if _busy(row) <= QUIET * min(baseline, _busy(rows[0]))]
@@ -249,12 +259,11 @@ def turn(program: Callable[..., Any], sets: Sequence[Sequence[Any]], case: Case)
     return lambda: program(*next(supply), **case.kwargs)
 
 
-def other_inputs(case: Case) -> list[Sequence[Any]]:
-    """The case's inputs so often that they do not fit the cores' own caches."""
+def new_inputs(case: Case) -> list[Sequence[Any]]:
+    """Copies of the case's inputs, so many that they do not fit the cores' own caches."""
     tensors = [each for each in case.args if torch.is_tensor(each)]
     copies = copies_beyond_caches(sum(each.nbytes for each in tensors))
-    again = [[x.clone() if torch.is_tensor(x) else x for x in case.args] for _ in range(copies - 1)]
-    return [case.args, *again]
+    return [[x.clone() if torch.is_tensor(x) else x for x in case.args] for _ in range(copies)]
 
 
 def tell(line: str) -> None:

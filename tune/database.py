@@ -33,7 +33,7 @@ CHOICE_NAMES = tuple(
 """The names of what is chosen for a kernel, by the pass that chooses."""
 
 FORMAT = 4
-OUTCOMES = ("timed", "refused", "failed", "wrong", "impossible", "timeout")
+OUTCOMES = ("timed", "same", "refused", "failed", "wrong", "impossible", "timeout")
 """What may become of a candidate and is kept; one that other work disturbed is not."""
 
 _TABLES = """

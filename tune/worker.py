@@ -7,11 +7,13 @@ It reads a request from each line of stdin and writes what became of it as a lin
      "fastest": {"cold": 5e-4, "same": 4.9e-4}}
     {"outcome": "timed", "ratio": 0.83, "note": "412.0 us for 496.1 us", "fastest": {...}}
 
-A candidate computes what the model's choice computes, within the judge's bound, or it has no time. The two
-are compared in pairs of turns (`pairs.py`), on inputs that together do not fit the caches, then on the same
-ones again and again; the mean of both counts, but the worse where that is slower than the model's choice.
-`fastest` is what that ever took, in any process. Where the model's choice itself cannot be measured the
-answer is `{"broken": "why"}`. With `"lost": true` the process is of no more use: a kernel failed on a GPU.
+A candidate computes what the model's choice computes, within the judge's bound, or it has no time. Nor has
+one whose code is that of the model's choice, or of a candidate before it: it is the `same`. The others are
+compared with the model's choice in pairs of turns (`pairs.py`), on inputs that together do not fit the
+caches, then on the same ones again and again; the mean of both counts, but the worse where that is slower
+than the model's choice. `fastest` is what that ever took, in any process. Where the model's choice itself
+cannot be measured the answer is `{"broken": "why"}`. With `"lost": true` the process is of no more use: a
+kernel failed on a GPU.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from ..runtime.cuda import CudaProgram
 from ..tools.judge import error_bound
 from .candidates import Candidates
 from .cpu_machine import CpuMachine
-from .database import Trial, choices_of, worst
+from .database import Trial, choices_of, choices_text, worst
 from .gpu_machine import GpuMachine
 from .machines import Inputs, Machine
 from .pairs import compare
@@ -104,6 +106,7 @@ class Bench:
             self.model = self.candidates.get(None)
             self.inputs, self.expected = self._checked(self.machine, request["reduction"])
             self.fastest: dict[str, float] = {}
+            self.plans = [("the model's choice", self.model.plan)]
             self.module = request["module"]
         for name, seconds in request["fastest"].items():
             self.fastest[name] = min(self.fastest.get(name, inf), seconds)
@@ -145,6 +148,12 @@ class Bench:
             candidate = self.candidates.get(choices_of(request["choices"]), ahead)
         except DeploError as error:
             return Trial("refused", note=str(error).splitlines()[0])
+        name = choices_text(request["choices"])
+        first = next((other for other, plan in self.plans if plan == candidate.plan), None)
+        if first is None:
+            self.plans.append((name, candidate.plan))
+        elif first != name:
+            return Trial("same", note=f"its code is that of {first}")
         problem = difference(candidate(*self.inputs[0]), self.expected)
         if problem is not None:
             return Trial("wrong", note=problem)

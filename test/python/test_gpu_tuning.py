@@ -23,7 +23,7 @@ from deplo.tools import commands
 from deplo.tune import book, candidates, gpu_machine, search, worker
 from deplo.tune.book import machine_text, open_book, versions_text
 from deplo.tune.candidates import Candidates, plan_kernel, program_of
-from deplo.tune.database import Key, choices_of
+from deplo.tune.database import Key, choices_of, choices_text
 from deplo.tune.kernels import tunable_kernels
 from deplo.tune.search import Search, Worker
 from deplo.tune.session import open_database, tune
@@ -301,10 +301,11 @@ def bench(monkeypatch):
         def get(self, choices, ahead=()):
             if choices is not None and choices["lanes"] == 1:
                 raise DeploError("no such kernel")
-            return Program()
+            return Program(choices)
 
+    @dataclasses.dataclass
     class Program:
-        plan = None
+        plan: object  # one for each candidate, and one for the model's choice
 
         def __call__(self, *arguments):
             return arguments
@@ -360,6 +361,16 @@ def test_what_is_refused_or_wrong_has_no_time(bench):
     bench.answer(REQUEST)
     bench.expected = [dataclasses.replace(each, value=each.value + 1) for each in bench.expected]
     assert bench.answer(REQUEST)["outcome"] == "wrong"
+
+
+def test_a_candidate_with_the_code_of_one_before_is_not_timed(bench):
+    other = {**REQUEST, "choices": RowShape(32).choices}
+    first = bench.answer(REQUEST)
+    bench.plans[1] = (bench.plans[1][0], other["choices"])  # as if both had become the same
+    answer = bench.answer(other)
+    assert answer["outcome"] == "same"
+    assert answer["note"] == f"its code is that of {choices_text(REQUEST['choices'])}"
+    assert first["outcome"] == "timed"
 
 
 def test_a_process_that_lost_the_gpu_is_replaced(bench, monkeypatch):

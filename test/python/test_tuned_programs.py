@@ -149,6 +149,18 @@ def test_neighbours_of_rows_are_legal_and_another_choice_each(cpu):
     assert all(cpu_rows.misfit(problem, each, cpu) is None for each in [start, *found])
 
 
+def test_rows_that_are_to_come_side_by_side_ask_for_nothing_ahead():
+    """Of long ones nothing can be, so that both must change at once, for any difference at all."""
+    problem = cpu_rows.RowProblem(points=1024, work=4097, bytes=1 << 24)
+    alone = cpu_rows.RowChoices(4096, 4096, 256)
+    found = cpu_rows.neighbours(problem, alone, CPUS["avx2"])
+    assert {each.prefetch for each in found if each.rows > 1} == {0}
+    assert {each.prefetch for each in found if each.rows == 1 and each.interleave} == {4096}
+    brief = dataclasses.replace(alone, rows=4, interleave=1)
+    found = cpu_rows.neighbours(problem, brief, CPUS["avx2"])
+    assert {each.prefetch for each in found if each.rows > 1 and each.interleave > 1} == {4096}
+
+
 def test_strips_of_columns_are_a_choice(own_cache):
     captured = capture(lambda x: x.mean(0), (torch.randn(512, 1024),), None)
     (kernel,), _ = tunable_kernels(captured.module, CPU)

@@ -24,7 +24,7 @@ def test_candidates_are_checked_and_timed(monkeypatch):
     kernel, bench = kernel_of(), Bench()
     request = {
         "module": kernel.module,
-        "choices": kernel.space.model,
+        "choices": kernel.space.neighbours(kernel.space.model)[0],
         "rounds": 2,
         "reduction": kernel.reduction,
         "scheduled_by": kernel.scheduled_by,
@@ -37,6 +37,9 @@ def test_candidates_are_checked_and_timed(monkeypatch):
     answer = bench.answer(request)
     assert answer["outcome"] == "timed"
     assert answer["ratio"] > 0
+    answer_of_the_model = bench.answer(request | {"choices": kernel.space.model})
+    assert answer_of_the_model["outcome"] == "same"
+    assert answer_of_the_model["note"] == "its code is that of the model's choice"
     assert bench.answer(request | {"least_seconds": 1.0})["outcome"] == "impossible"
     assert bench.answer(request | {"cold_seconds": 1.0})["outcome"] == "impossible"
     assert bench.answer(request | {"choices": {"block_m": "64"}})["outcome"] == "refused"
@@ -57,10 +60,11 @@ def test_candidates_are_checked_and_timed(monkeypatch):
 
 def test_a_process_that_takes_too_long_is_replaced(own_cache):
     kernel = kernel_of()
+    other = kernel.space.neighbours(kernel.space.model)[0]
     with Worker(timeout=0.01) as worker:
-        assert worker(kernel, kernel.space.model, 1, fresh=False).outcome == "timeout"
+        assert worker(kernel, other, 1, fresh=False).outcome == "timeout"
         worker.timeout = 60.0
-        assert worker(kernel, kernel.space.model, 1, fresh=False).outcome == "timed"
+        assert worker(kernel, other, 1, fresh=False).outcome == "timed"
 
 
 @pytest.mark.parametrize(
