@@ -1,19 +1,20 @@
 """What tuning gains: rows and contractions of `bench/cpu.py`, as modelled and as tuned, or kernels of a GPU.
 
     python bench/tuning.py               # tunes and measures, writes bench/results/tuning.json
+    python bench/tuning.py --model typical # the same of a core that nobody has measured: tuning-typical.json
     python bench/tuning.py --only linear # prints the cases whose name or group is this, writes nothing
     python bench/tuning.py --show        # prints the results file
     python bench/tuning.py --gpu --total 400  # the GPU's cases, in so many seconds: tuning-gpu.json
 
 Each case is tuned from nothing, in a cache of its own, and a second time, which must measure nothing where
-the first was finished. On a CPU the model knows only what is typical of a core, as of one that nobody has
-measured (DEPLO_CPU_MODEL): what tuning finds on many kernels becomes part of what is known of a core. Then
-programs take turns, on the same inputs and on others each time, which do not fit the cores' own caches: this
-model's, the tuned one, and that of the model with all that was measured of this core. Medians count, of some
-comparisons the mean of those in which the machine was least busy, and of both ways the geometric mean. What
-is one and the same program is timed once. With the budget that there is by default all of it takes about an
-hour. On a GPU programs are replays of CUDA graphs, each time after the L2 cache was overwritten. The file is
-written after each case.
+the first was finished. Then programs take turns, on the same inputs and on others each time, which do not fit
+the cores' own caches: the model's and the tuned one. Medians count, of some comparisons the mean of those in
+which the machine was least busy, and of both ways the geometric mean. What is one and the same program is
+timed once. What tuning finds on many kernels becomes part of what the model knows of a core: what it finds on
+a core that nobody has measured, `--model typical` says (DEPLO_CPU_MODEL), and compares the program of the
+model with all that was measured of this core besides. With the budget that there is by default all of it
+takes about an hour. On a GPU programs are replays of CUDA graphs, each time after the L2 cache was
+overwritten. The file is written after each case.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
 from math import inf
@@ -65,6 +66,7 @@ from deplo.tune.session import Session, tune  # noqa: E402
 from deplo.tune.settings import Settings  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "tuning.json"
+TYPICAL_RESULT = ROOT / "bench" / "results" / "tuning-typical.json"
 GPU_RESULT = ROOT / "bench" / "results" / "tuning-gpu.json"
 ROUNDS = 31
 COMPARISONS, PAUSE = 12, 2.0
@@ -130,9 +132,12 @@ class Place:
     tolerance: float
     timing: Callable[[], dict[str, Any]]
     """What `compare` is told besides."""
+    model: str = MEASURED
+    """What its model knows of a core, where that can be chosen."""
 
 
 CPU = Place(cases, GROUPS, RESULT, TOLERANCE, dict)
+TYPICAL = replace(CPU, result=TYPICAL_RESULT, model="typical")
 GPU = Place(
     gpu_cases,
     ("rows", "contractions"),
@@ -145,7 +150,7 @@ GPU = Place(
 def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, Any]:
     """Tune a case, then compare the programs that there are."""
     captured = capture(case.program, case.args, case.kwargs)
-    target = get_target("cpu") if place is CPU else choose_target("auto", captured)
+    target = choose_target("auto", captured) if place is GPU else get_target("cpu")
     compiled = partial(deplo.compile, case.program, case.args, case.kwargs, target=target.name)
     baseline: list[float] = []
     programs: dict[str, Any] = {}
@@ -153,13 +158,13 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
 
     def tell_and_time(line: str) -> None:
         tell(line)
-        if place is CPU:  # what the model's program takes when the machine has least to do
+        if place is not GPU:  # what the model's program takes when the machine has least to do
             baseline.append(clock.time(turn(programs["model"], [case.args], case))() * 1e6)
 
     def search() -> Session:
         return tune(module_for(captured, target), target, seconds, Settings(), tell_and_time)
 
-    with model_of("typical") if place is CPU else nullcontext():
+    with model_of(place.model):
         programs["model"] = compiled()
         programs["model"](*case.args, **case.kwargs)
         start = time.perf_counter()
@@ -168,8 +173,8 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
         finished = all(each.finished for each in session.tunings)
         again = search() if finished else None
         programs["deplo"] = compiled()
-    if place is CPU:
-        with model_of("measured"):
+    if place is TYPICAL:
+        with model_of(MEASURED):
             programs[MEASURED] = compiled()
     first = {name: first_of(programs, name) for name in programs}
     different = {name: programs[name] for name in first.values()}
@@ -285,9 +290,9 @@ def sources(program: Any) -> list[str]:
 
 def here(place: Place) -> dict[str, Any]:
     """What the numbers hold for."""
-    if place is CPU:
-        return {**machine(), "threads": THREADS}
-    return {**machine(), "device": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    if place is GPU:
+        return {**machine(), "device": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return {**machine(), "threads": THREADS, "model": place.model}
 
 
 def main() -> int:
@@ -301,6 +306,12 @@ def main() -> int:
     )
     parser.add_argument("--budget", type=float, default=BUDGET, help=f"seconds each ({BUDGET:.0f})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each ({ROUNDS})")
+    parser.add_argument(
+        "--model",
+        choices=(MEASURED, TYPICAL.model),
+        default=MEASURED,
+        help="what the model knows of this CPU: what was measured, or what is typical (%(default)s)",
+    )
     parser.add_argument("--gpu", action="store_true", help="the GPU's cases, on a GPU")
     parser.add_argument(
         "--total",
@@ -309,7 +320,7 @@ def main() -> int:
         help=f"seconds for all cases, shared out ({TOTAL:.0f} for a GPU)",
     )
     options = parser.parse_args()
-    place = GPU if options.gpu else CPU
+    place = GPU if options.gpu else TYPICAL if options.model == TYPICAL.model else CPU
     if options.show:
         if not place.result.exists():
             parser.error(f"there is no {place.result.relative_to(ROOT)} yet; run without --show")

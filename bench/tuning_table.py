@@ -32,8 +32,10 @@ def gain_on(
 
 def table(result: dict[str, Any]) -> str:
     """The result as text."""
+    typical = any(MEASURED in row.get("median_us", {}) for row in result["cases"].values())
+    besides = f"{MEASURED:>10}" if typical else ""
     lines = [
-        f"{'':33}{'model':>11}{'tuned':>11}{'gain':>7}{'others':>8}{MEASURED:>10}{'candidates':>12}  kernels"
+        f"{'':33}{'model':>11}{'tuned':>11}{'gain':>7}{'others':>8}{besides}{'candidates':>12}  kernels"
     ]
     for name, row in result["cases"].items():
         if gain(row) is None:
@@ -47,22 +49,23 @@ def table(result: dict[str, Any]) -> str:
         more = "" if row["second_run"] == 0 else ", to be continued"
         lines.append(
             f"{name:33}{times['model']:11.1f}{times['deplo']:11.1f}{number(gain_on(row, '')):>7}"
-            f"{number(gain_on(row, OTHERS)):>8}{number(gain(row, MEASURED)):>10}"
-            f"{row['candidates']:12}  {kernels}{more}"
+            f"{number(gain_on(row, OTHERS)):>8}"
+            + (f"{number(gain(row, MEASURED)):>10}" if typical else "")
+            + f"{row['candidates']:12}  {kernels}{more}"
         )
     cases = {name: row for name, row in result["cases"].items() if gain(row)}
     lines.append(mean_line("tuned", cases))
     others = {name: row for name, row in cases.items() if "convolution" not in name}
     if 0 < len(others) < len(cases):
         lines.append(mean_line("tuned, without convolutions", others))
-    if all(gain(row, MEASURED) for row in others.values()):
+    if typical:
         lines.append(mean_line(f"the {MEASURED} model, without convolutions", others, MEASURED))
         lines.append(mean_line("tuned, over that model", others, over=MEASURED))
     where = result["machine"]
     device = where.get("device") or f"{where['threads']} threads of {where['cpu']}"
     lines.append(
         f"microseconds, medians of {result['rounds']} rounds, {result['budget']:.0f} s of tuning each, "
-        f"{device}, {where['commit']}"
+        f"{device}{', a typical core to the model' if typical else ''}, {where['commit']}"
     )
     return "\n".join(lines)
 
