@@ -6,7 +6,7 @@ current server cores. `passes/llvm/host_cpu.py` asks the system about the CPU th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import UsageError
 
@@ -154,6 +154,22 @@ CPUS = {
 }
 """Every instruction set by name, each with a core that is typical of it."""
 
+OWN = (
+    *(
+        "name",
+        "vector_bytes",
+        "registers",
+        "register",
+        "fmas",
+        "loads",
+        "steps",
+        "scales",
+        "pairs",
+        "mma",
+    ),
+    *("l1_bytes", "l1_ways", "l2_bytes", "cores"),
+)
+"""What a core has and can do; all else that is said of one are its habits."""
 
 MEASURED: dict[str, dict[str, float]] = {
     # They lose a tenth where they ask for what they have guessed already.
@@ -198,6 +214,26 @@ MEASURED: dict[str, dict[str, float]] = {
     },
 }
 """What is known better of some cores than what is typical, by what LLVM's name of them begins with."""
+
+
+def as_measured(cpu: Cpu, core: str) -> Cpu:
+    """The CPU with what was measured of such cores; `core` is LLVM's name of them."""
+    for name, known in MEASURED.items():
+        if core.startswith(name):
+            cpu = replace(cpu, **known)
+    return cpu
+
+
+def with_habits_of_others(cpu: Cpu) -> list[Cpu]:
+    """The CPU as if it had the habits of each other core that is known, with its own vectors and caches.
+
+    What is best for one of them may be so for this one, of which less was measured, or other kernels.
+    """
+    own = {each: getattr(cpu, each) for each in OWN}
+    known = [*CPUS.values(), *(as_measured(CPUS[cpu.name], core) for core in MEASURED)]
+    found = dict.fromkeys(replace(each, **own) for each in known)
+    found.pop(cpu, None)
+    return [*found]
 
 
 def get_cpu(name: str) -> Cpu:

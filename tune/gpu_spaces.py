@@ -62,6 +62,11 @@ class GpuTilingSpace:
         """The same, or the seconds of all bytes from memory."""
         return max(self.least_seconds, seconds_from_memory(self.bytes, self.target))
 
+    @property
+    def seeds(self) -> list[Choices]:
+        """None: of its targets, the model knows only what they have."""
+        return []
+
     def neighbours(self, choices: Choices) -> list[Choices]:
         """Sizes halved or doubled, a buffer more or less, another transport; whose operands are boxes."""
         found = tiling_neighbours.neighbours(self.problem, TilingChoices(**choices), self.target)
@@ -99,6 +104,11 @@ class GpuRowSpace:
     def cold_seconds(self) -> float:
         """The seconds of all bytes from memory."""
         return seconds_from_memory(self.bytes, self.target)
+
+    @property
+    def seeds(self) -> list[Choices]:
+        """None, as of tilings."""
+        return []
 
     def neighbours(self, choices: Choices) -> list[Choices]:
         """More or fewer threads, rows and neighbours, and rows kept elsewhere."""

@@ -1,9 +1,9 @@
 """A beam search for the choices of a kernel: neighbours of the best so far, the model's favourites first.
 
-It starts from the model's choice. Each candidate is legal before it is compiled, and what was measured
-before is not measured again; given the same trials the search goes the same way, so it can be resumed
-anywhere. It ends when a generation brings nothing better. The best few are timed again, longer, and the
-winner in new processes before it counts.
+It starts from the model's choice, and from what the model would choose on other cores. Each candidate is
+legal before it is compiled, and what was measured before is not measured again; given the same trials the
+search goes the same way, so it can be resumed anywhere. It ends when a generation brings nothing better. The
+best few are timed again, longer, and the winner in new processes before it counts.
 """
 
 from __future__ import annotations
@@ -249,12 +249,14 @@ class Search:
         space, seen = self.kernel.space, self.seen
         times = {choices_text(space.model): 1.0}
         asked = set(times)
+        seeds = {choices_text(each): each for each in space.seeds}
         for generation in range(self.settings.generations):
             before = min(times.values())
             beam = sorted(times, key=lambda text: times[text])[: self.settings.beam]
             near = [each for text in beam for each in space.neighbours(seen[text])]
-            new = {text: each for each in near if (text := choices_text(each)) not in asked}
-            liked = sorted(new, key=lambda text: space.estimate(new[text]))
+            near = {choices_text(each): each for each in near}
+            new = {t: each for t, each in (seeds | near).items() if t not in asked}
+            liked = sorted(new, key=lambda text: (text not in seeds, space.estimate(new[text])))
             chosen, rounds = liked[: self.settings.candidates], self.settings.rounds
             untried = [new[text] for text in chosen if (text, rounds) not in self.trials]
             self.measure.expect(untried)

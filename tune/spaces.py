@@ -1,4 +1,4 @@
-"""What may be chosen for a kernel, as a search sees it: a start, neighbours, and what to measure first.
+"""What may be chosen for a kernel, as a search sees it: where to start, neighbours, what to measure first.
 
 There is a space for each pass that writes schedules (`scheduling.py`); these are a CPU's, `gpu_spaces.py` has
 a GPU's. What choices mean, only the pass and its model know.
@@ -14,7 +14,7 @@ from ..analysis.cpu_rows import RowChoices, RowProblem, choose_rows
 from ..analysis.cpu_softmax import SoftmaxChoices, SoftmaxProblem, choose_softmax
 from ..analysis.cpu_tiles import CpuProblem, CpuTiling
 from ..analysis.cpu_tilings import choose_cpu_tiling, tiling_cycles
-from ..analysis.cpus import Cpu
+from ..analysis.cpus import Cpu, with_habits_of_others
 from .database import Choices
 
 FASTEST_CLOCK = 6.5e9
@@ -36,6 +36,11 @@ class Space(Protocol):
     @property
     def model(self) -> Choices:
         """What the model chooses."""
+        ...
+
+    @property
+    def seeds(self) -> list[Choices]:
+        """Other legal choices to start from: what the model says of other cores."""
         ...
 
     @property
@@ -69,6 +74,14 @@ class TilingSpace:
     def model(self) -> Choices:
         """The model's tiling."""
         return choose_cpu_tiling(self.problem, self.cpu).choices
+
+    @property
+    def seeds(self) -> list[Choices]:
+        """What the model takes for other cores."""
+        found = [choose_cpu_tiling(self.problem, each) for each in with_habits_of_others(self.cpu)]
+        return [
+            c.choices for c in found if cpu_neighbours.misfit(self.problem, c, self.cpu) is None
+        ]
 
     @property
     def least_seconds(self) -> float:
@@ -109,6 +122,12 @@ class RowSpace:
         return choose_rows(self.problem, self.cpu).choices
 
     @property
+    def seeds(self) -> list[Choices]:
+        """What the model takes for other cores."""
+        found = [choose_rows(self.problem, each) for each in with_habits_of_others(self.cpu)]
+        return [c.choices for c in found if cpu_rows.misfit(self.problem, c, self.cpu) is None]
+
+    @property
     def least_seconds(self) -> float:
         """The seconds of reading all that is read from the first-level cache, in the widest vectors."""
         return _seconds_to_read(self.problem.bytes, self.cpu, self.threads)
@@ -140,6 +159,12 @@ class SoftmaxSpace:
     def model(self) -> Choices:
         """The model's choices."""
         return choose_softmax(self.problem, self.cpu).choices
+
+    @property
+    def seeds(self) -> list[Choices]:
+        """What the model takes for other cores."""
+        found = [choose_softmax(self.problem, each) for each in with_habits_of_others(self.cpu)]
+        return [c.choices for c in found if cpu_softmax.misfit(self.problem, c, self.cpu) is None]
 
     @property
     def least_seconds(self) -> float:

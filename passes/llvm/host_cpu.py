@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...analysis.cpus import CPUS, KIB, MEASURED, MIB, Cpu, get_cpu
+from ...analysis.cpus import CPUS, KIB, MIB, Cpu, as_measured, get_cpu
 from ...errors import UsageError
 
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18
@@ -46,10 +46,7 @@ def _host_cpu(*, measured: bool) -> Cpu:
     l2 = _cache_bytes(caches / "index2/size") or cpu.l2_bytes
     pairs = cpu.vector_bytes == 64 and "avx512bf16" in _host_flags()
     host = replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1, pairs=pairs)
-    for name, known in MEASURED.items() if measured else ():
-        if _host_name().startswith(name):
-            host = replace(host, **known)
-    return host
+    return as_measured(host, _host_name()) if measured else host
 
 
 @cache

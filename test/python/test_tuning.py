@@ -11,6 +11,7 @@ from tuning_cases import (
     OTHERS,
     SMALL,
     Clock,
+    Seeded,
     captured,
     kernel_of,
     run,
@@ -21,7 +22,7 @@ from tuning_cases import (
 from deplo.analysis.cpu_neighbours import misfit, neighbours
 from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
 from deplo.analysis.cpu_tilings import choose_cpu_tiling, tiling_cycles
-from deplo.analysis.cpus import CPUS, MEASURED
+from deplo.analysis.cpus import CPUS, MEASURED, OWN, with_habits_of_others
 from deplo.errors import UsageError
 from deplo.frontend.capture import capture
 from deplo.passes.llvm.host_cpu import host_cpu
@@ -34,6 +35,7 @@ from deplo.tune.database import Database, Key, Trial, choices_text
 from deplo.tune.kernels import tunable_kernels
 from deplo.tune.session import open_database
 from deplo.tune.settings import Settings
+from deplo.tune.spaces import TilingSpace
 
 # --------------------------------------------------------------------------- keys
 
@@ -162,7 +164,39 @@ def test_the_pass_names_the_neighbours_of_what_it_chooses():
     assert all(getattr(each, name) is not None for each in space for name in best.choices)
 
 
+@pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
+def test_a_core_may_have_the_habits_of_others_not_their_vectors_and_caches(cpu):
+    here = dataclasses.replace(cpu, l2_bytes=3 * 2**20)
+    others = with_habits_of_others(here)
+    assert here not in others
+    assert len(set(others)) == len(others) > 2
+    assert len({each.shared_bytes for each in others}) > 1
+    assert all(getattr(each, name) == getattr(here, name) for each in others for name in OWN)
+
+
+def test_what_the_model_says_of_other_cores_is_legal_here():
+    problem = CpuProblem(1, 8, 5632, 2048, results=1, rows=1, columns=1, element_bytes=4)
+    problem = dataclasses.replace(problem, rows_along=True, columns_along=True)
+    problem = dataclasses.replace(problem, rows_stay=True, columns_stay=True)
+    measured = dataclasses.replace(CPUS["avx2"], **MEASURED["znver3"])
+    typical, known = (TilingSpace(problem, cpu, 2) for cpu in (CPUS["avx2"], measured))
+    assert known.model != typical.model
+    assert known.model in typical.seeds
+    assert typical.model in known.seeds
+    assert all(misfit(problem, CpuTiling(**each), measured) is None for each in known.seeds)
+
+
 # --------------------------------------------------------------------------- searches
+
+
+def test_what_the_model_says_of_other_cores_is_measured_first(own_cache):
+    kernel, clock = kernel_of(200, 64, 96), Clock(taller_is_better)
+    seed = {**kernel.space.model, "block_m": 8, "thread_m": 2}
+    assert seed not in kernel.space.neighbours(kernel.space.model)
+    seeded = dataclasses.replace(kernel, space=Seeded(kernel.space, [kernel.space.model, seed]))
+    run(seeded, open_database(), clock)
+    assert clock.asked[0] == (choices_text(seed), SMALL.rounds)
+    assert [text for text, _ in clock.asked].count(choices_text(kernel.space.model)) == 0
 
 
 def test_a_search_finds_what_is_faster_and_does_not_measure_twice(own_cache):

@@ -31,6 +31,17 @@ def kernel_of(m=48, k=64, n=96):
     return kernel
 
 
+class Seeded:
+    """A space with other seeds."""
+
+    def __init__(self, space, seeds):
+        self.space = space
+        self.seeds = seeds
+
+    def __getattr__(self, name):
+        return getattr(self.space, name)
+
+
 class Clock:
     """A measurement that knows how long each tiling takes, and counts what it is asked."""
 
