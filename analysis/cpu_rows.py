@@ -30,7 +30,27 @@ DISTANCES = (0, 1 * KIB, 4 * KIB, 16 * KIB)
 CHAINS = 4
 """Chains of operations that a core computes side by side."""
 
-COUNTS = (0, 1, 2, 4, 8)
+SHAPES = (
+    (4, 2),
+    (4, 1),
+    (2, 4),
+    (1, 4),
+    (2, 2),
+    (1, 8),
+    (4, 4),
+    (2, 8),
+    (1, 2),
+    (1, 0),
+    (1, 1),
+    (2, 1),
+)
+"""So many rows, and vectors of each: those first that are best most often. Which of both are best together,
+none says alone."""
+
+SIDE_BY_SIDE = tuple(sorted({rows for rows, _ in SHAPES}))
+"""Rows that may be computed side by side."""
+
+COUNTS = tuple(sorted({vectors for _, vectors in SHAPES}))
 """Vectors of iterations that a loop may compute side by side; with 0, LLVM decides."""
 
 LONGEST_WORK = {1: 640, 2: 8192}
@@ -57,26 +77,6 @@ LONGEST_PAIRED = 10_000
 
 SMALL_WINDOW = 16
 """Elements of a window whose factors stay in registers, while windows of several rows are computed."""
-
-SIDE_BY_SIDE = (1, 2, 4)
-"""Rows that may be computed side by side."""
-
-SHAPES = (
-    (4, 2),
-    (4, 1),
-    (2, 4),
-    (1, 4),
-    (2, 2),
-    (1, 8),
-    (4, 4),
-    (2, 8),
-    (1, 2),
-    (1, 0),
-    (1, 1),
-    (2, 1),
-)
-"""So many rows, and vectors of each: those first that are best most often. Which of both are best together,
-none says alone."""
 
 NARROW = 256
 """Bits of the vectors that some cores run at a higher clock than their widest ones."""
