@@ -229,11 +229,13 @@ def step_cycles(problem: CpuProblem, rows: int, vectors: int, cpu: Cpu, in_place
 def clashing_lines(problem: CpuProblem, rows: int, cpu: Cpu) -> int:
     """The lines of rows in place that are more than the L1 cache keeps, since they fall on few places.
 
-    Those of rows that lie 4 KiB apart, or a multiple of that, all fall on the same one.
+    Those of rows that lie 4 KiB apart, or a multiple of that, all fall on the same one; and so does one of
+    the columns, at times.
     """
     way = cpu.l1_bytes // cpu.l1_ways
     places = way // gcd(problem.rows_pitch, way)
-    return max(problem.rows * rows - places * cpu.l1_ways, 0) if problem.rows_pitch else 0
+    kept = places * cpu.l1_ways - 1
+    return max(problem.rows * rows - kept, 0) if problem.rows_pitch else 0
 
 
 def matrix_cycles(problem: CpuProblem, rows: int, vectors: int) -> float:

@@ -147,7 +147,15 @@ def _asking_ahead(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> CpuTiling
     held = problem.row_sets * problem.rows * problem.m * problem.k * problem.element_bytes
     few = problem.n <= ASKING_TILES * tiling.thread_n
     far = tiling.in_place and few and held > cpu.l2_bytes
-    return replace(tiling, ahead=min(cpu.rows_ahead, tiling.block_k)) if far else tiling
+    asks = far and (cpu.asks_when_busy or not _loads_are_most(problem, tiling, cpu))
+    return replace(tiling, ahead=min(cpu.rows_ahead, tiling.block_k)) if asks else tiling
+
+
+def _loads_are_most(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> bool:
+    """Whether the loads of a register tile take longer than its multiply-adds."""
+    rows, vectors = tiling.thread_m, tiling.thread_n // cpu.lanes(problem.element_bytes)
+    loads = problem.rows * rows + problem.columns * vectors
+    return loads / cpu.loads > problem.results * rows * vectors / cpu.fmas
 
 
 def _choose_blocks(
