@@ -191,11 +191,11 @@ def _blocked(
     wanted = blocks_worth(problem, cpu.cores)
     while problem.batch * parts(problem.m, block_m) * parts(problem.n, block_n) < wanted:
         if block_n > thread_n and block_n >= block_m:
-            block_n = even(problem.n, block_n // 2, thread_n)
+            block_n = _half(problem.n, block_n, thread_n)
         elif block_m > thread_m:
-            block_m = even(problem.m, block_m // 2, thread_m)
+            block_m = _half(problem.m, block_m, thread_m)
         elif block_n > thread_n:
-            block_n = even(problem.n, block_n // 2, thread_n)
+            block_n = _half(problem.n, block_n, thread_n)
         else:
             break
     block_m, block_n, cycles = _balanced(problem, (block_m, block_n), tile, cpu, kind)
@@ -210,6 +210,11 @@ def _blocked(
     if fits and not problem.lines:
         block_k = whole
     return cycles, CpuTiling(block_m, block_n, block_k, thread_m, thread_n, **kind)
+
+
+def _half(extent: int, size: int, unit: int) -> int:
+    """The size of equal parts of an extent, about half as long, in whole units."""
+    return even(extent, size // 2 + unit - 1, unit)
 
 
 def _chunk(problem: CpuProblem, columns: int, cpu: Cpu, kind: dict[str, int]) -> int:
