@@ -12,7 +12,7 @@ from torch import nn
 import deplo
 from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
 from deplo.analysis.cpu_tilings import choose_cpu_tiling
-from deplo.analysis.cpus import CPUS, Cpu
+from deplo.analysis.cpus import CPUS, MEASURED, Cpu
 from deplo.analysis.plan import build_plan
 from deplo.passes.llvm.host_cpu import host_cpu
 from deplo.passes.llvm.translate import llvm_sources
@@ -328,7 +328,10 @@ def test_chunks_may_fill_more_of_a_cache() -> None:
 
 
 def test_rows_that_fall_on_the_same_place_of_a_cache_are_no_more_than_it_keeps() -> None:
-    """As of a linear layer of 8 rows, and lines of 8 KiB; of 8 KiB and 64 bytes each is at another place."""
+    """As of a linear layer of 8 rows, and lines of 8 KiB; of 8 KiB and 64 bytes each is at another place.
+
+    One more is kept for the columns.
+    """
     along = {"along": True, "rows_along": True, "columns_along": True}
     problem = CpuProblem(1, 8, 5632, 2048, 1, 1, 1, 4, **along, rows_stay=True, columns_stay=True)
     cpu = replace(CPUS["avx2"], clash_cycles=2.5, cores=2)
@@ -339,9 +342,30 @@ def test_rows_that_fall_on_the_same_place_of_a_cache_are_no_more_than_it_keeps()
         assert tiling.turned
         return tiling.thread_m
 
-    assert rows(8192) == rows(4096) == 8
+    assert rows(8192) == rows(4096) == 7
     assert rows(2048) == rows(8256) == rows(0) == rows(8192, replace(cpu, clash_cycles=0)) == 14
-    assert rows(8192, replace(cpu, l1_ways=4)) == 4
+    assert rows(8192, replace(cpu, l1_ways=4)) == 3
+
+
+def test_tiles_that_load_all_the_time_ask_for_nothing_early() -> None:
+    """As of 8 rows, which are a single vector of a tile's columns; two have it multiply for longer."""
+    along = {"along": True, "rows_along": True, "columns_along": True}
+    problem = CpuProblem(1, 8, 5632, 2048, 1, 1, 1, 4, **along, rows_stay=True, columns_stay=True)
+    for asks in (True, False):
+        cpu = replace(CPUS["avx2"], asks_when_busy=asks)
+        one, two = (choose_cpu_tiling(replace(problem, m=m), cpu) for m in (8, 16))
+        assert (one.in_place, one.thread_n, one.ahead) == (1, 8, 128 if asks else 0)
+        assert (two.in_place, two.thread_n, two.ahead) == (1, 16, 128)
+
+
+def test_a_block_for_each_core_is_half_of_all_though_tiles_do_not_divide_it() -> None:
+    """Of 2048 rows, 7 at once: 1029 and 1019, not 686 in three blocks of which a core has two."""
+    along = {"along": True, "rows_along": True, "columns_along": True}
+    problem = CpuProblem(1, 8, 2048, 2048, 1, 1, 1, 4, **along, rows_stay=True, columns_stay=True)
+    problem = replace(problem, rows_pitch=8192, columns_pitch=8192)
+    cpu = replace(CPUS["avx2"], **MEASURED["znver3"], cores=2)
+    tiling = choose_cpu_tiling(problem, cpu)
+    assert (tiling.turned, tiling.thread_m, tiling.block_m) == (1, 7, 1029)
 
 
 def test_the_model_knows_how_far_apart_rows_lie(monkeypatch) -> None:
