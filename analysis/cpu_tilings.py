@@ -213,7 +213,7 @@ def _blocked(
 
 
 def _half(extent: int, size: int, unit: int) -> int:
-    """The size of equal parts of an extent, about half as long, in whole units."""
+    """The size of equal parts of an extent, about half of `size`, in whole units."""
     return even(extent, size // 2 + unit - 1, unit)
 
 

@@ -320,6 +320,8 @@ def main() -> int:
         help=f"seconds for all cases, shared out ({TOTAL:.0f} for a GPU)",
     )
     options = parser.parse_args()
+    if options.gpu and options.model != MEASURED:
+        parser.error("--model says what is known of a CPU; leave out --gpu or --model")
     place = GPU if options.gpu else TYPICAL if options.model == TYPICAL.model else CPU
     if options.show:
         if not place.result.exists():
