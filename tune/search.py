@@ -256,8 +256,9 @@ class Search:
             near = [each for text in beam for each in space.neighbours(seen[text])]
             near = {choices_text(each): each for each in near}
             new = {t: each for t, each in (seeds | near).items() if t not in asked}
-            liked = sorted(new, key=lambda text: (text not in seeds, space.estimate(new[text])))
-            chosen, rounds = liked[: self.settings.candidates], self.settings.rounds
+            first = [text for text in new if text in seeds]
+            liked = sorted((t for t in new if t not in seeds), key=lambda t: space.estimate(new[t]))
+            chosen, rounds = first + liked[: self.settings.candidates], self.settings.rounds
             untried = [new[text] for text in chosen if (text, rounds) not in self.trials]
             self.measure.expect(untried)
             asked.update(chosen)
@@ -266,7 +267,7 @@ class Search:
                 trial = self._trial(new[text], rounds)
                 if trial.outcome == "timed" and trial.ratio is not None:
                     times[text] = self.times[text] = trial.ratio
-            if not liked or (generation and min(times.values()) > before * BETTER):
+            if not chosen or (generation and min(times.values()) > before * BETTER):
                 break
 
     def _trial(self, choices: Choices, rounds: int, *, fresh: bool = False) -> Trial:
