@@ -157,8 +157,22 @@ CPUS = {
 }
 """Every instruction set by name, each with a core that is typical of it."""
 
-_CAN_DO = "name vector_bytes registers register fmas loads steps scales pairs mma"
-OWN = (*_CAN_DO.split(), "l1_bytes", "l1_ways", "l2_bytes", "cores")
+OWN = (
+    "name",
+    "vector_bytes",
+    "registers",
+    "register",
+    "fmas",
+    "loads",
+    "steps",
+    "scales",
+    "pairs",
+    "mma",
+    "l1_bytes",
+    "l1_ways",
+    "l2_bytes",
+    "cores",
+)
 """What a core has and can do; all else that is said of one are its habits."""
 
 MEASURED: dict[str, dict[str, float]] = {

@@ -217,7 +217,7 @@ class Search:
     times: dict[str, float] = field(default_factory=dict[str, float])
     """How long each candidate takes that was timed, as a part of what the model's takes; by its text."""
     seen: dict[str, Choices] = field(default_factory=dict[str, Choices])
-    """The candidates so far, by their text."""
+    """The candidates so far, and what they may lead to, by their text."""
     unsteady: set[str] = field(default_factory=set[str])
     """The candidates that the machine was too busy to measure."""
 
@@ -250,21 +250,23 @@ class Search:
         times = {choices_text(space.model): 1.0}
         asked = set(times)
         seeds = {choices_text(each): each for each in space.seeds}
+        seen.update(seeds)
+        rounds = self.settings.rounds
         for generation in range(self.settings.generations):
             before = min(times.values())
             beam = sorted(times, key=lambda text: times[text])[: self.settings.beam]
-            near = [each for text in beam for each in space.neighbours(seen[text])]
-            near = {choices_text(each): each for each in near}
-            new = {t: each for t, each in (seeds | near).items() if t not in asked}
-            first = [text for text in new if text in seeds]
-            liked = sorted((t for t in new if t not in seeds), key=lambda t: space.estimate(new[t]))
-            chosen, rounds = first + liked[: self.settings.candidates], self.settings.rounds
-            untried = [new[text] for text in chosen if (text, rounds) not in self.trials]
+            found = [each for text in beam for each in space.neighbours(seen[text])]
+            near = {choices_text(each): each for each in found}
+            seen.update(near)
+            new = [text for text in near if text not in asked and text not in seeds]
+            liked = sorted(new, key=lambda text: space.estimate(near[text]))
+            chosen = [text for text in seeds if text not in asked]
+            chosen += liked[: self.settings.candidates]
+            untried = [seen[text] for text in chosen if (text, rounds) not in self.trials]
             self.measure.expect(untried)
             asked.update(chosen)
             for text in chosen:
-                seen[text] = new[text]
-                trial = self._trial(new[text], rounds)
+                trial = self._trial(seen[text], rounds)
                 if trial.outcome == "timed" and trial.ratio is not None:
                     times[text] = self.times[text] = trial.ratio
             if not chosen or (generation and min(times.values()) > before * BETTER):
