@@ -77,7 +77,7 @@ def deplo_backend(
         _warn(
             "deplo: a graph runs in PyTorch: a resized image of uint8, which eager makes in fixed point"
         )
-        return graph.forward
+        return _run_in_pytorch(graph, example_inputs)
     replace_margin_losses(graph)
     expand_attention(graph)
     assign_by_positions(graph)
@@ -97,7 +97,7 @@ def deplo_backend(
         with _attention_in_products(example_inputs):
             return aot(graph, example_inputs)
     except _RunsInPyTorch:
-        return graph.forward
+        return _run_in_pytorch(graph, example_inputs)
 
 
 def _attention_in_products(example_inputs: Sequence[Any]) -> AbstractContextManager[Any]:
@@ -109,6 +109,25 @@ def _attention_in_products(example_inputs: Sequence[Any]) -> AbstractContextMana
     if any(isinstance(value, torch.Tensor) and value.is_cuda for value in example_inputs):
         return sdpa_kernel(SDPBackend.MATH)
     return nullcontext()
+
+
+def _run_in_pytorch(
+    graph: torch.fx.GraphModule, example_inputs: Sequence[Any]
+) -> Callable[..., Any]:
+    """Return a callable that has PyTorch run all of what Dynamo traced.
+
+    Dynamo's own graph does not keep the generator's state for what a checkpoint computes again: PyTorch's
+    partitioner does.
+    """
+    checkpoint = torch.ops.higher_order.tag_activation_checkpoint
+    nodes = (n for m in graph.modules() if isinstance(m, torch.fx.GraphModule) for n in m.graph.nodes)
+    if all(node.target is not checkpoint for node in nodes):
+        return graph.forward
+    eager = aot_autograd(
+        fw_compiler=lambda traced, _: make_boxed_func(traced.forward),
+        partition_fn=min_cut_rematerialization_partition,
+    )
+    return eager(graph, example_inputs)
 
 
 class _RunsInPyTorch(Exception):

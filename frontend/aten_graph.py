@@ -16,6 +16,8 @@ from .devices import away_results, check_arguments, device_of
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .numbers import numbers_as_extents, numbers_of
+from .random_numbers import draw_in_memory_order
+from .random_states import states_as_calls
 from .size_guards import as_multiples, guards_of, shape_environment
 from .sizes import InputTensor, Limits, Refused, input_sizes
 from .strided_views import permute_to_memory_order
@@ -121,6 +123,8 @@ def capture_graph(
     """
     graph = copy.deepcopy(module.graph)
     _conversions_as_copies(graph)
+    states_as_calls(graph)
+    draw_in_memory_order(graph)
     updated = take_updates(graph)
     permute_to_memory_order(graph)
     carriers = numbers_as_extents(graph)

@@ -27,6 +27,7 @@ from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .numbers import Number
 from .python_values import Inputs, close_over, with_closed_over
+from .random_numbers import draw_in_memory_order
 from .size_guards import as_multiples, check_guards, guards_of
 from .size_one import dynamic_sizes
 from .sizes import Sizes
@@ -288,6 +289,7 @@ def _import(
 ) -> Captured:
     _refuse_mutation(exported)
     permute_to_memory_order(exported.graph)
+    draw_in_memory_order(exported.graph)
     if fallback == "eager":
         items_as_sizes(exported.graph, exported.range_constraints)
     guards = guards_of(exported.graph)

@@ -238,6 +238,13 @@ def _roll(value: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) 
     return value
 
 
+def _dropout(value: torch.Tensor, p: float, train: bool) -> Any:
+    """Draw the mask in the order of `value` in memory, which PyTorch's own rule forgets."""
+    if not train or p in (0, 1):
+        return NotImplemented
+    return aten.native_dropout.default(value, p, train)[0]
+
+
 OWN: dict[Any, Callable[..., Any]] = {
     aten.__lshift__.Tensor: _shift(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Tensor: _shift(aten.bitwise_right_shift.Tensor),
@@ -245,6 +252,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.__rshift__.Scalar: _shift_by_number(aten.bitwise_right_shift.Tensor),
     aten.addbmm.default: _addbmm,
     aten.convolution.default: transposed_convolution,
+    aten.dropout.default: _dropout,
     aten.eye.default: _eye,
     aten.eye.m: _eye,
     aten.index.Tensor: _index,

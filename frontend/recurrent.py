@@ -43,7 +43,7 @@ def _shapes(
     return output, torch.empty_like(hidden)
 
 
-_LIBRARY = torch.library.Library(NAMESPACE, "DEF")
+_LIBRARY = torch.library.Library(NAMESPACE, "FRAGMENT")
 
 for _name in NAMES:
     _operator = getattr(aten, _name).input
