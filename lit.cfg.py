@@ -41,7 +41,7 @@ config.test_exec_root = str(ROOT / "build" / "lit")
 config.environment["PATH"] = os.pathsep.join([str(SCRIPTS), os.environ["PATH"]])
 config.environment["PYTHONHASHSEED"] = "0"
 config.environment["DEPLO_CACHE"] = "0"  # what is tested is compiled now
-for name in ("HOME", "LD_LIBRARY_PATH", "PYTHONPATH"):
+for name in ("DEPLO_CPU_MODEL", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.substitutions += [(r"\bFileCheck\b", find_filecheck()), ("%python", sys.executable)]

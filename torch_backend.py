@@ -30,6 +30,7 @@ from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .analysis.eager_calls import summary
+from .dialects.sizes import UndecidedSize
 from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.assignments import assign_by_positions
 from .frontend.aten_graph import capture_graph
@@ -170,7 +171,8 @@ def _compile(
     orders = {} if shares_memory else read_as_they_lie(graph.graph)
     try:
         captured = capture_graph(graph, fallback, shares_memory=shares_memory)
-    except (UnsupportedOpError, SeveralDevices) as error:
+        program = Program(captured, choose_target("auto", captured))
+    except (UnsupportedOpError, SeveralDevices, UndecidedSize) as error:
         if fallback == "error":
             raise
         nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
@@ -180,7 +182,6 @@ def _compile(
             raise _RunsInPyTorch from None
         graph.recompile()
         return make_boxed_func(lambda *inputs: graph.forward(*permuted(inputs, orders)))
-    program = Program(captured, choose_target("auto", captured))
     if (told := summary(program.fallbacks)) is not None:
         _warn(told)
     if "graphs" in log_topics():

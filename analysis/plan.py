@@ -19,7 +19,8 @@ call is
     {"call": "aten.cat.default", "arguments": {"tensors": [{"buffer": 1}, {"buffer": 2}], "dim": 1},
      "results": [{"buffer": 3}]}
 
-Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}` a float that JSON has not.
+Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}` a float that JSON has not,
+`{"size": "s0 - 8"}` a number that depends on sizes.
 
 A launch that may run while others do says which group it is in, `"group": 0`, the number of its neighbours
 that may, and by number which arguments it writes: `"writes": [1]`.
@@ -57,7 +58,7 @@ from ..dialects.calls import OperandAttr
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp, TensorMapType
 from ..dialects.multiples import Multiple, multiple_of
 from ..dialects.scalars import storage_bytes
-from ..dialects.sizes import Extent, Size, shape_of, static_extent
+from ..dialects.sizes import Extent, ExtentAttr, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
 from ..errors import DeploError
 from .architecture import require_architecture
@@ -287,6 +288,10 @@ def call_data(value: Attribute, operands: Sequence[Ref]) -> Any:
             return operands[value.position.data]
         case UnitAttr():
             return None
+        case ExtentAttr(data=Size() as size):
+            return {"size": _extent(size)}
+        case ExtentAttr(data=number):
+            return number
         case StringAttr():
             return value.data
         case IntegerAttr() | FloatAttr():

@@ -4,11 +4,11 @@
       : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
 
 A call names an overload and its arguments as PyTorch's schema does, in its order; what is left out has the
-schema's default. As everywhere in deplo, `self` reads `input`. An argument is a number, a string, an element
-type (a dtype), `none`, a tensor, or a list of these. The tensors are operands of the operation, and in the
-`arguments` attribute `#tensor_ir.operand<0>` stands for the first. A device, a layout and the like are not
-arguments: PyTorch runs the operator on dense tensors where the program runs. Where the operator got a view
-that only exchanges axes, it gets one in the program too, and nothing is copied:
+schema's default. As everywhere in deplo, `self` reads `input`. An argument is a number, a dynamic size, a
+string, an element type (a dtype), `none`, a tensor, or a list of these. The tensors are operands of the
+operation, and in the `arguments` attribute `#tensor_ir.operand<0>` stands for the first. A device, a layout
+and the like are not arguments: PyTorch runs the operator on dense tensors where the program runs. Where the
+operator got a view that only exchanges axes, it gets one in the program too, and nothing is copied:
 
     %y = torch.call "moe.grouped_mm.default"(input = %x, weight = permute(%w, [0, 2, 1]), offs = %o)
       : (tensor<8x4xf32>, tensor<2x6x4xf32>, tensor<2xi32>) -> tensor<8x6xf32>
@@ -48,6 +48,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .scalars import is_element, verify_element
+from .sizes import ExtentAttr
 from .syntax import tensor_type
 from .torch_syntax import print_argument
 
@@ -145,7 +146,7 @@ def _is_argument(value: Attribute) -> bool:
     match value:
         case ArrayAttr():
             return all(_is_argument(item) for item in value.data)
-        case IntegerAttr() | FloatAttr() | StringAttr() | UnitAttr() | OperandAttr():
+        case IntegerAttr() | FloatAttr() | StringAttr() | UnitAttr() | OperandAttr() | ExtentAttr():
             return True
         case _:
             return is_call_element(value)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntAttr
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
@@ -16,8 +15,28 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from .allowed_sizes import SizeAttr
+from .allowed_sizes import MAX_SIZE, SizeAttr
 from .sizes import Extent, Size
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values of an extent, or of a number: its name, the smallest, the largest, and an example."""
+
+    label: str
+    minimum: int
+    maximum: int | None
+    hint: int
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one value."""
+        return self.minimum == self.maximum
+
+    @property
+    def largest(self) -> int:
+        """The largest value, where none is given that of any size."""
+        return MAX_SIZE if self.maximum is None else self.maximum
 
 
 @dataclass(frozen=True)
@@ -46,19 +65,18 @@ class Multiple:
             extent = f"({extent} {'+' if self.offset < 0 else '-'} {abs(self.offset)})"
         return extent if self.scale == 1 else f"{extent} / {self.scale}"
 
-    def is_in(self, extent: SizeAttr) -> bool:
-        """Whether what the IR says of an extent allows any of these."""
+    def is_in(self, extent: Range) -> bool:
+        """Whether a range of extents has any of these."""
         most = self._most(extent)
-        return most is None or self.least_size(extent.minimum.data) <= most
+        return most is None or self.least_size(extent.minimum) <= most
 
-    def attribute(self, extent: SizeAttr) -> SizeAttr:
-        """What the IR says of the size, from what it would say of the extent."""
-        least, hint = self.least_size(extent.minimum.data), self.least_size(extent.hint.data)
-        return SizeAttr(self.label(extent.label.data), least, self._most(extent), hint)
+    def attribute(self, extent: Range) -> SizeAttr:
+        """What the IR says of the size, from the range of the extent."""
+        least, hint = self.least_size(extent.minimum), self.least_size(extent.hint)
+        return SizeAttr(self.label(extent.label), least, self._most(extent), max(1, hint))
 
-    def _most(self, extent: SizeAttr) -> int | None:
-        bounded = isinstance(extent.maximum, IntAttr)
-        return (extent.largest - self.offset) // self.scale if bounded else None
+    def _most(self, extent: Range) -> int | None:
+        return None if extent.maximum is None else (extent.maximum - self.offset) // self.scale
 
 
 def multiple_of(extent: Extent) -> tuple[int, Multiple] | None:

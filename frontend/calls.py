@@ -136,7 +136,8 @@ def _plain(name: str, value: Any) -> Attribute:
         if name in MESSAGES or _OPTION.fullmatch(value):
             return argument_attr(value)
         raise Refused(f"{name} = {value!r}, a text that is no operator's option")
-    elif isinstance(value, (bool, float)) or (type(value) is int and -(2**63) <= value < 2**63):
+    elif isinstance(value, (bool, float, Size)) or (
+        type(value) is int and -(2**63) <= value < 2**63
+    ):
         return argument_attr(value)
-    dynamic = ", a size that is known only at run time" if isinstance(value, Size) else ""
-    raise Refused(f"{name} = {value}{dynamic}")
+    raise Refused(f"{name} = {value}")

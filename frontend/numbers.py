@@ -5,7 +5,8 @@ becomes
     def forward(self, x: "f32[s0, 64]", n: "i8[s1, 0]"): return x[: n.shape[0]]
 
 Sizes are what the shapes of inputs say, here and in all that follows. Where PyTorch gives the number itself,
-a call makes such a tensor of it (`Number.carried`). A number that an input's shape says as well needs none.
+a call makes such a tensor of it (`Number.carried`). A number that may be negative has a carrier that is
+longer by `SHIFT`. A number that an input's shape says as well needs none.
 """
 
 from __future__ import annotations
@@ -18,8 +19,13 @@ import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from ..dialects.allowed_sizes import MAX_SIZE
+from ..errors import UnsupportedOpError
 from .devices import device_of
 from .sizes import Sizes, expression_of, multiple_of
+
+SHIFT = (MAX_SIZE + 1) // 2
+"""The length of the carrier of 0, if numbers may be negative: half of them are, of those that extents say."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +35,15 @@ class Number:
     position: int
     least: int
     largest: int
+    shift: int
+    """How much longer its carrier is."""
     device: torch.device
 
     def carried(self, value: int) -> torch.Tensor | None:
         """The tensor that has a number for its extent; None for one that the program does not hold for."""
         if not self.least <= value <= self.largest:
             return None
-        return torch.empty((value, 0), dtype=torch.int8, device=self.device)
+        return torch.empty((value + self.shift, 0), dtype=torch.int8, device=self.device)
 
 
 def numbers_as_extents(graph: torch.fx.Graph) -> list[torch.fx.Node]:
@@ -61,9 +69,13 @@ def numbers_of(
     numbers: list[Number] = []
     for node in carriers:
         tensor = node.meta["val"]
-        size = sizes.known[expression_of(tensor.shape[0])]
+        said = multiple_of(expression_of(tensor.shape[0]))
+        assert said is not None
+        symbol, carrier = said
+        values, shift = sizes.known[symbol], carrier.offset
+        largest = min(values.largest, MAX_SIZE - shift)
         at = placeholders.index(node)
-        numbers.append(Number(at, size.minimum.data, size.largest, tensor.device))
+        numbers.append(Number(at, values.minimum, largest, shift, tensor.device))
     return tuple(numbers)
 
 
@@ -104,5 +116,9 @@ def _carry(
         number = graph.call_function(torch.ops.aten.sym_size.int, (node, 0))
     number.meta["val"] = value
     node.replace_all_uses_with(number, delete_user_cb=lambda user: user is not number)
+    may_be_negative = environment.var_to_range[expression_of(value)].lower < 0
+    length = value + SHIFT if may_be_negative else value
+    if length.node.hint < 0:
+        raise UnsupportedOpError(f"input {node.name} is {value.node.hint}, less than {-SHIFT}")
     with environment.suppress_guards(), FakeTensorMode(shape_env=environment):
-        node.meta["val"] = torch.empty((value, 0), dtype=torch.int8, device=device)
+        node.meta["val"] = torch.empty((length, 0), dtype=torch.int8, device=device)

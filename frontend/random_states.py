@@ -47,9 +47,10 @@ EXCHANGE: Any = torch.ops.deplo.exchange_random_state.default
 
 
 def states_as_calls(graph: torch.fx.Graph) -> None:
-    """Replace what saves and restores the generator's state by calls, in place.
+    """Replace what saves and restores the state of the CPU's generator by calls, in place.
 
-    A state has a fixed size, where PyTorch traces a dynamic one.
+    A state has a fixed size, where PyTorch traces a dynamic one. The state of a GPU's generator stays, and is
+    not supported.
     """
     for node in graph.find_nodes(op="call_function", target=run_and_save_rng_state):
         _save(graph, node)
@@ -59,6 +60,8 @@ def states_as_calls(graph: torch.fx.Graph) -> None:
 
 def _save(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
     items = {user.args[1]: user for user in node.users}
+    if not _is_on_cpu(items[1].meta["val"]):
+        return
     operator, *arguments = node.args
     with graph.inserting_before(node):
         state = graph.call_function(RANDOM_STATE)
@@ -75,12 +78,15 @@ def _restore(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
     state, operator, *arguments = node.args
     assert isinstance(state, torch.fx.Node)
     mode = state.meta["val"].fake_mode
+    value = _traced(operator, arguments, node.kwargs, mode)
+    if not _is_on_cpu(value):
+        return
     state.meta["val"] = _state_of(mode)
     with graph.inserting_before(node):
         before = graph.call_function(EXCHANGE, (state,))
         drawn = graph.call_function(operator, tuple(arguments), node.kwargs)  # type: ignore[arg-type]
         after = graph.call_function(EXCHANGE, (before,))
-    drawn.meta = {**node.meta, "val": _traced(drawn, mode)}
+    drawn.meta = {**node.meta, "val": value}
     for exchange in (before, after):
         exchange.meta["val"] = _state_of(mode)
     node.replace_all_uses_with(drawn)
@@ -93,11 +99,15 @@ def _state_of(mode: FakeTensorMode) -> torch.Tensor:
         return torch.empty(_STATE_BYTES, dtype=torch.uint8)
 
 
-def _traced(node: torch.fx.Node, mode: FakeTensorMode) -> Any:
-    """The result of a call as PyTorch traces it; the partitioner does not say it."""
+def _is_on_cpu(values: Any) -> bool:
+    tensors = (each for each in pytree.tree_leaves(values) if isinstance(each, torch.Tensor))
+    return all(tensor.device.type == "cpu" for tensor in tensors)
+
+
+def _traced(operator: Any, args: Any, kwargs: Any, mode: FakeTensorMode) -> Any:
+    """Return the result of a call as PyTorch traces it; the partitioner does not say it."""
     args, kwargs = pytree.tree_map_only(
-        torch.fx.Node, lambda each: each.meta["val"], (node.args, node.kwargs)
+        torch.fx.Node, lambda each: each.meta["val"], (tuple(args), dict(kwargs))
     )
-    target: Any = node.target
     with mode:
-        return target(*args, **kwargs)
+        return operator(*args, **kwargs)

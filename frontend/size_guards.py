@@ -23,8 +23,8 @@ from ..dialects.multiples import Multiple
 from ..errors import UnsupportedOpError
 from .sizes import Sizes
 
-LARGEST_DIVISOR = 64
-"""Remainders of larger divisors are not looked at."""
+LARGEST_SCALE = 64
+"""Sizes are multiples by no more: where guards leave a single value, every divisor leaves one remainder."""
 
 
 def shape_environment(graph: torch.fx.Graph) -> ShapeEnv | None:
@@ -44,18 +44,38 @@ def guards_of(graph: torch.fx.Graph) -> list[Any]:
 
 
 def as_multiples(sizes: Sizes, guards: Collection[Any]) -> Sizes:
-    """The same sizes; one that `guards` leave a single remainder becomes a multiple of another size."""
+    """The same sizes; one that `guards` leave a single remainder becomes a multiple of another size.
+
+    One that they leave a single value, that of the example, becomes a number.
+    """
     for symbol in sizes.known:
         about = [g for g in guards if isinstance(g, sympy.Basic) and symbol in g.free_symbols]
         while (found := _multiple(sizes, symbol, about)) is not None:
             sizes = found
+            if _is_fixed(sizes, symbol, about):
+                value = sizes.known[symbol].hint
+                sizes = sizes.with_range(symbol, minimum=value, maximum=value)
+                break
     return sizes
+
+
+def _is_fixed(sizes: Sizes, symbol: sympy.Symbol, guards: Collection[Any]) -> bool:
+    """Whether `guards` refute all values of a symbol but that of the example."""
+    values, step = sizes.known[symbol], sizes.multiples[symbol].scale
+
+    def refuted(minimum: int, maximum: int) -> bool:
+        if minimum > maximum:
+            return True
+        limited = sizes.with_range(symbol, minimum, maximum)
+        return any(limited.holds(sympy.Not(guard)) for guard in guards)
+
+    return refuted(values.minimum, values.hint - step) and refuted(values.hint + step, values.largest)
 
 
 def _multiple(sizes: Sizes, symbol: sympy.Symbol, guards: Collection[Any]) -> Sizes | None:
     """`sizes` with one symbol as a multiple of what it is there; None if no divisor leaves one remainder."""
     was = sizes.multiples.get(symbol, Multiple())
-    for divisor in sorted(set(_divisors(guards))):
+    for divisor in sorted(set(_divisors(guards, LARGEST_SCALE // was.scale))):
         multiples = [
             Multiple(was.scale * divisor, was.offset - was.scale * less) for less in range(divisor)
         ]
@@ -70,12 +90,12 @@ def _multiple(sizes: Sizes, symbol: sympy.Symbol, guards: Collection[Any]) -> Si
     return None
 
 
-def _divisors(guards: Collection[Any]) -> Iterator[int]:
+def _divisors(guards: Collection[Any], largest: int) -> Iterator[int]:
     kinds = (functions.FloorDiv, functions.CleanDiv, functions.Mod, functions.PythonMod)
     for guard in guards:
         for division in guard.atoms(*kinds):
             divisor = division.args[1]
-            if divisor.is_Integer and 1 < divisor <= LARGEST_DIVISOR:
+            if divisor.is_Integer and 1 < divisor <= largest:
                 yield int(divisor)
 
 

@@ -11,7 +11,8 @@ for the sizes within each symbol's range; what else it took for granted is in `s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
 
 import sympy
@@ -24,7 +25,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ..dialects.affine import quotient, remainder
 from ..dialects.allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowing
-from ..dialects.multiples import Multiple
+from ..dialects.multiples import Multiple, Range
 from ..dialects.sizes import Extent, Size, UndecidedSize, extent_expr, extent_of, is_at_most
 from ..errors import UnsupportedOpError
 from .dynamic_shapes import TRACED_EXTENT, AskedAxis
@@ -58,7 +59,7 @@ class Sizes:
 
     def __init__(
         self,
-        symbols: Mapping[sympy.Symbol, SizeAttr] | None = None,
+        symbols: Mapping[sympy.Symbol, Range] | None = None,
         multiples: Mapping[sympy.Symbol, Multiple] | None = None,
         *,
         found: bool = False,
@@ -70,22 +71,35 @@ class Sizes:
         self.found = found
         self.known = {} if symbols is None else symbols
         self.multiples = {} if multiples is None else multiples
-        self.attributes = tuple(
-            self.multiples[symbol].attribute(size) if symbol in self.multiples else size
-            for symbol, size in self.known.items()
-        )
-        self._extents = {
-            symbol: self.multiples.get(symbol, Multiple()).extent(Size.symbol(i))
-            for i, symbol in enumerate(self.known)
+        self._dynamic = [s for s, values in self.known.items() if not values.is_single]
+        self._extents: dict[sympy.Symbol, Extent] = {
+            **{symbol: values.minimum for symbol, values in self.known.items()},
+            **{
+                symbol: self.multiples.get(symbol, Multiple()).extent(Size.symbol(i))
+                for i, symbol in enumerate(self._dynamic)
+            },
         }
         self._ranges = {
-            symbol: ValueRanges(size.minimum.data, size.largest)
-            for symbol, size in self.known.items()
+            symbol: ValueRanges(values.minimum, values.largest)
+            for symbol, values in self.known.items()
         }
         self._labels = {
-            symbol: sympy.Symbol(size.label.data, integer=True, positive=True)
-            for symbol, size in self.known.items()
+            symbol: sympy.Symbol(values.label, integer=True, positive=True)
+            for symbol, values in self.known.items()
         }
+
+    @cached_property
+    def attributes(self) -> tuple[SizeAttr, ...]:
+        """What the IR says of its symbols."""
+        return tuple(
+            self.multiples.get(symbol, Multiple()).attribute(self.known[symbol])
+            for symbol in self._dynamic
+        )
+
+    def with_range(self, symbol: sympy.Symbol, minimum: int, maximum: int) -> Sizes:
+        """The same with other limits of a symbol, which is a number where they are equal."""
+        known = {**self.known, symbol: replace(self.known[symbol], minimum=minimum, maximum=maximum)}
+        return Sizes(known, self.multiples, found=self.found)
 
     def and_found(self, graph: torch.fx.Graph, limits: Limits) -> Sizes:
         """These sizes and those that operators of `graph` find in their data, as `limits` allows them."""
@@ -326,7 +340,8 @@ def input_sizes(
     """
     names = {(each.position, each.axis, each.is_size): each.name for each in asked}
     seen: dict[sympy.Symbol, str] = {}
-    known: dict[sympy.Symbol, SizeAttr] = {}
+    known: dict[sympy.Symbol, Range] = {}
+    multiples: dict[sympy.Symbol, Multiple] = {}
     extents = [(tensor, *each) for tensor in tensors for each in tensor.dynamic_extents()]
     # a whole extent first: its name is the size's
     for tensor, axis, expr in sorted(extents, key=lambda each: not each[2].is_Symbol):
@@ -336,8 +351,12 @@ def input_sizes(
             name = names.get((tensor.position, axis, multiple == Multiple()))
             label = name or multiple.label(f"{tensor.name}:{axis}")
             smallest = 1 if symbol in may_be_one else TRACED_EXTENT
+            if limits[symbol].lower < 0:  # a number, to which its carrier adds the offset
+                label, smallest = tensor.name, 1 - multiple.offset
             hint = multiple.least_size(tensor.example[axis])
-            known[symbol] = _size(label, limits[symbol], smallest, hint)
+            known[symbol] = _range(label, limits[symbol], smallest, hint)
+            if known[symbol].minimum < 0:  # the IR's symbol is the extent, which is no less than 0
+                multiples[symbol] = Multiple(1, -multiple.offset)
     for tensor, axis, expr in extents:
         for symbol in sorted(expr.free_symbols, key=str):
             seen.setdefault(symbol, f"axis {axis} of {tensor.name}")
@@ -347,12 +366,12 @@ def input_sizes(
                 f"dynamic_shapes: the extent of {place} is computed from a size that no axis of an input "
                 "says; give that size an axis, or fix this one"
             )
-    return Sizes({symbol: known[symbol] for symbol in seen})
+    return Sizes({symbol: known[symbol] for symbol in seen}, multiples)
 
 
-def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, SizeAttr]:
+def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Range]:
     """The sizes that depend on the values in tensors, where an operator gives a tensor with such an axis."""
-    found: dict[sympy.Symbol, SizeAttr] = {}
+    found: dict[sympy.Symbol, Range] = {}
     for node in graph.nodes:
         new = node.meta.get("unbacked_bindings") or ()
         for value in pytree.tree_leaves(node.meta.get("val")):
@@ -365,15 +384,17 @@ def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Si
     return found
 
 
-def _found_size(label: str, limits: ValueRanges[Any] | None) -> SizeAttr:
+def _found_size(label: str, limits: ValueRanges[Any] | None) -> Range:
     limits = ValueRanges(0, MAX_SIZE) if limits is None else limits
     most = int(limits.upper) if limits.upper.is_Integer else 2 * DEFAULT_HINT
-    return _size(label, limits, 0, max(1, most // 2))
+    return _range(label, limits, 0, max(1, most // 2))
 
 
-def _size(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> SizeAttr:
-    """What the IR says of a symbol."""
+def _range(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> Range:
+    """The values of a symbol that a program holds for; none below `smallest` but where all are."""
     lower, upper = limits.lower, limits.upper
     most = int(upper) if upper.is_Integer and int(upper) <= MAX_SIZE else None
     least = max(smallest, int(lower)) if lower.is_Integer else smallest
-    return SizeAttr(label, least, most, max(hint, least))
+    if most is not None:
+        least = min(least, most)
+    return Range(label, least, most, max(hint, least))

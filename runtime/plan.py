@@ -105,7 +105,7 @@ class Plan:
             self,
             arguments=tuple(a.at(sizes) for a in self.arguments),
             buffers=buffers,
-            steps=tuple(s.at(sizes) if isinstance(s, Step) else s for s in self.steps),
+            steps=tuple(step.at(sizes) for step in self.steps),
             arena_bytes=max(ends, default=0),
             sizes=(),
             positive=(),
@@ -234,6 +234,8 @@ def _extents(plan: Plan) -> Iterator[Extent]:
     yield from (buffer.offset for buffer in plan.buffers if buffer.offset is not None)
     for step in plan.launches:
         yield from (*step.sizes, step.blocks)
+    for step in plan.calls:
+        yield from step.extents
     yield from plan.positive
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from .sizes import Expression, Extent, evaluate, read_extent, static
 
@@ -153,12 +153,30 @@ class CallStep:
     """One operator that PyTorch runs.
 
     Its arguments, by name, are numbers, strings, None, lists, references to arrays, views of these,
-    `{"dtype": "f32"}` or `{"float": "inf"}`.
+    expressions over sizes, `{"dtype": "f32"}` or `{"float": "inf"}`.
     """
 
     operator: str
     arguments: Mapping[str, Any]
     results: tuple[Ref, ...]
+
+    @property
+    def extents(self) -> list[Expression]:
+        """The arguments, and the items of arguments, that depend on sizes."""
+        return _leaves([*self.arguments.values()], Expression)
+
+    def at(self, sizes: Sequence[int]) -> CallStep:
+        """The same where the sizes are known."""
+        if not self.extents:
+            return self
+        known = {name: _at(value, sizes) for name, value in self.arguments.items()}
+        return CallStep(self.operator, known, self.results)
+
+
+def _at(value: Any, sizes: Sequence[int]) -> Any:
+    if isinstance(value, list):
+        return [_at(item, sizes) for item in cast(list[Any], value)]
+    return evaluate(value, sizes) if isinstance(value, Expression) else value
 
 
 @dataclass(frozen=True)
@@ -231,6 +249,8 @@ def _call_argument(value: Any) -> Any:
             return Ref("argument", index)
         case {"buffer": int(index)}:
             return Ref("buffer", index)
+        case {"size": str(text)}:
+            return read_extent(text)
         case {"dtype": str(dtype)} if dtype in ITEM_BYTES:
             return value
         case {"float": "inf" | "-inf" | "nan"}:
@@ -239,12 +259,20 @@ def _call_argument(value: Any) -> Any:
             raise ValueError(f"a call cannot have the argument {value}")
 
 
-def tensors_in(value: Any) -> list[Ref | Permuted]:
-    """The arrays, and views of arrays, that an argument of a call names."""
-    if isinstance(value, Ref | Permuted):
+_Leaf = TypeVar("_Leaf")
+
+
+def _leaves(value: Any, kind: type[_Leaf]) -> list[_Leaf]:
+    """What is of a kind in an argument of a call."""
+    if isinstance(value, kind):
         return [value]
     items = cast(list[Any], value) if isinstance(value, list) else []
-    return [each for item in items for each in tensors_in(item)]
+    return [each for item in items for each in _leaves(item, kind)]
+
+
+def tensors_in(value: Any) -> list[Ref | Permuted]:
+    """The arrays, and views of arrays, that an argument of a call names."""
+    return _leaves(value, Ref | Permuted)  # type: ignore[arg-type]
 
 
 def references(value: Any) -> list[Ref]:

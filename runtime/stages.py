@@ -114,5 +114,4 @@ def _extents(step: Step | CallStep, shapes: Iterable[Sequence[Extent]]) -> Itera
     """The extents that a step needs to be known."""
     for shape in shapes:
         yield from shape
-    if isinstance(step, Step):
-        yield from (*step.sizes, step.blocks)
+    yield from (*step.sizes, step.blocks) if isinstance(step, Step) else step.extents

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...analysis.cpus import CPUS, KIB, MIB, Cpu, as_measured, get_cpu
+from ...analysis.cpus import CPUS, KIB, MEASURED, MIB, Cpu, as_measured, get_cpu
 from ...errors import UsageError
 
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18
@@ -29,13 +29,21 @@ def find_cpu(name: str) -> Cpu:
 def host_cpu() -> Cpu:
     """The CPU that deplo runs on; where the system does not say, a typical one.
 
-    `DEPLO_CPU_MODEL=typical` leaves out what was measured of such cores, as if nobody had. Raises UsageError
-    if the variable says anything else but `measured`.
+    `DEPLO_CPU_MODEL=typical` leaves out what was measured of such cores, as if nobody had. A name of vectors,
+    or one and LLVM's name of a core, such as `avx512:znver5`, stands for a core of that kind, with the caches
+    that are typical of its vectors: its code may have instructions that this CPU does not have. Raises
+    UsageError if the variable says anything else but `measured`.
     """
     model = os.environ.get("DEPLO_CPU_MODEL") or "measured"
-    if model not in ("measured", "typical"):
-        raise UsageError(f"DEPLO_CPU_MODEL must be measured or typical, got {model!r}")
-    return _host_cpu(measured=model == "measured")
+    if model in ("measured", "typical"):
+        return _host_cpu(measured=model == "measured")
+    vectors, _, core = model.partition(":")
+    if vectors not in CPUS or not (core == "" or as_measured(CPUS[vectors], core) != CPUS[vectors]):
+        raise UsageError(
+            f"DEPLO_CPU_MODEL must be measured, typical, vectors ({', '.join(CPUS)}), or these and a core "
+            f"that was measured, such as avx2:{[*MEASURED][-1]}; got {model!r}"
+        )
+    return replace(as_measured(CPUS[vectors], core), cores=os.cpu_count() or 1)
 
 
 @cache

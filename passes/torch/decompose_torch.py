@@ -55,7 +55,7 @@ from . import (
     sort,
     windows,
 )
-from .fallback import depends_on_sizes, lower_call, replace_by_call
+from .fallback import lower_call, replace_by_call
 from .lowering import Lowering, Refusal, Rule
 
 RULES: dict[type[TorchOp], Rule] = {
@@ -101,10 +101,9 @@ class DecomposeTorchPass(ModulePass):
                 if isinstance(each, CallOp):
                     lower_call(each)
                 elif isinstance(each, TorchOp):
-                    may_call = falls_back and not depends_on_sizes(each)
-                    if (reason := _lower(each, start, may_call)) is None:
+                    if (reason := _lower(each, start, falls_back)) is None:
                         lowered += 1
-                    elif may_call:
+                    elif falls_back:
                         replace_by_call(each, reason)
                     else:
                         refused.append(f"  {_where(each)}{each.name}: {reason}")

@@ -26,7 +26,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.calls import REASON, OperandAttr, TensorCallOp
-from ...dialects.sizes import ExtentAttr
 from ...dialects.tensor_ir import CallOp
 from ...dialects.torch import IndexOp, IndexPutOp
 from ...dialects.torch_base import TorchOp
@@ -34,12 +33,6 @@ from ...dialects.torch_syntax import SEGMENTS
 from ..decisions import record
 
 PASS = "decompose-torch"
-
-
-def depends_on_sizes(op: TorchOp) -> bool:
-    """Whether an argument of `op` is a dynamic size, which a call cannot have."""
-    lists = [v.data if isinstance(v, ArrayAttr) else (v,) for v in op.properties.values()]
-    return any(isinstance(item, ExtentAttr) for items in lists for item in items)
 
 
 def replace_by_call(op: TorchOp, reason: str) -> None:

@@ -197,14 +197,17 @@ def test_llvm_is_told_how_wide_vectors_are(own_cache):
     assert f'"prefer-vector-width"="{bits}"' in kernel.source
 
 
-def test_llvm_is_told_which_loops_to_interleave(own_cache):
+@pytest.mark.parametrize(("core", "loops"), [("avx2:znver3", 1), ("avx512", 2)])
+def test_llvm_is_told_which_loops_to_interleave(own_cache, monkeypatch, core, loops):
+    """The loop over whole vectors and, of longer vectors, one over those that end a row."""
+    monkeypatch.setenv("DEPLO_CPU_MODEL", core)
     rows, columns = torch.randn(30, 600), torch.randn(600)
 
     def both(x, y):
         return torch.exp(x * y), x.sum(-1)
 
     chains, sums = deplo.compile(both, (rows, columns), target="cpu").kernels
-    assert chains.source.count("!llvm.loop !") == 1
+    assert chains.source.count("!llvm.loop !") == loops
     assert '!{!"llvm.loop.interleave.count", i32 4}' in chains.source
     assert "llvm.loop" not in sums.source
 

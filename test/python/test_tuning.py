@@ -93,11 +93,13 @@ def test_what_was_measured_of_a_core_can_be_left_out_and_is_part_of_where_a_tuni
     assert host_cpu().chains == CPUS[known.name].chains != known.chains
     assert (host_cpu().l2_bytes, host_cpu().cores) == (known.l2_bytes, known.cores)
     assert machine_text(CPU) != where
-    monkeypatch.setenv("DEPLO_CPU_MODEL", "guess")
-    with pytest.raises(
-        UsageError, match="DEPLO_CPU_MODEL must be measured or typical, got 'guess'"
-    ):
-        host_cpu()
+    monkeypatch.setenv("DEPLO_CPU_MODEL", "avx512:znver5")
+    assert host_cpu().l2_bytes == CPUS["avx512"].l2_bytes
+    assert host_cpu().scales
+    for unknown in ("guess", "avx512:guess", "avx1024"):
+        monkeypatch.setenv("DEPLO_CPU_MODEL", unknown)
+        with pytest.raises(UsageError, match=f"avx2:znver5; got '{unknown}'"):
+            host_cpu()
 
 
 # --------------------------------------------------------------------------- candidates

@@ -58,3 +58,17 @@ func.func @squares(%x: tensor<64x1024xf32>, %s: tensor<8x16xf32>, %w: tensor<320
   func.return
 }
 }
+
+// -----
+
+// An argument may be a dynamic size.
+builtin.module attributes {deplo.fallback = "eager"} {
+// CHECK-LABEL: func.func @sizes
+// CHECK: tensor_ir.call "aten.pow.Tensor_Scalar"(input = %x, exponent = #sym.extent<s0 - 8>) attributes {deplo.reason = "exponent = s0 - 8 is known only at run time"}
+// CHECK: tensor_ir.call "aten.rand.default"(size = [#sym.extent<s0>, 4])
+func.func @sizes(%x: tensor<?xf32, #sym.extents<s0>>) {
+  %0 = torch.pow %x {exponent = #sym.extent<s0 - 8>} : (tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0>>
+  %1 = torch.call "aten.rand.default"(size = [#sym.extent<s0>, 4]) : () -> tensor<?x4xf32, #sym.extents<s0>>
+  func.return
+}
+}
