@@ -1766,6 +1766,41 @@ class LinalgVectorNormOp(ReductionOp):
 
 
 @irdl_op_definition
+class StdOp(ReductionOp):
+    """`aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool
+    keepdim=False) -> Tensor`"""
+
+    name = "torch.std"
+    ATEN: ClassVar[str] = "std.correction"
+
+    input = operand_def(TensorType)
+    dim = opt_prop_def(INTS)
+    correction = opt_prop_def(SCALAR)
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class StdMeanOp(ReductionOp):
+    """`aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool
+    keepdim=False) -> (Tensor, Tensor)`"""
+
+    name = "torch.std_mean"
+    ATEN: ClassVar[str] = "std_mean.correction"
+
+    input = operand_def(TensorType)
+    dim = opt_prop_def(INTS)
+    correction = opt_prop_def(SCALAR)
+    keepdim = prop_def(BOOL, default_value=argument_attr(False))
+    result0 = result_def(TensorType)
+    result1 = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class ViewOp(ViewShapeOp):
     """`aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)`"""
 
@@ -3395,6 +3430,8 @@ TORCH_OPS: list[type[TorchOp]] = [
     MinDimOp,
     VarMeanOp,
     LinalgVectorNormOp,
+    StdOp,
+    StdMeanOp,
     ViewOp,
     InternalUnsafeViewOp,
     PermuteOp,

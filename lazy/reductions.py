@@ -8,7 +8,7 @@ from .creation import full
 from .data import cast
 from .dtypes import FLOATING, SIGNED, DType, as_dtype, bool_, int64
 from .expression import apply
-from .functions import Axes, astype, axes_of, call, meet, public, result, tensor
+from .functions import Axes, astype, axes_of, meet, public, result, tensor
 from .manipulation import concat, narrow, reshape
 from .tensor import Number, Tensor
 
@@ -74,11 +74,7 @@ def var(
     x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
     """The variance: squared distances from the mean, over the count less `correction`."""
-    axes = axes_of(axis, len(tensor(x, FLOATING, "var").shape))
-    folded = reshape(x, (*x.shape, 1)) if not axes else x  # ATen would fold all
-    dim = axes or (x.ndim,)
-    keep = keepdims and bool(axes)
-    return result("var.correction", folded.node, dim=dim, correction=correction, keepdim=keep)
+    return _spread("var", x, axis, correction, keepdims)
 
 
 @public
@@ -86,7 +82,15 @@ def std(
     x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
     """The square root of the variance."""
-    return call("sqrt", var(x, axis=axis, correction=correction, keepdims=keepdims))
+    return _spread("std", x, axis, correction, keepdims)
+
+
+def _spread(name: str, x: Tensor, axis: Axes, correction: float, keepdims: bool) -> Tensor:
+    axes = axes_of(axis, len(tensor(x, FLOATING, name).shape))
+    folded = reshape(x, (*x.shape, 1)) if not axes else x  # ATen would fold all
+    dim = axes or (x.ndim,)
+    keep = keepdims and bool(axes)
+    return result(f"{name}.correction", folded.node, dim=dim, correction=correction, keepdim=keep)
 
 
 @public

@@ -46,6 +46,7 @@ ReductionOp     sum.dim_IntList sum.default mean.dim mean.default amax.default a
 ReductionOp     prod.dim_int prod.default any.dim any.dims any.default all.dim all.dims all.default
 ReductionOp     max.default min.default argmax.default argmin.default var.correction
 ReductionOp     max.dim min.dim var_mean.correction linalg_vector_norm.default
+ReductionOp     std.correction std_mean.correction
 ViewShapeOp     view.default _unsafe_view.default
 PermuteShapeOp  permute.default
 TransposeShapeOp transpose.int t.default

@@ -23,6 +23,7 @@ from ...dialects.torch import IndexOp
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
+from .reductions import accumulator_of
 
 SHORT_RUN, PART = 64, 16
 """A longer axis comes in parts: a running sum is one of its part, and that of the parts before, in turn.
@@ -116,9 +117,9 @@ def _running(combiner: Combiner) -> Rule:
         value = e.cast(value, e.element)
         if not e.shape:
             return value
-        if combiner is Combiner.MUL and e.element == f32:
-            # As in eager; else what underflows before a part times what overflows in it would be NaN.
-            value = e.cast(value, f64)
+        # What underflows before a part times what overflows in it would be NaN in f32.
+        product = combiner is Combiner.MUL and e.element == f32
+        value = e.cast(value, f64 if product else accumulator_of(e, e.result_element))
         folded = fold_until(e, value, normalize_axis(op.integer("dim"), len(e.shape)), combiner)
         return e.cast(folded, e.element)
 

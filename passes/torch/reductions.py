@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import i1, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import bf16, f32, f64, i1, i64
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, is_bool, is_float
@@ -69,16 +69,38 @@ def _mean(e: Lowering, op: ReductionOp) -> SSAValue:
     return _dropped(e, mean_over(e, _cast_first(e, op), op.reduced_axes()))
 
 
-def _variance_and_mean(e: Lowering, op: Any) -> list[SSAValue]:
-    """Squared distances from the mean, summed, over count - correction (at least 0)."""
+def accumulator_of(e: Lowering, element: Attribute) -> Attribute:
+    """The type that squares and running sums of `element` are added up in: on a CPU f64 for f32 and bf16.
+
+    The sums of these leave the range of f32 where the result does not; those of f16 do not. On a GPU,
+    where f64 is slow, it is f32. Source: eager, `WelfordOps<scalar_t, double>` in
+    ATen/native/cpu/ReduceOpsKernel.cpp and `acc_type` in ATen/AccumulateType.h; for running sums of bf16 it
+    takes f32, and stays infinite.
+    """
+    return f64 if element in (f32, bf16) and not e.on_gpu else compute_element(element)
+
+
+def _moments(e: Lowering, op: Any) -> tuple[SSAValue, SSAValue]:
+    """The variance, squared distances from the mean over count - correction (at least 0), and the mean."""
     axes = op.reduced_axes()
-    value = e.cast(op.input, e.element)
+    value = e.cast(op.input, accumulator_of(e, e.result_element))
     correction = op.optional_number("correction")
     divisor = _less(_count(value, axes), 1 if correction is None else correction)
     mean, distance = centered(e, value, axes)
     total = squares_over(e, distance, axes)
     variance = e.with_number(Function.DIV, total, divisor)
-    return [_dropped(e, variance), _dropped(e, mean)]
+    return _dropped(e, variance), _dropped(e, mean)
+
+
+def _variance(e: Lowering, op: Any) -> list[SSAValue]:
+    """The variance, and for `var_mean` the mean."""
+    return list(_moments(e, op))[: len(op.results)]
+
+
+def _deviation(e: Lowering, op: Any) -> list[SSAValue]:
+    """The standard deviation, and for `std_mean` the mean; the variance may be no f32."""
+    variance, *mean = _moments(e, op)[: len(op.results)]
+    return [e.apply(Function.SQRT, variance), *mean]
 
 
 def _less(count: Extent, correction: ScalarValue) -> ScalarValue | Size:
@@ -88,10 +110,6 @@ def _less(count: Extent, correction: ScalarValue) -> ScalarValue | Size:
     if correction != int(correction):
         raise Refusal(f"correction = {correction} for a count that is known only at run time")
     return max(count - int(correction), 0)
-
-
-def _variance(e: Lowering, op: t.VarOp) -> SSAValue:
-    return _variance_and_mean(e, op)[0]
 
 
 def _vector_norm(e: Lowering, op: t.LinalgVectorNormOp) -> SSAValue:
@@ -215,7 +233,9 @@ RULES: dict[type[TorchOp], Rule] = {
     t.MaxDimOp: _extremum_and_position(Combiner.MAX),
     t.MinDimOp: _extremum_and_position(Combiner.MIN),
     t.VarOp: _variance,
-    t.VarMeanOp: _variance_and_mean,
+    t.VarMeanOp: _variance,
+    t.StdOp: _deviation,
+    t.StdMeanOp: _deviation,
     t.LinalgVectorNormOp: _vector_norm,
 }
 """The rule for each reduction."""

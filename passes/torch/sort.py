@@ -21,6 +21,7 @@ from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import normalize_axis
 from .indexing import fold_until
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
+from .reductions import accumulator_of
 from .squares import check_comparisons
 
 LONGEST_SORT = 1 << 15
@@ -172,7 +173,7 @@ def _running_extremum(combiner: Combiner) -> Rule:
 
 def _log_sum_exp_until(e: Lowering, op: t.LogcumsumexpOp) -> SSAValue:
     """log(sum(exp(x))) of what is at or before each position, less its maximum so that nothing overflows."""
-    value = e.cast(op.input, e.element)
+    value = e.cast(op.input, accumulator_of(e, e.result_element))
     if not e.shape:
         return value
     axis, last = normalize_axis(op.integer("dim"), len(e.shape)), len(e.shape)

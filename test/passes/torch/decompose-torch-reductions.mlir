@@ -1,4 +1,5 @@
 // RUN: deplo-opt %s --pass-pipeline=decompose-torch | FileCheck %s
+// RUN: deplo-opt %s -p decompose-torch{target=cpu} | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: func.func @sum_drops_axes
 // CHECK: [[S:%.*]] = tensor_ir.reduce add(%a) over [0, 2] : tensor<3x4x5xf32> -> tensor<1x4x1xf32>
@@ -67,5 +68,18 @@ func.func @no_axes(%a: tensor<2x3xi64>) -> (tensor<2x3xi1>, tensor<i64>) {
 // CHECK: tensor_ir.constant 3.0
 func.func @variance(%a: tensor<4xf32>) -> tensor<f32> {
   %0 = torch.var %a : (tensor<4xf32>) -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// On a CPU squares of f32 are added up in f64, and the root is taken before the range is left.
+// CHECK-LABEL: func.func @deviation
+// CHECK-NOT: f64
+// CHECK: elementwise sqrt
+// CPU-LABEL: func.func @deviation
+// CPU: tensor_ir.reduce add({{.*}} : tensor<4xf64>
+// CPU: [[R:%.*]] = tensor_ir.elementwise sqrt({{.*}}) : (tensor<f64>)
+// CPU-NEXT: tensor_ir.cast [[R]] : tensor<f64> to tensor<f32>
+func.func @deviation(%a: tensor<4xf32>) -> tensor<f32> {
+  %0 = torch.std %a : (tensor<4xf32>) -> tensor<f32>
   func.return %0 : tensor<f32>
 }

@@ -1,0 +1,121 @@
+"""Sums are as exact, and have the range, as eager's: against float64, whatever is added up."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.export import Dim
+
+import deplo
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def _compiled(program: Callable, inputs: tuple) -> Callable:
+    return deplo.compile(program, inputs, target="cpu")
+
+
+def _dynamic(program: Callable, inputs: tuple) -> Callable:
+    sizes = tuple({0: Dim("rows", min=2), 1: Dim("columns", min=2)} for _ in inputs)
+    return deplo.compile(program, inputs, target="cpu", dynamic_shapes=sizes)
+
+
+def _backend(program: Callable, inputs: tuple) -> Callable:
+    return torch.compile(program, backend="deplo")
+
+
+ENTRIES = (_compiled, _dynamic, _backend)
+
+
+def error(value: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """The error of each element relative to the exact one; infinite where only one is finite."""
+    same = (value == exact) | (value.isnan() & exact.isnan())
+    relative = ((value.double() - exact).abs() / exact.abs()).nan_to_num(torch.inf, torch.inf)
+    return torch.where(same, 0.0, relative)
+
+
+def check(program: Callable, compiled: Callable, value: torch.Tensor) -> None:
+    """No result is further from that of float64 than eager's, but for a bit.
+
+    Of float64, eager's result counts as exact.
+    """
+    slack = 1e-12 if value.dtype == torch.float64 else torch.finfo(value.dtype).eps
+    for mine, theirs, exact in zip(
+        compiled(value), program(value), program(value.double()), strict=True
+    ):
+        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+        right = torch.where(exact.to(mine.dtype).isfinite(), exact, exact.to(mine.dtype).double())
+        allowed, found = error(theirs, right), error(mine, right)
+        finite = allowed.isfinite()
+        assert found[finite].max() <= allowed[finite].max() + slack
+
+
+def spreads(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Deviations and variances of all, of rows and of columns."""
+    by_rows = torch.std_mean(x, 1, correction=0), torch.var_mean(x, 1, keepdim=True)
+    return x.std(), x.var(), x.std(0), x.var(0, correction=0), *by_rows[0], *by_rows[1]
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_spreads_of_values_whose_squares_leave_the_range(entry, dtype):
+    x = torch.randn(5, 70, dtype=torch.float64)
+    compiled = entry(spreads, (x.to(dtype),))
+    scales = (1.0, 100.0, 1e-4) if dtype == torch.float16 else (1.0, 1e20, 1e-23, 1e37)
+    for scale in scales:
+        check(spreads, compiled, (x * scale).to(dtype))
+
+
+def test_the_deviation_of_three_large_numbers():
+    x = torch.tensor([1.0, -1.0, 2.0])
+    compiled = deplo.compile(torch.std, (x,), target="cpu")
+    for scale, expected in ((1e20, 1.5275252e20), (1e-23, 1.5275252e-23)):
+        assert compiled(x * scale).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_on_a_gpu_squares_are_added_up_in_f32():
+    """As in eager there: f64 is slow on most GPUs."""
+    program = deplo.compile(spreads, (torch.randn(5, 70),), target="sm_90a")
+    assert "f64" not in program.ir("loop")
+
+
+def runs(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Running sums and products along rows and columns."""
+    return x.cumsum(1), x.cumsum(0), x.cumprod(1), x.cumprod(0)
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("dtype", FLOATS[:-1])
+def test_running_sums_leave_the_range_and_come_back(entry, dtype):
+    row = torch.tensor([0.6, 0.6, -0.6, -0.6, 1e-3], dtype=torch.float64) * torch.finfo(dtype).max
+    x = row.repeat(40).reshape(2, 100).to(dtype)
+    compiled = entry(runs, (x,))
+    check(runs, compiled, x)
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_long_running_sums_are_as_exact_as_eager_s(entry, dtype):
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.cumsum(1), (x - 0.05).cumsum(0), (x + 0.9).cumprod(1)
+
+    x = torch.full((3, 5000), 0.1, dtype=dtype)
+    check(program, entry(program, (x,)), x)
+
+
+def test_running_sums_of_integers_as_floats():
+    x = torch.tensor([2**24, 1, 1, -(2**24)])
+    compiled = deplo.compile(lambda x: x.cumsum(0, dtype=torch.float32), (x,), target="cpu")
+    torch.testing.assert_close(compiled(x), x.cumsum(0, dtype=torch.float32), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_running_sums_of_powers_are_as_exact_as_eager_s(dtype):
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.logcumsumexp(1), x.logcumsumexp(0)
+
+    x = (torch.randn(3, 300, dtype=torch.float64) * 10).to(dtype)
+    check(program, _compiled(program, (x,)), x)
