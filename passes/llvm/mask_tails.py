@@ -16,7 +16,8 @@ as there are:
 
 Declined are contractions, loops with another one inside, those that do not begin at 0, those of less than a
 vector or that leave little, those that read every second element or fewer, of which each would be loaded
-alone under a mask, and reductions of which LLVM decides how many vectors it folds at once.
+alone under a mask, reductions of which LLVM decides how many vectors it folds at once, and loops of vectors,
+such as those of `tile-windows`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from functools import partial
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, VectorType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -53,7 +54,8 @@ LEAST_FOLDED = 7
 
 def _lanes(loop: scf.ForOp, bits: int) -> int:
     """Elements of a vector of the widest type that a loop reads, writes or folds."""
-    types: list[Attribute] = [value.type for value in loop.iter_args]
+    carried = [value.type for value in loop.iter_args]
+    types: list[Attribute] = [i64 if isinstance(type, IndexType) else type for type in carried]
     for op in ops_in(loop.body):
         if isinstance(op, LoadOp | StoreOp):
             assert isinstance(op.memref.type, MemRefType)
@@ -75,6 +77,8 @@ def _place(loop: scf.ForOp, bits: int, count: int) -> int | Whole | str:
     length = constant_of(loop.ub)
     if (constant_of(loop.lb), constant_of(loop.step)) != (0, 1):
         return "it does not go one by one from 0 on"
+    if any(isinstance(value.type, VectorType) for op in ops_in(loop) for value in op.results):
+        return "it computes vectors"
     if loop.res and not count:
         return "LLVM decides how many vectors it folds at once"
     lanes = _lanes(loop, bits)

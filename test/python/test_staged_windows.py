@@ -270,3 +270,23 @@ def test_rows_around_an_image_that_are_whole(name: str, dtype: torch.dtype) -> N
     exact = program(*(each.double() for each in inputs))
     error = (result.double() - exact).norm() / exact.norm()
     assert error < (1e-6 if dtype == torch.float32 else 1e-2)
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("activation", [F.gelu, torch.sin, torch.tanh, F.hardswish])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("kernel", "size"), [(3, 8), (5, 7), (5, 8), (7, 7), (9, 14)])
+def test_functions_of_windows_in_tiles(
+    kernel: int, size: int, dtype: torch.dtype, activation: Callable[..., torch.Tensor]
+) -> None:
+    """A loop of vectors stands beside loops that get vectors, with functions of the sums and of a vector."""
+    factors, scale = torch.randn(24, 1, kernel, kernel), torch.rand(24, 1, 1) + 1
+
+    def program(image: torch.Tensor) -> torch.Tensor:
+        sums = F.conv2d(image, factors.to(dtype), padding=kernel // 2, groups=24)
+        return activation(sums) * scale.to(dtype).rsqrt()
+
+    image = torch.randn(1, 24, size, size, dtype=dtype)
+    compiled = deplo.compile(program, (image,), target="cpu")
+    tolerance = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {}
+    torch.testing.assert_close(compiled(image), program(image), **tolerance)

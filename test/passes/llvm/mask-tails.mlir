@@ -203,3 +203,43 @@ func.func @k_tiles(%x: memref<10xf32>, %begin: index, %end: index, %status: memr
 func.func @k_none(%x: memref<10xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512>} {
   func.return
 }
+
+// -----
+
+// What carries vectors is made of whole ones; an index is as long as an i64.
+// REMARK: remark: mask-tails: k_vectors: declined: it computes vectors
+// CHECK-LABEL: @k_vectors
+// CHECK-NOT:     scf.for {{.*}} = %c16
+func.func @k_vectors(%x: memref<77xf32>, %y: memref<16xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512, interleave = 1>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c77 = arith.constant 77 : index
+  %zero = arith.constant dense<0.0> : vector<16xf32>
+  %s = scf.for %j = %c0 to %c77 step %c1 iter_args(%so_far = %zero) -> (vector<16xf32>) {
+    %v = loop.load %x[%j] : memref<77xf32>
+    %w = vector.broadcast %v : f32 to vector<16xf32>
+    %next = vector.fma %w, %w, %so_far : vector<16xf32>
+    scf.yield %next : vector<16xf32>
+  }
+  vector.store %s, %y[%c0] : memref<16xf32>, vector<16xf32>
+  func.return
+}
+
+// -----
+
+// REMARK: remark: mask-tails: k_places: 1 loop
+// CHECK-LABEL: @k_places
+// CHECK:         scf.for %j = %c0 to %c72
+func.func @k_places(%x: memref<79xf32>, %y: memref<1xindex>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512, interleave = 1>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c79 = arith.constant 79 : index
+  %s = scf.for %j = %c0 to %c79 step %c1 iter_args(%so_far = %c0) -> (index) {
+    %v = loop.load %x[%j] : memref<79xf32>
+    %zero = arith.constant 0.0 : f32
+    %above = arith.cmpf ogt, %v, %zero : f32
+    %next = arith.select %above, %j, %so_far : index
+    scf.yield %next : index
+  }
+  func.return
+}
