@@ -103,6 +103,7 @@ PASSES = {
     "hide-strides": ".llvm.hide_strides:HideStridesPass",
     "jam-rows": ".llvm.jam_rows:JamRowsPass",
     "mask-tails": ".llvm.mask_tails:MaskTailsPass",
+    "block-sums": ".llvm.block_sums:BlockSumsPass",
     "small-angles": ".llvm.small_angles:SmallAnglesPass",
     "mark-independent": ".llvm.mark_independent:MarkIndependentPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",

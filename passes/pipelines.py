@@ -134,6 +134,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "hide-strides",
         "jam-rows",
         "mask-tails",
+        "block-sums",
         "small-angles",
         "mark-independent",
         "inline-calls",

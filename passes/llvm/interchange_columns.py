@@ -35,8 +35,8 @@ from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, ModuleOp, f32, f64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -46,39 +46,15 @@ from ...analysis.columns import walks_columns
 from ...analysis.index import constant_of
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
-from .kernel_loops import NOT_CONCERNED, change_loops
-from .loop_code import ALIGNMENT
+from .block_sums import CHAIN, carry_wide, is_long, sums_of
+from .kernel_loops import NOT_CONCERNED, change_loops, function_of
+from .scratch_rows import most_of, row_of
 from .unroll_windows import is_window
 
 ROWS = 8
 """Rows that one iteration folds: the sums so far are loaded and stored once for so many."""
 DIMENSION = AffineExpr.dimension(0)
 _ARITHMETIC = ("arith", "math")
-
-
-def most_of(value: SSAValue) -> int | None:
-    """The largest number that an index can be, if it is known: that of a loop's end which may be clipped."""
-    match value.owner:
-        case arith.MinSIOp(lhs=lhs, rhs=rhs):
-            return min((n for n in map(most_of, (lhs, rhs)) if n is not None), default=None)
-        case arith.MaxSIOp(lhs=lhs, rhs=rhs):
-            most = [most_of(lhs), most_of(rhs)]
-            return None if None in most else max(n for n in most if n is not None)
-        case _:
-            return constant_of(value)
-
-
-def row_of(value: SSAValue, loop: scf.ForOp, entry: Block, name: str) -> SSAValue:
-    """A buffer with room for a value of each iteration, for the time that the function of `entry` runs."""
-    length = most_of(loop.ub)
-    assert length is not None
-    alloc = memref.AllocOp([], [], MemRefType(value.type, [length]), IntegerAttr(ALIGNMENT, i64))
-    first, last = entry.first_op, entry.last_op
-    assert first is not None and last is not None
-    entry.insert_op_before(alloc, first)
-    entry.insert_op_before(memref.DeallocOp.get(alloc.memref), last)
-    alloc.memref.name_hint = f"{value.name_hint or 'value'}_{name}"
-    return alloc.memref
 
 
 def _reason(loop: scf.ForOp) -> str | None:
@@ -223,13 +199,60 @@ class _Interchange:
         rest = zero
         if sweep.res and (rows is None or rows >= ROWS):
             groups = builder.insert(IndexOp(DIMENSION // ROWS, [sweep.ub])).result
-            inner, counter = _enter(builder, zero, groups, one, block.args[0].name_hint)
-            self._rows(inner, block, [DIMENSION * ROWS + n for n in range(ROWS)], counter)
+            self._groups(builder, sweep, groups)
             if rows is None or rows % ROWS:
                 rest = builder.insert(IndexOp(DIMENSION * ROWS, [groups])).result
         if not sweep.res or rows is None or rows % ROWS:
             inner, counter = _enter(builder, rest, sweep.ub, one, block.args[0].name_hint)
             self._rows(inner, block, [DIMENSION], counter)
+
+    def _groups(self, builder: Builder, sweep: scf.ForOp, groups: SSAValue) -> None:
+        """Fold groups of `ROWS` rows; long sums of f32 in blocks of `CHAIN` groups, which f64 adds up."""
+        block, rows = sweep.body.block, constant_of(sweep.ub)
+        hint, exprs = block.args[0].name_hint, [DIMENSION * ROWS + n for n in range(ROWS)]
+        sums = zip(block.args[1:], sums_of(sweep), strict=True)
+        values: list[SSAValue] = [v for v, op in sums if op and v.type == f32]
+        if not values or (rows is not None and rows < 2 * CHAIN * ROWS):
+            inner, counter = _enter(builder, sweep.lb, groups, sweep.step, hint)
+            self._rows(inner, block, exprs, counter)
+            return
+        wide = {v: row_of(v, self.loop, self.entry, "wide", f64) for v in values}
+        self._widen(builder, wide, first=True)
+        step = builder.insert(arith.ConstantOp(IntegerAttr(CHAIN, IndexType()))).result
+        outer, first = _enter(builder, sweep.lb, groups, step, "block")
+        end = outer.insert(IndexOp(DIMENSION + CHAIN, [first])).result
+        least = outer.insert(arith.MinSIOp(end, groups)).result
+        inner, counter = _enter(outer, first, least, sweep.step, hint)
+        self._rows(inner, block, exprs, counter)
+        self._widen(outer, wide)
+        outer.insert(scf.YieldOp())
+        self._narrow(builder, wide)
+
+    def _widen(
+        self, builder: Builder, wide: Mapping[SSAValue, SSAValue], *, first: bool = False
+    ) -> None:
+        """Add the sums of a block to those of the blocks before, if there are any, and begin anew."""
+        inner, local = self._enter_columns(builder)
+        column = local[self.column]
+        for value, row in wide.items():
+            total = inner.insert(arith.ExtFOp(self._value(value, inner, local), f64)).result
+            if not first:
+                before = inner.insert(LoadOp(row, [DIMENSION], [column])).result
+                total = inner.insert(arith.AddfOp(before, total)).result
+            inner.insert(StoreOp(total, row, [DIMENSION], [column]))
+            zero = inner.insert(arith.ConstantOp(FloatAttr(0.0, f32))).result
+            inner.insert(StoreOp(zero, self.buffers[value], [DIMENSION], [column]))
+        inner.insert(scf.YieldOp())
+
+    def _narrow(self, builder: Builder, wide: Mapping[SSAValue, SSAValue]) -> None:
+        """Leave the sums of all blocks where those of one were."""
+        inner, local = self._enter_columns(builder)
+        column = local[self.column]
+        for value, row in wide.items():
+            total = inner.insert(LoadOp(row, [DIMENSION], [column])).result
+            short = inner.insert(arith.TruncFOp(total, f32)).result
+            inner.insert(StoreOp(short, self.buffers[value], [DIMENSION], [column]))
+        inner.insert(scf.YieldOp())
 
     def _rows(
         self, builder: Builder, block: Block, rows: Sequence[AffineExpr], counter: SSAValue
@@ -346,11 +369,10 @@ def _change(loop: scf.ForOp) -> str | None:
         return NOT_CONCERNED
     if (reason := _reason(loop)) is not None:
         return reason
-    function: Operation | None = loop
-    while not isinstance(function, func.FuncOp):
-        assert function is not None
-        function = function.parent_op()
-    return _Interchange(loop, function.body.block).run()
+    for sweep in [op for op in ops_in(loop.body) if isinstance(op, scf.ForOp)]:
+        if any(isinstance(op, scf.ForOp) for op in ops_in(sweep.body)) and is_long(sweep):
+            carry_wide(sweep)
+    return _Interchange(loop, function_of(loop).body.block).run()
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,10 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ..decisions import record
-from .interchange_columns import most_of, row_of
 from .kernel_loops import kernels_of, schedule_of
 from .loop_code import element_of
 from .loop_names import Names, goes_down, is_in
+from .scratch_rows import most_of, row_of
 
 ROOM = 1 << 18
 """Bytes of a scratch row at most, which is to stay in the second level of the cache."""

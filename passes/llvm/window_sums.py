@@ -24,8 +24,8 @@ from ...analysis.index import constant_of
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
 from .asking_ahead import LINE_BYTES
-from .interchange_columns import most_of
 from .kernel_loops import NOT_CONCERNED
+from .scratch_rows import most_of
 
 LATENCY = 4
 """Cycles until the next product can be added to a sum."""

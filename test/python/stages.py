@@ -25,6 +25,7 @@ INSIDE_NATIVE = (
     "hide-strides",
     "jam-rows",
     "mask-tails",
+    "block-sums",
     "small-angles",
     "mark-independent",
     "inline-calls",
