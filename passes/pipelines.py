@@ -151,6 +151,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "keep-in-output",
         "cut-loops",
         "split-at-sizes",
+        "block-sums",
         "inline-calls",
         "canonicalize",
         "cse",
