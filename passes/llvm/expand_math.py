@@ -6,7 +6,7 @@
 
 * functions of f32: polynomials (`polynomials.py`, `hyperbolics.py`, `arcs.py`, `area_functions.py`, and
   `powers.py` in f64); exponentials, logarithms, tanh and erf of f64, too; rsqrt is 1 / sqrt.
-* erf and tanh of f32 that are added to 1, as in GELU: quotients of polynomials (`near_one.py`).
+* erf and tanh of f32 that are added to 1, as in GELU: the sum, right where it is nearly 0 (`near_one.py`).
 * sines, cosines and tangents of f32, and the other functions of f64: a call of the C library's function.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
 * powers of e and of 2 are scaled by an instruction where `scales` says that the CPU has a fast one.
@@ -59,7 +59,7 @@ from .host_cpu import host_cpu
 from .kernel_loops import function_of
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
-from .near_one import is_added_to_one, near_one
+from .near_one import is_added_to_one, plus_one
 from .relax_maxima import AT_MOST_ZERO
 from .short_nans import has_short_nans
 
@@ -188,7 +188,7 @@ def _expand(module: ModuleOp, op: Operation, scales: bool, short_nans: bool) -> 
         return power
     if kind in _POLYNOMIALS and isinstance(op.operands[0].type, Float32Type):
         if is_added_to_one(op):
-            return near_one(MathBuilder(op), op)
+            return plus_one(MathBuilder(op), op)
         if AT_MOST_ZERO in op.attributes:
             return polynomials.exp_of_at_most_zero(MathBuilder(op, scales=scales), *op.operands)
         return _POLYNOMIALS[kind](MathBuilder(op, scales=scales), *op.operands)

@@ -110,7 +110,7 @@ def exp_of_at_most_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
     return m.mul(greater, m.float(2.0**-c.digits))
 
 
-def _moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
+def moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
     """e**x where 2**n is a normal float: -86 < x < 88; elsewhere, and for NaN, any value."""
     rest, shifted = reduce(m, x)
     return m.from_bits(raise_exponent(m, _exp_near_zero(m, rest), shifted))
@@ -280,7 +280,7 @@ def tanh(m: MathBuilder, x: SSAValue) -> SSAValue:
     near = m.fma(m.mul(m.horner(square, constants_of(m).tanh), square), x, x)
     doubled = m.add(size, size)
     held = m.select(m.test(doubled, "ogt", _TANH_IS_ONE), m.float(_TANH_IS_ONE), doubled)
-    grown = _moderate_exp(m, held)
+    grown = moderate_exp(m, held)
     far = m.sub(m.float(1.0), m.div(m.float(2.0), m.add(grown, m.float(1.0))))
     # NaN stays in the polynomial near zero: the exponential may lose it.
     return m.copysign(m.select(m.test(size, "ult", _TANH_SPLIT), near, far), x)
@@ -305,7 +305,7 @@ def wide_erf(m: MathBuilder, x: SSAValue) -> SSAValue:
     near = m.fma(m.horner(square, _WIDE_ERF_SMALL), x, x)
     held = m.select(m.test(size, "ogt", _WIDE_ERF_IS_ONE), m.float(_WIDE_ERF_IS_ONE), size)
     place = m.div(m.sub(held, m.float(_WIDE_ERF_CENTRE)), m.add(held, m.float(_WIDE_ERF_CENTRE)))
-    fallen = _moderate_exp(m, m.negative(m.mul(held, held)))
+    fallen = moderate_exp(m, m.negative(m.mul(held, held)))
     far = m.sub(m.float(1.0), m.mul(fallen, m.horner(place, _WIDE_ERF_LARGE)))
     # NaN stays in the polynomial near zero.
     return m.select(m.test(size, "ogt", _ERF_SPLIT), m.copysign(far, x), near)

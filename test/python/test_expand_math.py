@@ -109,23 +109,28 @@ def test_erf_is_at_most_1() -> None:
     assert (np.abs(y - exact("erf", x)) < 2**-23).all()
 
 
-@pytest.mark.parametrize("function", ["erf", "tanh"])
-def test_what_is_added_to_1_is_within_3_of_its_units(function: str) -> None:
-    """At every exponent and densely from 0 to 12, where it is no constant; exactly 0 and 2 at the ends."""
+PLUS_ONE = {
+    "erf": np.vectorize(lambda x: math.erfc(-x)),
+    "tanh": lambda x: 2 / (1 + np.exp(-2 * x)),
+}
+
+
+@pytest.mark.parametrize("function", PLUS_ONE)
+def test_what_is_added_to_1_is_right_where_the_sum_is_nearly_0(function: str) -> None:
+    """At every exponent and densely from 0 to 12, to 5 units of the sum; less than any normal f32 it is 0."""
     first, last = np.array([2**-4, 12], np.float32).view(np.int32)
-    dense = np.arange(first, last, 16, np.int32).view(np.float32)
+    dense = np.arange(first, last, 64, np.int32).view(np.float32)
     x = np.concatenate([sample(), dense, -dense])
     x = np.append(x, np.zeros(-x.size % BLOCK, np.float32))
     body = f"%f = math.{function} %x : f32\n%one = arith.constant 1.0 : f32\n%r = arith.addf %one, %f : f32"
     (y,) = elementwise(body, {"x": "f32"}, "f32", x.size // BLOCK)(x)
-    wanted = 1 + exact(function, x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        wanted = PLUS_ONE[function](x.astype(np.float64))
     np.testing.assert_array_equal(np.isnan(y), np.isnan(wanted))
-    number = ~np.isnan(x)
-    assert (np.abs(y - wanted)[number] <= 3 * 2**-23).all()
-    assert (y[x > 9.2] == 2).all()
-    assert (y[x < -9.2] == 0).all()
-    assert np.nanmin(y) == 0
-    assert np.nanmax(y) == 2
+    number = ~np.isnan(wanted)
+    assert (np.abs(y - wanted)[number] <= 5 * 2**-23 * wanted[number] + 2.0**-123).all()
+    assert (y[x < -43] == 0).all()
+    assert (y[x > 9.3] == 2).all()
 
 
 def check_f32(function: str, x: np.ndarray) -> None:
@@ -139,7 +144,7 @@ def compare(
     function: str, wide: np.ndarray, y: np.ndarray, args: tuple[np.ndarray, ...], limit: float
 ) -> None:
     """f32 results against those of float64: the same NaN, infinities and signs, the rest to `limit` units."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         expected = wide.astype(np.float32)
     number = ~np.isnan(expected)
     np.testing.assert_array_equal(np.isnan(y), ~number)
@@ -376,7 +381,7 @@ def test_f64_to_f16_rounds_once() -> None:
         np.array([1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11, 1e300, -1e-300, 65519.999]), BLOCK
     )
     (y,) = elementwise("%r = arith.truncf %x : f64 to f16", {"x": "f64"}, "f16", 1)(x)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         np.testing.assert_array_equal(y, x.astype(np.float16))
     assert y[0] == np.float16(1 + 2.0**-10)
 
