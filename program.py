@@ -137,7 +137,7 @@ class Program(ExecutionPlan):
         if len(outputs) != 1 or not spec.is_leaf() or spec.type is torch.Size or self.captured.away:
             return None
         (output,) = outputs
-        whole = output.source == "result" and output.view is None and output.axes is None
+        whole = output.source == "result" and output.view is None and output.layout is None
         return output.index if whole else None
 
     def graphed(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
@@ -43,7 +43,6 @@ from .frontend.importer import Fallback
 from .frontend.margins import replace_margin_losses
 from .frontend.numbers import with_numbers_carried
 from .frontend.view_inputs import permuted, read_as_they_lie
-from .frontend.view_outputs import Axes, ReturnedSize, at_call, defining_axes, is_row_major
 from .program import Program, choose_target
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -167,7 +166,6 @@ def _compile(
 ) -> Boxed:
     """Compile one graph of ATen operators, of a program that returns views or of its gradients."""
     started = time.perf_counter()
-    (returned,) = graph.graph.output_node().args
     orders = {} if shares_memory else read_as_they_lie(graph.graph)
     try:
         captured = capture_graph(graph, fallback, shares_memory=shares_memory)
@@ -186,13 +184,8 @@ def _compile(
         _warn(told)
     if "graphs" in log_topics():
         _log_graph(graph, program, time.perf_counter() - started)
-    positions = {n.name: i for i, n in enumerate(graph.graph.find_nodes(op="placeholder"))}
-    axes = defining_axes(graph.graph, positions)
-    layouts = [
-        _layout(node, axes) if output.source == "result" else None
-        for node, output in zip(returned, captured.outputs, strict=False)  # type: ignore[arg-type]
-    ]
-    count, updated = len(layouts), captured.updated
+    updated = captured.updated
+    count = len(captured.outputs) - len(updated)
 
     numbers = captured.numbers
     if numbers:
@@ -203,14 +196,10 @@ def _compile(
         if numbers and (inputs := with_numbers_carried(inputs, numbers)) is None:
             return graph.forward(*permuted(given, orders))
         values = program.run_flat(inputs)
-        results = [
-            value if layout is None else layout(value, inputs)
-            for value, layout in zip(values[:count], layouts, strict=True)
-        ]
         for place, value in zip(updated, values[count:], strict=True):
             if value is not inputs[place]:
                 inputs[place].detach().copy_(value)
-        return results
+        return values[:count]
 
     return make_boxed_func(run)
 
@@ -230,33 +219,3 @@ def _log_graph(graph: torch.fx.GraphModule, program: Program, seconds: float) ->
 def _warn(told: str) -> None:
     """Say what runs in PyTorch, once in a process: a function that is compiled again has it again."""
     warnings.warn(told, FallbackWarning, stacklevel=2)
-
-
-_Layout: TypeAlias = Callable[[torch.Tensor, Sequence[Any]], torch.Tensor]
-
-
-def _layout(node: object, axes: Axes) -> _Layout | None:
-    """What gives a result, in a call with some inputs, the strides that it has in PyTorch.
-
-    None where they are row-major. Results have them already unless PyTorch leaves gaps between elements, or
-    repeats them. `axes` says where sizes come from (`view_outputs.defining_axes`).
-    """
-    value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
-    if not isinstance(value, torch.Tensor) or is_row_major(value.shape, value.stride()):
-        return None
-    strides = [at_call(stride, axes) for stride in value.stride()]
-    if None in strides:
-        return None
-    repeated = [axis for axis, stride in enumerate(strides) if stride == 0]
-
-    def laid_out(result: torch.Tensor, inputs: Sequence[Any]) -> torch.Tensor:
-        wanted = tuple(n.of(inputs) if isinstance(n, ReturnedSize) else n for n in strides)
-        if result.stride() == wanted:
-            return result
-        shape = result.shape
-        for axis in repeated:
-            result = result.narrow(axis, 0, min(shape[axis], 1))
-        made = torch.empty_strided(result.shape, wanted, dtype=result.dtype, device=result.device)
-        return made.copy_(result).expand(shape)
-
-    return laid_out

@@ -20,11 +20,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.sizes import Extent
 from ..errors import DeploError, UnsupportedOpError, UsageError
+from .call_sizes import ReturnedSize
 from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
 from .export import SizesDoNotFit, export
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
+from .layouts import Layout
 from .numbers import Number
 from .python_values import Inputs, close_over, with_closed_over
 from .random_numbers import draw_in_memory_order
@@ -32,7 +34,7 @@ from .size_guards import as_multiples, check_guards, guards_of
 from .size_one import dynamic_sizes
 from .sizes import Sizes
 from .strided_views import permute_to_memory_order
-from .view_outputs import Output, ReturnedSize, outputs_of, results_of
+from .view_outputs import Output, outputs_of, results_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
 
@@ -120,25 +122,38 @@ class Captured:
                 return kind
         return None
 
+    @functools.cached_property
+    def _layouts(self) -> dict[int, Layout]:
+        """The layouts of the results of `@main` that are not row-major."""
+        found = ((o.index, o.layout) for o in self.outputs if o.source == "result")
+        return {i: layout for i, layout in found if i is not None and layout is not None}
+
     @property
     def takes_any_tensors(self) -> bool:
         """Whether its inputs are tensors one by one, whatever their strides and with no values among them."""
         return self._takes_tensors >= 0 and not self.reads_memory
 
     def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
-        """The outputs of a call, organized as the original's, from `@main`'s results and arguments."""
+        """The outputs of a call, organized as the original's, from `@main`'s results and arguments.
+
+        The results are the call's own: some become outputs, with other axes.
+        """
         if self.away:
             results = [r.cpu() if i in self.away else r for i, r in enumerate(results)]
+        if self._layouts:
+            results = [
+                r if (layout := self._layouts.get(i)) is None else layout.of(r, arguments)
+                for i, r in enumerate(results)
+            ]
         flat: list[Any] = []
+        sources = {"result": results, "argument": arguments, "output": flat}
         for output in self.outputs:
             if isinstance(output.value, ReturnedSize):
                 flat.append(output.value.of(arguments))
-                continue
-            if output.index is None:
+            elif output.index is None:
                 flat.append(output.value)
-                continue
-            viewed = (results if output.source == "result" else arguments)[output.index]
-            flat.append(output.of(viewed, arguments))
+            else:
+                flat.append(output.of(sources[output.source][output.index], arguments))
         if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
             return torch.Size(flat)
         if self._gives is not None:

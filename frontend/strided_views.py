@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 
 from .arguments import BY_STRIDES, is_plain
-from .view_outputs import order_in_memory
+from .layouts import order_in_memory
 
 aten = torch.ops.aten
 

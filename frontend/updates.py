@@ -46,6 +46,6 @@ def mark_updates(
         return
     owned = [output.index for output in outputs if output.source == "result"]
     for node, output in zip(updated, outputs[len(outputs) - len(updated) :], strict=True):
-        whole = output.source == "result" and output.view is None and output.axes is None
+        whole = output.source == "result" and output.view is None and output.layout is None
         if whole and owned.count(output.index) == 1 and output.index is not None:
             importer.add_attribute(node, BECOMES, output.index)

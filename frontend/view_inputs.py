@@ -23,7 +23,7 @@ import torch
 from torch._ops import OpOverload
 
 from .decompositions import is_mutable
-from .view_outputs import order_in_memory
+from .layouts import order_in_memory
 
 aten = torch.ops.aten
 

@@ -7,7 +7,7 @@
 `@main` returns the tensor that is viewed, unless it is an argument, and the views are taken of what a call
 has: they share its memory and have eager's strides, and nothing is copied. A part of a tensor that is not
 itself an output is computed alone instead: that saves the rest, and nobody can tell. A result that eager
-lays out with other axes innermost is computed in that order, and viewed in its own.
+lays out with other axes innermost is computed in that order, and its axes are renumbered at the call.
 """
 
 from __future__ import annotations
@@ -16,36 +16,18 @@ import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-import sympy
 import torch
-from sympy.logic.boolalg import Boolean
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import Max
 
-from ..dialects.multiples import Multiple
-from .sizes import is_symbolic, multiple_of
+from .call_sizes import Axes, ReturnedSize, at_call, defining_axes, symbol_of
+from .layouts import Layout, layout_of
+from .sizes import is_symbolic
 
 aten = torch.ops.aten
 
-
-@dataclass(frozen=True)
-class DefiningAxis:
-    """The axis of an argument that says a size."""
-
-    argument: int
-    axis: int
-    multiple: Multiple
-    """What its extent is."""
-
-    def size(self, arguments: Sequence[Any]) -> int:
-        """The size in a call with these arguments."""
-        return self.multiple.least_size(arguments[self.argument].shape[self.axis])
-
-
-Axes: TypeAlias = Mapping[sympy.Symbol, DefiningAxis]
 
 BY_STRIDES = (aten.as_strided.default,)
 """Views of memory: what they give depends on how the input lies there, which only a call says."""
@@ -66,6 +48,13 @@ LAYOUTS = (
 """Views that have every element of what they view."""
 
 
+REPLAYED: dict[Any, Any] = {
+    aten.view.default: aten.reshape.default,
+    aten.alias.default: aten.detach.default,
+}
+"""Views that a call makes by another operator."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One view: an operator, or an item of the list that the one before gave."""
@@ -80,9 +69,10 @@ class Step:
     def of(self, value: Any, arguments: Sequence[Any]) -> Any:
         """The view of `value`, in a call with these arguments of `@main`.
 
-        One that its strides do not allow is a copy, as `reshape` makes it.
+        One that its strides do not allow is a copy, as `reshape` makes it. An alias is detached: the
+        operator's other callers, `detach` aside, are none of a program's.
         """
-        target = aten.reshape.default if self.target is aten.view.default else self.target
+        target = REPLAYED.get(self.target, self.target)
         own, keywords = self.arguments, self.keywords
         if self.dynamic:
             own, keywords = pytree.tree_map(
@@ -106,43 +96,32 @@ class View:
 
 
 @dataclass(frozen=True)
-class ReturnedSize:
-    """A number that a program returns, or makes a view with, computed from sizes of its arguments."""
-
-    expr: Any
-    axes: Axes
-
-    def of(self, arguments: Sequence[Any]) -> int:
-        """The number for these arguments."""
-        known = {symbol: axis.size(arguments) for symbol, axis in self.axes.items()}
-        found = self.expr.xreplace(known)
-        return bool(found) if isinstance(found, Boolean) else int(found)
-
-
-@dataclass(frozen=True)
 class Output:
     """One flattened output: a result of `@main`, one of its arguments, a view of these, a constant or a size.
 
     Of a size, `value` computes it from the arguments.
     """
 
-    source: Literal["result", "argument", "constant", "size"]
+    source: Literal["result", "argument", "output", "constant", "size"]
+    """`output`: the same tensor as an earlier output."""
     index: int | None = None
     value: object = None
     view: View | None = None
-    axes: tuple[int, ...] | None = None
-    """The axes of a result in the order in which `@main` returns them, if that is not their own."""
+    layout: Layout | None = None
+    """Where the elements of the result are in eager, if not in row-major order."""
 
     def of(self, tensor: Any, arguments: Sequence[Any]) -> Any:
-        """The output, from the result or argument that it is or views, in a call with these arguments."""
-        if self.axes is not None:
-            tensor = tensor.permute([self.axes.index(i) for i in range(len(self.axes))])
+        """The output, from the tensor that it is or views, in a call with these arguments.
+
+        A result is laid out already.
+        """
         return tensor if self.view is None else self.view.of(tensor, arguments)
 
     def source_of(self, output: torch.Tensor) -> torch.Tensor | None:
         """The result that eager's `output` is or views; None if eager's is no view where this one is."""
         result = output if self.view is None else output._base
-        return result if result is None or self.axes is None else result.permute(self.axes)
+        order = None if self.layout is None else self.layout.order
+        return result if result is None or order is None else result.permute(order)
 
 
 def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Output, ...]:
@@ -154,41 +133,32 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
     (returned,) = graph.output_node().args
     flat = pytree.tree_leaves(returned, is_leaf=lambda value: value is None)
     results: dict[torch.fx.Node, int] = {}
+    firsts: dict[torch.fx.Node, int] = {}
     outputs: list[Output] = []
     for value, viewed in zip(flat, _viewed(flat, axes), strict=True):
         said = value.meta.get("val") if isinstance(value, torch.fx.Node) else value
-        if is_symbolic(said) and said.node.expr.free_symbols <= axes.keys():
+        if isinstance(value, torch.fx.Node) and value in firsts:
+            outputs.append(Output("output", firsts[value]))
+        elif is_symbolic(said) and said.node.expr.free_symbols <= axes.keys():
             outputs.append(Output("size", value=ReturnedSize(said.node.expr, axes)))
         elif is_symbolic(said):  # depends on values: what gives it must be imported, or refused
             outputs.append(Output("result", results.setdefault(value, len(results))))
         elif viewed is None:
             outputs.append(Output("constant", value=value))
         else:
+            firsts[value] = len(outputs)
             outputs.append(_tensor_output(*viewed, arguments, results))
     nodes = list(results)
     for index, node in enumerate(nodes):
-        if (order := order_in_memory(node)) is not None:
-            nodes[index] = _permuted(graph, node, order)
+        if (layout := layout_of(node, axes)) is not None:
+            if layout.order is not None:
+                nodes[index] = _permuted(graph, node, layout.order)
             outputs = [
-                replace(o, axes=tuple(order)) if (o.source, o.index) == ("result", index) else o
+                replace(o, layout=layout) if (o.source, o.index) == ("result", index) else o
                 for o in outputs
             ]
     graph.output_node().args = (tuple(nodes),)
     return tuple(outputs)
-
-
-def defining_axes(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> Axes:
-    """For each symbol, the axis of an argument that says it."""
-    found: dict[sympy.Symbol, DefiningAxis] = {}
-    for node in graph.nodes:
-        value = node.meta.get("val")
-        if node.op == "placeholder" and isinstance(value, torch.Tensor) and node.name in arguments:
-            for axis, extent in enumerate(value.shape):
-                said = multiple_of(extent.node.expr) if isinstance(extent, torch.SymInt) else None
-                if said is not None:
-                    place = DefiningAxis(arguments[node.name], axis, said[1])
-                    found.setdefault(said[0], place)
-    return found
 
 
 def _tensor_output(
@@ -212,51 +182,12 @@ def results_of(graph: torch.fx.Graph) -> list[torch.fx.Node]:
     return [node for node in returned if isinstance(node, torch.fx.Node)]
 
 
-def is_row_major(extents: Sequence[Any], strides: Sequence[Any]) -> bool:
-    """Whether a tensor of some extents is known to have its elements one after the other.
-
-    Asks no guard of export: numbers that depend on sizes are compared as expressions.
-    """
-    if any(type(extent) is int and extent == 0 for extent in extents):
-        return True
-    dense: Any = 1
-    for extent, stride in zip(reversed(extents), reversed(strides), strict=True):
-        if type(extent) is int and extent == 1:
-            continue
-        if sympy.expand(_positive(stride) - dense) != 0:
-            return False
-        dense = dense * _positive(extent)
-    return True
-
-
-def _positive(number: Any) -> Any:
-    """A number as an expression in which extents are at least 1: without elements, strides do not matter."""
-    if not is_symbolic(number):
-        return sympy.Integer(number)
-    maxima = [m for m in number.node.expr.atoms(Max) if sympy.Integer(1) in m.args]
-    return number.node.expr.xreplace({m: Max(*(set(m.args) - {1})) for m in maxima})
-
-
-def order_in_memory(node: torch.fx.Node) -> list[int] | None:
-    """The axes of a tensor, the slowest first, if it is dense and that is not the order they have."""
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor):
-        return None
-    strides = value.stride()
-    if is_row_major(value.shape, strides):
-        return None
-    hints = [stride.node.hint if is_symbolic(stride) else stride for stride in strides]
-    if None in hints:
-        return None
-    order = sorted(range(value.ndim), key=lambda axis: -hints[axis])
-    dense = is_row_major([value.shape[a] for a in order], [strides[a] for a in order])
-    return order if dense else None
-
-
-def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: list[int]) -> torch.fx.Node:
+def _permuted(
+    graph: torch.fx.Graph, node: torch.fx.Node, order: Sequence[int]
+) -> torch.fx.Node:
     with graph.inserting_before(graph.output_node()):
         name = f"{node.name}_in_memory"
-        moved = graph.create_node("call_function", aten.permute.default, (node, order), name=name)
+        moved = graph.create_node("call_function", aten.permute.default, (node, list(order)), name=name)
     moved.meta = node.meta | {"val": node.meta["val"].permute(order)}
     return moved
 
@@ -323,14 +254,8 @@ def _leaves(node: torch.fx.Node) -> list[Any]:
     return pytree.tree_leaves((node.args[1:], node.kwargs))
 
 
-def _symbol_of(value: Any) -> sympy.Expr | None:
-    """The expression of a number that depends on sizes, or None for another value."""
-    said = value.meta.get("val") if isinstance(value, torch.fx.Node) else value
-    return said.node.expr if is_symbolic(said) else None
-
-
 def _is_dynamic(node: torch.fx.Node) -> bool:
-    return any(_symbol_of(value) is not None for value in _leaves(node))
+    return any(symbol_of(value) is not None for value in _leaves(node))
 
 
 def _is_known_at_call(node: torch.fx.Node, axes: Axes) -> bool:
@@ -339,20 +264,12 @@ def _is_known_at_call(node: torch.fx.Node, axes: Axes) -> bool:
         (views,) = node.all_input_nodes
         return _is_known_at_call(views, axes)
     for value in _leaves(node):
-        expr = _symbol_of(value)
+        expr = symbol_of(value)
         if expr is None and isinstance(value, torch.fx.Node):
             return False
         if expr is not None and not expr.free_symbols <= axes.keys():
             return False
     return True
-
-
-def at_call(value: Any, axes: Axes) -> Any:
-    """A value; of a number that depends on sizes what computes it, or None if some size is not known."""
-    expr = _symbol_of(value)
-    if expr is None:
-        return value
-    return ReturnedSize(expr, axes) if expr.free_symbols <= axes.keys() else None
 
 
 def _step(node: torch.fx.Node, axes: Axes) -> Step:
