@@ -16,9 +16,12 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.traceback import preserve_node_meta
 from torch.utils import _pytree as pytree
 
-from .decompositions import OWN, decompositions, is_kept, is_mutable, rules_of_calls
+from .aliasing import is_composite
+from .decompositions import ORIGINAL, OWN, decompositions, is_kept, is_mutable, rules_of_calls
+from .eager_strides import KERNELS
 from .fixed_point import in_fixed_point
 from .unsupported import Unsupported
 
@@ -39,21 +42,59 @@ def decompose(exported: torch.export.ExportedProgram) -> torch.export.ExportedPr
     rules = rules_of_calls()
     traced: dict[Hashable, torch.fx.Graph] = {}
     mode = FakeTensorMode()
-    keys = {
-        node: _call_key(node)
-        for node in calls
-        if node.target is not operator.getitem
-        and not is_kept(node.target)
-        and not in_fixed_point(node)
-    }
-    for node, key in keys.items():
+    keys: dict[torch.fx.Node, Hashable] = {}
+    moved: set[torch.fx.Node] = set()
+    for node in calls:
+        if not moved.isdisjoint(node.all_input_nodes):
+            _run(node, mode, moved)
+        if not _has_rule(node):
+            continue
+        key = keys[node] = _call_key(node)
         if key not in traced:
             traced[key] = _trace(node, rules, mode)
             if any(_changes(inner) for inner in traced[key].nodes):
                 return _functional(exported)
+        _take(node, _result(traced[key]), moved)
     for node, key in keys.items():
         _splice(node, traced[key])
     return exported
+
+
+def _has_rule(node: torch.fx.Node) -> bool:
+    """Whether a call is to be traced in terms of other operators."""
+    if node.target is operator.getitem or in_fixed_point(node):
+        return False
+    return not is_kept(node.target) or node.target in KERNELS
+
+
+def _run(node: torch.fx.Node, mode: FakeTensorMode, moved: set[torch.fx.Node]) -> None:
+    """Run a call again on its arguments' fake tensors, which have other strides than export said."""
+    leaves, structure = _values(node)
+    if node.target is operator.getitem:
+        producer, index = leaves
+        _take(node, producer[index], moved)
+        return
+    with mode:
+        flat = [_fake(x) if isinstance(x, torch.Tensor) else x for x in leaves]
+        args, kwargs = pytree.tree_unflatten(flat, structure)
+        target: Any = node.target
+        _take(node, target(*args, **kwargs), moved)
+
+
+def _result(traced: torch.fx.Graph) -> Any:
+    """The fake tensors that a trace gives."""
+    (returned,) = traced.output_node().args
+    return pytree.tree_map(
+        lambda x: x.meta["val"] if isinstance(x, torch.fx.Node) else x, returned
+    )
+
+
+def _take(node: torch.fx.Node, value: Any, moved: set[torch.fx.Node]) -> None:
+    """Let a node have the value, and be among those moved, if strides are others than export said."""
+    pairs = zip(*map(pytree.tree_leaves, (node.meta["val"], value)), strict=False)
+    if any(isinstance(a, torch.Tensor) and a.stride() != b.stride() for a, b in pairs):
+        node.meta["val"] = value
+        moved.add(node)
 
 
 def _functional(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -118,7 +159,7 @@ def _trace(node: torch.fx.Node, rules: Rules, mode: FakeTensorMode) -> torch.fx.
         return target(*args, **kwargs) if made is NotImplemented else made
 
     trace = make_fx(functionalize(call, remove="mutations"), decomposition_table=rules)
-    with enable_python_dispatcher(), mode:
+    with enable_python_dispatcher(), mode, preserve_node_meta():
         return trace(*(_fake(n.meta["val"]) for n in inputs)).graph
 
 
@@ -142,7 +183,10 @@ def _splice(node: torch.fx.Node, traced: torch.fx.Graph) -> None:
                 _replace(node, pytree.tree_map(lambda x: copies.get(x, x), inner.args[0]))
             else:
                 copy = graph.node_copy(inner, copies.__getitem__)
-                copy.meta = {**node.meta, "val": inner.meta.get("val")}
+                own = {key: inner.meta[key] for key in ("val", ORIGINAL) if key in inner.meta}
+                if node.target in OWN or not is_composite(node.target):
+                    own[ORIGINAL] = node.target
+                copy.meta = {**node.meta, **own}
                 copies[inner] = copy
     graph.erase_node(node)
 

@@ -17,9 +17,11 @@ from torch._decomp import (
     _core_aten_decompositions_post_autograd,  # pyright: ignore[reportPrivateUsage]
     get_decompositions,
 )
-from torch._prims_common import compute_elementwise_output_logical_to_physical_perm
+from torch._ops import OpOverload
 
 from ..dialects.torch import OPS_BY_ATEN
+from .aliasing import COMPOSITE, is_composite, may_alias
+from .eager_strides import KERNELS, unlike_fake_tensors, with_eager_strides
 from .encoder_layers import ENCODER_LAYERS
 from .gradients import OF_WINDOWS
 from .margins import multilabel_margin_loss
@@ -34,6 +36,7 @@ KEPT_BY_EXPORT = (
     aten.grid_sampler_2d.default,
     aten.narrow_copy.default,
     aten.permute_copy.default,
+    aten.slice_scatter.default,
     aten.unbind_copy.int,
     aten.upsample_bilinear2d.vec,
     aten.upsample_nearest2d.vec,
@@ -131,7 +134,7 @@ def _put(
     flat = value.reshape(-1)
     indices = [index.reshape(-1)]
     changed = aten.index_put(flat, indices, source.reshape(-1), accumulate)
-    return _in_order_of(value, changed.reshape(value.shape))
+    return changed.reshape(value.shape)
 
 
 def _soft_margin_loss(
@@ -204,25 +207,6 @@ def _index_put(
     return moved.permute([order.index(i) for i in range(value.ndim)])
 
 
-_SCATTER_SLICE: Any = get_decompositions([aten.slice_scatter.default])[aten.slice_scatter.default]
-
-
-def _slice_scatter(
-    value: torch.Tensor, source: torch.Tensor, *where: int | None, **named: int | None
-) -> torch.Tensor:
-    return _in_order_of(value, _SCATTER_SLICE(value, source, *where, **named))
-
-
-def _in_order_of(value: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """`changed` with its axes in memory as those of `value` are: as eager has them after a change in place.
-
-    What is written into a view can be seen as the tensor that it is a view of in this order only.
-    """
-    order, _ = compute_elementwise_output_logical_to_physical_perm(value)
-    moved = changed.permute(order).contiguous()
-    return moved.permute([order.index(axis) for axis in range(value.ndim)])
-
-
 def _roll(value: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:
     """The end of an axis before its beginning, two copies; of one of any size, a part of it twice."""
     if not dims:
@@ -265,7 +249,6 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.rrelu_with_noise.default: _rrelu_with_noise,
     aten.scatter.reduce: _scatter_reduce,
     aten.scatter.value_reduce: _scatter_number_reduce,
-    aten.slice_scatter.default: _slice_scatter,
     aten.soft_margin_loss.default: _soft_margin_loss,
     **ENCODER_LAYERS,
     **OF_WINDOWS,
@@ -275,13 +258,12 @@ OWN: dict[Any, Callable[..., Any]] = {
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Operator -> what replaces it, for every operator that the dialect does not have."""
-    composite = _dispatch_get_registrations_for_dispatch_key(_COMPOSITE)
+    """Operator -> what replaces it, for every operator that the dialect does not have.
+
+    Export asks for all composite ones, of any library.
+    """
+    composite = _dispatch_get_registrations_for_dispatch_key(COMPOSITE)
     return dict(_decompositions(len(composite)))
-
-
-_COMPOSITE = "CompositeImplicitAutograd"
-"""PyTorch's name for what is defined by other operators; export asks for all of these, of any library."""
 
 
 @lru_cache(maxsize=1)
@@ -304,7 +286,14 @@ def _with_own(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., A
     table |= get_decompositions(list(KEPT_BY_EXPORT))
     table |= OWN
     table |= {op: _or_else(rule, op) for op, rule in RESAMPLING.items()}
-    return {op: rule for op, rule in table.items() if not is_kept(op)}
+    table = {op: rule for op, rule in table.items() if not is_kept(op)}
+    table |= {op: with_eager_strides(op, rule) for op, rule in table.items() if makes_tensors(op)}
+    return table | {op: unlike_fake_tensors(op) for op in KERNELS if is_kept(op)}
+
+
+def makes_tensors(op: Any) -> bool:
+    """Whether the results of an operator are tensors of their own in eager, and not only in a rule for it."""
+    return not may_alias(op) and (op in OWN or not is_composite(op))
 
 
 def _or_else(rule: Callable[..., Any], op: Any) -> Callable[..., Any]:
@@ -322,6 +311,16 @@ def is_kept(op: Any) -> bool:
     """Whether an operator stays as it is: the dialect has it, or its decomposition does not help."""
     name = f"{op._schema.name.removeprefix('aten::')}.{op._overloadname}"
     return op in KEPT_WHOLE or (name in OPS_BY_ATEN and op not in OWN)
+
+
+ORIGINAL = "original_aten"
+"""What the meta of nodes calls the operator that they are the decomposition of."""
+
+
+def is_part(node: torch.fx.Node) -> bool:
+    """Whether a node is part of the decomposition of an operator that makes tensors: so it is no view."""
+    op = node.meta.get(ORIGINAL)
+    return isinstance(op, OpOverload) and makes_tensors(op)
 
 
 def is_mutable(op: Any) -> bool:

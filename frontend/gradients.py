@@ -10,6 +10,7 @@ import torch
 from torch._decomp import get_decompositions
 
 from .convolution_gradients import convolution_backward, convolution_backward_or_call
+from .eager_strides import with_eager_strides
 
 aten = torch.ops.aten
 Tensor = torch.Tensor
@@ -185,4 +186,4 @@ def training_decompositions(*, calls_pytorch: bool = False) -> dict[Any, Callabl
     rules = {**get_decompositions(list(_BY_PYTORCH)), **OWN}
     if calls_pytorch:
         rules[aten.convolution_backward.default] = convolution_backward_or_call
-    return rules
+    return {op: with_eager_strides(op, rule) for op, rule in rules.items()}

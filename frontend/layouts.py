@@ -43,20 +43,25 @@ def _positive(number: Any) -> Any:
     return number.node.expr.xreplace({m: Max(*(set(m.args) - {1})) for m in maxima})
 
 
-def order_in_memory(node: torch.fx.Node) -> list[int] | None:
-    """The axes of a tensor, the slowest first, if it is dense and that is not the order they have."""
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor):
-        return None
+def order_of(value: torch.Tensor) -> list[int] | None:
+    """The axes of a dense tensor, the slowest first; None if it has gaps, or sizes depend on values."""
     strides = value.stride()
-    if is_row_major(value.shape, strides):
-        return None
     hints = [stride.node.hint if is_symbolic(stride) else stride for stride in strides]
+    if is_row_major(value.shape, strides):
+        return list(range(value.ndim))
     if None in hints:
         return None
     order = sorted(range(value.ndim), key=lambda axis: -hints[axis])
     dense = is_row_major([value.shape[a] for a in order], [strides[a] for a in order])
     return order if dense else None
+
+
+def order_in_memory(node: torch.fx.Node) -> list[int] | None:
+    """The same for a node's tensor; None also if it is row-major."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or is_row_major(value.shape, value.stride()):
+        return None
+    return order_of(value)
 
 
 @dataclass(frozen=True)

@@ -61,16 +61,6 @@ def _bordered(pad: Pad) -> Callable[..., Any]:
     return rule
 
 
-def _keeping_layout(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule whose result lies in memory as its argument does."""
-
-    def lying(value: torch.Tensor, *args: Any) -> Any:
-        made = rule(value, *args)
-        return made if made is NotImplemented else _as_it_lies(value, made)
-
-    return lying
-
-
 def _nearest(value: torch.Tensor, output_size: Sequence[int], *scales: float | None) -> Any:
     """Each element so many times, along the axes behind the first two, if that is a power of 2."""
     sizes = value.shape[2:]
@@ -85,23 +75,7 @@ def _nearest(value: torch.Tensor, output_size: Sequence[int], *scales: float | N
         dim, times = 3 + number, int(factor)
         shape = [*made.shape[:dim], times, *made.shape[dim:]]
         made = made.unsqueeze(dim).expand(shape).flatten(dim - 1, dim)
-    return _as_it_lies(value, made)
-
-
-LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
-"""How images and volumes may lie in memory, by rank."""
-
-
-def _as_it_lies(value: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
-    """An image with channels last if the one that it is made of has them last."""
-    channels_last = LAST.get(value.ndim)
-    if channels_last is None or value.is_contiguous() or not _lies(value, channels_last):
-        return made
-    return made.contiguous(memory_format=channels_last)
-
-
-def _lies(value: torch.Tensor, memory_format: torch.memory_format) -> bool:
-    return value.is_contiguous(memory_format=memory_format)
+    return made
 
 
 def _nearest_by(
@@ -136,7 +110,7 @@ RESAMPLING: dict[Any, Callable[..., Any]] = {
     aten._pad_circular.default: _bordered(_wrapped),
     aten.im2col.default: _windows,
     **{
-        getattr(aten, f"{name}_pad{axes}d").default: _keeping_layout(_bordered(pad))
+        getattr(aten, f"{name}_pad{axes}d").default: _bordered(pad)
         for name, pad in (("reflection", _mirrored), ("replication", _repeated))
         for axes in (1, 2, 3)
     },

@@ -23,6 +23,7 @@ from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
 from .call_sizes import Axes, ReturnedSize, at_call, defining_axes, symbol_of
+from .decompositions import is_part
 from .layouts import Layout, layout_of
 from .sizes import is_symbolic
 
@@ -232,8 +233,10 @@ def _chain(value: torch.fx.Node, axes: Axes) -> tuple[torch.fx.Node, list[torch.
 
 
 def _viewed_by(node: torch.fx.Node) -> torch.fx.Node | None:
-    """What `node` is a view of, if it is one, or the list of views that it is an item of."""
+    """What `node` is a view of, if it is one in eager, or the list of views that it is an item of."""
     if node.op != "call_function" or not node.args or not isinstance(node.args[0], torch.fx.Node):
+        return None
+    if is_part(node):
         return None
     viewed = node.args[0]
     if node.target is operator.getitem:
