@@ -35,6 +35,7 @@ from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.assignments import assign_by_positions
 from .frontend.aten_graph import capture_graph
 from .frontend.attention import expand_attention
+from .frontend.composites import replace_composites
 from .frontend.decompositions import decompositions
 from .frontend.devices import SeveralDevices
 from .frontend.fixed_point import in_fixed_point
@@ -79,6 +80,7 @@ def deplo_backend(
         )
         return _run_in_pytorch(graph, example_inputs)
     replace_margin_losses(graph)
+    replace_composites(graph)
     expand_attention(graph)
     assign_by_positions(graph)
     fallback = given.get("fallback", OPTIONS["fallback"][0])

@@ -33,7 +33,7 @@ from .random_numbers import draw_in_memory_order
 from .size_guards import as_multiples, check_guards, guards_of
 from .size_one import dynamic_sizes
 from .sizes import Sizes
-from .strided_views import permute_to_memory_order
+from .strided_views import ReadInput, permute_to_memory_order, read_inputs
 from .view_outputs import Output, outputs_of, results_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
@@ -68,8 +68,8 @@ class Captured:
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
     keyword_order: tuple[str, ...]
-    reads_memory: bool = False
-    """Whether the program reads tensors by strides, so that it holds for contiguous inputs only."""
+    read: tuple[ReadInput, ...] = ()
+    """Inputs for whose strides alone the program holds."""
     updated: tuple[int, ...] = ()
     """Inputs whose new values are the last outputs, by flat position; an output may be the input itself."""
     numbers: tuple[Number, ...] = ()
@@ -85,8 +85,8 @@ class Captured:
         Raises UsageError if they are not organized, or their Python values are not, as when captured.
         """
         if not kwargs and len(args) == self._takes_tensors and all(map(torch.is_tensor, args)):
-            if self.reads_memory:
-                _check_contiguous(args)
+            for each in self.read:
+                each.check(args)
             return list(args)
         ordered = {name: kwargs[name] for name in self.keyword_order if name in kwargs} | dict(
             kwargs
@@ -103,8 +103,8 @@ class Captured:
                     f"input {position} is {flat[position]!r}, but the program was compiled for "
                     f"{expected!r}; compile it again for the new value"
                 )
-        if self.reads_memory:
-            _check_contiguous(flat)
+        for each in self.read:
+            each.check(flat)
         return flat
 
     @functools.cached_property
@@ -131,7 +131,7 @@ class Captured:
     @property
     def takes_any_tensors(self) -> bool:
         """Whether its inputs are tensors one by one, whatever their strides and with no values among them."""
-        return self._takes_tensors >= 0 and not self.reads_memory
+        return self._takes_tensors >= 0 and not self.read
 
     def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
         """The outputs of a call, organized as the original's, from `@main`'s results and arguments.
@@ -159,17 +159,6 @@ class Captured:
         if self._gives is not None:
             return self._gives(flat)
         return flat[0] if self.out_spec.is_leaf() else pytree.tree_unflatten(flat, self.out_spec)
-
-
-def _check_contiguous(flat: Sequence[Any]) -> None:
-    for position, value in enumerate(flat):
-        if not isinstance(value, torch.Tensor):
-            continue
-        if not value.is_contiguous() or value.storage_offset():
-            raise UsageError(
-                f"input {position} must be contiguous memory of its own, because the program reads memory "
-                "by strides (as_strided); pass a clone"
-            )
 
 
 def capture(
@@ -314,6 +303,7 @@ def _import(
     arguments, constants = _add_arguments(exported, importer)
     check_arguments(arguments, device)
     positions = {argument.name: i for i, argument in enumerate(arguments)}
+    inputs = {a.name: a.flat_index for a in arguments if a.flat_index is not None}
     outputs = outputs_of(exported.graph, positions)
     exported.graph.eliminate_dead_code(has_effect)
     for node in exported.graph.nodes:
@@ -334,7 +324,7 @@ def _import(
         in_spec=spec.in_spec,
         out_spec=spec.out_spec,
         keyword_order=keyword_order,
-        reads_memory=importer.reads_memory,
+        read=read_inputs(exported.graph, inputs),
         device=device,
         away=away_results(returned, device),
     )

@@ -21,6 +21,7 @@ from torch._ops import OpOverload
 
 from ..dialects.torch import OPS_BY_ATEN
 from .aliasing import COMPOSITE, is_composite, may_alias
+from .composites import COMPOSITES
 from .eager_strides import KERNELS, unlike_fake_tensors, with_eager_strides
 from .encoder_layers import ENCODER_LAYERS
 from .gradients import OF_WINDOWS
@@ -250,6 +251,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.scatter.reduce: _scatter_reduce,
     aten.scatter.value_reduce: _scatter_number_reduce,
     aten.soft_margin_loss.default: _soft_margin_loss,
+    **COMPOSITES,
     **ENCODER_LAYERS,
     **OF_WINDOWS,
     **RESAMPLING,

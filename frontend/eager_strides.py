@@ -74,6 +74,7 @@ KERNELS: dict[Any, Order] = {
             aten._native_batch_norm_legit.no_stats,
             aten._native_batch_norm_legit_functional.default,
             aten._native_batch_norm_legit_no_training.default,
+            aten.channel_shuffle.default,
             aten.max_unpool2d.default,
             aten.max_unpool3d.default,
             aten.native_batch_norm.default,

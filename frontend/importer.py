@@ -41,7 +41,7 @@ from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import ScalarValue, argument_attr
 from ..dialects.torch_ops import DivOp, ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
-from .arguments import BY_STRIDES, overload_name, read_arguments, tensor_inputs
+from .arguments import overload_name, read_arguments, tensor_inputs
 from .calls import read_call
 from .devices import CPU, refusal_of_call
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
@@ -105,8 +105,6 @@ class Importer:
         self._values: dict[torch.fx.Node, list[SSAValue]] = {}
         self._block = Block()
         self._attributes: list[DictionaryAttr] = []
-        self.reads_memory = False
-        """Whether an operator imported reads its argument by strides."""
 
     def add_argument(
         self, node: torch.fx.Node, value: torch.Tensor, name: str, attributes: dict[str, str]
@@ -194,7 +192,6 @@ class Importer:
         except VerifyException as error:  # PyTorch allows what the dialect does not
             self._erase_after(known)
             raise Refused(str(error)) from None
-        self.reads_memory |= op_class.ATEN in BY_STRIDES
         self._append(op, node)
 
     def _add_eager_call(self, node: torch.fx.Node, reason: str) -> None:

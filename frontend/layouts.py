@@ -64,6 +64,15 @@ def order_in_memory(node: torch.fx.Node) -> list[int] | None:
     return order_of(value)
 
 
+def dense_strides(shape: Sequence[int], order: Sequence[int]) -> list[int]:
+    """The strides of a dense tensor with its axes in this order, the slowest first."""
+    strides, step = [1] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return strides
+
+
 @dataclass(frozen=True)
 class Layout:
     """Where the elements of a result are in memory: one of both fields is given."""

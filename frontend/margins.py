@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch.nn import _reduction
 
+from .composites import replace_calls
+
 
 def multilabel_margin_loss(
     value: torch.Tensor, target: torch.Tensor, reduction: int = 1
@@ -66,10 +68,4 @@ _REPLACED: dict[Any, Any] = {
 
 def replace_margin_losses(graph: torch.fx.GraphModule) -> None:
     """Let the calls of a graph of Dynamo's compute what eager does."""
-    for module in graph.modules():
-        if isinstance(module, torch.fx.GraphModule):
-            found = [node for node in module.graph.nodes if node.target in _REPLACED]
-            for node in found:
-                node.target = _REPLACED[node.target]
-            if found:
-                module.recompile()
+    replace_calls(graph, _REPLACED)

@@ -185,17 +185,26 @@ def test_a_masked_scatter_from_too_few_elements_stops():
 # --------------------------------------------------------------------------- memory
 
 
-def test_as_strided_holds_for_contiguous_inputs_only():
-    def program(x):
-        return (x * 2).as_strided((2, 3), (1, 2)), x.as_strided((4,), (3,), 1)
+@pytest.mark.parametrize(
+    ("x", "others"),
+    [
+        (torch.randn(4, 5), (torch.randn(5, 4).t(), torch.randn(5, 5)[1:])),
+        (torch.randn(5, 4).t(), (torch.randn(4, 5), torch.randn(4, 10)[:, ::2])),
+    ],
+    ids=["row-major", "transposed"],
+)
+def test_as_strided_holds_for_inputs_of_the_same_strides(x, others):
+    def program(x, y):
+        return (x * 2).as_strided((2, 3), (1, 2)) + y, x.as_strided((4,), (3,), 1)
 
-    x = torch.randn(4, 5)
-    made = deplo.compile(program, (x,), target="cpu")
-    for actual, expected in zip(made(x), program(x), strict=True):
-        torch.testing.assert_close(actual, expected)
-    for other in (torch.randn(5, 4).t(), torch.randn(5, 5)[1:]):
-        with pytest.raises(deplo.UsageError, match="input 0 must be contiguous"):
-            made(other)
+    y = torch.randn(2, 3)
+    made = deplo.compile(program, (x, y), target="cpu")
+    for bias in (y, torch.randn(3, 2).t(), torch.randn(3, 3)[1:]):
+        for actual, expected in zip(made(x.clone(), bias), program(x, bias), strict=True):
+            torch.testing.assert_close(actual, expected)
+    for other in others:
+        with pytest.raises(deplo.UsageError, match=rf"strides \({x.stride(0)}, {x.stride(1)}\)"):
+            made(other, y)
 
 
 @pytest.mark.parametrize(

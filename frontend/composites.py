@@ -1,0 +1,102 @@
+"""Composite operators whose parts eager hides: it runs a kernel for all of it, or sets strides by hand.
+
+    F.adaptive_avg_pool2d(x, 1)      # mean(...).as_strided_(...), if channels come last in x
+
+The gradient of `as_strided` writes memory by strides, which the IR has not. Tracing asks for the parts of
+composite operators before a backend sees them, so calls that Dynamo kept are replaced before AOTAutograd
+traces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch._prims_common import suggest_memory_format
+
+aten = torch.ops.aten
+
+CHANNELS_LAST = (torch.channels_last, torch.channels_last_3d)
+
+
+def _mean_of_all(value: torch.Tensor, output_size: Any, rank: int) -> Any:
+    """Adaptive pooling to one element, along the last `rank` axes; None if it is to more."""
+    sizes = output_size if isinstance(output_size, Sequence) else [output_size]
+    if any(size != 1 for size in cast(Sequence[Any], sizes)):
+        return None
+    mean = value.mean(list(range(-rank, 0)), keepdim=True)
+    if suggest_memory_format(value) not in CHANNELS_LAST:
+        return mean
+    images, channels, *ones = mean.shape
+    last = mean.view(images, *ones, channels)
+    return last.permute(0, rank + 1, *range(1, rank + 1))
+
+
+def _pool(rank: int, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Average pooling with `rank` axes; `otherwise` gives calls that are to more than one element."""
+
+    def pool(input: torch.Tensor, output_size: Any) -> Any:
+        made = _mean_of_all(input, output_size, rank)
+        return otherwise(input, output_size) if made is None else made
+
+    return pool
+
+
+def _pool_1d(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """The same with one axis, which eager takes for images of one line."""
+
+    def pool(input: torch.Tensor, output_size: Any) -> Any:
+        made = _mean_of_all(input.unsqueeze(-2), output_size, 2)
+        return otherwise(input, output_size) if made is None else made.squeeze(-2)
+
+    return pool
+
+
+def channel_shuffle(input: torch.Tensor, groups: int) -> torch.Tensor:
+    """The channels of all groups in turn; images with channels last stay so."""
+    memory_format = suggest_memory_format(input)
+    moved = input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+    return moved.clone(memory_format=memory_format)
+
+
+def _left(*args: Any) -> Any:
+    return NotImplemented
+
+
+_NN: Any = cast(Any, torch)._C._nn
+
+COMPOSITES: dict[Any, Callable[..., Any]] = {
+    aten.adaptive_avg_pool1d.default: _pool_1d(_left),
+    aten.adaptive_avg_pool2d.default: _pool(2, _left),
+    aten.adaptive_avg_pool3d.default: _pool(3, _left),
+    aten.channel_shuffle.default: channel_shuffle,
+}
+"""Operator -> what it is in terms of others; a rule may leave a call as it is."""
+
+_CALLED: dict[Any, Callable[..., Any]] = {
+    torch.adaptive_avg_pool1d: _pool_1d(torch.adaptive_avg_pool1d),
+    F.adaptive_avg_pool2d: _pool(2, F.adaptive_avg_pool2d),
+    F.adaptive_avg_pool3d: _pool(3, F.adaptive_avg_pool3d),
+    _NN.adaptive_avg_pool2d: _pool(2, _NN.adaptive_avg_pool2d),
+    _NN.adaptive_avg_pool3d: _pool(3, _NN.adaptive_avg_pool3d),
+    torch.channel_shuffle: channel_shuffle,
+}
+"""The same for what the user calls, as Dynamo keeps it."""
+
+
+def replace_composites(graph: torch.fx.GraphModule) -> None:
+    """Replace the composite operators of a graph of Dynamo's."""
+    replace_calls(graph, _CALLED)
+
+
+def replace_calls(graph: torch.fx.GraphModule, functions: Mapping[Any, Callable[..., Any]]) -> None:
+    """Let a graph of Dynamo's, and its sub-graphs, call other functions."""
+    for module in graph.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            found = [node for node in module.graph.nodes if node.target in functions]
+            for node in found:
+                node.target = functions[node.target]
+            if found:
+                module.recompile()
