@@ -28,7 +28,7 @@ from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .layouts import Layout
 from .numbers import Number
-from .python_values import Inputs, close_over, with_closed_over
+from .python_values import Inputs, close_over, unflatten, with_closed_over
 from .random_numbers import draw_in_memory_order
 from .size_guards import as_multiples, check_guards, guards_of
 from .size_one import dynamic_sizes
@@ -154,11 +154,9 @@ class Captured:
                 flat.append(output.value)
             else:
                 flat.append(output.of(sources[output.source][output.index], arguments))
-        if self.out_spec.type is torch.Size:  # pytree makes a tuple of it
-            return torch.Size(flat)
         if self._gives is not None:
             return self._gives(flat)
-        return flat[0] if self.out_spec.is_leaf() else pytree.tree_unflatten(flat, self.out_spec)
+        return flat[0] if self.out_spec.is_leaf() else unflatten(flat, self.out_spec)
 
 
 def capture(

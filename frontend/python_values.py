@@ -1,13 +1,14 @@
 """Python values among a program's inputs that torch.export does not take: dtypes, devices, slices.
 
-They are constants of the program. Export sees None in their place, and the program gets them back.
+They are constants of the program. Export sees None in their place, and the program gets them back. Among its
+results shapes stay shapes.
 """
 
 from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,3 +84,23 @@ def with_closed_over(
     if isinstance(function, types.FunctionType | types.MethodType):
         return functools.wraps(function)(forward)  # export names inputs by its parameters
     return forward
+
+
+def unflatten(flat: Sequence[Any], spec: pytree.TreeSpec) -> Any:
+    """The same as `pytree.tree_unflatten`, but a `torch.Size` is none of its tuples."""
+    return _with_shapes(iter(flat), spec) if _has_shapes(spec) else pytree.tree_unflatten(flat, spec)
+
+
+def _has_shapes(spec: pytree.TreeSpec) -> bool:
+    return spec.type is torch.Size or any(map(_has_shapes, spec.children()))
+
+
+def _with_shapes(leaves: Iterator[Any], spec: pytree.TreeSpec) -> Any:
+    if spec.is_leaf():
+        return next(leaves)
+    children = [_with_shapes(leaves, child) for child in spec.children()]
+    if spec.type is torch.Size:
+        return torch.Size(children)
+    leaf = pytree.tree_structure(None)
+    flat = pytree.TreeSpec(spec.type, spec.context, [leaf] * len(children))
+    return pytree.tree_unflatten(children, flat)
