@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch._C import (
     _dispatch_has_kernel_for_dispatch_key,  # pyright: ignore[reportPrivateUsage]
 )
 
 COMPOSITE = "CompositeImplicitAutograd"
 """PyTorch's name for what is defined by other operators."""
+
+
+UNSAFE = (
+    torch.ops.aten.unsafe_split.Tensor,
+    torch.ops.aten.unsafe_split_with_sizes.default,
+)
+"""Operators whose results are memory of their arguments, though their schemas do not say so."""
 
 
 def is_composite(op: Any) -> bool:
@@ -20,4 +28,5 @@ def is_composite(op: Any) -> bool:
 def may_alias(op: Any) -> bool:
     """Whether results may be memory of arguments, or arguments are changed, by the operator's schema."""
     schema = op._schema
-    return schema.is_mutable or any(result.alias_info is not None for result in schema.returns)
+    aliases = any(result.alias_info is not None for result in schema.returns)
+    return schema.is_mutable or aliases or op in UNSAFE

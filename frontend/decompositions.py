@@ -290,7 +290,7 @@ def _with_own(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., A
     table |= {op: _or_else(rule, op) for op, rule in RESAMPLING.items()}
     table = {op: rule for op, rule in table.items() if not is_kept(op)}
     table |= {op: with_eager_strides(op, rule) for op, rule in table.items() if makes_tensors(op)}
-    return table | {op: unlike_fake_tensors(op) for op in KERNELS if is_kept(op)}
+    return table | {op: unlike_fake_tensors(op) for op in KERNELS if op not in table}
 
 
 def makes_tensors(op: Any) -> bool:
@@ -321,8 +321,11 @@ ORIGINAL = "original_aten"
 
 def is_part(node: torch.fx.Node) -> bool:
     """Whether a node is part of the decomposition of an operator that makes tensors: so it is no view."""
-    op = node.meta.get(ORIGINAL)
-    return isinstance(op, OpOverload) and makes_tensors(op)
+    copied = node.meta.get(ORIGINAL)  # AOTAutograd copies what it has in meta
+    if not isinstance(copied, OpOverload):
+        return False
+    op: Any = copied
+    return makes_tensors(getattr(op.overloadpacket, op._overloadname))
 
 
 def is_mutable(op: Any) -> bool:

@@ -68,15 +68,12 @@ KERNELS: dict[Any, Order] = {
     ),
     **dict.fromkeys(
         (
-            aten._batch_norm_with_update.default,
             aten._batch_norm_with_update_functional.default,
-            aten._native_batch_norm_legit.default,
             aten._native_batch_norm_legit.no_stats,
             aten._native_batch_norm_legit_functional.default,
             aten._native_batch_norm_legit_no_training.default,
             aten.channel_shuffle.default,
             aten.max_unpool2d.default,
-            aten.max_unpool3d.default,
             aten.native_batch_norm.default,
         ),
         _of_images,
