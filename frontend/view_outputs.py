@@ -5,7 +5,7 @@
         return x.t(), y, y[0]       # the first is x's memory, the third is the second's
 
 `@main` returns the tensor that is viewed, unless it is an argument, and the views are taken of what a call
-has: they share its memory and have eager's strides, and nothing is copied. A part of a tensor that is not
+has: they share its memory and have eager's strides, and nothing is copied. A view of a tensor that is not
 itself an output is computed alone instead: that saves the rest, and nobody can tell. A result that eager
 lays out with other axes innermost is computed in that order, and its axes are renumbered at the call.
 """
@@ -32,22 +32,6 @@ aten = torch.ops.aten
 
 BY_STRIDES = (aten.as_strided.default,)
 """Views of memory: what they give depends on how the input lies there, which only a call says."""
-
-LAYOUTS = (
-    aten.alias.default,
-    aten.detach.default,
-    aten.expand.default,
-    aten.permute.default,
-    aten.squeeze.default,
-    aten.squeeze.dim,
-    aten.squeeze.dims,
-    aten.t.default,
-    aten.transpose.int,
-    aten.unsqueeze.default,
-    aten.view.default,
-)
-"""Views that have every element of what they view."""
-
 
 REPLAYED: dict[Any, Any] = {
     aten.view.default: aten.reshape.default,
@@ -194,30 +178,23 @@ def _permuted(
 
 
 def _viewed(returned: Sequence[Any], axes: Axes) -> list[tuple[torch.fx.Node, View | None] | None]:
-    """For each output, the node of which it is a view, or itself; None for what is no node."""
-    chains = [
-        _chain(value, axes) if isinstance(value, torch.fx.Node) else None for value in returned
-    ]
-    shared = Counter(chain[0] for chain in chains if chain is not None)
-    outputs: list[tuple[torch.fx.Node, View | None] | None] = []
-    for value, chain in zip(returned, chains, strict=True):
-        if chain is None:
-            outputs.append(None)
-            continue
-        root, nodes = chain
-        known = root.op == "placeholder" or shared[root] > 1
-        if not nodes:
-            outputs.append((root, None))
-        elif known or all(map(_has_every_element, nodes)):
-            outputs.append((root, View(tuple(_step(node, axes) for node in nodes))))
-        else:
-            outputs.append((value, None))
-    return outputs
+    """For each output, the node of which it is a view, or itself; None for what is no node.
 
+    A view of what is not returned otherwise is a tensor of its own, in which autograd lets a caller write,
+    but for the elements that it repeats.
+    """
+    chains = {value: _chain(value, axes) for value in returned if isinstance(value, torch.fx.Node)}
+    shared = Counter(root for root, _ in chains.values())
 
-def _has_every_element(node: torch.fx.Node) -> bool:
-    """Whether a view has every element of what it views, and is made at a call for next to nothing."""
-    return node.target in LAYOUTS and (node.target is aten.expand.default or not _is_dynamic(node))
+    def viewed(value: torch.fx.Node) -> tuple[torch.fx.Node, View | None]:
+        root, nodes = chains[value]
+        if root.op != "placeholder" and shared[root] == 1:
+            repeats = (i for i, node in enumerate(nodes) if node.target is aten.expand.default)
+            first = next(repeats, len(nodes))
+            root, nodes = ([root, *nodes][first], nodes[first:])
+        return root, View(tuple(_step(node, axes) for node in nodes)) if nodes else None
+
+    return [viewed(value) if isinstance(value, torch.fx.Node) else None for value in returned]
 
 
 def _chain(value: torch.fx.Node, axes: Axes) -> tuple[torch.fx.Node, list[torch.fx.Node]]:
