@@ -38,6 +38,7 @@ from .frontend.attention import expand_attention
 from .frontend.composites import replace_composites
 from .frontend.decompositions import decompositions
 from .frontend.devices import SeveralDevices
+from .frontend.eager_checks import RefusedByEager, asking_first, is_refused_by_eager
 from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
@@ -92,13 +93,16 @@ def deplo_backend(
         bw_compiler=compiler,
         inference_compiler=forward,
         partition_fn=min_cut_rematerialization_partition,
-        decompositions=decompositions() | training,
+        decompositions=asking_first(decompositions() | training),
         keep_inference_input_mutations=True,
     )
     try:
         with _attention_in_products(example_inputs):
             return aot(graph, example_inputs)
     except _RunsInPyTorch:
+        return _run_in_pytorch(graph, example_inputs)
+    except RefusedByEager:
+        _warn("deplo: a graph runs in PyTorch, which refuses a call in it")
         return _run_in_pytorch(graph, example_inputs)
 
 
@@ -167,6 +171,8 @@ def _compile(
     shares_memory: bool = False,
 ) -> Boxed:
     """Compile one graph of ATen operators, of a program that returns views or of its gradients."""
+    if shares_memory and is_refused_by_eager(graph.graph):
+        raise RefusedByEager
     started = time.perf_counter()
     orders = {} if shares_memory else read_as_they_lie(graph.graph)
     try:

@@ -145,6 +145,7 @@ class Function(StrEnum):
     CEIL = "ceil"
     ROUND = "round"
     TRUNC = "trunc"
+    PROBABILITY = "probability"
     AND = "and"
     OR = "or"
     XOR = "xor"
@@ -174,6 +175,9 @@ class Signature:
     meaning: str = ""
 
 
+NO_PROBABILITY = "all elements must be between 0 and 1"
+"""What a program says that stops at `probability`."""
+
 _UNARY_FLOAT = (
     "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan tanh asin acos atan sinh cosh asinh acosh"
     " atanh erf floor ceil trunc"
@@ -198,6 +202,9 @@ FUNCTIONS: dict[Function, Signature] = {
     Function.NEG: Signature(1, "fi"),
     Function.ABS: Signature(1, "fi"),
     Function.ROUND: Signature(1, "f", meaning="to nearest, ties to even"),
+    Function.PROBABILITY: Signature(
+        1, "f", meaning="the operand; the program stops unless it is between 0 and 1"
+    ),
     Function.AND: Signature(2, "ib"),
     Function.OR: Signature(2, "ib"),
     Function.XOR: Signature(2, "ib"),

@@ -1091,6 +1091,23 @@ class WhereOp(PointwiseOp):
 
 
 @irdl_op_definition
+class BinaryCrossEntropyOp(PointwiseOp):
+    """`aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)
+    -> Tensor`"""
+
+    name = "torch.binary_cross_entropy"
+    ATEN: ClassVar[str] = "binary_cross_entropy.default"
+
+    input = operand_def(TensorType)
+    target = operand_def(TensorType)
+    weight = opt_operand_def(TensorType)
+    reduction = prop_def(INT, default_value=argument_attr(1))
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class InternalToCopyOp(PointwiseOp):
     """`aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device?
     device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None)
@@ -3384,6 +3401,7 @@ TORCH_OPS: list[type[TorchOp]] = [
     FminOp,
     CopysignOp,
     WhereOp,
+    BinaryCrossEntropyOp,
     InternalToCopyOp,
     CloneOp,
     AliasOp,

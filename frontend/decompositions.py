@@ -138,6 +138,33 @@ def _put(
     return changed.reshape(value.shape)
 
 
+def _binary_cross_entropy(
+    value: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    reduction: int = 1,
+) -> Any:
+    """The losses one by one, which check what they are of, and then their mean or sum."""
+    if reduction == 0:
+        return NotImplemented
+    losses = aten.binary_cross_entropy(value, target, weight, 0)
+    return losses.mean() if reduction == 1 else losses.sum()
+
+
+_INDEX_COPY: Any = get_decompositions([aten.index_copy.default])[aten.index_copy.default]
+
+
+def _index_copy(
+    value: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor
+) -> torch.Tensor:
+    """Keeps a negative index out of range: an assignment, not eager, counts it from the end."""
+    return _INDEX_COPY(value, dim, torch.where(index < 0, NO_INDEX, index), source)
+
+
+NO_INDEX = -(2**63)
+"""An index that is out of range for all extents, counted from the end as well."""
+
+
 def _soft_margin_loss(
     value: torch.Tensor, target: torch.Tensor, reduction: int = 1
 ) -> torch.Tensor:
@@ -236,11 +263,13 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.__lshift__.Scalar: _shift_by_number(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Scalar: _shift_by_number(aten.bitwise_right_shift.Tensor),
     aten.addbmm.default: _addbmm,
+    aten.binary_cross_entropy.default: _binary_cross_entropy,
     aten.convolution.default: transposed_convolution,
     aten.dropout.default: _dropout,
     aten.eye.default: _eye,
     aten.eye.m: _eye,
     aten.index.Tensor: _index,
+    aten.index_copy.default: _index_copy,
     aten.index_put.default: _index_put,
     aten.multilabel_margin_loss.default: multilabel_margin_loss,
     aten.one_hot.default: _one_hot,

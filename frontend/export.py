@@ -18,9 +18,10 @@ from torch.fx._lazy_graph_module import (
     _use_lazy_graph_module,  # pyright: ignore[reportPrivateUsage]
 )
 
-from ..errors import DeploError, UsageError
+from ..errors import DeploError, UsageError, also
 from .decompose import decompose
 from .dynamic_shapes import AskedAxis, traceable
+from .eager_checks import is_refused_by_eager
 from .export_errors import sizes_do_not_fit
 from .importer import Fallback
 from .python_values import Inputs, distinct
@@ -61,6 +62,8 @@ def export(
                 strict=False,
                 prefer_deferred_runtime_asserts_over_guards=assertions,
             )
+        if is_refused_by_eager(exported.graph):
+            _raise_eager_failure(module, inputs)
         drawn = number_of_draws(exported)
         with torch.no_grad(), _quiet():
             decomposed = decompose(exported)
@@ -70,24 +73,21 @@ def export(
     except Exception as error:
         if isinstance(error, DeploError):
             raise
-        if (fault := _eager_failure(module, inputs.args, inputs.kwargs)) is not None:
-            raise UsageError(_failure("this program fails in PyTorch", fault)) from error
+        _raise_eager_failure(module, inputs)
         if asked and (told := sizes_do_not_fit(error)) is not None:
             raise SizesDoNotFit(told) from error
         longer = "" if traced is inputs else ", with 2 positions for each dynamic axis of 1"
         raise DeploError(_failure(f"this program cannot be captured{longer}", error)) from error
 
 
-def _eager_failure(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Exception | None:
-    """What the program raises when PyTorch runs it, if it does: then deplo is not to blame."""
+def _raise_eager_failure(module: torch.nn.Module, inputs: Inputs) -> None:
+    """Raise UsageError if the program fails in PyTorch: an error of the class that it fails with as well."""
     try:
         with torch.no_grad(), _quiet():
-            module(*args, **kwargs)
+            module(*inputs.args, **inputs.kwargs)
     except Exception as error:
-        return error
-    return None
+        kind = also(UsageError, type(error))
+        raise kind(_failure("this program fails in PyTorch", error)) from error
 
 
 @contextmanager

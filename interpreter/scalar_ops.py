@@ -297,6 +297,7 @@ FUNCTION_OPS: dict[Function, Callable[..., Array]] = {
     Function.CEIL: np.ceil,
     Function.ROUND: np.rint,
     Function.TRUNC: np.trunc,
+    Function.PROBABILITY: np.positive,
     Function.AND: np.bitwise_and,
     Function.OR: np.bitwise_or,
     Function.XOR: np.bitwise_xor,

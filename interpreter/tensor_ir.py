@@ -19,7 +19,7 @@ from xdsl.ir.affine import (
 )
 
 from ..dialects.index import condition_exprs, dims_in_order
-from ..dialects.scalars import Combiner, Function, identity, is_integer
+from ..dialects.scalars import NO_PROBABILITY, Combiner, Function, identity, is_integer
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.syntax import tensor_type
 from ..dialects.tensor_ir import (
@@ -76,6 +76,8 @@ def _elementwise(op: ElementwiseOp, args: Sequence[Array]) -> Value:
     small = [compact(array) for array in args]
     if function in _DIVISIONS and integers and np.any(small[1] == 0):
         raise ProgramError("integer division by zero")
+    if function is Function.PROBABILITY and not np.all((small[0] >= 0) & (small[0] <= 1)):
+        raise ProgramError(NO_PROBABILITY)
     if function is Function.MUL and not integers:
         result = multiply(small[0], small[1], MAX_ELEMENTS)
         if isinstance(result, Product):

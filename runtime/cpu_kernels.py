@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from ..errors import DeploError
+from ..errors import CheckError, DivisionByZeroError, OutOfRangeError
 from . import jit
 from .prepared import NativeLaunch
 from .threads import Sharing
@@ -184,9 +184,9 @@ def chunk_size(blocks: int, threads: int) -> int:
 
 
 def failure(message: str) -> Exception:
-    """The Python exception that eager execution would end with."""
+    """The exception of a check that failed, which is of the class that eager raises as well."""
     if message.startswith("index"):
-        return IndexError(message)
+        return OutOfRangeError(message)
     if message.endswith("division by zero"):
-        return ZeroDivisionError(message)
-    return DeploError(message)
+        return DivisionByZeroError(message)
+    return CheckError(message)

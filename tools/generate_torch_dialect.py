@@ -36,7 +36,7 @@ PointwiseOp     bitwise_left_shift.Tensor bitwise_right_shift.Tensor
 PointwiseOp     asin.default acos.default atan.default atan2.default sinh.default cosh.default
 PointwiseOp     asinh.default acosh.default atanh.default log10.default
 PointwiseOp     fmax.default fmin.default copysign.Tensor
-PointwiseOp     where.self
+PointwiseOp     where.self binary_cross_entropy.default
 PointwiseOp     _to_copy.default clone.default alias.default lift_fresh_copy.default
 PredicateOp     eq.Tensor eq.Scalar ne.Tensor ne.Scalar lt.Tensor lt.Scalar le.Tensor le.Scalar
 PredicateOp     gt.Tensor gt.Scalar ge.Tensor ge.Scalar isnan.default isinf.default

@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.loop import AssertOp
 from ...dialects.scalars import (
     COMPUTE_FLOATS,
+    NO_PROBABILITY,
     STORAGE_FLOATS,
     Function,
     bits_of,
@@ -145,8 +146,19 @@ def _emit_float(builder: Builder, function: Function, args: Sequence[SSAValue]) 
         return _insert(builder, arith.CmpfOp(args[0], args[1], _FLOAT_COMPARE[function]))
     if function is Function.FMOD:
         return emit_fmod(builder, args[0], args[1])
+    if function is Function.PROBABILITY:
+        return _emit_probability(builder, args[0])
     make: Callable[..., Operation] = (_FLOAT_UNARY | _FLOAT_BINARY)[function]
     return _insert(builder, make(*args))
+
+
+def _emit_probability(builder: Builder, value: SSAValue) -> SSAValue:
+    zero, one = (emit_constant(builder, number, value.type) for number in (0.0, 1.0))
+    above = _insert(builder, arith.CmpfOp(value, zero, "oge"))
+    below = _insert(builder, arith.CmpfOp(value, one, "ole"))
+    inside = _insert(builder, arith.AndIOp(above, below))
+    builder.insert(AssertOp(inside, NO_PROBABILITY))
+    return value
 
 
 def _emit_bool(builder: Builder, function: Function, args: Sequence[SSAValue]) -> SSAValue:

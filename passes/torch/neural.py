@@ -178,6 +178,45 @@ def _zero_where_all_masked(e: Lowering, scores: SSAValue, weights: SSAValue, axi
     return e.select(e.broadcast(none, shape_of(weights)), zero, weights)
 
 
+# --------------------------------------------------------------------------- losses
+
+
+def _probabilities(e: Lowering, value: SSAValue) -> SSAValue:
+    """`value`, of which the least and the largest element are checked: a loop with a check is no vector loop.
+
+    Without elements these are the identities of the folds, infinities that the bounds replace.
+    """
+    for combiner, bound in ((Combiner.MIN, 1.0), (Combiner.MAX, 0.0)):
+        outermost = value
+        if axes := range(len(shape_of(value))):
+            outermost = e.reduce(combiner, value, axes)
+        function = Function(combiner.value)
+        checked = e.apply(Function.PROBABILITY, e.with_number(function, outermost, bound))
+        other = Function.MAX if function is Function.MIN else Function.MIN
+        value = e.apply(other, value, e.broadcast(checked, shape_of(value)))
+    return value
+
+
+def _binary_cross_entropy(e: Lowering, op: t.BinaryCrossEntropyOp) -> SSAValue:
+    """(t - 1) * max(log(1 - p), -100) - t * max(log(p), -100), times the weight; not reduced."""
+    if op.integer("reduction"):
+        raise Refusal("a reduction")
+    value, target = (_probabilities(e, e.argument(each)) for each in (op.input, op.target))
+    logs = [
+        e.with_number(Function.MAX, log, -100.0)
+        for log in (
+            e.apply(Function.LOG1P, e.apply(Function.NEG, value)),
+            e.apply(Function.LOG, value),
+        )
+    ]
+    loss = e.apply(
+        Function.SUB,
+        e.apply(Function.MUL, e.with_number(Function.SUB, target, 1.0), logs[0]),
+        e.apply(Function.MUL, target, logs[1]),
+    )
+    return _times(e, loss, op.weight)
+
+
 RULES: dict[type[TorchOp], Rule] = {
     t.RmsNormOp: _rms_norm,
     t.LayerNormOp: _layer_norm,
@@ -187,5 +226,6 @@ RULES: dict[type[TorchOp], Rule] = {
     t.LogSoftmaxOp: _log_softmax,
     t.InternalLogSoftmaxOp: _log_softmax,
     t.ScaledDotProductAttentionOp: _attention,
+    t.BinaryCrossEntropyOp: _binary_cross_entropy,
 }
 """The rule for each operation."""
