@@ -28,6 +28,7 @@ from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .layouts import Layout
 from .numbers import Number
+from .plain_tensors import check_plain
 from .python_values import Inputs, close_over, unflatten, with_closed_over
 from .random_numbers import draw_in_memory_order
 from .size_guards import as_multiples, check_guards, guards_of
@@ -174,8 +175,6 @@ def capture(
     UnsupportedOpError, which lists every operator, argument and dtype that is not supported, and
     DeploError if torch.export cannot follow the program.
     """
-    if any(isinstance(value, torch.Tensor) and value.is_nested for value in args):
-        raise UnsupportedOpError("nested tensors are not supported")
     inputs = close_over(args, kwargs or {})
     if not isinstance(program, torch.nn.Module):
         module: torch.nn.Module = _FunctionModule(with_closed_over(program, inputs.closed_over))
@@ -183,6 +182,7 @@ def capture(
         module = _ClosedOver(program, inputs.closed_over)
     else:
         module = program
+    check_plain(module, (inputs.args, inputs.kwargs))
     asked = asked_axes(module, inputs, dynamic_shapes)
 
     def attempt(*, assertions: bool) -> Captured:

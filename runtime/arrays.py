@@ -78,9 +78,11 @@ def is_torch_tensor(value: object) -> bool:
     return hasattr(value, "data_ptr") and hasattr(value, "is_contiguous")
 
 
-def _has_no_memory(value: Any) -> bool:
-    """Whether a torch tensor only stands for one, as those of `FakeTensorMode` do."""
-    return hasattr(value, "fake_mode")
+def _has_own_operators(kind: Any, tensor: Any) -> bool:
+    """Whether a subclass of `torch.Tensor` says what operators do: its memory is not what they read."""
+    functions = [getattr(each.__torch_function__, "__func__", None) for each in (kind, tensor)]
+    own_function = functions[0] is not None and functions[0] is not functions[1]
+    return own_function or kind.__torch_dispatch__ is not tensor.__torch_dispatch__
 
 
 class NumpyLibrary:
@@ -147,10 +149,14 @@ class TorchLibrary:
     def check(self, value: Any, argument: Argument) -> Any:
         """See `Library.check`."""
         array = argument.array
-        if type(value) is not self._tensor and not is_torch_tensor(value):
-            raise _mismatch(argument, "a torch tensor", type(value).__name__)
-        if type(value) is not self._tensor and _has_no_memory(value):
-            raise _mismatch(argument, "a tensor with memory", type(value).__name__)
+        kind = type(value)
+        if not isinstance(value, self._tensor):
+            raise _mismatch(argument, "a torch tensor", kind.__name__)
+        if kind is not self._tensor and _has_own_operators(kind, self._tensor):
+            got = f"a {kind.__name__}, which has operators of its own"
+            raise _mismatch(argument, "a plain torch tensor", got)
+        if value.is_nested:
+            raise _mismatch(argument, "a dense tensor", "a nested tensor")
         if value.dtype is not (dtype := self._dtypes[array.dtype]):
             raise _mismatch(argument, f"dtype {dtype}", str(value.dtype))
         if value.shape != array.shape:
@@ -161,6 +167,13 @@ class TorchLibrary:
             raise _mismatch(argument, "a dense tensor", str(value.layout))
         if value.is_neg() or value.is_conj():
             value = value.detach().resolve_conj().resolve_neg()
+        if value._is_zerotensor():
+            return self.empty(array).zero_()
+        try:
+            value.data_ptr()
+        except RuntimeError:
+            got = "one of a transform of torch.func, such as vmap"
+            raise _mismatch(argument, "a tensor with memory", got) from None
         # What reads it reads memory, or runs without gradients (`calls.py`).
         return value if value.is_contiguous() else value.detach().contiguous()
 
@@ -190,6 +203,7 @@ class TorchLibrary:
             array, kind = argument.array, type(value)
             if (
                 (kind is not tensor and kind is not parameter)
+                or value.is_nested
                 or value.dtype is not dtypes[array.dtype]
                 or value.shape != array.shape
                 or not value.is_cpu
@@ -197,9 +211,13 @@ class TorchLibrary:
                 or not value.is_contiguous()
                 or value.is_neg()
                 or value.is_conj()
+                or value._is_zerotensor()
             ):
                 return None
-            found.append(value.data_ptr())
+            try:
+                found.append(value.data_ptr())
+            except RuntimeError:
+                return None
         return found
 
     def guard(
@@ -260,8 +278,11 @@ def check_count(arguments: Sequence[Argument], values: Sequence[object]) -> None
 
 
 def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
-    """The shapes of arrays; of anything else, none."""
-    return [tuple(getattr(value, "shape", ())) for value in values]
+    """The shapes of arrays; of anything else, and of tensors that have no shape yet, none."""
+    try:
+        return [tuple(getattr(value, "shape", ())) for value in values]
+    except RuntimeError:
+        return [()] * len(values)
 
 
 def aligned_bytes(size: int) -> Any:

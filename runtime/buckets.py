@@ -43,7 +43,7 @@ class Buckets:
                 continue
             try:
                 said = size.at(arguments[size.argument].shape[size.axis])
-            except (AttributeError, IndexError):
+            except (AttributeError, IndexError, RuntimeError):
                 return None
             if said is None:
                 return None
