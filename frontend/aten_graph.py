@@ -99,7 +99,7 @@ def _add_calls(
         if node.op == "call_function":
             importer.add_call(node)
         elif node.op == "get_attr" and node not in constants:
-            importer.unsupported.add(node, "a sub-graph")
+            importer.add_object(node)
 
 
 def _conversions_as_copies(graph: torch.fx.Graph) -> None:

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.sizes import Extent
 from ..errors import DeploError, UnsupportedOpError, UsageError
 from .call_sizes import ReturnedSize
+from .conditionals import choose_results
 from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
 from .export import SizesDoNotFit, export
@@ -290,6 +291,7 @@ def _import(
     sizes: Sizes,
 ) -> Captured:
     _refuse_mutation(exported)
+    choose_results(exported.graph_module)
     permute_to_memory_order(exported.graph)
     draw_in_memory_order(exported.graph)
     if fallback == "eager":
@@ -308,7 +310,7 @@ def _import(
         if node.op == "call_function":
             importer.add_call(node)
         elif node.op == "get_attr":
-            importer.unsupported.add(node, "a sub-graph")
+            importer.add_object(node)
     check_guards(guards, sizes)
     returned = results_of(exported.graph)
     spec = exported.call_spec

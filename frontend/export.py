@@ -5,29 +5,35 @@ Where that fails, the error says whether the program itself does, what it cannot
 
 from __future__ import annotations
 
+import functools
 import io
 import logging
 import traceback
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, redirect_stderr
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.export._trace import _export  # pyright: ignore[reportPrivateUsage]
 from torch.fx._lazy_graph_module import (
     _use_lazy_graph_module,  # pyright: ignore[reportPrivateUsage]
 )
 
-from ..errors import DeploError, UsageError, also
+from ..errors import DeploError, UnsupportedOpError, UsageError, also
 from .decompose import decompose
 from .dynamic_shapes import AskedAxis, traceable
 from .eager_checks import is_refused_by_eager
+from .effects import Effects
 from .export_errors import sizes_do_not_fit
 from .importer import Fallback
 from .python_values import Inputs, distinct
 from .random_numbers import check_all_kept, number_of_draws
 from .tracing import watching
 from .unsupported import SourceLine, is_internal
+
+_functorch: Any = cast(Any, torch)._C._functorch
 
 
 class SizesDoNotFit(DeploError):
@@ -51,17 +57,16 @@ def export(
     """
     traced = traceable(inputs, asked)
     shown = distinct(traced, module)
+    effects = Effects(module)
+
+    def run() -> Any:
+        with _quiet():
+            return module(*inputs.args, **inputs.kwargs)
+
     try:
-        # Lazy graph modules, as Dynamo's are: the code of what only passes between passes is not generated.
-        with torch.no_grad(), _quiet(), watching(module), _use_lazy_graph_module(True):
-            exported = torch.export.export(
-                module,
-                shown.args,
-                shown.kwargs,
-                dynamic_shapes=dynamic_shapes,
-                strict=False,
-                prefer_deferred_runtime_asserts_over_guards=assertions,
-            )
+        with torch.no_grad(), _quiet():
+            exported = _traced(module, shown, effects, dynamic_shapes, assertions=assertions)
+        effects.raise_if_any(run)
         if is_refused_by_eager(exported.graph):
             _raise_eager_failure(module, inputs)
         drawn = number_of_draws(exported)
@@ -73,6 +78,7 @@ def export(
     except Exception as error:
         if isinstance(error, DeploError):
             raise
+        effects.raise_if_any(run)
         _raise_eager_failure(module, inputs)
         if asked and (told := sizes_do_not_fit(error)) is not None:
             raise SizesDoNotFit(told) from error
@@ -80,10 +86,69 @@ def export(
         raise DeploError(_failure(f"this program cannot be captured{longer}", error)) from error
 
 
+def _traced(
+    module: torch.nn.Module,
+    shown: Inputs,
+    effects: Effects,
+    dynamic_shapes: Any,
+    *,
+    assertions: bool,
+) -> torch.export.ExportedProgram:
+    """The program as torch.export follows it, or below autograd and torch.func if only that works."""
+    options: dict[str, Any] = {
+        "dynamic_shapes": dynamic_shapes,
+        "strict": False,
+        "prefer_deferred_runtime_asserts_over_guards": assertions,
+    }
+    failure: Exception | None = None
+    for trace in (torch.export.export, _below_autograd):
+        try:
+            # Lazy graph modules, as Dynamo's are: the code of what passes between passes is not generated.
+            with watching(module, effects), _transforms_ended(), _use_lazy_graph_module(True):
+                exported = trace(module, shown.args, shown.kwargs, **options)
+        except DeploError:
+            raise
+        except Exception as error:
+            failure = failure or error
+        else:
+            if not any(map(_is_of_trace, exported.constants.values())):
+                return exported
+    if failure is None:
+        raise UnsupportedOpError("this program has a tensor that torch.export cannot follow")
+    raise failure
+
+
+def _is_of_trace(constant: object) -> bool:
+    """Whether a constant of a program is a tensor of the trace, for which there is no value."""
+    if not isinstance(constant, torch.Tensor):
+        return False
+    return isinstance(constant, FakeTensor) or _functorch.is_functorch_wrapped_tensor(constant)
+
+
+_below_autograd = functools.partial(_export, pre_dispatch=False)
+
+
+@contextmanager
+def _transforms_ended() -> Generator[None]:
+    """End the transforms of torch.func that an exception has left without doing so."""
+    depth = _transforms()
+    try:
+        yield
+    finally:
+        while _transforms() > depth:
+            _functorch.pop_dynamic_layer_stack()
+
+
+def _transforms() -> int:
+    """How many transforms of torch.func run."""
+    innermost = _functorch.peek_interpreter_stack()
+    return 0 if innermost is None else innermost.level()
+
+
 def _raise_eager_failure(module: torch.nn.Module, inputs: Inputs) -> None:
     """Raise UsageError if the program fails in PyTorch: an error of the class that it fails with as well."""
     try:
-        with torch.no_grad(), _quiet():
+        with _quiet():
             module(*inputs.args, **inputs.kwargs)
     except Exception as error:
         kind = also(UsageError, type(error))

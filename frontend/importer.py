@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import torch
+from torch._ops import HigherOrderOperator
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -135,6 +136,9 @@ class Importer:
         """Import one call, or note why it cannot be."""
         if node.target in DROPPED:
             return
+        if isinstance(node.target, HigherOrderOperator):
+            self.unsupported.add(node, "it runs a part of the program under a condition, or many times")
+            return
         if is_symbolic(node.meta.get("val")) and (
             node.target in OF_SHAPES or not isinstance(node.target, OpOverload)
         ):
@@ -163,6 +167,11 @@ class Importer:
                 self._add_eager_call(node, str(reason))
             else:
                 self.unsupported.add(node, str(reason))
+
+    def add_object(self, node: torch.fx.Node) -> None:
+        """Note an object that is no tensor, but for a part of the program, of which its call tells."""
+        if not all(isinstance(user.target, HigherOrderOperator) for user in node.users):
+            self.unsupported.add(node, "it is no tensor")
 
     def _add_op(self, node: torch.fx.Node) -> None:
         """Import a call as an operation of the dialect. Raises Refused, without words if there is none."""

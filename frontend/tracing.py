@@ -3,6 +3,7 @@
 * Its results get the user's line that calls it. Export would walk, format and later read a stack of a hundred
   frames for each node of the graph, which is a quarter of its time.
 * `torch.lstm` and its kin become operators of our own (see `recurrent`).
+* What export would leave out without a word, such as an assignment to `.data`, is refused with its line.
 * What sets the gradient mode to what it is does nothing. Export would keep the call and cut the graph at it.
 """
 
@@ -18,14 +19,27 @@ import torch
 from torch.fx import traceback as fx_traceback
 from torch.overrides import TorchFunctionMode
 
+from ..errors import UnsupportedOpError
+from .effects import Effects
 from .recurrent import whole_operator
-from .unsupported import is_internal
+from .unsupported import SourceLine, is_internal
 
 _SET_GRAD_MODE: Any = torch._C._set_grad_enabled  # pyright: ignore[reportPrivateUsage]
+_DATA: Any = torch.Tensor.data
+_GET_DATA = _DATA.__get__
+
+_REFUSED: Mapping[Any, str] = {
+    _DATA.__set__: "an assignment to .data",
+}
+"""What torch.export leaves out of the program, and does not tell."""
 
 
 class _Watching(TorchFunctionMode):
     """Sees every call of the program before export's own modes do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seed = torch.default_generator.initial_seed()
 
     def __torch_function__(
         self,
@@ -34,31 +48,47 @@ class _Watching(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
+        if torch.compiler.is_dynamo_compiling():  # it traces this for the branches of torch.cond
+            return func(*args, **(kwargs or {}))
         if func is _SET_GRAD_MODE and args == (torch.is_grad_enabled(),):
             return None
-        _note_line()
+        if func is _GET_DATA:
+            return args[0].detach()
+        line = _note_line()
+        if torch.default_generator.initial_seed() != self._seed:
+            raise UnsupportedOpError(
+                f"this program sets the seed of PyTorch's random numbers before this line:\n  {line}\n"
+                "Set it outside of what is compiled."
+            )
+        if func in _REFUSED or (kwargs or {}).get("generator") is not None:
+            what = _REFUSED.get(func, "a torch.Generator of its own")
+            raise UnsupportedOpError(f"deplo does not support {what}, which this program uses:\n  {line}")
         operator = whole_operator(func, args)
         return func(*args, **(kwargs or {})) if operator is None else operator(*args)
 
 
-def _note_line() -> None:
+def _note_line() -> SourceLine | None:
     """Make the innermost line outside PyTorch the one that nodes from here on come from, if there is any."""
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and is_internal(frame.f_code.co_filename):
         frame = frame.f_back
-    line = None if frame is None else f'File "{frame.f_code.co_filename}", line {frame.f_lineno}'
-    fx_traceback.set_stack_trace([] if line is None else [line])
+    if frame is None:
+        fx_traceback.set_stack_trace([])
+        return None
+    line = SourceLine(frame.f_code.co_filename, frame.f_lineno)
+    fx_traceback.set_stack_trace([f'File "{line.file}", line {line.line}'])
+    return line
 
 
 @contextmanager
-def watching(module: torch.nn.Module) -> Generator[None]:
+def watching(module: torch.nn.Module, effects: Effects) -> Generator[None]:
     """Watch what `module` calls, as long as it runs, and only then."""
     forward = module.forward
     own = "forward" in vars(module)
 
     @functools.wraps(forward)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        with _Watching():
+        with effects.noted(), _Watching():
             result = forward(*args, **kwargs)
         fx_traceback.set_stack_trace([])
         return result

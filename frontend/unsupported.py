@@ -22,12 +22,14 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _INTERNAL = tuple(
     os.path.dirname(os.path.realpath(file)) + os.sep for file in (torch.__file__, __file__)
 )
+_GENERATED = "<eval_with_key>"
+"""What PyTorch calls the files of code that it makes."""
 
 
 @functools.cache
 def is_internal(file: str) -> bool:
     """Whether a source file belongs to PyTorch or to this package, and so not to the user."""
-    return os.path.realpath(file).startswith(_INTERNAL)
+    return file.startswith(_GENERATED) or os.path.realpath(file).startswith(_INTERNAL)
 
 
 @dataclass(frozen=True)
