@@ -158,3 +158,13 @@ func.func @main(%i: tensor<4x4xi1>) -> (tensor<4x4xi1>, tensor<4x4xi1>, tensor<4
   %v = tensor_ir.index_map (i, j) -> %false[i, j] if i - j >= 0 else true : (tensor<4x4xi1>) -> tensor<4x4xi1>
   func.return %t, %u, %v : tensor<4x4xi1>, tensor<4x4xi1>, tensor<4x4xi1>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @main(%x:
+// CHECK:         %[[I:.+]] = arith.andi
+// CHECK-NEXT:    loop.assert %[[I]], "all elements must be between 0 and 1"
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %p = tensor_ir.elementwise probability(%x) : (tensor<f32>) -> tensor<f32>
+  func.return %p : tensor<f32>
+}

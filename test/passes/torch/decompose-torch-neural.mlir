@@ -52,3 +52,16 @@ func.func @layer_norm(%a: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>,
   %0, %1, %2 = torch.native_layer_norm %a, none, none {normalized_shape = [8], eps = 1.0e-05 : f64} : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
   func.return %0, %1, %2 : tensor<4x8xf32>, tensor<4x1xf32>, tensor<4x1xf32>
 }
+
+// The least and the largest of the probabilities are checked, and those of the targets.
+// CHECK-LABEL: func.func @binary_cross_entropy
+// CHECK: [[LEAST:%.*]] = tensor_ir.reduce min(%p) over [0, 1]
+// CHECK: tensor_ir.elementwise probability(
+// CHECK: tensor_ir.reduce max({{.*}}) over [0, 1]
+// CHECK: tensor_ir.elementwise probability(
+// CHECK: tensor_ir.reduce min(%t) over [0, 1]
+// CHECK: tensor_ir.elementwise log1p
+func.func @binary_cross_entropy(%p: tensor<4x8xf32>, %t: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = torch.binary_cross_entropy %p, %t, none {reduction = 0} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %0 : tensor<4x8xf32>
+}
