@@ -13,7 +13,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType, FunctionType, MethodType
 from typing import Any, cast
@@ -36,6 +36,12 @@ class Setting:
     set: Callable[[Any], Any]
 
 
+def _default_device() -> torch.device | None:
+    """The device that the user has set; None if none is."""
+    context = getattr(cast(Any, torch)._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return None if context is None else context.device
+
+
 SETTINGS = (
     Setting(
         "PyTorch's random numbers",
@@ -44,7 +50,7 @@ SETTINGS = (
     ),
     Setting("Python's random numbers", random.getstate, random.setstate),
     Setting("the default dtype", torch.get_default_dtype, torch.set_default_dtype),
-    Setting("the default device", torch.get_default_device, torch.set_default_device),
+    Setting("the default device", _default_device, torch.set_default_device),
     Setting("the number of threads", torch.get_num_threads, torch.set_num_threads),
     Setting("the gradient mode", torch.is_grad_enabled, torch.set_grad_enabled),
     Setting(
@@ -59,7 +65,7 @@ SETTINGS = (
     ),
 )
 
-PLAIN = (bool, int, float, complex, str, bytes, tuple, torch.dtype, torch.device)
+PLAIN = (bool, int, float, complex, str, bytes, torch.dtype, torch.device)
 """Types whose values are compared; any other object is itself or another."""
 
 CACHED = ("_flat_weights", "_flat_weight_refs")
@@ -123,17 +129,17 @@ class _State:
     """What a program could change, as it was."""
 
     settings: tuple[Any, ...]
-    attributes: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...]
-    """Of each module its name, its attributes and what they were."""
+    names: tuple[tuple[_Names, dict[str, Any]], ...]
+    """Names, with what they stood for."""
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[str, torch.nn.Module]]) -> _State:
-        attributes = tuple(
-            (name, vars(part), {k: _copied(k, v) for k, v in vars(part).items() if k not in CACHED})
-            for name, part in parts
+    def of(cls, parts: Sequence[_Names]) -> _State:
+        names = tuple(
+            (part, {key: _copied(key, part.values[key]) for key in part if key in part.values})
+            for part in parts
         )
         with _disable_current_modes():
-            return cls(tuple(setting.get() for setting in SETTINGS), attributes)
+            return cls(tuple(setting.get() for setting in SETTINGS), names)
 
     def changes(self) -> Iterator[str]:
         """The names of all that is not as it was."""
@@ -142,10 +148,8 @@ class _State:
         for setting, value, before in zip(SETTINGS, now, self.settings, strict=True):
             if value != before:
                 yield setting.name
-        for name, now, before in self.attributes:
-            for key in _names(before, now):
-                if not _same(_copied(key, now.get(key)), before.get(key)):
-                    yield f"the attribute '{f'{name}.{key}' if name else key}'"
+        for part, key, _ in self._changed():
+            yield f"{part.kind} '{f'{part.owner}.{key}' if part.owner else key}'"
 
     def restore(self) -> None:
         """Set all of it as it was."""
@@ -153,18 +157,50 @@ class _State:
             for setting, value in zip(SETTINGS, self.settings, strict=True):
                 if setting.get() != value:
                     setting.set(value)
-        for _, now, before in self.attributes:
-            for key in _names(before, now):
-                if not _same(_copied(key, now.get(key)), before.get(key)):
-                    _put_back(now, key, before)
+        for part, key, before in list(self._changed()):
+            _put_back(part.values, key, before)
+
+    def _changed(self) -> Iterator[tuple[_Names, str, dict[str, Any]]]:
+        for part, before in self.names:
+            for key in {**before, **dict.fromkeys(part)}:
+                if not _same(_copied(key, part.values.get(key)), before.get(key)):
+                    yield part, key, before
 
 
-def _names(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    return [name for name in {**before, **now} if name not in CACHED]
+@dataclass(frozen=True)
+class _Names:
+    """Attributes of a module or variables of a function."""
+
+    kind: str
+    owner: str
+    values: dict[str, Any]
+    named: frozenset[str] | None = None
+    """The names that count; None for all but those that are CACHED."""
+
+    def __iter__(self) -> Iterator[str]:
+        names = list(self.values) if self.named is None else self.named
+        return (name for name in names if name not in CACHED)
 
 
-def _parts_of(module: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
-    """The user's modules, by name: `module` and its parts, and those that a function of it closes over."""
+def _of_function(function: FunctionType) -> Iterator[_Names]:
+    """The global variables that a function names, and what it closes over."""
+    code = function.__code__
+    yield _Names("the global variable", "", function.__globals__, frozenset(code.co_names))
+    yield _Names("the variable", "", _closed_over(function))
+
+
+def _closed_over(function: FunctionType) -> dict[str, Any]:
+    """The values of variables that a function closes over, but for those without one yet."""
+    values: dict[str, Any] = {}
+    names = function.__code__.co_freevars
+    for name, cell in zip(names, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            values[name] = cell.cell_contents
+    return values
+
+
+def _parts_of(module: torch.nn.Module) -> Iterator[_Names]:
+    """The user's names: of `module` and its parts, and of functions and modules that it closes over."""
     seen: set[int] = set()
     waiting: list[object] = [module]
     while waiting:
@@ -177,11 +213,13 @@ def _parts_of(module: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
                 waiting.append(vars(held).get("forward"))
                 for name, part in held.named_modules():
                     if not type(part).__module__.startswith(_PACKAGE):
-                        yield name, part
+                        yield _Names("the attribute", name, vars(part))
             case MethodType():
                 waiting += [held.__self__, held.__func__]
             case FunctionType():
-                waiting += [cell.cell_contents for cell in held.__closure__ or ()]
+                waiting += _closed_over(held).values()
+                if not is_internal(held.__code__.co_filename):
+                    yield from _of_function(held)
             case _:
                 pass
 
@@ -208,6 +246,9 @@ def _same(one: Any, other: Any) -> bool:
         return len(one.items) == len(other.items) and all(map(_same, one.items, other.items))
     if one is other:
         return True
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        items, others = cast(tuple[Any, ...], one), cast(tuple[Any, ...], other)
+        return len(items) == len(others) and all(map(_same, items, others))
     return type(one) is type(other) and isinstance(one, PLAIN) and bool(one == other)
 
 

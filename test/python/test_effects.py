@@ -108,6 +108,7 @@ def test_functions_of_pytorch_with_effects(name):
         with pytest.raises(deplo.UnsupportedOpError, match=r"test_effects\.py:\d+"):
             deplo.compile(called, (X,), fallback="eager")
     assert settings() == before
+    assert not torch.overrides._get_current_function_mode_stack()
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -122,6 +123,39 @@ def test_attributes_that_a_module_changes(change):
     assert repr({**vars(module), **vars(module.inner)}) == repr(before)
 
 
+LATEST: list[torch.Tensor] = [torch.zeros(3)]
+
+
+def remember(x):
+    LATEST[0] = LATEST[0] + x
+    return LATEST[0] * 2
+
+
+def rebind(x):
+    global KEPT
+    KEPT = x * 2
+    return x + 1
+
+
+def closing_over(kept):
+    def append(x):
+        kept.append(x)
+        return x * len(kept)
+
+    return append
+
+
+@pytest.mark.parametrize(
+    ("program", "what"),
+    [(remember, "LATEST"), (rebind, "KEPT"), (closing_over([]), "kept")],
+)
+def test_variables_that_a_function_changes(program, what):
+    with pytest.raises(deplo.UnsupportedOpError, match=f"variable '{what}'"):
+        deplo.compile(program, (X,))
+    assert not LATEST[0].any()
+    assert "KEPT" not in globals()
+
+
 @pytest.mark.parametrize("change", [*CHANGES, "manual_seed", "data"])
 def test_torch_compile_does_what_they_mean(change):
     program = FUNCTIONS[change] if isinstance(change, str) else Stateful(change)
@@ -134,6 +168,7 @@ def test_torch_compile_does_what_they_mean(change):
 def cached(module, x):
     module.count = 1000 * len(x)
     module.table["x"] = module.items[0]
+    module.pair = (module.items[0], x.shape)
 
 
 def test_what_is_as_before_is_compiled():
