@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
+from torch._C import DispatchKey  # pyright: ignore[reportPrivateUsage]
 from torch._dispatch.python import no_python_dispatcher
 from torch._prims_common import (
     compute_elementwise_output_logical_to_physical_perm,
@@ -28,10 +30,14 @@ from torch._prims_common import (
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.utils import _pytree as pytree
 
+from .aliasing import is_composite
 from .layouts import is_row_major, order_of
 from .sizes import is_symbolic
 
 aten = torch.ops.aten
+
+COMPOSITE_KEY = DispatchKey.CompositeImplicitAutograd
+"""Where the kernel of a composite operator is: the operator itself may be replaced by its rule."""
 
 Rule: TypeAlias = Callable[..., Any]
 
@@ -61,6 +67,7 @@ KERNELS: dict[Any, Order] = {
             aten.copysign.Tensor,
             aten.div.Tensor_mode,
             aten.floor_divide.default,
+            aten.native_dropout_backward.default,
             aten.special_xlog1py.default,
             aten.xlogy.Tensor,
         ),
@@ -103,7 +110,7 @@ def with_eager_strides(op: Any, rule: Rule) -> Rule:
 
     def laid_out(*args: Any, **kwargs: Any) -> Any:
         made = rule(*args, **kwargs)
-        if not any(map(_is_strided, pytree.tree_leaves((args, kwargs)))):
+        if not any(map(_is_strided, pytree.tree_leaves((args, kwargs, made)))):
             return made
         if made is NotImplemented:
             return made
@@ -113,7 +120,8 @@ def with_eager_strides(op: Any, rule: Rule) -> Rule:
             results[0] = in_order(results[0], order)
         else:
             with disable_proxy_modes_tracing(), _kernels_of(args):
-                said = pytree.tree_leaves(op(*args, **kwargs))
+                run = partial(op._op_dk, COMPOSITE_KEY) if is_composite(op) else op
+                said = pytree.tree_leaves(run(*args, **kwargs))
             results = list(map(_lying_as, results, said))
         return pytree.tree_unflatten(results, structure)
 
