@@ -117,7 +117,10 @@ PLUS_ONE = {
 
 @pytest.mark.parametrize("function", PLUS_ONE)
 def test_what_is_added_to_1_is_right_where_the_sum_is_nearly_0(function: str) -> None:
-    """At every exponent and densely from 0 to 12, to 5 units of the sum; less than any normal f32 it is 0."""
+    """At every exponent and densely from 0 to 12, to 5 units of the sum; less than any normal f32 it is 0.
+
+    Of erf besides what the rounding of x**2 in e**(-x**2) is: half a unit of x**2.
+    """
     first, last = np.array([2**-4, 12], np.float32).view(np.int32)
     dense = np.arange(first, last, 64, np.int32).view(np.float32)
     x = np.concatenate([sample(), dense, -dense])
@@ -127,8 +130,9 @@ def test_what_is_added_to_1_is_right_where_the_sum_is_nearly_0(function: str) ->
     with np.errstate(over="ignore", invalid="ignore"):
         wanted = PLUS_ONE[function](x.astype(np.float64))
     np.testing.assert_array_equal(np.isnan(y), np.isnan(wanted))
-    number = ~np.isnan(wanted)
-    assert (np.abs(y - wanted)[number] <= 5 * 2**-23 * wanted[number] + 2.0**-123).all()
+    y, wanted, x = (each[~np.isnan(wanted)] for each in (y, wanted, x))
+    units = 5 + (np.minimum(x.astype(np.float64) ** 2, 100) / 2 if function == "erf" else 0)
+    assert (np.abs(y - wanted) <= units * 2**-23 * wanted + 2.0**-123).all()
     assert (y[x < -43] == 0).all()
     assert (y[x > 9.3] == 2).all()
 
