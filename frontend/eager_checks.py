@@ -10,6 +10,7 @@ Where sizes are less than in the program, they may not fit together: then the dt
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
@@ -203,8 +204,10 @@ def _made(value: Any, fill: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 
 def _as_in_eager(target: Any) -> ExitStack:
-    """A context in which operators run as in eager, without a trace: no warning and no random number."""
+    """A context in which operators run as in eager, without a trace: no warning, no log, no random number."""
     stack = ExitStack()
+    stack.callback(logging.disable, logging.root.manager.disable)
+    logging.disable(logging.CRITICAL)  # a failure on fake tensors is an error in PyTorch's log
     stack.enter_context(warnings.catch_warnings())
     warnings.simplefilter("ignore")
     stack.enter_context(_disable_current_modes())

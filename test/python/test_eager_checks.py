@@ -210,3 +210,11 @@ def test_an_error_of_two_classes(raised, caught):
     assert str(error) == "what\nwhere"
     assert type(pickle.loads(pickle.dumps(error))) is type(error)
     assert (type(error).__name__, error.exit_code) == ("UsageError", 2)
+
+
+def test_asking_writes_no_log(caplog):
+    """The parts of the split add up to more than the few elements that PyTorch is asked about."""
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: [part * 2 for part in x.split([7, 9, 8])], backend="deplo")
+    torch.testing.assert_close(compiled(torch.ones(24)), [torch.full((n,), 2.0) for n in (7, 9, 8)])
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
