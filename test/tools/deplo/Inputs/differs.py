@@ -1,12 +1,13 @@
 """A program that is another one each time it is called."""
 
+import itertools
+
 import torch
 
-CALLS: list[None] = []
+CALLS = itertools.count(1)
 example_inputs = (torch.ones(4),)
 
 
 def differs(x: torch.Tensor) -> torch.Tensor:
     """`x` times the number of calls so far."""
-    CALLS.append(None)
-    return x * len(CALLS)
+    return x * next(CALLS)
