@@ -61,6 +61,22 @@ def _of_images(value: torch.Tensor, *args: Any, **kwargs: Any) -> Sequence[int] 
     return [0, *axes[2:], 1] if channels_last else axes
 
 
+def _of_rolled_images(
+    value: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()
+) -> Sequence[int] | None:
+    """The order of images, but row-major if an axis stays as it is or if the tensor is rolled as one row.
+
+    A shift is taken for no multiple of a dynamic size.
+    """
+    order = _of_images(value)
+    sizes = [value.shape[dim] for dim in dims]
+    moved = [
+        shift != 0 if is_symbolic(size) else shift % max(size, 1) != 0
+        for shift, size in zip(shifts, sizes, strict=False)
+    ]
+    return order if order is None or (dims and all(moved)) else list(range(value.ndim))
+
+
 KERNELS: dict[Any, Order] = {
     **dict.fromkeys(
         (
@@ -82,9 +98,12 @@ KERNELS: dict[Any, Order] = {
             aten.channel_shuffle.default,
             aten.max_unpool2d.default,
             aten.native_batch_norm.default,
+            aten.reflection_pad3d.default,
+            aten.replication_pad3d.default,
         ),
         _of_images,
     ),
+    aten.roll.default: _of_rolled_images,
 }
 """Operators of which PyTorch's fake tensors have other strides than eager (2.11 to 2.13)."""
 

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 import torch
@@ -40,10 +40,17 @@ def memory_of(tensors: list[torch.Tensor], inputs: list[torch.Tensor]) -> list[i
     return places[len(inputs) :]
 
 
+def is_strided(value: Any) -> TypeGuard[torch.Tensor]:
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided
+
+
 def check(ours: Any, eager: Any, our_inputs: Any, eager_inputs: Any) -> None:
-    """Each result lies as eager's, shares memory as it does, and is a view only where it is one."""
+    """Each result lies as eager's, shares memory as it does, and is a view only where it is one.
+
+    Sparse tensors have no strides.
+    """
     mine, theirs, given, known = (
-        [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+        [leaf for leaf in pytree.tree_leaves(tree) if is_strided(leaf)]
         for tree in (ours, eager, our_inputs, eager_inputs)
     )
     assert list(map(strides_of, mine)) == list(map(strides_of, theirs))
@@ -57,7 +64,7 @@ def check(ours: Any, eager: Any, our_inputs: Any, eager_inputs: Any) -> None:
 
 def transposed(value: Any) -> Any:
     """A copy that lies in memory with its axes in reverse order."""
-    if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.ndim < 2:
+    if not is_strided(value) or value.ndim < 2:
         return clone(value)
     axes = list(reversed(range(value.ndim)))
     return value.detach().permute(axes).contiguous().permute(axes)
@@ -66,7 +73,7 @@ def transposed(value: Any) -> Any:
 def channels_last(value: Any) -> Any:
     """A copy with its channels last, if it is an image or a volume."""
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+    if not is_strided(value):
         return clone(value)
     if value.ndim not in formats:
         return clone(value.detach())
@@ -265,6 +272,26 @@ def test_images_in_other_orders(name: str, order: tuple[int, ...], entry: str) -
     shape = (2, 6, 4, 4)
     x = torch.rand([shape[i] for i in order]).permute([order.index(i) for i in range(4)])
     ours, eager = compiled(entry, IMAGES[name], x)(x), IMAGES[name](x)
+    check(ours, eager, x, x)
+    torch.testing.assert_close(ours, eager)
+
+
+VOLUMES = {
+    "reflected": lambda x: F.pad(x, (1, 1, 1, 0, 0, 1), mode="reflect"),
+    "replicated": lambda x: F.pad(x, (1, 1, 1, 0, 0, 1), mode="replicate"),
+    "rolled": lambda x: x.roll((1, 2, -1), (1, 2, 4)),
+    "rolled by an extent": lambda x: x.roll((1, 2), (1, 2)),
+    "rolled as one row": lambda x: x.roll(2),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRY_POINTS)
+@pytest.mark.parametrize("order", [(0, 2, 3, 4, 1), (0, 4, 2, 3, 1), (0, 1, 2, 3, 4)])
+@pytest.mark.parametrize("name", VOLUMES)
+def test_volumes_in_other_orders(name: str, order: tuple[int, ...], entry: str) -> None:
+    shape = (2, 3, 2, 3, 4)
+    x = torch.rand([shape[i] for i in order]).permute([order.index(i) for i in range(5)])
+    ours, eager = compiled(entry, VOLUMES[name], x)(x), VOLUMES[name](x)
     check(ours, eager, x, x)
     torch.testing.assert_close(ours, eager)
 
