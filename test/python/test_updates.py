@@ -1,5 +1,7 @@
 """Inputs that a compiled function changes: what they hold, where, and what else is left alone."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -225,3 +227,54 @@ def test_a_cache_that_deplo_does_not_compute_with():
 def test_an_unknown_target_is_a_usage_error():
     with pytest.raises(UsageError, match="unknown target 'foo'"):
         runs_in_order("foo")
+
+
+# --------------------------------------------------------------------------- between forward and backward
+
+FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "a result is saved": torch.sigmoid,
+    "the input is saved": torch.sin,
+    "eager saves two results": lambda x: x.sigmoid().tanh(),
+    "eager saves results of one input": lambda x: x.exp() + x.sigmoid(),
+    "nothing is saved": lambda x: x * 2,
+}
+
+CHANGES: dict[str, Callable[[torch.Tensor], object]] = {
+    "all": lambda x: x.add_(1),
+    "a part": lambda x: x[0].mul_(2),
+    "detached": lambda x: x.detach().neg_(),
+}
+
+
+def gradient_of(function: Callable[..., torch.Tensor], change: str, leaf: bool) -> torch.Tensor | None:
+    """The gradient where the input is changed before it is computed; None if autograd refuses it."""
+    x = torch.linspace(0.5, 1.5, 12).reshape(3, 4).requires_grad_()
+    given = x if leaf else x * 1
+    result = function(given)
+    with torch.no_grad():
+        CHANGES[change](given)
+    try:
+        (result * torch.arange(12.0).reshape(3, 4)).sum().backward()
+    except RuntimeError as error:
+        if "modified by an inplace operation" not in str(error):
+            raise
+        return None
+    return x.grad
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("leaf", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_change_before_backward_is_refused_or_leaves_the_gradient(
+    name: str, change: str, leaf: bool, dynamic: bool
+) -> None:
+    """It is refused wherever eager refuses it, and where the partition saves what eager does not."""
+    torch._dynamo.reset()
+    ours = torch.compile(FUNCTIONS[name], backend="deplo", dynamic=dynamic)
+    actual, eager = (gradient_of(f, change, leaf) for f in (ours, FUNCTIONS[name]))
+    refused = name.startswith("eager") or eager is None
+    assert (actual is None) == refused
+    if actual is not None:
+        torch.testing.assert_close(actual, eager)
