@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
@@ -191,13 +191,14 @@ def _splice(node: torch.fx.Node, traced: torch.fx.Graph) -> None:
     graph.erase_node(node)
 
 
-def _replace(node: torch.fx.Node, results: torch.fx.Node | Sequence[torch.fx.Node]) -> None:
-    """Let the users of `node` read `results`."""
-    if isinstance(results, torch.fx.Node):
+def _replace(node: torch.fx.Node, results: Any) -> None:
+    """Let the users of `node` read `results`: a node, or a list of such results."""
+    if not isinstance(results, list | tuple):
         node.replace_all_uses_with(results)
         return
+    made = cast(Sequence[Any], results)
     for user in list(node.users):
         assert user.target is operator.getitem
         index: Any = user.args[1]
-        user.replace_all_uses_with(results[index])
+        _replace(user, made[index])
         node.graph.erase_node(user)

@@ -77,6 +77,13 @@ def _of_rolled_images(
     return order if order is None or (dims and all(moved)) else list(range(value.ndim))
 
 
+def _of_losses(
+    value: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None, reduction: int, ignored: int
+) -> Sequence[int]:
+    """Row-major, however the targets lie."""
+    return list(range(target.ndim)) if reduction == 0 else []
+
+
 KERNELS: dict[Any, Order] = {
     **dict.fromkeys(
         (
@@ -103,6 +110,7 @@ KERNELS: dict[Any, Order] = {
         ),
         _of_images,
     ),
+    aten.nll_loss2d_forward.default: _of_losses,
     aten.roll.default: _of_rolled_images,
 }
 """Operators of which PyTorch's fake tensors have other strides than eager (2.11 to 2.13)."""

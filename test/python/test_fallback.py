@@ -62,6 +62,16 @@ def test_svd_and_fft_run_between_kernels():
     assert all(name.endswith("_in_memory_layout") for name in names[2:])  # eager's strides
 
 
+@pytest.mark.parametrize("bins", [[2, 3], 4, (torch.linspace(-2, 2, 4), torch.linspace(-1, 1, 3))])
+def test_results_may_be_nested(bins):
+    def program(x):
+        counts, (rows, columns) = torch.histogramdd(x, bins)
+        return counts * 2, {"columns": columns, "rows": rows + 1}
+
+    x = X[:, :2].contiguous()
+    torch.testing.assert_close(compile_quietly(program, x)(x), program(x))
+
+
 def test_it_is_the_same_at_every_stage(capsys):
     program = compile_quietly(spectral, X)
     assert_stages_agree(program, Source(spectral, (X,)), capsys)
