@@ -22,8 +22,8 @@ from ...dialects.sizes import Extent, extent_expr, hinted
 from ...dialects.torch import IndexOp
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
-from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
-from .reductions import accumulator_of
+from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
+from .reductions import accumulator_of, cast_first
 
 SHORT_RUN, PART = 64, 16
 """A longer axis comes in parts: a running sum is one of its part, and that of the parts before, in turn.
@@ -111,10 +111,7 @@ def _running(combiner: Combiner) -> Rule:
     def rule(e: Lowering, op: Any) -> SSAValue:
         if is_bool(e.element):
             raise Refusal("a running sum or product of bools as bools")
-        value = op.input
-        if compute_element(element_of(value)) != e.element:
-            value = e.cast(value, e.result_element)  # as `dtype` asks, before the fold
-        value = e.cast(value, e.element)
+        value = cast_first(e, op)
         if not e.shape:
             return value
         # What underflows before a part times what overflows in it would be NaN in f32.

@@ -26,20 +26,19 @@ def _dropped(e: Lowering, value: SSAValue) -> SSAValue:
     return e.reshape(value, e.shape)
 
 
-def _cast_first(e: Lowering, op: Any) -> SSAValue:
-    """The input in the result's type, as `dtype` asks, and then in the type to compute in."""
-    if compute_element(element_of(op.input)) == e.element:
-        return e.cast(op.input, e.element)
+def cast_first(e: Lowering, op: Any) -> SSAValue:
+    """The input rounded to the result's type, as `dtype` asks, and then in the type to compute in."""
     return e.cast(e.cast(op.input, e.result_element), e.element)
 
 
 def _fold(combiner: Combiner) -> Rule:
-    """A sum or product; those of bools and integers are in i64, which is their result's type."""
+    """A sum or product; where `dtype` asks for bools, whether any or all are true."""
 
     def rule(e: Lowering, op: ReductionOp) -> SSAValue:
+        fold = combiner
         if is_bool(e.element):
-            raise Refusal("a bool result of a sum or product")
-        return _dropped(e, e.reduce(combiner, _cast_first(e, op), op.reduced_axes()))
+            fold = Combiner.ANY if combiner is Combiner.ADD else Combiner.ALL
+        return _dropped(e, e.reduce(fold, cast_first(e, op), op.reduced_axes()))
 
     return rule
 
@@ -65,8 +64,10 @@ def squares_over(e: Lowering, value: SSAValue, axes: Sequence[int]) -> SSAValue:
     return e.reduce(Combiner.ADD, e.apply(Function.MUL, value, value), axes)
 
 
-def _mean(e: Lowering, op: ReductionOp) -> SSAValue:
-    return _dropped(e, mean_over(e, _cast_first(e, op), op.reduced_axes()))
+def _mean(e: Lowering, op: t.MeanOp | t.MeanDefaultOp) -> SSAValue:
+    """On a CPU the input is not rounded to a half type first (`mean` in ATen/native/ReduceOps.cpp)."""
+    value = cast_first(e, op) if e.on_gpu else e.cast(op.input, e.element)
+    return _dropped(e, mean_over(e, value, op.reduced_axes()))
 
 
 def accumulator_of(e: Lowering, element: Attribute) -> Attribute:
@@ -118,7 +119,7 @@ def _vector_norm(e: Lowering, op: t.LinalgVectorNormOp) -> SSAValue:
     Of single elements it is |x|, as in PyTorch, even where |x|^p is too large or too small for a float.
     """
     axes, order = op.reduced_axes(), float(op.number("ord"))
-    size = e.apply(Function.ABS, _cast_first(e, op))
+    size = e.apply(Function.ABS, cast_first(e, op))
     if math.isinf(order):
         _refuse_empty(size, axes)
         combiner = Combiner.MAX if order > 0 else Combiner.MIN
