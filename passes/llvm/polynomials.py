@@ -197,10 +197,14 @@ def raise_exponent(m: MathBuilder, value: SSAValue, shifted: SSAValue) -> SSAVal
 
 def log(m: MathBuilder, x: SSAValue) -> SSAValue:
     """ln x: with x = 2**n * (1 + f) and 1 + f in [sqrt 1/2, sqrt 2), n ln 2 + ln(1 + f)."""
-    high, low = constants_of(m).ln_2
     n, f, tail = _log_parts(m, x)
-    tail = m.fma(n, m.float(low), tail)
-    return _log_edges(m, x, m.fma(n, m.float(high), m.add(f, tail)))
+    return _log_edges(m, x, _log_sum(m, n, f, tail))
+
+
+def _log_sum(m: MathBuilder, n: SSAValue, f: SSAValue, tail: SSAValue) -> SSAValue:
+    """n ln 2 + f + tail, for a tail that is small beside f."""
+    high, low = constants_of(m).ln_2
+    return m.fma(n, m.float(high), m.add(f, m.fma(n, m.float(low), tail)))
 
 
 def log2(m: MathBuilder, x: SSAValue) -> SSAValue:
@@ -262,15 +266,13 @@ def _log_edges(m: MathBuilder, x: SSAValue, result: SSAValue) -> SSAValue:
 
 
 def log1p(m: MathBuilder, x: SSAValue) -> SSAValue:
-    """ln(1 + x): the logarithm of the rounded sum u, plus what the rounding lost over u."""
+    """ln(1 + x): the logarithm of the rounded sum u, with what the rounding lost over u in its tail."""
     u = m.add(x, m.float(1.0))
     lost = m.sub(x, m.sub(u, m.float(1.0)))
-    logarithm = log(m, u)
-    result = m.add(logarithm, m.div(lost, u))
-    # At -1 and at infinity the correction is not a number; below the last bit of 1 it is all of x.
-    whole = m.test(m.abs(x), "olt", 2 * constants_of(m).tiny)
-    edge = m.insert(arith.OrIOp(m.test(u, "oeq", 0.0), m.test(u, "oeq", inf)))
-    return m.select(whole, x, m.select(edge, logarithm, result))
+    n, f, tail = _log_parts(m, u)
+    result = _log_edges(m, u, _log_sum(m, n, f, m.add(tail, m.div(lost, u))))
+    # Below the last bit of 1 it is all of x.
+    return m.select(m.test(m.abs(x), "olt", 2 * constants_of(m).tiny), x, result)
 
 
 def tanh(m: MathBuilder, x: SSAValue) -> SSAValue:
