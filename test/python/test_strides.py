@@ -25,9 +25,8 @@ def compiled(entry: str, program: Callable[..., Any], *args: Any, **kwargs: Any)
 
 def strides_of(value: torch.Tensor) -> list[int]:
     """The strides that matter."""
-    if not value.numel():
-        return []
-    return [stride for stride, n in zip(value.stride(), value.shape, strict=True) if n > 1]
+    pairs = zip(value.stride(), value.shape, strict=True) if value.numel() else ()
+    return [stride for stride, n in pairs if n > 1]
 
 
 def memory_of(tensors: list[torch.Tensor], inputs: list[torch.Tensor]) -> list[int]:
@@ -71,10 +70,8 @@ def transposed(value: Any) -> Any:
 def channels_last(value: Any) -> Any:
     """A copy with its channels last, if it is an image or a volume."""
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    if not is_strided(value):
-        return clone(value)
-    if value.ndim not in formats:
-        return clone(value.detach())
+    if not is_strided(value) or value.ndim not in formats:
+        return clone(value.detach() if is_strided(value) else value)
     return value.detach().clone(memory_format=formats[value.ndim])
 
 
