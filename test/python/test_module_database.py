@@ -1,4 +1,4 @@
-"""PyTorch's database of modules: results and gradients are eager's, trained or not, from both entry points."""
+"""PyTorch's database of modules: results and gradients are as in eager, from both entry points."""
 
 import copy
 
