@@ -183,7 +183,9 @@ def _splice(node: torch.fx.Node, traced: torch.fx.Graph) -> None:
                 _replace(node, pytree.tree_map(lambda x: copies.get(x, x), inner.args[0]))
             else:
                 copy = graph.node_copy(inner, copies.__getitem__)
-                own = {key: inner.meta[key] for key in ("val", ORIGINAL) if key in inner.meta}
+                own = {"val": inner.meta.get("val")}
+                if ORIGINAL in inner.meta:
+                    own[ORIGINAL] = inner.meta[ORIGINAL]
                 if node.target in OWN or not is_composite(node.target):
                     own[ORIGINAL] = node.target
                 copy.meta = {**node.meta, **own}

@@ -20,14 +20,15 @@ EXP = "torch.exp(torch.randn(3))"
 RMS_NORM = "nn.RMSNorm(64)(torch.randn(1, 4, 64))"
 CUDA_STAGES = ("torch", "tensor", "loop", "tile", "kernel", "cuda")
 PROGRAMS = """
+    import itertools
+
     import torch
 
-    CALLS = []
+    CALLS = itertools.count(1)
     example_inputs = (torch.ones(4),)
 
     def differs(x):
-        CALLS.append(None)  # so export and every later call multiply by another number
-        return x * len(CALLS)
+        return x * next(CALLS)  # so export and every later call multiply by another number
 
     def good(x):
         return x + 1

@@ -120,8 +120,8 @@ SAID_TWICE = {
         (X, W[0], BIAS),
         lambda x, w, b: functional.layer_norm(x, (8,), w, b, 1e-6),
         lambda x, w, b: (
-            (x - x.mean(axis=-1, keepdims=True))
-            * (x.var(axis=-1, keepdims=True) + 1e-6).rsqrt()
+            (d := x - x.mean(axis=-1, keepdims=True))
+            * (d.square().mean(axis=-1, keepdims=True) + 1e-6).rsqrt()
             * w
             + b
         ),
