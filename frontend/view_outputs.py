@@ -16,7 +16,7 @@ import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch._ops import OpOverload
@@ -92,6 +92,8 @@ class Output:
     index: int | None = None
     value: object = None
     view: View | None = None
+    own: View | None = None
+    """If the result is computed as a view of what is a tensor in eager, that view."""
     layout: Layout | None = None
     """Where the elements of the result are in eager, if not in row-major order."""
 
@@ -102,9 +104,11 @@ class Output:
         """
         return tensor if self.view is None else self.view.of(tensor, arguments)
 
-    def source_of(self, output: torch.Tensor) -> torch.Tensor | None:
+    def source_of(self, output: torch.Tensor, arguments: Sequence[Any]) -> torch.Tensor | None:
         """The result that eager's `output` is or views; None if eager's is no view where this one is."""
         result = output if self.view is None else output._base
+        if result is not None and self.own is not None:
+            result = self.own.of(result, arguments)
         order = None if self.layout is None else self.layout.order
         return result if result is None or order is None else result.permute(order)
 
@@ -149,6 +153,7 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
 def _tensor_output(
     root: torch.fx.Node,
     view: View | None,
+    own: View | None,
     arguments: Mapping[str, int],
     results: dict[torch.fx.Node, int],
 ) -> Output:
@@ -157,7 +162,7 @@ def _tensor_output(
         return Output("argument", arguments[root.name], view=view)
     if root.op == "placeholder":
         return Output("constant", value=root.meta.get("val"))
-    return Output("result", results.setdefault(root, len(results)), view=view)
+    return Output("result", results.setdefault(root, len(results)), view=view, own=own)
 
 
 def results_of(graph: torch.fx.Graph) -> list[torch.fx.Node]:
@@ -177,8 +182,13 @@ def _permuted(
     return moved
 
 
-def _viewed(returned: Sequence[Any], axes: Axes) -> list[tuple[torch.fx.Node, View | None] | None]:
+_Viewed: TypeAlias = tuple[torch.fx.Node, View | None, View | None]
+
+
+def _viewed(returned: Sequence[Any], axes: Axes) -> list[_Viewed | None]:
     """For each output, the node of which it is a view, or itself; None for what is no node.
+
+    And the view that the node is of what is a tensor in eager, if it is one.
 
     A view of what is not returned otherwise is a tensor of its own, in which autograd lets a caller write,
     but for the elements that it repeats.
@@ -186,13 +196,18 @@ def _viewed(returned: Sequence[Any], axes: Axes) -> list[tuple[torch.fx.Node, Vi
     chains = {value: _chain(value, axes) for value in returned if isinstance(value, torch.fx.Node)}
     shared = Counter(root for root, _ in chains.values())
 
-    def viewed(value: torch.fx.Node) -> tuple[torch.fx.Node, View | None]:
+    def view_of(nodes: Sequence[torch.fx.Node]) -> View | None:
+        return View(tuple(_step(node, axes) for node in nodes)) if nodes else None
+
+    def viewed(value: torch.fx.Node) -> _Viewed:
         root, nodes = chains[value]
+        own: Sequence[torch.fx.Node] = ()
         if root.op != "placeholder" and shared[root] == 1:
             repeats = (i for i, node in enumerate(nodes) if node.target is aten.expand.default)
             first = next(repeats, len(nodes))
+            own = nodes[:first] if first < len(nodes) else ()
             root, nodes = ([root, *nodes][first], nodes[first:])
-        return root, View(tuple(_step(node, axes) for node in nodes)) if nodes else None
+        return root, view_of(nodes), view_of(own)
 
     return [viewed(value) if isinstance(value, torch.fx.Node) else None for value in returned]
 

@@ -16,7 +16,7 @@ from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute
 
 from .. import interpreter
@@ -192,24 +192,14 @@ def _run_eager(
     except (RuntimeError, IndexError) as error:
         raise interpreter.ProgramError(str(error).splitlines()[0]) from error
     results: dict[int, torch.Tensor] = {}
-    types = main_function(captured.module).function_type.outputs.data
     for leaf, output in zip(pytree.tree_leaves(result), captured.outputs, strict=True):
         if output.source == "result":
             assert output.index is not None
-            result_of = output.source_of(leaf)
-            if result_of is None or not _fits(result_of, types[output.index]):
-                raise interpreter.NotExecutable("an output views another tensor here than in eager")
+            result_of = output.source_of(leaf, tensors)
+            if result_of is None:
+                raise interpreter.NotExecutable("an output is a view here, and none in eager")
             results[output.index] = result_of
     return [array_of(results[i]) for i in range(len(results))]
-
-
-def _fits(value: torch.Tensor, type: Attribute) -> bool:
-    """Whether a tensor may be of an IR type, by its shape."""
-    assert isinstance(type, TensorType)
-    shape = type.get_shape()
-    return len(shape) == value.ndim and all(
-        extent in (DYNAMIC_INDEX, n) for extent, n in zip(shape, value.shape, strict=True)
-    )
 
 
 def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[Array]:
