@@ -107,11 +107,16 @@ def expected_results(captured: Captured, source: Source, reduction: int) -> dict
     wide = float64_reference(source.program, source.args, source.kwargs)
     if wide is not None:
         exact = pytree.tree_leaves(wide)
+    flat = pytree.tree_leaves((tuple(source.args), dict(source.kwargs)))
+    arguments = [
+        captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index]
+        for a in captured.arguments
+    ]
     found: dict[int, Expected] = {}
     for output, narrow, value in zip(captured.outputs, eager, exact, strict=True):
         if output.source != "result" or output.index is None or not torch.is_tensor(narrow):
             continue
-        result = output.source_of(value)
+        result = output.source_of(value, arguments)
         if result is None:
             continue
         doubles = result.detach().double().contiguous()
