@@ -13,11 +13,12 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
+    ModuleOp,
     StringAttr,
     SymbolRefAttr,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -30,7 +31,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from .calls import OPAQUE, parse_call, print_call, verify_call
@@ -162,6 +163,10 @@ class AllocOp(IRDLOperation):
         return op
 
 
+def _number(attribute: Attribute) -> str:
+    return str(attribute.value.data if isinstance(attribute, IntegerAttr) else attribute)
+
+
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
     """Run a kernel on a grid, after everything launched before it; see the dialect's example."""
@@ -189,6 +194,25 @@ class LaunchOp(IRDLOperation):
         verify_geometry(self.blocks.data, self.threads.value.data)
         if self.kernel.nested_references.data:
             raise VerifyException("launches kernels of the same module only")
+        module = self.get_toplevel_object()
+        if isinstance(module, ModuleOp):
+            self._verify_kernel(SymbolTable.lookup_symbol(module, self.kernel))
+
+    def _verify_kernel(self, kernel: Operation | None) -> None:
+        """Raise VerifyException unless a GPU's kernel is made for this grid and these arguments."""
+        if kernel is None or kernel.name not in ("kernel.func", "cuda.func"):
+            return
+        for what in ("blocks", "threads"):
+            said, made = getattr(self, what), kernel.properties[what]
+            if said != made:
+                name = self.kernel.root_reference.data
+                raise VerifyException(
+                    f"has {what}({_number(said)}), but @{name} has {what}({_number(made)})"
+                )
+        types = kernel.regions[0].block.arg_types
+        if kernel.name == "kernel.func" and tuple(types) != tuple(self.arguments.types):
+            listed = ", ".join(map(str, types)), ", ".join(map(str, self.arguments.types))
+            raise VerifyException(f"passes ({listed[1]}) to a kernel that takes ({listed[0]})")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

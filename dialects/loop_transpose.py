@@ -82,6 +82,14 @@ class TransposeOp(IRDLOperation):
         """The dimension of the source that the square's rows count along."""
         return self.along.value.data
 
+    def reach(self, axis: int) -> int:
+        """How far beyond the index given it reads along an axis of the source."""
+        assert isinstance(self.source.type, MemRefType)
+        columns, rows = self.shape[0], self.shape[1]
+        if axis == self.dimension:
+            return rows - 1
+        return columns - 1 if axis == self.source.type.get_num_dims() - 1 else 0
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of the result."""

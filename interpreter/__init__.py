@@ -13,13 +13,14 @@ from .execute import access_rows, execute, random_inputs
 from .history import History
 from .numpy_types import numpy_dtype, round_to_bfloat16
 from .scalar_ops import NotExecutable
-from .tensor_ir import ProgramError
+from .tensor_ir import ProgramError, ProgramFault
 
 __all__ = [
     "AccessRow",
     "History",
     "NotExecutable",
     "ProgramError",
+    "ProgramFault",
     "access_rows",
     "compare",
     "execute",

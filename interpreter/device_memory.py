@@ -9,19 +9,19 @@ from xdsl.ir import Operation
 
 from .numpy_types import Array
 from .teams import ATOMIC, NOBODY, SEVERAL, Teams
-from .tensor_ir import ProgramError
+from .tensor_ir import ProgramFault
 
 MAX_THREADS = 1 << 31
 """A thread's number in the grid has 32 bits: less memory to look through than with 64."""
 
 
-class MachineFault(ProgramError):
+class MachineFault(ProgramFault):
     """A kernel does what a GPU leaves undefined: a race, a divergent barrier, a bad access."""
 
 
 def fault(op: Operation, what: str) -> MachineFault:
     """A fault at an operation."""
-    return MachineFault(f"{op.location}: '{op.name}' {what}")
+    return MachineFault(f"'{op.name}' {what}", op)
 
 
 @dataclass

@@ -72,14 +72,14 @@ def _launch(function: KernelFunc, args: Sequence[Array], history: History, numbe
     count = max(BUDGET // max(operations(function.body.block) * function.threads.value.data, 1), 2)
     memories = memories_of(function, args)
     if count >= blocks or blocks <= 2 * cluster or not history.kernels:
-        _run(function, memories, np.arange(blocks), accesses=history.accesses)
+        run_blocks(function, memories, np.arange(blocks), accesses=history.accesses)
     else:
         expected = history.expected(number)
         outputs = _outputs(function, memories, args, expected)
         _check_stores(function, memories_of(function, args))
         clusters = sample(blocks // cluster, max(count // cluster, 2))
         chosen = (clusters[:, None] * cluster + np.arange(cluster)).reshape(-1)
-        _run(function, memories, chosen, accesses=history.accesses)
+        run_blocks(function, memories, chosen, accesses=history.accesses)
         for position, (memory, element, reference) in enumerate(outputs):
             _fill(memory, reference.reshape(-1))
             computed = memory.data.reshape(reference.shape)
@@ -108,7 +108,7 @@ def _name(function: KernelFunc) -> str:
     return function.sym_name.data
 
 
-def _run(
+def run_blocks(
     function: KernelFunc,
     memories: dict[SSAValue, Memory],
     blocks: Array,
@@ -171,7 +171,7 @@ def _check_stores(function: KernelFunc, memories: dict[SSAValue, Memory]) -> Non
     only = storing_operations(function)
     if only is None:
         raise NotExecutable(f"where kernel {_name(function)} stores depends on what it computes")
-    _run(function, memories, np.arange(static_extent(function.blocks.data)), only)
+    run_blocks(function, memories, np.arange(static_extent(function.blocks.data)), only)
     for memory in memories.values():
         if memory.writer is not None and np.any(memory.writer == NOBODY):
             count = int(np.count_nonzero(memory.writer == NOBODY))

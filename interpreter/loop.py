@@ -47,7 +47,7 @@ from .product import Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
 from .tensor_cores import check_warpgroups, rows_held, sums_of_threads
 from .tensor_cores import multiply as multiply_fragments
-from .tensor_ir import ProgramError, evaluate_index
+from .tensor_ir import ProgramError, ProgramFault, evaluate_index
 from .views import MAX_ELEMENTS, TooWide
 from .weighted import fold_weighted, join_weighted
 
@@ -338,7 +338,7 @@ def _neutral(combiner: Combiner, element: Attribute) -> Array:
 
 
 def evaluate_kernel(op: KernelOp, args: Sequence[Value]) -> list[Value]:
-    """The outputs of a `loop.kernel`; raises ProgramError if an element is not stored once."""
+    """The outputs of a `loop.kernel`; raises ProgramFault if an element is not stored once."""
     try:
         return _evaluate(op, args, LoopMachine(sliced=False))
     except TooWide:
@@ -359,8 +359,8 @@ def _evaluate(op: KernelOp, args: Sequence[Value], machine: LoopMachine) -> list
     results: list[Value] = []
     for position, output in enumerate(machine.outputs.values()):
         if counts := output.wrong_counts():
-            raise ProgramError(
-                f"@{op.sym_name.data}: elements of output #{position} are stored {counts} times"
+            raise ProgramFault(
+                f"@{op.sym_name.data}: elements of output #{position} are stored {counts} times", op
             )
         assert output.data is not None
         results.append(output.data)

@@ -25,14 +25,16 @@ from .memory import Buffer
 from .numpy_types import Array, numpy_dtype
 from .poison import poisoned
 from .product import Value, as_array
-from .tensor_ir import ProgramError, evaluate_index
+from .tensor_ir import ProgramFault, evaluate_index
 from .views import MAX_ELEMENTS, Place, linear_terms, require
 
 
 class LaneMemory(Lanes):
     """The accesses of a nest: loads, stores, and what copies."""
 
-    def _place(self, op: LoadOp | StoreOp, shape: Sequence[int]) -> Place | None:
+    def _place(
+        self, op: LoadOp | StoreOp | AccumulateOp, shape: Sequence[int]
+    ) -> Place | None:
         """Where an access goes if it is linear in the counters and inside of memory of `shape`."""
         if not all(value in self.axes for value in op.indices):
             return None
@@ -65,9 +67,10 @@ class LaneMemory(Lanes):
             outside = (index < 0) | (index >= extent)
             if np.any(outside) and np.any(wrong := self._active(outside)):
                 bad = np.broadcast_to(index, wrong.shape)[wrong]
-                raise ProgramError(
-                    f"{op.location}: '{op.name}' out of bounds: index {bad.min()}..{bad.max()} of "
-                    f"axis {axis}, whose extent is {extent}"
+                raise ProgramFault(
+                    f"'{op.name}' out of bounds: index {bad.min()}..{bad.max()} of "
+                    f"axis {axis}, whose extent is {extent}",
+                    op,
                 )
             indices.append(np.clip(index, 0, max(extent - 1, 0)))
         return tuple(indices)
@@ -192,7 +195,7 @@ class LaneMemory(Lanes):
                 index = index + np.arange(op.shape[0])[:, None]
             outside = (index < 0) | (index >= source.shape[axis])
             if np.any(outside & active):
-                raise ProgramError(f"{op.location}: 'loop.transpose' copies what is outside")
+                raise ProgramFault("'loop.transpose' copies what is outside", op)
             indices.append(np.where(outside, 0, index))
         copied = np.asarray(source[tuple(indices)])
         self.buffers[op.result] = Buffer(np.broadcast_to(copied, shape), lanes=len(self.shape))

@@ -42,6 +42,15 @@ class ProgramError(Exception):
     """The program itself fails, as eager would: an index out of range, an integer division by zero."""
 
 
+class ProgramFault(ProgramError):
+    """The program does what its IR forbids at any data: `message` says what, `op` does it."""
+
+    def __init__(self, message: str, op: Operation):
+        self.message = message
+        self.op = op
+        super().__init__(f"{op.location}: {message}")
+
+
 def evaluate_index(expr: AffineExpr, dims: Sequence[Array]) -> Array:
     """The value of an index expression where `dims` are integer arrays; they broadcast."""
     match expr:
@@ -154,9 +163,9 @@ def _gathered(op: IndexMapOp, shape: tuple[int, ...], args: Sequence[Array]) -> 
         ]
         for axis, (index, extent) in enumerate(zip(indices, source.shape, strict=True)):
             if index.size and (index.min() < 0 or index.max() >= extent):
-                raise ProgramError(
-                    f"index_map reads index {index.min()}..{index.max()} of axis {axis}, "
-                    f"whose extent is {extent}"
+                raise ProgramFault(
+                    f"reads index {index.min()}..{index.max()} of axis {axis}, whose extent is {extent}",
+                    op,
                 )
         result[chosen] = source[tuple(indices)]
     return result

@@ -41,6 +41,7 @@ from ..dialects.torch_base import TorchOp
 from ..errors import DeploError, MismatchError
 from ..passes.torch.decompose_torch import DecomposeTorchPass
 from .instrumentation import Instrument
+from .promises import BrokenPromiseError
 
 Array: TypeAlias = npt.NDArray[Any]
 Execute: TypeAlias = Callable[[ModuleOp, Sequence[Array], interpreter.History], Sequence[Array]]
@@ -81,7 +82,8 @@ class PassChecker(Instrument):
 
     `execute` may know more stages than the interpreter does (torch, native code). `inputs` are the
     input sets to run on; without them the interpreter chooses. `tell` receives a line for each
-    stage passed over and for each kernel of which a sample ran.
+    stage passed over and for each kernel of which a sample ran. An input that breaks what its IR promises
+    raises `BrokenPromiseError`, unless something is `assumed` of it.
     """
 
     def __init__(
@@ -90,10 +92,12 @@ class PassChecker(Instrument):
         *,
         execute: Execute = _execute,
         inputs: Sequence[Sequence[Array]] | None = None,
+        assumed: bool = False,
     ):
         self._tell = tell
         self._execute = execute
         self._given = inputs
+        self._assumed = assumed
         self._inputs: Sequence[Sequence[Array]] = ()
         self._histories: list[interpreter.History] = []
         self._executed: ModuleOp | None = None
@@ -130,6 +134,16 @@ class PassChecker(Instrument):
             self._elements = [coarse if element == f32 else element for element in self._elements]
         self._histories = [interpreter.History() for _ in self._inputs]
         self._expected = self._run(module, "the input")
+        for outcome in self._expected or ():
+            if isinstance(outcome, interpreter.ProgramFault):
+                self._refuse(outcome)
+                break
+
+    def _refuse(self, fault: interpreter.ProgramFault) -> None:
+        """Report that the input itself is wrong; with assumptions about it, its checks go on."""
+        if not self._assumed:
+            raise BrokenPromiseError(fault.message, fault.op)
+        self._tell(f"check-each-pass: the input: {fault}")
 
     def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
         """Run the program as `each` left it, and compare with the last time it ran."""

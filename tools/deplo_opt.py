@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from ..analysis.promises import Promise
 from ..analysis.verify import verify_module
 from ..errors import DeploError, MismatchError, UsageError
 from ..passes.decisions import Decision, recording
@@ -43,6 +44,7 @@ from .instrumentation import (
 )
 from .located_parser import LocatedParser
 from .pipeline_text import parse_passes, pipeline_text
+from .promises import BrokenPromiseError, Promises, parse_assumptions
 from .reproducer import Reproducer, file_of, of_mismatch, read_reproducer, write_directory
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class DeploOptMain(xDSLOptMain):
     def __init__(self, args: Sequence[str]):
         self.diagnostics = Diagnostics()
         self.passes: tuple[ModulePass, ...] = ()
+        self._assumed: set[Promise] = set()
         self.timing = Timing(sys.stderr)
         super().__init__("", args)
 
@@ -89,6 +92,7 @@ class DeploOptMain(xDSLOptMain):
             sys.stdout.write("\n".join(sorted(self.ctx.registered_dialect_names)) + "\n")
             return EXIT_FINE
         self._check_target()
+        self._assumed = parse_assumptions(self.args.assume)
         name, text = self._read_input()
         self.passes = expand(parse_passes(self.args.passes, self.available_passes))
         self.diagnostics.sources[name] = text
@@ -146,11 +150,24 @@ class DeploOptMain(xDSLOptMain):
             start = time.perf_counter()
             verify_module(module)
             self._lap("(verify)", start)
+        promises = Promises(module, self._assumed)
+        if not self.args.disable_verify:
+            start = time.perf_counter()
+            self._refuse(promises.check())
+            self._lap("(promises)", start)
         self._run_passes(module, index)
+        self._refuse(promises.require_proofs(module, self.args.target))
         start = time.perf_counter()
         text = self._print(module)
         self._lap("(print)", start)
         return text
+
+    def _refuse(self, broken: Sequence[BrokenPromiseError]) -> None:
+        """Report what is wrong with a program; the last of it is raised."""
+        for each in broken[:-1]:
+            self.diagnostics.emit(describe(each))
+        if broken:
+            raise broken[-1]
 
     def _print(self, module: ModuleOp) -> str:
         try:
@@ -194,7 +211,7 @@ class DeploOptMain(xDSLOptMain):
     def _checker(self) -> PassChecker:
         # Imported here because numpy alone would take a third of the driver's start-up time.
         module = import_module(".check_each_pass", __package__)
-        checker: PassChecker = module.PassChecker(self._remark)
+        checker: PassChecker = module.PassChecker(self._remark, assumed=bool(self._assumed))
         return checker
 
     def _remark(self, line: str) -> None:

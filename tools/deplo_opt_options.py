@@ -38,6 +38,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _add_checking_options(parser.add_argument_group("checking").add_argument)
 
 
+_ASSUME_HELP = """take your word that the program is in-bounds, stored-once, race-free: some of these, with
+commas between; neither the text nor executing it proves the promise, and CUDA is not made without"""
+
 _VERBOSE_HELP = "show the passes' remarks; twice: tracebacks of errors too"
 
 
@@ -102,6 +105,7 @@ def _add_checking_options(add: _Add) -> None:
         help="verify the program, dominance included, after each pass",
     )
     _flag(add, "disable-verify", "verify nothing at all")
+    add("--assume", metavar="PROMISES", default="", help=_ASSUME_HELP)
     _flag(add, "verify-diagnostics", "check the diagnostics against expected-... comments")
     _flag(add, "check-each-pass", "run the program around each pass and compare the results")
     add(

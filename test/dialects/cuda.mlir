@@ -1,9 +1,9 @@
 // Every operation of the cuda dialect prints as it was read, and comes back from the generic form.
 // RUN: grep -v '^//' %s > %t.text
-// RUN: deplo-opt %s > %t.custom
+// RUN: deplo-opt --assume=race-free %s > %t.custom
 // RUN: diff %t.text %t.custom
-// RUN: deplo-opt --print-op-generic %s > %t.generic
-// RUN: deplo-opt %t.generic > %t.back
+// RUN: deplo-opt --assume=race-free --print-op-generic %s > %t.generic
+// RUN: deplo-opt --assume=race-free %t.generic > %t.back
 // RUN: diff %t.text %t.back
 builtin.module {
   cuda.func @k_sum(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<f16>, %y: !cuda.ptr<f32>) blocks(32) threads(256) index(i32) {

@@ -1,9 +1,9 @@
 // Every operation of the kernel dialect prints as it was read, and comes back from the generic form.
 // RUN: grep -v '^//' %s > %t.text
-// RUN: deplo-opt %s > %t.custom
+// RUN: deplo-opt --assume=race-free %s > %t.custom
 // RUN: diff %t.text %t.custom
-// RUN: deplo-opt --print-op-generic %s > %t.generic
-// RUN: deplo-opt %t.generic > %t.back
+// RUN: deplo-opt --assume=race-free --print-op-generic %s > %t.generic
+// RUN: deplo-opt --assume=race-free %t.generic > %t.back
 // RUN: diff %t.text %t.back
 builtin.module {
   kernel.func @k_sum(%x: memref<32x256xf32>, %n: index, %y: memref<32xf32>) blocks(32) threads(256) {

@@ -1,9 +1,9 @@
 // Sizes in types, indices, extents and geometry print as they were read, and come back from the generic form.
 // RUN: grep -v '^//' %s > %t.text
-// RUN: deplo-opt %s > %t.custom
+// RUN: deplo-opt --assume=in-bounds,stored-once %s > %t.custom
 // RUN: diff %t.text %t.custom
-// RUN: deplo-opt --print-op-generic %s > %t.generic
-// RUN: deplo-opt %t.generic > %t.back
+// RUN: deplo-opt --assume=in-bounds,stored-once --print-op-generic %s > %t.generic
+// RUN: deplo-opt --assume=in-bounds,stored-once %t.generic > %t.back
 // RUN: diff %t.text %t.back
 builtin.module {
   func.func @main(%x: tensor<?x?x64xf32, #sym.extents<s0, s1>>, %ids: tensor<?xi64, #sym.extents<s1>>) attributes {sym.sizes = [#sym.size<"batch", 1, 64, hint = 2>, #sym.size<"seq", 2, none>]} {

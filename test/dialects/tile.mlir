@@ -1,9 +1,9 @@
 // Every operation of the tile dialect prints as it was read, and comes back from the generic form.
 // RUN: grep -v '^//' %s > %t.text
-// RUN: deplo-opt %s > %t.custom
+// RUN: deplo-opt --assume=stored-once %s > %t.custom
 // RUN: diff %t.text %t.custom
-// RUN: deplo-opt --print-op-generic %s > %t.generic
-// RUN: deplo-opt %t.generic > %t.back
+// RUN: deplo-opt --assume=stored-once --print-op-generic %s > %t.generic
+// RUN: deplo-opt --assume=stored-once %t.generic > %t.back
 // RUN: diff %t.text %t.back
 builtin.module {
   func.func @main(%x: tensor<32x2048xf32>) -> tensor<32x256xf32> {

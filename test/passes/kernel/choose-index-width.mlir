@@ -1,6 +1,6 @@
-// RUN: deplo-opt %s -p choose-index-width --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p choose-index-width,choose-index-width --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,choose-index-width --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
 
 // CHECK: kernel.func @small(%in: memref<4x8xf32>, %out: memref<4x8xf32>) blocks(4) threads(8) index(i32) {
 // CPP-LABEL: small(

@@ -1,6 +1,6 @@
 // RUN: deplo-opt %s -p elide-barriers --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p elide-barriers,elide-barriers --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p elide-barriers,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s --assume=race-free -p elide-barriers,lower-to-cuda --split-input-file --check-each-pass >/dev/null
 
 // Nothing before the first, nothing after the last; two that stand together are one.
 // CHECK-LABEL: kernel.func @straight

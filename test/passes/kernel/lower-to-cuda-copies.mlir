@@ -1,6 +1,6 @@
-// RUN: deplo-opt %s -p choose-index-width,lower-to-cuda --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
-// RUN: deplo-opt %s -p choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null 2>%t.err
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null 2>%t.err
 // RUN: diff /dev/null %t.err
 
 // Two slots: a row is on its way while the last one is added up. What is beyond the last row is zeros.

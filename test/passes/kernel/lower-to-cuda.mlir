@@ -1,7 +1,7 @@
-// RUN: deplo-opt %s -p choose-index-width,lower-to-cuda --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
-// RUN: deplo-opt %s -p choose-index-width,lower-to-cuda --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null
 
 // A loop-carried sum is a variable; the address is one flat offset; what is only read is const.
 // CHECK-LABEL: cuda.func @rows(%in: !cuda.ptr<f32, const>, %out: !cuda.ptr<f32>) blocks(4) threads(1) index(i32) {

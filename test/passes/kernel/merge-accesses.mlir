@@ -1,7 +1,7 @@
-// RUN: deplo-opt %s -p merge-accesses --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p merge-accesses --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p merge-accesses,choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p merge-accesses,choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s --assume=race-free -p merge-accesses --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --assume=race-free -p merge-accesses --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --assume=race-free -p merge-accesses,choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s --assume=race-free -p merge-accesses,choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
 
 // As of a tile of tensor cores: loads go where the first was, stores where the last was. What reads another
 // array may stand in between, and the second pair of a row need not wait for the first.

@@ -1,7 +1,7 @@
-// RUN: deplo-opt %s -p materialize-tile,overlap-products --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p materialize-tile,overlap-products --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p materialize-tile,overlap-products,choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p materialize-tile,overlap-products,choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CUDA
+// RUN: deplo-opt %s --assume=race-free -p materialize-tile,overlap-products --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --assume=race-free -p materialize-tile,overlap-products --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --assume=race-free -p materialize-tile,overlap-products,choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s --assume=race-free -p materialize-tile,overlap-products,choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CUDA
 
 // The product of an iteration goes on while copies are started for a later one, which fill what the product before read.
 // CHECK-LABEL: kernel.func @overlapped

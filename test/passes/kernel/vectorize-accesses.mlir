@@ -1,7 +1,7 @@
-// RUN: deplo-opt %s -p vectorize-accesses --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p vectorize-accesses --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p vectorize-accesses,lower-to-cuda --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p vectorize-accesses,choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s --assume=race-free -p vectorize-accesses --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --assume=race-free -p vectorize-accesses --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --assume=race-free -p vectorize-accesses,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s --assume=race-free -p vectorize-accesses,choose-index-width,lower-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
 
 // Both accesses become one; between them is the loop, on registers. What does not depend on the counter stays.
 // CHECK-LABEL: kernel.func @scale

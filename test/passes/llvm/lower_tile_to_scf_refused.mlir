@@ -1,6 +1,6 @@
 // What has no meaning on a CPU yet is refused, with the reason.
 
-// RUN: deplo-opt %s --split-input-file --verify-diagnostics -p lower-tile-to-scf
+// RUN: deplo-opt %s --assume=stored-once --split-input-file --verify-diagnostics -p lower-tile-to-scf
 
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{kernel @k is not one tile.launch; run `tileify` before this pass}}

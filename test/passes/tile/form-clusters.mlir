@@ -1,6 +1,6 @@
-// RUN: deplo-opt %s -p form-clusters --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p form-clusters --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p form-clusters --split-input-file | deplo-opt --split-input-file >/dev/null
+// RUN: deplo-opt %s --assume=stored-once -p form-clusters --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --assume=stored-once -p form-clusters --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --assume=stored-once -p form-clusters --split-input-file | deplo-opt --assume=stored-once --split-input-file >/dev/null
 // RUN: deplo-opt %S/Inputs/cluster.tile -p form-clusters,order-blocks,materialize-tile | FileCheck %s --check-prefix=KERNEL
 // RUN: deplo-opt %S/Inputs/cluster.tile -p form-clusters,order-blocks,materialize-tile,elide-barriers,overlap-products,choose-index-width,lower-to-cuda --check-each-pass >/dev/null 2>%t.err
 // RUN: diff /dev/null %t.err

@@ -3,10 +3,10 @@
 // RUN: deplo-opt %s -p 'keep-rows{stage=true}' --split-input-file | FileCheck %s --check-prefix=STAGE
 // RUN: deplo-opt %s -p 'keep-rows{stage=true}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=STAGED
 // RUN: deplo-opt %s -p 'keep-rows{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
-// RUN: deplo-opt %s -p keep-rows,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'keep-rows{stage=true},materialize-tile,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
-// RUN: deplo-opt %s -p keep-rows,tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=KEPT
+// RUN: deplo-opt %s --assume=in-bounds -p keep-rows,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s --assume=in-bounds -p 'keep-rows{stage=true},materialize-tile,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s --assume=in-bounds -p tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
+// RUN: deplo-opt %s --assume=in-bounds -p keep-rows,tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=KEPT
 
 // Two sweeps read a row, under equal masks; what one sweep alone reads stays where it is.
 // CHECK-LABEL: loop.kernel @norm
