@@ -81,6 +81,13 @@ class LaunchOp(IRDLOperation):
         decided = self.schedule is not None and self.schedule.get("threads") is not None
         return decided or bool(self.extents(Level.BLOCK))
 
+    @property
+    def settled(self) -> str | None:
+        """Why a pass that decides how a launch is computed leaves it alone; None while it is open."""
+        if self.schedule is not None:
+            return "it has a schedule already"
+        return "the launch is partitioned already" if self.is_partitioned else None
+
     def verify_(self) -> None:
         args = self.body.block.args
         if len(args) != len(self.axes) or any(not isinstance(a.type, IndexType) for a in args):

@@ -161,7 +161,7 @@ class JamRowsPass(ModulePass):
         for function in kernels_of(op):
             name, schedule = function.sym_name.data, schedule_of(function)
             if (count := schedule.get("rows")) is None:
-                record(self.name, name, False, "its rows come one after the other", function)
+                record(self.name, name, False, "its schedule has no `rows`", function)
                 continue
             function.attributes[SCHEDULE_ATTRIBUTE] = schedule.without("rows")
             loops = {o: why_not(o) for o in ops_in(function) if isinstance(o, scf.ForOp)}

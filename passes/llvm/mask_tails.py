@@ -140,7 +140,7 @@ class MaskTailsPass(ModulePass):
         for function in kernels_of(op):
             name, schedule = function.sym_name.data, schedule_of(function)
             if (bits := schedule.get("width")) is None:
-                record(self.name, name, False, "LLVM is not told how wide vectors are", function)
+                record(self.name, name, False, "its schedule has no `width` of vectors", function)
                 continue
             place = partial(_place, bits=bits, count=schedule.get("interleave") or 0)
             loops = {o: place(o) for o in ops_in(function) if isinstance(o, scf.ForOp)}

@@ -274,7 +274,7 @@ class PrefetchSweepsPass(ModulePass):
         """Prefetch in every kernel whose schedule says how far ahead."""
         for function in kernels_of(op):
             ahead = schedule_of(function).get("prefetch")
-            found = self._apply(function, ahead) if ahead else "the schedule says so"
+            found = self._apply(function, ahead) if ahead else "its schedule asks for no prefetching"
             said = counted(found, "loop") if isinstance(found, int) else found
             record(self.name, function.sym_name.data, isinstance(found, int), said, function)
 

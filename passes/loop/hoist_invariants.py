@@ -87,10 +87,26 @@ def hoist_from(loop: ForOp) -> int:
     """Hoist out of a loop that is known to run; gives how many operations moved."""
     moved = 0
     for op in list(loop.body.block.ops):
-        if _may_move(op) and not _reads(op, loop.body.block):
+        if _is_invariant(op, loop):
             _hoist(op, loop)
             moved += 1
     return moved
+
+
+def _is_invariant(op: Operation, loop: ForOp) -> bool:
+    """Whether an operation of a loop's body does the same in each iteration."""
+    return _may_move(op) and not _reads(op, loop.body.block)
+
+
+def _kept(kernel: KernelOp) -> str:
+    """Why no operation of a kernel moved out of a loop."""
+    for loop in (o for o in ops_in(kernel) if isinstance(o, ForOp)):
+        if any(_is_invariant(op, loop) for op in loop.body.block.ops):
+            name = f"%{loop.induction_var.name_hint or 'i'}"
+            if loop.never_runs:
+                return f"{name} has no iterations"
+            return f"{name} is all that its parent does: it becomes an axis of the launch with its body"
+    return "nothing is the same each time"
 
 
 def hoist_block(block: Block) -> int:
@@ -116,5 +132,5 @@ class HoistInvariantsPass(ModulePass):
             moved = hoist_block(kernel.body.block)
             if moved:  # what several loops have in common is one now, which all may follow
                 dedup_kernel(kernel)
-            reason = f"moved {moved} operations" if moved else "nothing is the same each time"
+            reason = f"moved {moved} operations" if moved else _kept(kernel)
             record(self.name, kernel.sym_name.data, moved > 0, reason, kernel)

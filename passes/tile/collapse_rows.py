@@ -53,8 +53,8 @@ SHORT = 96
 
 def find_axis(launch: LaunchOp) -> int | str:
     """The axis of rows or columns that can join the one in front of it, or why there is none."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     product = find_product(launch)
     if isinstance(product, str):
         return product

@@ -39,8 +39,8 @@ from .tileify import is_scalar
 
 def find_loop(launch: LaunchOp) -> ForOp | str:
     """The loop that can become an axis, or why there is none."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     ops = list(launch.body.block.ops)
     loops = [op for op in ops if op.regions]
     loop = ops[-1] if ops else None

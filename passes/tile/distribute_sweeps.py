@@ -131,8 +131,8 @@ def decline_reason(launch: LaunchOp, target: Target, least: int) -> str | None:
     reason = obstacle(launch, target)
     if reason is not None:
         return reason
-    if launch.schedule is not None:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     sweeps = sweeps_of(launch)
     if len(sweeps) == 1:
         return "it has one sweep"

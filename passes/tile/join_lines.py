@@ -43,8 +43,8 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why the columns of a launch end where a line does, or None if they are to go on."""
     if not target.is_gpu:
         return "a CPU joins lines when it packs them"
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     found = find_contraction(launch)
     if isinstance(found, str):
         return found

@@ -85,8 +85,8 @@ def has_windows(launch: LaunchOp) -> bool:
 
 def _arrange(launch: LaunchOp) -> str | None:
     """Split and order the axes of a launch; gives why not."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     if not has_windows(launch):
         return "it has no windows"
     if _are_in_order(launch):

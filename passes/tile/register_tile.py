@@ -40,7 +40,7 @@ from ...analysis.windows import window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import static_extent
-from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
+from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, PrefixOp, StageOp
 from ...errors import counted
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
@@ -129,8 +129,8 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
         if launch.schedule.get("threads") is not None:
             return "the tiles are in registers already"
         return "on a GPU the operands must be staged first"
-    if launch.schedule is not None or launch.extents(Level.BLOCK):
-        return "the launch is partitioned already"
+    if launch.settled is not None:
+        return launch.settled
     if any(isinstance(op, CombineOp | PrefixOp | StageOp) for op in ops_in(launch)):
         return "its threads already work together"
     if any(isinstance(op, ForOp) and not op.res for op in launch.body.block.ops):

@@ -289,8 +289,8 @@ def _op_in(body: Block, op: Operation) -> Operation:
 
 def _change(launch: LaunchOp, target: Target) -> tuple[bool, str]:
     """Share the running folds of a launch; whether it has them, and what came of it."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return False, "it has a schedule already"
+    if launch.settled is not None:
+        return False, launch.settled
     reasons: dict[str, None] = {}
     for axis, part in runs(launch):
         name = launch.body.block.args[axis].name_hint or f"axis {axis}"

@@ -52,8 +52,8 @@ def find_problem(
     """Why nothing is decided for a launch, or the contraction that it is, of `least` multiply-adds."""
     if not target.is_gpu:
         return "a CPU's schedule is decided by the passes that carry it out"
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     found = find_contraction(launch)
     if isinstance(found, str):
         return found

@@ -165,8 +165,8 @@ def _sets(factors: Sequence[SSAValue], axis: int, launch: LaunchOp) -> int:
 
 def find_problem(launch: LaunchOp) -> str | tuple[Product, CpuProblem]:
     """Why nothing is decided for a launch, or the contraction that it is."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     found = find_product(launch)
     if isinstance(found, str):
         return found

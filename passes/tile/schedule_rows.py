@@ -47,8 +47,8 @@ from .order_windows import sliding_axes
 
 def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
     """Why nothing is decided for a launch, or what the model needs to know of it."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     points = prod(trips(axis.extent.data) for axis in launch.axes)
     reduces = any(isinstance(op, ForOp) and op.res for op in ops_in(launch))
     work = work_per_point(launch)

@@ -183,8 +183,8 @@ class _Places:
 
 def _change(launch: LaunchOp) -> tuple[bool, str]:
     """Share the prefixes of a launch's running folds; whether it has them, and what came of it."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return False, "it has a schedule already"
+    if launch.settled is not None:
+        return False, launch.settled
     reasons: dict[str, None] = {}
     for axis, part in runs(launch):
         copy = launch.clone()

@@ -159,8 +159,8 @@ class SplitAxesPass(ModulePass):
                 record(self.name, kernel.sym_name.data, done, reason, launch)
 
     def _split(self, launch: LaunchOp) -> tuple[bool, str]:
-        if launch.schedule is not None or launch.is_partitioned:
-            return False, "it has a schedule already"
+        if launch.settled is not None:
+            return False, launch.settled
         steps = self._steps(launch)
         if isinstance(steps, str):
             split_more = self._split_transposed if self._on_gpu else self._split_remainder

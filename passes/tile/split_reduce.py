@@ -95,8 +95,8 @@ def _extent(loop: ForOp) -> int:
 
 def find_split(launch: LaunchOp, target: Target) -> _Split | str:
     """How a reduction is split into parts, or why it is not."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp)]
     if len(sweeps) != 1 or not sweeps[0].res:
         return f"it has {len(sweeps)} sweeps, not one" if len(sweeps) != 1 else "no reduce loop"

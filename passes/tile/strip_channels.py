@@ -68,8 +68,8 @@ def _walk_along_channels(launch: LaunchOp) -> bool:
 
 def _arrange(launch: LaunchOp) -> str | None:
     """Split and order the axes of a launch; gives why not."""
-    if launch.schedule is not None or launch.is_partitioned:
-        return "it has a schedule already"
+    if launch.settled is not None:
+        return launch.settled
     if not launch.axes or not has_windows(launch):
         return "it has no windows"
     lanes = _lanes(launch)

@@ -21,7 +21,7 @@
 // CHECK:         scf.for %{{.+}} = %[[pairs]] to %block_end step %c1 {
 // CHECK:           scf.for {{.*}} -> (f32) {
 // REMARK: remark: jam-rows: rows: 2 rows come side by side
-// REMARK: remark: jam-rows: rows: declined: its rows come one after the other
+// REMARK: remark: jam-rows: rows: declined: its schedule has no `rows`
 func.func @rows(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<width = 512, rows = 2>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -195,7 +195,7 @@ func.func @k_skips(%x: memref<56xf32>, %y: memref<28xf32>, %begin: index, %end: 
 
 // -----
 
-// REMARK: remark: mask-tails: k_tiles: declined: LLVM is not told how wide vectors are
+// REMARK: remark: mask-tails: k_tiles: declined: its schedule has no `width` of vectors
 // REMARK: remark: mask-tails: k_none: declined: there is no loop
 func.func @k_tiles(%x: memref<10xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   func.return

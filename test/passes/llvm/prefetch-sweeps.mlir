@@ -122,7 +122,7 @@ func.func @k_short(%x: memref<8x32xf32>, %y: memref<8xf32>, %begin: index, %end:
 // REMARK: remark: prefetch-sweeps: k_columns: declined: a loop walks along nothing that is read for the first time
 // REMARK: remark: prefetch-sweeps: k_few: declined: a loop has 8 iterations; a loop does not run from 0 to a constant
 // REMARK: remark: prefetch-sweeps: k_none: declined: there is no loop
-// REMARK: remark: prefetch-sweeps: k_near: declined: the schedule says so
+// REMARK: remark: prefetch-sweeps: k_near: declined: its schedule asks for no prefetching
 // CHECK-LABEL: @k_columns
 // CHECK-NOT:   loop.prefetch
 func.func @k_columns(%x: memref<64x256xf32>, %y: memref<256xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<prefetch = 1024>} {

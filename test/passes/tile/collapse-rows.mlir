@@ -16,7 +16,7 @@
 // REMARK: collapse-rows: batch: 3 axes are one
 // REMARK: collapse-rows: heads: declined: there is no other axis in front of the rows that the columns do not depend on
 // REMARK: collapse-rows: copy: declined: no reduce loop in the body
-// REMARK: collapse-rows: again: declined: it has a schedule already
+// REMARK: collapse-rows: again: declined: the launch is partitioned already
 // REMARK: collapse-rows: dynamic: 2 axes are one
 // GPU: collapse-rows: batch: declined: the target is a GPU
 func.func @main(%x: tensor<2x3x4x8xf32>, %w: tensor<16x8xf32>, %u: tensor<3x16x8xf32>, %z: tensor<2x?x8xf32, #sym.extents<s0>>) -> (tensor<2x3x4x16xf32>, tensor<3x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<2x?x16xf32, #sym.extents<s0>>) attributes {sym.sizes = [#sym.size<"rows", 2, none>]} {

@@ -12,12 +12,12 @@
 // CHECK:           loop.store %s, %out[%i, %j]
 // REMARK: deepen-launch: rows: its columns are an axis
 // REMARK: deepen-launch: scaled: declined: no reduce loop in the body
-// REMARK: deepen-launch: again: declined: it has a schedule already
+// REMARK: deepen-launch: again: declined: the launch is partitioned already
 // REMARK: deepen-launch: two: declined: its body does not end with its one free loop
 // A GPU's threads repeat scalars, not sweeps: `scaled` has a thread for each element, `two` for each row.
 // GPU: deepen-launch: rows: its columns are an axis
 // GPU: deepen-launch: scaled: its columns are an axis
-// GPU: deepen-launch: again: declined: it has a schedule already
+// GPU: deepen-launch: again: declined: the launch is partitioned already
 // GPU: deepen-launch: two: declined: its body does not end with its one free loop
 func.func @main(%x: tensor<8x32xf32>, %w: tensor<32x16xf32>, %m: tensor<8xf32>) -> (tensor<8x16xf32>, tensor<8x32xf32>, tensor<8x32xf32>, tensor<8x32xf32>) {
   %y = loop.kernel @rows(%x, %w, %m) : (tensor<8x32xf32>, tensor<32x16xf32>, tensor<8xf32>) -> tensor<8x16xf32> {

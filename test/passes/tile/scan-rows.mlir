@@ -145,7 +145,7 @@ func.func @main(%x: tensor<3x32xf32>, %b: tensor<3xf32>) -> tensor<3x32xf32> {
 
 // Why threads do not share a fold.
 // CHECK-LABEL: func.func @main
-// REMARK: scan-rows: blocks: declined: it has a schedule already
+// REMARK: scan-rows: blocks: declined: the launch is partitioned already
 // REMARK: scan-rows: few: declined: a part has 6 places, each of which folds alone
 // REMARK: scan-rows: masked: declined: what is past the place is not the identity
 // REMARK: scan-rows: lengths: declined: its reductions differ in length

@@ -121,7 +121,7 @@ func.func @main(%x: tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<2x3xi32>) {
 
 // Why a reduction is none of what is before a place.
 // CHECK-LABEL: func.func @main
-// REMARK: share-prefixes: blocks: declined: it has a schedule already
+// REMARK: share-prefixes: blocks: declined: the launch is partitioned already
 // REMARK: share-prefixes: below: declined: a condition is not that a term is at or before the place
 // REMARK: share-prefixes: masked: declined: what is past the place is not the identity
 // REMARK: share-prefixes: distance: declined: a term depends on the place

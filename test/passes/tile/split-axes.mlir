@@ -72,7 +72,7 @@ func.func @main(%x: tensor<5x9xf32>, %w: tensor<5x3x4xf32>) -> tensor<3x16xf32> 
 // REMARK: split-axes: heads: declined: it is a contraction as it is
 // REMARK: split-axes: copy: declined: no index divides an axis
 // REMARK: split-axes: sum: declined: no split makes it a contraction
-// REMARK: split-axes: again: declined: it has a schedule already
+// REMARK: split-axes: again: declined: the launch is partitioned already
 func.func @main(%x: tensor<4x8x4xf32>, %w: tensor<2x8x4xf32>, %v: tensor<6xf32>) -> (tensor<4x8x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) {
   %y = loop.kernel @heads(%x, %w) : (tensor<4x8x4xf32>, tensor<2x8x4xf32>) -> tensor<4x8x8xf32> {
   ^bb0(%x: memref<4x8x4xf32>, %w: memref<2x8x4xf32>, %out: memref<4x8x8xf32>):
