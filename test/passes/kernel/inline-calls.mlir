@@ -36,3 +36,22 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 func.func @main(%alone: memref<4xf32>) -> memref<4xf32> {
   func.return %alone : memref<4xf32>
 }
+
+// -----
+
+// A function that others may call, too, stays; so does the call of a function without a body.
+// CHECK-LABEL: func.func @scale(
+// CHECK-LABEL: func.func @uses(
+// CHECK-NEXT:    %b = arith.mulf %a, %a : f32
+// CHECK-NEXT:    %c = func.call @outside(%b)
+// REMARK: remark: inline-calls: main: 1 calls of 1 functions
+func.func private @outside(f32) -> f32
+func.func @scale(%a: f32) -> f32 {
+  %b = arith.mulf %a, %a : f32
+  func.return %b : f32
+}
+func.func @uses(%a: f32) -> f32 {
+  %b = func.call @scale(%a) : (f32) -> f32
+  %c = func.call @outside(%b) : (f32) -> f32
+  func.return %c : f32
+}
