@@ -40,6 +40,7 @@ from ..dialects.loop import KernelOp
 from ..dialects.sizes import Extent, memref_of, shape_of
 from ..dialects.tile import LaunchOp
 from ..errors import DeploError
+from .levels import levels_in, missing
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def _only_launch(op: KernelOp) -> LaunchOp:
     if len(ops) == 1 and isinstance(ops[0], LaunchOp):
         return ops[0]
     raise DeploError(
-        f"kernel @{op.sym_name.data} is not one tile.launch; run `tileify` before this pass"
+        f"kernel @{op.sym_name.data} is not one tile.launch; run `tileify` first"
     )
 
 
@@ -282,11 +283,12 @@ def _buffers(op: Operation, results: Iterable[SSAValue]) -> list[SSAValue]:
 
 def _refuse_tensors(op: Operation) -> None:
     types = (*op.operand_types, *op.result_types)
-    if any(isinstance(t, TensorType | MemRefType) for t in types):
-        raise DeploError(
-            f"{op.name} is not a kernel; every op on tensors must be lowered to loops first "
-            "(`tensor-to-loop`)"
-        )
+    if not any(isinstance(t, TensorType | MemRefType) for t in types):
+        return
+    module = op.get_toplevel_object()
+    if isinstance(module, ModuleOp) and "tile" not in (present := levels_in(module)):
+        raise DeploError(missing("tile", module, present))
+    raise DeploError(f"{op.name} is not a kernel; lower all of the program to loops (`tensor-to-loop`)")
 
 
 def _buffer_types(types: Iterable[Attribute]) -> list[Attribute]:

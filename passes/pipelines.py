@@ -25,7 +25,9 @@ from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes as get_xdsl_passes
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
+from ..analysis.targets import get_target
 from ..dialects.schedule import parse_choices
+from ..errors import UsageError
 from . import get_all_passes
 
 DEFAULT_CUDA_TARGET = "sm_90a"
@@ -161,15 +163,12 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
 }
 """Segment -> the specs of its passes; `$target` and `$choices` stand for the pipeline's options."""
 
-_CUDA_ROAD = (
-    "torch-to-tensor",
-    "tensor-to-loop",
-    "loop-to-tile",
-    "tile-to-kernel",
-    "kernel-to-cuda",
-)
-_CPU_ROAD = ("torch-to-tensor", "tensor-to-loop", "loop-to-tile", "tile-to-llvm")
-_MLIR_ROAD = (*_CPU_ROAD[:-1], "tile-to-mlir")
+_BOTH = ("torch-to-tensor", "tensor-to-loop", "loop-to-tile")
+"""The segments that every road has, whatever the target."""
+
+_CUDA_ROAD = (*_BOTH, "tile-to-kernel", "kernel-to-cuda")
+_CPU_ROAD = (*_BOTH, "tile-to-llvm")
+_MLIR_ROAD = (*_BOTH, "tile-to-mlir")
 
 
 def _roads() -> dict[str, tuple[str, ...]]:
@@ -201,9 +200,23 @@ class NamedPipeline(ModulePass):
         """The choices that schedules are asked to make."""
         return ""
 
+    def __post_init__(self):
+        self.passes()
+
     def passes(self) -> tuple[ModulePass, ...]:
         """The passes this pipeline stands for, options filled in."""
+        self._check_family()
         return make_pipeline(self.name, self.target_name, self.asked_schedule)
+
+    def _check_family(self) -> None:
+        """Raise UsageError if the road leads to the other family of machines."""
+        gpu, target = isinstance(self, CudaPipeline), self.target_name
+        if self.name in _BOTH or get_target(target).is_gpu == gpu:
+            return
+        instead = f"{self.name.partition('-to-')[0]}-to-{'llvm' if gpu else 'cuda'}"
+        kinds = ("a GPU", "a CPU") if gpu else ("a CPU", "a GPU")
+        hint = f": run {instead}{{target={target}}}" if instead in PIPELINES else ""
+        raise UsageError(f"it is for {kinds[0]}, and {target} is {kinds[1]}{hint}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run the passes in order, with no verification between them."""
@@ -220,9 +233,6 @@ class CudaPipeline(NamedPipeline):
 
     target: str = DEFAULT_CUDA_TARGET
     schedule: str = ""
-
-    def __post_init__(self):
-        self.passes()
 
     @property
     def target_name(self) -> str:

@@ -30,7 +30,7 @@ from ..passes.pipelines import expand
 from ..universe import DEPLO
 from .console import run_console, write_output
 from .deplo_opt_options import add_options, list_of_passes
-from .diagnostics import Diagnostic, Diagnostics, describe, position_of
+from .diagnostics import Diagnostic, Diagnostics, describe
 from .expected_diagnostics import find_expectations, unmet
 from .input_text import Chunk, InvalidUtf8Error, read_text, split
 from .instrumentation import (
@@ -45,7 +45,9 @@ from .instrumentation import (
 from .located_parser import LocatedParser
 from .pipeline_text import parse_passes, pipeline_text
 from .promises import BrokenPromiseError, Promises, parse_assumptions
+from .remarks import Remarks
 from .reproducer import Reproducer, file_of, of_mismatch, read_reproducer, write_directory
+from .text_targets import check_written, llvm_target
 
 if TYPE_CHECKING:
     from .check_each_pass import PassChecker
@@ -74,7 +76,8 @@ class DeploOptMain(xDSLOptMain):
 
     def register_all_targets(self) -> None:
         """xDSL's targets and deplo's."""
-        self.available_targets.update({**get_xdsl_targets(), **DEPLO.all_targets})
+        own = {**DEPLO.all_targets, "llvm": llvm_target}
+        self.available_targets.update({**get_xdsl_targets(), **own})
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         """Deplo's own options instead of xDSL's."""
@@ -170,9 +173,10 @@ class DeploOptMain(xDSLOptMain):
             raise broken[-1]
 
     def _print(self, module: ModuleOp) -> str:
+        check_written(parse_spec(self.args.target).name, module)
         try:
             return self.output_resulting_program(module).rstrip("\n") + "\n"
-        except NotImplementedError as error:
+        except (NotImplementedError, AssertionError) as error:
             raise DeploError(f"cannot be written as '{self.args.target}': {error}") from error
 
     def _lap(self, name: str, start: float) -> None:
@@ -204,7 +208,7 @@ class DeploOptMain(xDSLOptMain):
         if args.check_each_pass:
             chosen.append(self._checker())
         if args.remarks or args.verbose:
-            chosen.append(_Remarks(self.diagnostics, decisions))
+            chosen.append(Remarks(self.diagnostics, decisions))
         chosen.append(self.timing)
         return chosen
 
@@ -291,27 +295,6 @@ class _KeepText(Instrument):
 
     def before_pass(self, each: ModulePass, module: ModuleOp) -> None:
         self.text = str(module)
-
-
-class _Remarks(Instrument):
-    """Shows each decision that a pass records."""
-
-    def __init__(self, diagnostics: Diagnostics, decisions: list[Decision]):
-        self._diagnostics = diagnostics
-        self._decisions = decisions
-        self._shown = 0
-
-    def end(self) -> None:
-        self._show()
-
-    def after_pass(self, each: ModulePass, module: ModuleOp) -> None:
-        self._show()
-
-    def _show(self) -> None:
-        for decision in self._decisions[self._shown :]:
-            place = position_of(decision.location)
-            self._diagnostics.emit(Diagnostic("remark", str(decision), place))
-        self._shown = len(self._decisions)
 
 
 def run(args: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..passes import PASSES
 from ..passes.pipelines import PIPELINES
+from .text_targets import text_target
 
 DESCRIPTION = """\
 Reads a program (MLIR text), runs passes on it and writes it: the program goes to stdout, everything
@@ -64,9 +65,11 @@ def _add_pipeline_options(add: _Add) -> None:
     add(
         "-t",
         "--target",
+        type=text_target,
         default="mlir",
         metavar="TARGET",
-        help="what to write: mlir (the program's text) or, among others, cuda",
+        help="what to write: mlir (the program's text), cuda, llvm, c or a target of xDSL; the machine "
+        "to compile for is an option of passes: -p 'loop-to-cuda{target=sm_90a}'",
     )
     _flag(add, "list-passes", "list deplo's passes and pipelines, then xDSL's, and exit")
     _flag(add, "list-dialects", "list the dialects and exit")

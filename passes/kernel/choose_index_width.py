@@ -115,8 +115,6 @@ class ChooseIndexWidthPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [o for o in op.body.block.ops if isinstance(o, kernel.FuncOp)]
-        if not functions:
-            record(self.name, "main", False, "there is no kernel.func")
         for function in functions:
             name = function.sym_name.data
             if function.index_type is not None:

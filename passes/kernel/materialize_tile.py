@@ -44,7 +44,7 @@ from ...dialects.kernel import (
 )
 from ...dialects.loop import IndexOp, KernelOp
 from ...dialects.sizes import Extent, static_extent
-from ...dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp
+from ...dialects.tile import MAX_THREADS, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, lower_host
@@ -78,9 +78,19 @@ def _number_axes(
         axis.replace_all_uses_with(index.result)
 
 
+def _threads_of(launch: LaunchOp, name: str) -> int:
+    """The threads of a block. Raises DeploError if one cannot have so many."""
+    threads = launch.num_threads
+    if isinstance(threads, int) and threads <= MAX_THREADS:
+        return threads
+    raise DeploError(
+        f"@{name}: a block has at most {MAX_THREADS} threads, not {threads}; run `blockify-launch` first"
+    )
+
+
 def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
     """The device function of a kernel; takes the kernel's body apart."""
-    threads = static_extent(launch.num_threads)
+    threads = _threads_of(launch, name)
     blocks = launch.num_blocks if threads else 0
     threads = threads or 1
     limit = TARGETS["sm_80"].max_blocks
@@ -151,9 +161,6 @@ class MaterializeTilePass(ModulePass):
     name = "materialize-tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not any(isinstance(o, LaunchOp) for o in ops_in(op)):
-            record(self.name, "main", False, "there is no tile.launch to materialize")
-
         def build(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
             device = build_kernel(kernel, launch, name)
             geometry = f"{device.blocks} blocks of {device.threads} threads"

@@ -26,6 +26,12 @@ def llvm_sources(module: ModuleOp, *, named: bool = False) -> dict[str, str]:
     }
 
 
+def llvm_module_text(module: ModuleOp) -> str:
+    """The LLVM IR of all functions of `module`, after `convert-to-llvm`, for those who read it."""
+    functions = [op for op in module.ops if isinstance(op, llvm.FuncOp)]
+    return llvm_text([(function, _notes(function)) for function in functions])
+
+
 def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp], named: bool) -> str:
     called = {
         op.callee.root_reference.data: None

@@ -59,6 +59,7 @@ from ...dialects.scalars import ui8
 from ...dialects.sizes import static_extent, static_shape
 from ...errors import DeploError
 from ..decisions import record
+from ..levels import require
 from ..lower_loops import IndexConstants
 from ..replacing import replace
 from .index_arith import IndexArithmetic, Ranges
@@ -82,24 +83,22 @@ class ConvertToMlirPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every kernel, then the host function."""
+        require(op, "scf", {"host", "mlir"})
         main = SymbolTable.lookup_symbol(op, "main")
         if not isinstance(main, func.FuncOp) or not main.body.blocks:
             raise DeploError("the module has no host function @main; run `lower-tile-to-scf` first")
         if sizes := sizes_of(main):
             listed = ", ".join(size.label.data for size in sizes)
             raise DeploError(
-                f"upstream MLIR and C are written for constant shapes only, and {listed} may change from "
-                "call to call; export the program without dynamic shapes"
+                f"upstream MLIR and C have constant shapes only, and {listed} may change: export without them"
             )
         blocks: dict[str, int] = {}
         for launch in main.walk():
             if isinstance(launch, LaunchOp):
                 blocks[launch.kernel.root_reference.data] = static_extent(launch.blocks.data)
             elif isinstance(launch, CallOp):
-                raise DeploError(
-                    f"PyTorch runs a part of this program ({launch.callee.data}), which MLIR and C "
-                    "cannot call"
-                )
+                callee = launch.callee.data
+                raise DeploError(f"PyTorch runs {callee}, which MLIR and C cannot call")
         for function in list(op.ops):
             if not isinstance(function, func.FuncOp) or function is main:
                 continue

@@ -79,7 +79,7 @@ kernel.func @dynamic(%x: memref<?x8xf32, #sym.extents<s0>>) blocks(s0) threads(1
 
 // -----
 
-// REMARK: remark: choose-index-width: main: declined: there is no kernel.func
+// REMARK: remark: choose-index-width: no kernel.func in @main; tile-to-kernel makes it of Tile IR
 func.func @main() {
   func.return
 }

@@ -209,7 +209,7 @@ kernel.func @checked(%id: memref<1xi64>, %in: memref<2xf32>, %out: memref<1xf32>
 // -----
 
 // Declined: nothing to lower.
-// REMARK: remark: lower-to-cuda: main: declined: there is no kernel.func to lower
+// REMARK: remark: lower-to-cuda: no kernel.func in @main; tile-to-kernel makes it of Tile IR
 func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
   func.return %x : memref<4xf32>
 }

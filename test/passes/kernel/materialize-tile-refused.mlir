@@ -1,6 +1,6 @@
 // RUN: not deplo-opt %s -p materialize-tile --split-input-file 2>&1 | FileCheck %s
 
-// CHECK: error: {{.*}}kernel @loops is not one tile.launch; run `tileify` before this pass
+// CHECK: error: {{.*}}kernel @loops is not one tile.launch; run `tileify` first
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = loop.kernel @loops(%x) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%in: memref<4xf32>, %out: memref<4xf32>):

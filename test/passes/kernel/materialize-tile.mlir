@@ -196,7 +196,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // Declined: nothing is scheduled.
-// REMARK: remark: materialize-tile: main: declined: there is no tile.launch to materialize
+// REMARK: remark: materialize-tile: no tile.launch in @main: run tileify first
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %x : tensor<4xf32>
 }

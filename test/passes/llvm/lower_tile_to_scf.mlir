@@ -5,7 +5,7 @@
 // RUN: deplo-opt %s --split-input-file -p lower-tile-to-scf --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: remark: lower-tile-to-scf: k_sum: runs 6 blocks as one counted loop
-// REMARK: remark: lower-tile-to-scf: main: declined: there is no tile.launch to lower
+// REMARK: remark: lower-tile-to-scf: no tile.launch in @nothing: run tileify first
 
 // CHECK-LABEL: func.func @k_sum(%x: memref<6x8xf32>, %out: memref<2x3xf32>,
 // CHECK-SAME:    %block_begin: index, %block_end: index, %status: memref<1xi64>)

@@ -3,7 +3,7 @@
 // RUN: deplo-opt %s --assume=stored-once --split-input-file --verify-diagnostics -p lower-tile-to-scf
 
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{kernel @k is not one tile.launch; run `tileify` before this pass}}
+  // expected-error@+1 {{kernel @k is not one tile.launch; run `tileify` first}}
   %y = loop.kernel @k(%x) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %out: memref<4xf32>):
     loop.for %i = 0 to 4 {
@@ -49,7 +49,7 @@ func.func @main(%x: tensor<4x32xf32>) -> tensor<4x32xf32> {
 // -----
 
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{tensor_ir.elementwise is not a kernel}}
+  // expected-error@+1 {{no tile.launch in @main: run tensor-to-loop,tileify first}}
   %y = tensor_ir.elementwise exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
