@@ -91,10 +91,13 @@ def _place_buffers(function: func.FuncOp) -> None:
             lifetimes.append(_Lifetime(alloc, size, uses[0], uses[-1]))
         else:
             alloc.offset = None
+    before = [lifetime.alloc.offset for lifetime in lifetimes]
     dynamic = any(isinstance(lifetime.size, Size) for lifetime in lifetimes)
     end = _slots(lifetimes) if dynamic else _first_fit(lifetimes)
     name = function.sym_name.data
-    if lifetimes:
+    if lifetimes and before == [lifetime.alloc.offset for lifetime in lifetimes]:
+        record(AssignArenaPass.name, name, False, "its buffers are placed already", function)
+    elif lifetimes:
         apart = sum(trips(lifetime.size) for lifetime in lifetimes)
         reason = f"{len(lifetimes)} buffers of {apart} bytes share {trips(end)}"
         reason += " where sizes are as hinted" if dynamic else ""

@@ -47,9 +47,11 @@ class MarkUnrollPass(ModulePass):
         gpu = get_target(self.target).is_gpu
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             name = kernel.sym_name.data
-            loops = [o for o in ops_in(kernel) if isinstance(o, ForOp) and is_short(o, self.trips)]
+            short = [o for o in ops_in(kernel) if isinstance(o, ForOp) and is_short(o, self.trips)]
+            loops = [loop for loop in short if UNROLL not in loop.attributes]
             if not gpu or not loops:
                 reason = f"no innermost loop has 2 to {self.trips} iterations"
+                reason = "its short loops are marked already" if short else reason
                 record(self.name, name, False, reason if gpu else "LLVM unrolls", kernel)
                 continue
             for loop in loops:

@@ -35,7 +35,11 @@ def faults(code, out, err, before):
         return errors[0]
     if code:
         return "" if len(errors) == 1 and not out else f"{len(errors)} errors, {len(out)} bytes"
-    return "" if out != before or "remark: " in err else "neither a change nor a remark"
+    remarks = [line.partition("remark: ")[2] for line in err.splitlines() if "remark: " in line]
+    if out == before and not remarks:
+        return "neither a change nor a remark"
+    told = [r for r in remarks if not any(no in r for no in (" declined: ", ": no ", " nothing"))]
+    return f"nothing changed, but {told[0]}" if out == before and told else ""
 
 
 @pytest.mark.parametrize("level", PROGRAMS)

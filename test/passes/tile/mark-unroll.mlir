@@ -1,5 +1,7 @@
 // RUN: deplo-opt %s -p mark-unroll --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p mark-unroll --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p mark-unroll,mark-unroll --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=TWICE
+// TWICE: remark: mark-unroll: short: declined: its short loops are marked already
 // RUN: deplo-opt %s -p 'mark-unroll{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p mark-unroll,tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
 
