@@ -371,7 +371,7 @@ class FuseLoopsPass(ModulePass):
 
     name = PASS
 
-    target: str = "cpu"
+    target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]

@@ -293,7 +293,7 @@ class JoinKernelsPass(ModulePass):
 
     name = PASS
 
-    target: str = "cpu"
+    target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):

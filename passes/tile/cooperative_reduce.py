@@ -342,6 +342,7 @@ class CooperativeReducePass(ModulePass):
     target: str = "sm_90a"
     lanes: int | None = None
     rows: int | None = None
+    """Rows of a block."""
     vector: int | None = None
     keep: str | None = None
 

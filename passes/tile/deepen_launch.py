@@ -80,7 +80,7 @@ class DeepenLaunchPass(ModulePass):
 
     name = "deepen-launch"
 
-    target: str = "cpu"
+    target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         make_deeper = spread if get_target(self.target).is_gpu else _make_contraction

@@ -273,6 +273,7 @@ class DistributeSweepsPass(ModulePass):
 
     target: str = "sm_90a"
     least: int = WORTH_KERNELS
+    """Elements of the longest sweep in a block's share, at least."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)

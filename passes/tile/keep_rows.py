@@ -281,6 +281,7 @@ class KeepRowsPass(ModulePass):
 
     target: str = "sm_90a"
     stage: bool = False
+    """Keep the rows in the scratchpad, not in registers."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)

@@ -42,6 +42,7 @@ class MarkUnrollPass(ModulePass):
 
     target: str = "sm_90a"
     trips: int = 64
+    """Iterations of a loop that is unrolled, at most."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu

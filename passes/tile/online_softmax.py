@@ -122,7 +122,7 @@ class OnlineSoftmaxPass(ModulePass):
 
     name = "online-softmax"
 
-    target: str = "cpu"
+    target: str = "sm_90a"
     vectors: str = "host"
     block_m: int | None = None
     block_k: int | None = None

@@ -246,7 +246,7 @@ class RegisterTilePass(ModulePass):
 
     name = "register-tile"
 
-    target: str = "cpu"
+    target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)

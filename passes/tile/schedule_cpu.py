@@ -197,6 +197,7 @@ class ScheduleCpuPass(ModulePass):
     dot: int | None = None
     in_place: int | None = None
     turned: int | None = None
+    """1 if a block computes the transpose of its part of the result."""
     pairs: int | None = None
     mma: int | None = None
     ahead: int | None = None

@@ -150,7 +150,7 @@ class SplitAxesPass(ModulePass):
 
     name = "split-axes"
 
-    target: str = "cpu"
+    target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):

@@ -144,7 +144,7 @@ class SplitLoopsPass(ModulePass):
 
     name = "split-loops"
 
-    target: str = "sm_90a"
+    target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu

@@ -265,6 +265,7 @@ class SplitMatmulKPass(ModulePass):
 
     target: str = "sm_90a"
     atomics: bool = False
+    """Add the parts to the result in any order, where the epilogue allows it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):

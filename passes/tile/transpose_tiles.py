@@ -323,7 +323,7 @@ class TransposeTilesPass(ModulePass):
 
     name = "transpose-tiles"
 
-    target: str = "sm_90a"
+    target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         gpu = get_target(self.target).is_gpu

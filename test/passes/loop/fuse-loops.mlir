@@ -1,6 +1,6 @@
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu}' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu}' --split-input-file --check-each-pass >/dev/null
 
 // Softmax is one kernel: three sweeps of a row, the maximum computed once per row.
 // CHECK-LABEL: func.func @main

@@ -1,7 +1,7 @@
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,join-kernels --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,join-kernels --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,join-kernels --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p "lift-to-loops,fuse-loops,join-kernels{target=sm_90a}" --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu},join-kernels{target=cpu}' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu},join-kernels{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu},join-kernels{target=cpu}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p "lift-to-loops,fuse-loops{target=cpu},join-kernels{target=sm_90a}" --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // What reads a result where it is stored takes the value, and loads nothing.
 // CHECK-LABEL: func.func @main

@@ -1,6 +1,6 @@
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,merge-siblings --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,merge-siblings --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p lift-to-loops,fuse-loops,merge-siblings --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu},merge-siblings' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu},merge-siblings' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'lift-to-loops,fuse-loops{target=cpu},merge-siblings' --split-input-file --check-each-pass >/dev/null
 
 // Three products of one input with three weights are one kernel with three outputs.
 // CHECK-LABEL: func.func @main

@@ -1,6 +1,6 @@
-// RUN: deplo-opt %s -p deepen-launch --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p deepen-launch --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p deepen-launch --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'deepen-launch{target=cpu}' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'deepen-launch{target=cpu}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'deepen-launch{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p deepen-launch{target=sm_80} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: deplo-opt %s -p deepen-launch{target=sm_80} --split-input-file | FileCheck %s --check-prefix=SPREAD
 // RUN: deplo-opt %s -p deepen-launch{target=sm_80} --split-input-file --check-each-pass >/dev/null

@@ -1,7 +1,7 @@
-// RUN: deplo-opt %s -p register-tile --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p register-tile --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'register-tile{target=cpu}' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'register-tile{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p register-tile{target=sm_90a},register-tile{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
-// RUN: deplo-opt %s -p register-tile --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'register-tile{target=cpu}' --split-input-file --check-each-pass >/dev/null
 
 // x @ W^T with a bias, 6 by 10: a tile of 3 by 2 loads 5 elements for 6 products.
 // CHECK-LABEL: loop.kernel @linear

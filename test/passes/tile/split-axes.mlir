@@ -1,6 +1,6 @@
-// RUN: deplo-opt %s --split-input-file -p split-axes | FileCheck %s
-// RUN: deplo-opt %s --split-input-file -p split-axes --check-each-pass >/dev/null
-// RUN: deplo-opt %s --split-input-file -p split-axes --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --split-input-file -p 'split-axes{target=cpu}' | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p 'split-axes{target=cpu}' --check-each-pass >/dev/null
+// RUN: deplo-opt %s --split-input-file -p 'split-axes{target=cpu}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s --split-input-file -p split-axes{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: deplo-opt %s --split-input-file -p split-axes{target=sm_80} | FileCheck %s --check-prefix=TILES
 // RUN: deplo-opt %s --split-input-file -p split-axes{target=sm_80},stage-transposes,blockify-launch --check-each-pass >/dev/null

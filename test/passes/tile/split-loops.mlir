@@ -1,6 +1,6 @@
 // RUN: deplo-opt %s -p 'split-loops{target=cpu}' --split-input-file --check-each-pass | FileCheck %s
 // RUN: deplo-opt %s -p 'split-loops{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p split-loops --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s -p 'split-loops{target=sm_90a}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // The two sources of a concatenation.
 // REMARK: remark: split-loops: cat: 1 loop became 2
