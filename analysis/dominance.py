@@ -3,10 +3,13 @@
 xDSL's verifier checks neither dominance nor scope. `check_dominance` does, in time linear in the
 number of operands (and near-linear in the number of blocks of a region that has several):
 
-* in a block, a value is defined above its use;
+* in a block, a value is defined above its use, unless the block is in a graph region;
 * across the blocks of a region, the defining block dominates the block of the use;
 * a value of an enclosing region is visible, unless an `IsolatedFromAbove` op lies between;
 * a value never leaves the region that defines it.
+
+A graph region is one where MLIR lets ops stand in any order: the body of a module, and each region of an
+op that MLIR does not know. In all others dominance is demanded.
 
 Code in blocks that no path from the entry reaches is not checked, as in MLIR.
 """
@@ -15,9 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
+
+_GRAPHS = ("hw.module", "equivalence.graph")
+"""Further ops whose regions are graphs: CIRCT's circuits, and xDSL's e-graphs, which have cycles."""
+_UNKNOWN_DIALECT = "test."
+"""xDSL's dialect of ops for tests; MLIR takes them for unregistered ones."""
 
 
 class DominanceError(VerifyException):
@@ -45,18 +54,28 @@ def _check_region(region: Region, visible: set[SSAValue]) -> None:
     if entry.next_block is not None:
         children = _dominator_tree(entry)
     stack: list[tuple[Block, list[SSAValue] | None]] = [(entry, None)]
+    is_graph = _is_graph(region.parent)
     while stack:
         block, to_hide = stack.pop()
         if to_hide is not None:
             visible.difference_update(to_hide)
             continue
-        stack.append((block, _check_block(block, visible)))
+        stack.append((block, _check_block(block, visible, is_graph)))
         stack.extend((child, None) for child in children[block])
 
 
-def _check_block(block: Block, visible: set[SSAValue]) -> list[SSAValue]:
+def _is_graph(op: Operation | None) -> bool:
+    """Are the regions of `op` graph regions?"""
+    if op is None or isinstance(op, ModuleOp | UnregisteredOp):
+        return True
+    return op.name in _GRAPHS or op.name.startswith(_UNKNOWN_DIALECT)
+
+
+def _check_block(block: Block, visible: set[SSAValue], is_graph: bool) -> list[SSAValue]:
     """Check the ops of `block` and leave its values in `visible`; returns those values."""
     defined: list[SSAValue] = list(block.args)
+    if is_graph:
+        defined.extend(result for op in block.ops for result in op.results)
     visible.update(defined)
     for op in block.ops:
         for index, operand in enumerate(op.operands):
@@ -66,8 +85,9 @@ def _check_block(block: Block, visible: set[SSAValue]) -> list[SSAValue]:
             inner: set[SSAValue] = set() if op.has_trait(IsolatedFromAbove) else visible
             for region in op.regions:
                 _check_region(region, inner)
-        defined.extend(op.results)
-        visible.update(op.results)
+        if not is_graph:
+            defined.extend(op.results)
+            visible.update(op.results)
     return defined
 
 

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from .attached_messages import message_of
 from .dominance import check_dominance
 
 
@@ -107,7 +108,7 @@ def _verify_empty_block(block: Block) -> None:
 
 def _message(op: Operation, error: Exception) -> str:
     """xDSL's message, without what the diagnostic says anyway."""
-    text = " ".join(str(error).split())
+    text = message_of(error)
     for prefix in ("Operation does not verify: ", f"Operation {op.name} ", f"'{op.name}' op "):
         text = text.removeprefix(prefix)
     return text

@@ -24,6 +24,8 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 
+from ..analysis.attached_messages import attached_messages
+
 MAX_SOURCE_COLUMNS = 160
 """A source line longer than this is shown around the caret only."""
 
@@ -142,12 +144,18 @@ def describe(error: BaseException, prefix: str = "") -> Diagnostic:
                 for span, text in error.refs[:3]
             )
         return Diagnostic("error", prefix + error.msg, position_of_span(error.span), notes)
+    attached = attached_messages(error)
     op = op_of(error)
-    message = prefix + (str(error).strip() or type(error).__name__)
+    text = str(error).strip()
+    if not text and attached:
+        (op, text), *attached = attached
+    message = prefix + (text or type(error).__name__)
+    notes = tuple(Diagnostic("note", each, position_of_op(where)) for where, each in attached)
     if op is None:
-        return Diagnostic("error", message)
+        return Diagnostic("error", message, notes=notes)
     named = "" if isinstance(op, ModuleOp) or f"'{op.name}'" in message else f"'{op.name}' op "
-    return Diagnostic("error", f"{named}{message}" if not prefix else message, position_of_op(op))
+    message = message if prefix else f"{named}{message}"
+    return Diagnostic("error", message, position_of_op(op), notes)
 
 
 def op_of(error: BaseException) -> Operation | None:

@@ -64,3 +64,53 @@ func.func @used_above_its_definition_from_inside(%c: i1, %x: i32) -> i32 {
   %late = arith.addi %x, %x : i32
   func.return %x : i32
 }
+
+// -----
+
+// A module's body is a graph region, and so are the regions of ops of unknown dialects.
+// CHECK: "test.op"(%late) : (i32) -> ()
+"test.op"(%late) : (i32) -> ()
+"test.op"() ({
+  "test.op"(%inner, %late) : (i32, i32) -> ()
+  %inner = "test.termop"() : () -> i32
+}) : () -> ()
+%late = "test.op"() : () -> i32
+
+// -----
+
+// A function in a graph region is none.
+func.func @in_a_graph_region(%x: i32) -> i32 {
+  // expected-error@+1 {{operand #0 (%late) is used before it is defined}}
+  %y = arith.addi %late, %x : i32
+  %late = arith.addi %x, %x : i32
+  func.return %y : i32
+}
+
+// -----
+
+// Nor is a loop.
+%n = "test.op"() : () -> index
+scf.for %i = %n to %n step %n {
+  // expected-error@+1 {{operand #0 (%late) is used before it is defined}}
+  "test.op"(%late) : (i32) -> ()
+  %late = "test.op"() : () -> i32
+}
+
+// -----
+
+// Blocks of a graph region are ordered by dominance, as in MLIR.
+"test.op"() ({
+  // expected-error@+1 {{operand #0 (%x) is defined in a block that does not dominate this use}}
+  "test.termop"(%x) : (i32) -> ()
+^other(%x: i32):
+  "test.termop"() : () -> ()
+}) : () -> ()
+
+// -----
+
+// What an inner region defines does not leave it.
+"test.op"() ({
+  %inner = "test.termop"() : () -> i32
+}) : () -> ()
+// expected-error@+1 {{value %inner is not defined}}
+"test.op"(%inner) : (i32) -> ()
