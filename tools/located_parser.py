@@ -1,8 +1,9 @@
 """A parser that knows where each op came from and survives hostile text.
 
 Over xDSL's parser it adds: a `FileLineColLoc` on every op that has no location; errors raised by an
-op's own constraints are reported at that op; and limits, so that a few bytes of text cannot take
-minutes or gigabytes. Whatever goes wrong becomes one `ParseError`.
+op's own constraints are reported at that op; floats as bit patterns wherever MLIR reads them; and
+limits, so that a few bytes of text cannot take minutes or gigabytes. Whatever goes wrong becomes one
+`ParseError`.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, AttributeInvT, Operation, Region, SSAValue, TypeAttribute
 from xdsl.ir.affine import AffineBinaryOpKind, AffineExpr, AffineMap, AffineSet
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import UnresolvedOperand
 from xdsl.parser.affine_parser import AffineParser
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span, Token
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from ..analysis.attached_messages import message_of
 from ..dialects.affine import binary, product
+from .hex_floats import HexFloatParser
 
 MAX_NESTING = 128
 """Regions, or attributes, inside one another."""
@@ -49,7 +52,7 @@ _LONG_INTEGER = "Exceeds the limit"
 """How Python's message begins when an integer has more digits than it converts."""
 
 
-class LocatedParser(Parser):
+class LocatedParser(HexFloatParser):
     """Parses one module; see the module's docstring for what it adds to `xdsl.parser.Parser`."""
 
     def __init__(self, ctx: Context, text: str, name: str):
@@ -131,7 +134,7 @@ class LocatedParser(Parser):
         self._first_uses[name] = (operand.span, f"; did you mean %{near[0]}?" if near else " here")
 
     def parse_optional_region(
-        self, arguments: Iterable[Parser.Argument] | None = None
+        self, arguments: Iterable[HexFloatParser.Argument] | None = None
     ) -> Region | None:
         """A region, no more than `MAX_NESTING` deep."""
         self._region_depth += 1
@@ -242,9 +245,9 @@ def _line_starts(text: str) -> list[int]:
 
 def _message(error: Exception) -> str:
     """What an exception from a constraint or a conversion says, as part of a diagnostic."""
-    text = " ".join(str(error).split())
-    if text.startswith(_LONG_INTEGER):
-        return "integer literal has too many digits"
     if isinstance(error, MemoryError):
         return "this needs more memory than there is"
-    return text or type(error).__name__
+    if isinstance(error, NotImplementedError) and not str(error):
+        return "xDSL does not implement this"
+    text = message_of(error)
+    return "integer literal has too many digits" if text.startswith(_LONG_INTEGER) else text
