@@ -25,6 +25,7 @@ from xdsl.utils.base_printer import BasePrinter
 
 from .affine import (
     ZERO,
+    binary,
     condition_exprs,
     count_symbols,
     leaves,
@@ -40,12 +41,55 @@ from .index_simplify import simplify
 
 _ADD_PRECEDENCE = 10
 _MUL_PRECEDENCE = 20
+_MAX_READINGS = 8
+"""How often an expression is replaced by what reading its text gives; of 6,000 random ones none needed
+more than two."""
 
 
 def print_index_expr(
-    printer: BasePrinter, expr: AffineExpr, print_dim: Callable[[int], object], outer: int = 0
+    printer: BasePrinter, expr: AffineExpr, print_dim: Callable[[int], object]
 ) -> None:
-    """Print `expr`, with `print_dim(i)` in place of `d<i>` and no parentheses it does not need."""
+    """Print `expr`, with `print_dim(i)` in place of `d<i>` and no parentheses it does not need.
+
+    The text is that of the expression which reading it gives: constants of a sum are added up.
+    """
+    for _ in range(_MAX_READINGS):
+        if (read := _as_read(expr)) == expr:
+            break
+        expr = read
+    _print(printer, expr, print_dim, 0)
+
+
+def _as_read(expr: AffineExpr, before: AffineExpr | None = None) -> AffineExpr:
+    """The expression that parsing the text of `expr` gives, added to the terms `before` it."""
+    match expr:
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
+            lhs, rhs = _in_order(lhs, rhs)
+            left = _as_read(lhs, before)
+            negated = _negated(rhs)
+            if negated is None:
+                return _as_read(rhs, left)
+            return left + product(_as_read(negated), -1)
+        case AffineBinaryOpExpr(kind=kind, lhs=lhs, rhs=rhs):
+            right = _as_read(rhs)
+            if kind != AffineBinaryOpKind.Mul:
+                right = _simple_divisor(right)
+            expr = binary(kind, _as_read(lhs), right)
+        case _:
+            pass
+    return expr if before is None else before + expr
+
+
+def _in_order(lhs: AffineExpr, rhs: AffineExpr) -> tuple[AffineExpr, AffineExpr]:
+    """The two sides of a sum as they are printed: 3 - i reads better than -i + 3."""
+    if isinstance(rhs, AffineConstantExpr) and rhs.value > 0 and _negated(lhs) is not None:
+        return rhs, lhs
+    return lhs, rhs
+
+
+def _print(
+    printer: BasePrinter, expr: AffineExpr, print_dim: Callable[[int], object], outer: int
+) -> None:
     match expr:
         case AffineConstantExpr(value=value):
             printer.print_string(str(value))
@@ -54,23 +98,22 @@ def print_index_expr(
         case AffineSymExpr(position=position):
             printer.print_string(f"s{position}")
         case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=lhs, rhs=rhs):
-            if isinstance(rhs, AffineConstantExpr) and rhs.value > 0 and _negated(lhs) is not None:
-                lhs, rhs = rhs, lhs  # 3 - i reads better than -i + 3
+            lhs, rhs = _in_order(lhs, rhs)
             negated = _negated(rhs)
             if outer > _ADD_PRECEDENCE:
                 printer.print_string("(")
-            print_index_expr(printer, lhs, print_dim, _ADD_PRECEDENCE)
+            _print(printer, lhs, print_dim, _ADD_PRECEDENCE)
             printer.print_string(" + " if negated is None else " - ")
             right = _ADD_PRECEDENCE if negated is None else _MUL_PRECEDENCE
-            print_index_expr(printer, negated or rhs, print_dim, right)
+            _print(printer, negated or rhs, print_dim, right)
             if outer > _ADD_PRECEDENCE:
                 printer.print_string(")")
         case AffineBinaryOpExpr(kind=kind, lhs=lhs, rhs=rhs):
             if outer > _MUL_PRECEDENCE:
                 printer.print_string("(")
-            print_index_expr(printer, lhs, print_dim, _MUL_PRECEDENCE)
+            _print(printer, lhs, print_dim, _MUL_PRECEDENCE)
             printer.print_string(f" {kind.get_token()} ")
-            print_index_expr(printer, rhs, print_dim, _MUL_PRECEDENCE + 1)
+            _print(printer, rhs, print_dim, _MUL_PRECEDENCE + 1)
             if outer > _MUL_PRECEDENCE:
                 printer.print_string(")")
         case _:
@@ -105,19 +148,26 @@ def print_condition(
     for i, expr in enumerate(condition_exprs(affine_set)):
         if i:
             printer.print_string(separator)
-        left, right = _split_size(expr)
-        if left is None:  # a condition on sizes alone
-            left, right = _split_constant(expr)
-            right = AffineExpr.constant(right)
-        flipped = _all_negative(left)
-        if flipped is not None:  # -i + 3 >= 0 reads i < 4
-            print_index_expr(printer, flipped, print_dim)
-            printer.print_string(" < ")
-            print_index_expr(printer, right + 1, print_dim)
-        else:
-            print_index_expr(printer, left, print_dim)
-            printer.print_string(" >= ")
-            print_index_expr(printer, product(right, -1), print_dim)
+        for _ in range(_MAX_READINGS):
+            left, strict, right = _sides(expr)
+            if (read := _constraint(_as_read(left), _as_read(right), strict)) == expr:
+                break
+            expr = read
+        print_index_expr(printer, left, print_dim)
+        printer.print_string(" < " if strict else " >= ")
+        print_index_expr(printer, right, print_dim)
+
+
+def _sides(expr: AffineExpr) -> tuple[AffineExpr, bool, AffineExpr]:
+    """`expr >= 0` as `(left, strict, right)`: left < right if strict, else left >= right."""
+    left, right = _split_size(expr)
+    if left is None:  # a condition on sizes alone
+        left, constant = _split_constant(expr)
+        right = AffineExpr.constant(constant)
+    flipped = _all_negative(left)
+    if flipped is not None:  # -i + 3 >= 0 reads i < 4
+        return flipped, True, right + 1
+    return left, False, product(right, -1)
 
 
 def _split_size(expr: AffineExpr) -> tuple[AffineExpr | None, AffineExpr]:
@@ -187,12 +237,15 @@ def _parse_product(parser: AttrParser, parse_dim: Callable[[], AffineExpr | None
 
 def _parse_divisor(parser: AttrParser, parse_dim: Callable[[], AffineExpr | None]) -> AffineExpr:
     pos = parser.pos
-    divisor = _parse_factor(parser, parse_dim)
-    if not _has_dims(divisor):
-        divisor = simplify(divisor, ())
+    divisor = _simple_divisor(_parse_factor(parser, parse_dim))
     if _has_dims(divisor) or (isinstance(divisor, AffineConstantExpr) and divisor.value < 1):
         parser.raise_error("an index divides by positive constants and sizes only", pos)
     return divisor
+
+
+def _simple_divisor(divisor: AffineExpr) -> AffineExpr:
+    """A divisor as it is kept: simple, unless it has dims and is refused."""
+    return divisor if _has_dims(divisor) else simplify(divisor, ())
 
 
 def _has_dims(expr: AffineExpr) -> bool:
@@ -237,6 +290,16 @@ def parse_constraint(parser: AttrParser, parse_dim: Callable[[], AffineExpr | No
         strict = parser.parse_optional_punctuation("=") is None
         right = parse_index_expr(parser, parse_dim)
         low, high = right, left
+    return _at_least_zero(high, low, strict)
+
+
+def _constraint(left: AffineExpr, right: AffineExpr, strict: bool) -> AffineExpr:
+    """What is at least zero if left < right, or, unless `strict`, if left >= right."""
+    return _at_least_zero(right, left, True) if strict else _at_least_zero(left, right, False)
+
+
+def _at_least_zero(high: AffineExpr, low: AffineExpr, strict: bool) -> AffineExpr:
+    """What is at least zero if low < high, or, unless `strict`, if low <= high."""
     expr = high + product(low, -1) + (-1 if strict else 0)
     if not count_symbols([expr]):
         return _constant_last(expr)
