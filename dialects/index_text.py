@@ -53,11 +53,16 @@ def print_index_expr(
 
     The text is that of the expression which reading it gives: constants of a sum are added up.
     """
+    _print(printer, _settled(expr, _as_read), print_dim, 0)
+
+
+def _settled(expr: AffineExpr, reread: Callable[[AffineExpr], AffineExpr]) -> AffineExpr:
+    """`expr`, replaced by what reading its text gives until that changes nothing."""
     for _ in range(_MAX_READINGS):
-        if (read := _as_read(expr)) == expr:
+        if (read := reread(expr)) == expr:
             break
         expr = read
-    _print(printer, expr, print_dim, 0)
+    return expr
 
 
 def _as_read(expr: AffineExpr, before: AffineExpr | None = None) -> AffineExpr:
@@ -148,11 +153,7 @@ def print_condition(
     for i, expr in enumerate(condition_exprs(affine_set)):
         if i:
             printer.print_string(separator)
-        for _ in range(_MAX_READINGS):
-            left, strict, right = _sides(expr)
-            if (read := _constraint(_as_read(left), _as_read(right), strict)) == expr:
-                break
-            expr = read
+        left, strict, right = _sides(_settled(expr, _constraint_as_read))
         print_index_expr(printer, left, print_dim)
         printer.print_string(" < " if strict else " >= ")
         print_index_expr(printer, right, print_dim)
@@ -293,9 +294,11 @@ def parse_constraint(parser: AttrParser, parse_dim: Callable[[], AffineExpr | No
     return _at_least_zero(high, low, strict)
 
 
-def _constraint(left: AffineExpr, right: AffineExpr, strict: bool) -> AffineExpr:
-    """What is at least zero if left < right, or, unless `strict`, if left >= right."""
-    return _at_least_zero(right, left, True) if strict else _at_least_zero(left, right, False)
+def _constraint_as_read(expr: AffineExpr) -> AffineExpr:
+    """The expression that parsing the text of `expr >= 0` gives."""
+    left, strict, right = _sides(expr)
+    high, low = (right, left) if strict else (left, right)
+    return _at_least_zero(_as_read(high), _as_read(low), strict)
 
 
 def _at_least_zero(high: AffineExpr, low: AffineExpr, strict: bool) -> AffineExpr:
