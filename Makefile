@@ -10,7 +10,7 @@ JOBS   ?= 2
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-all test-ops test-lazy test-gpu test-schedules lit pytest kernels-diff kernels-accept check clean
+.PHONY: run test test-all test-ops test-lazy test-gpu test-schedules lit pytest test-xdsl kernels-diff kernels-accept check clean
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
@@ -57,6 +57,10 @@ test-ops: $(STAMP)
 # 5,000 random cases of the functions of lazy tensors, against numpy. A few minutes.
 test-lazy: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest test/python/test_lazy_functions.py -k test_random_cases --hypothesis-profile=many
+
+# xDSL's own file-check tests, with deplo-opt in place of xdsl-opt. pip downloads them. About 15 minutes.
+test-xdsl: $(STAMP)
+	$(BIN)/python test/xdsl_filecheck.py -j $(JOBS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -29,8 +29,8 @@ from ..passes.decisions import Decision, recording
 from ..passes.pipelines import expand
 from ..universe import DEPLO
 from .console import run_console, write_output
-from .deplo_opt_options import add_options, list_of_passes
-from .diagnostics import Diagnostic, Diagnostics, describe
+from .deplo_opt_options import add_options, list_of_passes, versions
+from .diagnostics import Diagnostic, Diagnostics, describe, render
 from .expected_diagnostics import find_expectations, unmet
 from .input_text import Chunk, InvalidUtf8Error, read_text, split
 from .instrumentation import (
@@ -48,6 +48,7 @@ from .promises import BrokenPromiseError, Promises, parse_assumptions
 from .remarks import Remarks
 from .reproducer import Reproducer, file_of, of_mismatch, read_reproducer, write_directory
 from .text_targets import check_written, llvm_target
+from .xdsl_options import is_shrink, report_shrink, xdsl_instruments
 
 if TYPE_CHECKING:
     from .check_each_pass import PassChecker
@@ -63,6 +64,7 @@ class DeploOptMain(xDSLOptMain):
         self.passes: tuple[ModulePass, ...] = ()
         self._assumed: set[Promise] = set()
         self.timing = Timing(sys.stderr)
+        self.can_shrink = False
         super().__init__("", args)
 
     def register_all_dialects(self) -> None:
@@ -88,6 +90,9 @@ class DeploOptMain(xDSLOptMain):
 
     def execute(self) -> int:
         """Read, compile, write; all errors become diagnostics."""
+        if self.args.version:
+            print(versions())
+            return EXIT_FINE
         if self.args.list_passes:
             sys.stdout.write(list_of_passes(list(get_xdsl_passes())))
             return EXIT_FINE
@@ -106,7 +111,7 @@ class DeploOptMain(xDSLOptMain):
         if self.args.verify_diagnostics:
             code = self._check_diagnostics(text, name)
         self._write_output("// -----\n".join(outputs), code)
-        return code
+        return report_shrink(self.can_shrink) if self.args.shrink else code
 
     def _check_target(self) -> None:
         """Refuse options that the target does not have before any work is done."""
@@ -139,8 +144,13 @@ class DeploOptMain(xDSLOptMain):
             try:
                 outputs.append(self._compile(chunk, name, index if len(chunks) > 1 else None))
             except Exception as error:
-                failure = self._report(error, chunk)
-                code = code or failure
+                if self.args.shrink and is_shrink(error):
+                    self.can_shrink = True
+                elif self.args.parsing_diagnostics and isinstance(error, ParseError):
+                    outputs.append(render(describe(error), self.diagnostics.sources))
+                else:
+                    failure = self._report(error, chunk)
+                    code = code or failure
         return code, outputs
 
     def _compile(self, chunk: Chunk, name: str, index: int | None) -> str:
@@ -209,6 +219,7 @@ class DeploOptMain(xDSLOptMain):
             chosen.append(self._checker())
         if args.remarks or args.verbose:
             chosen.append(Remarks(self.diagnostics, decisions))
+        chosen += xdsl_instruments(args)
         chosen.append(self.timing)
         return chosen
 
@@ -300,7 +311,10 @@ class _KeepText(Instrument):
 def run(args: Sequence[str]) -> int:
     """Run `deplo-opt` with `args` and return its exit code; nothing is ever raised."""
     try:
-        return DeploOptMain(args).execute()
+        main = DeploOptMain(args)
+        if main.args.xdsl_compatible:
+            main = import_module(".xdsl_compatible", __package__).XdslCompatibleMain(args)
+        return main.execute()
     except SystemExit as request:
         return request.code if isinstance(request.code, int) else EXIT_ERROR
     except InvalidUtf8Error as error:

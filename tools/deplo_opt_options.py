@@ -11,6 +11,7 @@ from pathlib import Path
 from ..passes import PASSES
 from ..passes.pipelines import PIPELINES
 from .text_targets import text_target
+from .xdsl_options import add_xdsl_options
 
 DESCRIPTION = """\
 Reads a program (MLIR text), runs passes on it and writes it: the program goes to stdout, everything
@@ -32,11 +33,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input_file", nargs="?", help="the program; stdin if absent or -")
     parser.add_argument("-o", "--output-file", metavar="FILE", help="write the program here")
     parser.add_argument("-v", "--verbose", action="count", default=0, help=_VERBOSE_HELP)
-    parser.add_argument("--version", action="version", version=_versions())
+    parser.add_argument("--version", action="store_true", help="show versions and exit")
     _add_pipeline_options(parser.add_argument_group("what to do").add_argument)
     _add_text_options(parser.add_argument_group("reading and printing").add_argument)
     _add_watching_options(parser.add_argument_group("watching the passes").add_argument)
     _add_checking_options(parser.add_argument_group("checking").add_argument)
+    add_xdsl_options(parser)
 
 
 _ASSUME_HELP = """take your word that the program is in-bounds, stored-once, race-free: some of these, with
@@ -45,7 +47,8 @@ commas between; neither the text nor executing it proves the promise, and CUDA i
 _VERBOSE_HELP = "show the passes' remarks; twice: tracebacks of errors too"
 
 
-def _versions() -> str:
+def versions() -> str:
+    """Deplo's version and xDSL's."""
     return f"deplo-opt {version('deplo')} (xdsl {version('xdsl')})"
 
 
