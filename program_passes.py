@@ -17,7 +17,7 @@ from .passes.decisions import recording
 from .passes.llvm.translate import llvm_sources
 from .passes.tuned import Answer, tuned_by
 from .program_cache import Compiled
-from .program_stages import Compilation, make_context, passes_to, stages_of
+from .program_stages import Compilation, make_context, passes_to, stage_of, stages_of
 from .runtime.jit import assembly
 from .tune.book import open_book
 
@@ -33,7 +33,7 @@ def run_passes(
     context = make_context()
     last = list(stages_of(target))[-1]
     with fewer_collections(), recording() as decisions, tuned_by(tuned):
-        for stage, passes in passes_to(last, target, schedule):
+        for stage, passes in passes_to(last, target, schedule, stage_of(module)):
             for each in passes:
                 start = time.perf_counter()
                 each.apply(context, module)
@@ -53,7 +53,7 @@ def module_at(stage: str, module: ModuleOp, target: Target, schedule: str) -> Mo
     module = module.clone()
     context = make_context()
     with tuned_by(open_book(target).answer):
-        for _, passes in passes_to(stage, target, schedule):
+        for _, passes in passes_to(stage, target, schedule, stage_of(module)):
             for each in passes:
                 each.apply(context, module)
     return module

@@ -21,6 +21,7 @@ from .analysis.targets import Target
 from .dialects import get_all_dialects
 from .errors import UsageError
 from .passes.decisions import Decision
+from .passes.levels import furthest, levels_in
 from .passes.pipelines import make_pipeline
 from .program_cache import Compiled, find, is_used, keep, program_key
 from .tune.book import open_book
@@ -78,25 +79,35 @@ def asked_schedule(given: str | None) -> str:
 
 
 def passes_to(
-    stage: str, target: Target, schedule: str = ""
+    stage: str, target: Target, schedule: str = "", since: str = "torch"
 ) -> list[tuple[str, tuple[ModulePass, ...]]]:
-    """The segments that take Torch IR to `stage`, each with its passes. Raises UsageError."""
+    """The segments that take a program from the stage `since` to `stage`, each with its passes.
+
+    Raises UsageError for a stage that the target does not have.
+    """
     stages = stages_of(target)
     if not target.is_gpu and stage in OTHER_ENDS:
         end = make_pipeline(OTHER_ENDS[stage], target.name)
-        return [*passes_to("tile", target, schedule), (stage, end)]
+        return [*passes_to("tile", target, schedule, since), (stage, end)]
     if stage not in stages:
         stages = stages if target.is_gpu else {**stages, **OTHER_ENDS}
         raise UsageError(
             f"target {target.name} has no stage '{stage}'; its stages are {', '.join(stages)}"
         )
     segments: list[tuple[str, tuple[ModulePass, ...]]] = []
-    for name, segment in stages.items():
-        if segment is not None:
+    behind = list(stages)[list(stages).index(since) + 1 :]
+    for name in behind:
+        if (segment := stages[name]) is not None:
             segments.append((name, make_pipeline(segment, target.name, schedule)))
         if name == stage:
             break
     return segments
+
+
+def stage_of(module: ModuleOp) -> str:
+    """The stage that a program is at: Torch IR, unless a person wrote it further down."""
+    level = furthest(levels_in(module)) or "torch"
+    return {"tensor_ir": "tensor"}.get(level, level)
 
 
 def compile_module(

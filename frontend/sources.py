@@ -29,6 +29,8 @@ class Program:
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
     title: str = ""
+    meaning: str = "eager"
+    """Who says what it computes."""
 
 
 def load_source(

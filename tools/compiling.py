@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ..errors import FallbackWarning
+from ..errors import FallbackWarning, UsageError
 from ..frontend.capture import Captured, capture
 from ..frontend.sources import Program as Source
 from ..frontend.sources import load_source
-from ..program import Program, compile
+from ..program import Program, choose_target, compile
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
+from .file_source import FileSource, load_file
 from .precision_option import PRECISION_OPTION
 from .schedule_option import SCHEDULE_OPTION
 
@@ -64,6 +65,8 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
 def load(options: argparse.Namespace) -> Source:
     """The program that the options name."""
     with progress("loading"):
+        if options.source is not None and options.source.endswith(".mlir"):
+            return load_file(options.source)
         return load_source(
             options.source,
             code=options.code,
@@ -75,6 +78,8 @@ def load(options: argparse.Namespace) -> Source:
 
 def capture_source(options: argparse.Namespace, source: Source) -> Captured:
     """The program as Torch IR, with the sizes and the fallback that the options ask for."""
+    if isinstance(source, FileSource):
+        return _captured_of(source, options)
     shapes = dynamic_shapes(options.dynamic, source)
     with progress(f"capturing {source.title}"):
         return capture(source.program, source.args, source.kwargs, shapes, options.fallback)
@@ -85,16 +90,34 @@ def compile_source(options: argparse.Namespace, source: Source) -> tuple[Program
     start = time.perf_counter()
     with progress(f"compiling {source.title}"), warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)  # told below, in our own words
-        program = compile(
-            source.program,
-            source.args,
-            source.kwargs,
-            target=options.target,
-            fallback=options.fallback,
-            dynamic_shapes=dynamic_shapes(options.dynamic, source),
-            schedule=options.schedule,
-        )
+        program = _compiled(options, source)
         assert program.executable is not None
     seconds = time.perf_counter() - start
     tell_fallbacks(program.fallbacks)
     return program, seconds
+
+
+def _compiled(options: argparse.Namespace, source: Source) -> Program:
+    if isinstance(source, FileSource):
+        captured = _captured_of(source, options)
+        return Program(captured, choose_target(options.target, captured), options.schedule)
+    return compile(
+        source.program,
+        source.args,
+        source.kwargs,
+        target=options.target,
+        fallback=options.fallback,
+        dynamic_shapes=dynamic_shapes(options.dynamic, source),
+        schedule=options.schedule,
+    )
+
+
+def _captured_of(source: FileSource, options: argparse.Namespace) -> Captured:
+    """The program of a file. Raises UsageError for options that are about capturing one of PyTorch."""
+    for name in ("dynamic", "fallback"):
+        if getattr(options, name) not in ("", "error"):
+            raise UsageError(
+                f"--{name} is for programs of PyTorch; {source.title} says its own sizes and calls"
+            )
+    assert source.captured is not None
+    return source.captured

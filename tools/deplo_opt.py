@@ -47,7 +47,7 @@ from .pipeline_text import parse_passes, pipeline_text
 from .promises import BrokenPromiseError, Promises, parse_assumptions
 from .remarks import Remarks
 from .reproducer import Reproducer, file_of, of_mismatch, read_reproducer, write_directory
-from .text_targets import check_written, llvm_target
+from .text_targets import check_written, llvm_target, no_text
 from .xdsl_options import is_shrink, report_shrink, xdsl_instruments
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ class DeploOptMain(xDSLOptMain):
         self.available_passes.update({**get_xdsl_passes(), **DEPLO.all_passes})
 
     def register_all_targets(self) -> None:
-        """xDSL's targets and deplo's."""
-        own = {**DEPLO.all_targets, "llvm": llvm_target}
+        """xDSL's targets and deplo's, and the machine that `--run` takes."""
+        own = {**DEPLO.all_targets, "llvm": llvm_target, "cpu": get_xdsl_targets()["mlir"]}
         self.available_targets.update({**get_xdsl_targets(), **own})
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
@@ -115,6 +115,12 @@ class DeploOptMain(xDSLOptMain):
 
     def _check_target(self) -> None:
         """Refuse options that the target does not have before any work is done."""
+        if self._runs:
+            if self.args.target not in ("mlir", "cpu"):
+                raise UsageError("--run: the program runs in the interpreter, or with --target cpu")
+            return
+        if self.args.target == "cpu":
+            raise UsageError(f"-t: {no_text(self.args.target)}")
         spec = parse_spec(self.args.target)
         factory = self.available_targets[spec.name]
         if not spec.parameters or inspect.signature(factory).parameters:
@@ -171,9 +177,28 @@ class DeploOptMain(xDSLOptMain):
         self._run_passes(module, index)
         self._refuse(promises.require_proofs(module, self.args.target))
         start = time.perf_counter()
-        text = self._print(module)
-        self._lap("(print)", start)
+        text = self._execute(module) if self._runs else self._print(module)
+        self._lap("(run)" if self._runs else "(print)", start)
         return text
+
+    @property
+    def _runs(self) -> bool:
+        return self.args.run or self.args.compare is not None
+
+    def _execute(self, module: ModuleOp) -> str:
+        """Run a program, and say what it computes."""
+        # Imported here because numpy alone would take a third of the driver's start-up time.
+        running = import_module(".running", __package__)
+        args, other = self.args, None
+        if args.compare is not None:
+            text = read_text(args.compare)
+            self.diagnostics.sources[args.compare] = text
+            other = LocatedParser(self.ctx, text, args.compare).parse_module()
+            verify_module(other)
+        machine = "interpreter" if args.target == "mlir" else args.target
+        run = running.Run(args.entry, args.inputs, machine, args.print_results)
+        report: str = run.report(self.ctx, module, other)
+        return report
 
     def _refuse(self, broken: Sequence[BrokenPromiseError]) -> None:
         """Report what is wrong with a program; the last of it is raised."""

@@ -39,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _add_watching_options(parser.add_argument_group("watching the passes").add_argument)
     _add_checking_options(parser.add_argument_group("checking").add_argument)
     add_xdsl_options(parser)
+    _add_running_options(parser.add_argument_group("running").add_argument)
 
 
 _ASSUME_HELP = """take your word that the program is in-bounds, stored-once, race-free: some of these, with
@@ -120,6 +121,19 @@ def _add_checking_options(add: _Add) -> None:
         type=Path,
         help="if a pass fails, write the program before it and the rest of the pipeline here",
     )
+
+
+def _add_running_options(add: _Add) -> None:
+    _flag(add, "run", "execute the program instead of writing it; with --target cpu as native code")
+    add("--entry", metavar="NAME", default="main", help="the function to execute (main)")
+    add(
+        "--inputs",
+        metavar="INPUTS",
+        default="random:0",
+        help="random:SEED, ones, or FILE.npz with the arguments by name or in order (random:0)",
+    )
+    _flag(add, "print-results", "print the elements of the results")
+    add("--compare", metavar="FILE", help="execute this program on the same inputs and compare")
 
 
 def list_of_passes(xdsl_passes: list[str]) -> str:

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute
 
 from .. import interpreter
 from ..analysis.equivalence import equivalent
-from ..analysis.plan import build_plan, call_data
+from ..analysis.plan import call_data
 from ..analysis.sizes import instantiate, sizes_of, solve_sizes
 from ..dialects.calls import TensorCallOp
 from ..dialects.kernel import CallOp
@@ -31,7 +31,6 @@ from ..frontend.capture import Captured
 from ..frontend.dtypes import DTYPES
 from ..frontend.sources import Program as Source
 from ..interpreter.execute import main_function
-from ..passes.llvm.translate import llvm_sources
 from ..runtime.arrays import TORCH_DTYPES
 from ..runtime.calls import BoundCall
 from ..runtime.cpu import CpuProgram
@@ -39,6 +38,7 @@ from ..runtime.plan import Plan
 from ..runtime.plan_parts import Ref, read_call
 from ..runtime.sizes import EmptySize
 from .check_each_pass import SEED, Array, Execute, PassChecker, decomposed
+from .native import native_plan, run_plan
 
 
 def array_of(tensor: torch.Tensor) -> Array:
@@ -47,14 +47,6 @@ def array_of(tensor: torch.Tensor) -> Array:
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.float()
     return np.array(tensor.numpy())
-
-
-def _bits_of_bfloat16(values: Array) -> Array:
-    return (values.view(np.uint32) >> 16).astype(np.uint16)
-
-
-def _from_bits(values: Array) -> Array:
-    return (values.astype(np.uint32) << 16).view(np.float32)
 
 
 def make_checker(captured: Captured, source: Source, target: str) -> PassChecker:
@@ -207,21 +199,8 @@ def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[A
 
     Raises `interpreter.ProgramError` where the program fails.
     """
-    plan = Plan.from_data(build_plan(module, target, llvm_sources(module)))
-    if plan.calls:
-        return _run_native_on_tensors(plan, inputs)
-    arguments = [
-        _bits_of_bfloat16(value) if argument.array.dtype == "bf16" else np.array(value)
-        for value, argument in zip(inputs, plan.arguments, strict=True)
-    ]
-    try:
-        results = CpuProgram(plan, "numpy")(*arguments)
-    except (IndexError, ZeroDivisionError) as error:
-        raise interpreter.ProgramError(str(error)) from error
-    return [
-        _from_bits(value) if plan.array(ref).dtype == "bf16" else value
-        for value, ref in zip(results, plan.results, strict=True)
-    ]
+    plan = native_plan(module, target)
+    return _run_native_on_tensors(plan, inputs) if plan.calls else run_plan(plan, inputs)
 
 
 def _run_native_on_tensors(plan: Plan, inputs: Sequence[Array]) -> list[Array]:

@@ -18,7 +18,7 @@ from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
 from ..passes.decisions import Decision
 from ..program import Program
-from ..program_stages import make_context, passes_to
+from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.cuda import CudaProgram
 from ..runtime.nvrtc import Usage
 
@@ -140,9 +140,8 @@ def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:
     """The kernels of a program as Tile IR, all of it or as one pass leaves it, by name."""
     module = program.code.module.clone()
     context = make_context()
-    for each in [
-        p for _, passes in passes_to("tile", program.target, program.schedule) for p in passes
-    ]:
+    segments = passes_to("tile", program.target, program.schedule, stage_of(module))
+    for each in [p for _, passes in segments for p in passes]:
         each.apply(context, module)
         if each.name == stop_after:
             break

@@ -17,7 +17,7 @@ from ..analysis.targets import TARGETS
 from ..errors import MismatchError, counted
 from ..frontend.sources import Program as Source
 from ..program import Program
-from ..program_stages import make_context, passes_to
+from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.calls import is_random
 from . import bench_command
 from .check_each_pass import PassChecker
@@ -81,7 +81,7 @@ def main(options: argparse.Namespace) -> int:
         text += "\n" + bench_command.contenders(bench)
     write_output(text + "\n")
     if verdict.problem:
-        raise MismatchError(f"the result differs from eager: {verdict.problem}")
+        raise MismatchError(f"the result differs from {source.meaning}: {verdict.problem}")
     return 0
 
 
@@ -92,7 +92,7 @@ def check_each_pass(program: Program, source: Source) -> PassChecker:
     context = make_context()
     checker.begin(module)
     last = "cuda" if program.target.is_gpu else "llvm"
-    for _, passes in passes_to(last, program.target, program.schedule):
+    for _, passes in passes_to(last, program.target, program.schedule, stage_of(module)):
         for each in passes:
             each.apply(context, module)
             checker.after_pass(each, module)
@@ -125,6 +125,7 @@ def _report(
 ) -> dict[str, Any]:
     return {
         "program": source.title,
+        "compared_with": source.meaning,
         "target": program.target.name,
         "kernels": [kernel.name for kernel in program.kernels],
         "launches": len(program.plan.launches),
@@ -144,7 +145,7 @@ def _table(report: dict[str, Any]) -> str:
     def number(value: float | None) -> str:
         return "none" if value is None else f"{value:.3g}"
 
-    errors = report["max_error_against_float64"]
+    errors, name = report["max_error_against_float64"], report["compared_with"]
     launches = report["launches"]
     kernels = report["kernels"]
     shown = ", ".join(kernels[:4]) + (f" and {len(kernels) - 4} more" if len(kernels) > 4 else "")
@@ -164,13 +165,13 @@ def _table(report: dict[str, Any]) -> str:
         )
     if (times := report["latency_seconds"]) is not None:
         lines.append(
-            f"latency    deplo {1e6 * times['deplo']:.0f} us, eager {1e6 * times['eager']:.0f} us "
+            f"latency    deplo {1e6 * times['deplo']:.0f} us, {name} {1e6 * times['eager']:.0f} us "
             "(medians, interleaved)"
         )
     lines += [
-        f"error      deplo {number(errors['deplo'])}, eager {number(errors['eager'])} "
+        f"error      deplo {number(errors['deplo'])}, {name} {number(errors['eager'])} "
         "(largest, against float64)",
-        f"result     {'agrees with' if report['agrees_with_eager'] else 'DIFFERS from'} eager, "
+        f"result     {'agrees with' if report['agrees_with_eager'] else 'DIFFERS from'} {name}, "
         f"largest difference {number(report['max_difference_from_eager'])}",
     ]
     return "\n".join(lines)

@@ -34,14 +34,19 @@ def llvm_target() -> type[Target]:
 
 
 def text_target(asked: str) -> str:
-    """What `-t` is given. Raises ArgumentTypeError for a machine, which is an option of passes."""
-    if asked in TARGETS:
-        end = "cuda" if TARGETS[asked].is_gpu else "llvm"
-        raise ArgumentTypeError(
-            f"{asked} is a machine, and -t says what to write (mlir, cuda, llvm, c, ...); passes take the "
-            f"machine as their option: -p 'loop-to-{end}{{target={asked}}}' -t {end}"
-        )
+    """What `-t` is given. Raises ArgumentTypeError for a machine but `cpu`, which `--run` takes."""
+    if asked in TARGETS and asked != "cpu":
+        raise ArgumentTypeError(no_text(asked))
     return asked
+
+
+def no_text(machine: str) -> str:
+    """Why a machine is nothing to write: it is an option of passes."""
+    end = "cuda" if TARGETS[machine].is_gpu else "llvm"
+    return (
+        f"{machine} is a machine, and -t says what to write (mlir, cuda, llvm, c, ...); passes take the "
+        f"machine as their option: -p 'loop-to-{end}{{target={machine}}}' -t {end}"
+    )
 
 
 def check_written(target: str, module: ModuleOp) -> None:
