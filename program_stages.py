@@ -94,14 +94,13 @@ def passes_to(
         raise UsageError(
             f"target {target.name} has no stage '{stage}'; its stages are {', '.join(stages)}"
         )
-    segments: list[tuple[str, tuple[ModulePass, ...]]] = []
-    behind = list(stages)[list(stages).index(since) + 1 :]
-    for name in behind:
-        if (segment := stages[name]) is not None:
-            segments.append((name, make_pipeline(segment, target.name, schedule)))
-        if name == stage:
-            break
-    return segments
+    names = list(stages)
+    between = names[names.index(since) + 1 : names.index(stage) + 1]
+    return [
+        (name, make_pipeline(segment, target.name, schedule))
+        for name in between
+        if (segment := stages[name]) is not None
+    ]
 
 
 def stage_of(module: ModuleOp) -> str:
