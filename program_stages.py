@@ -21,7 +21,7 @@ from .analysis.targets import Target
 from .dialects import get_all_dialects
 from .errors import UsageError
 from .passes.decisions import Decision
-from .passes.levels import furthest, levels_in
+from .passes.levels import count_of
 from .passes.pipelines import make_pipeline
 from .program_cache import Compiled, find, is_used, keep, program_key
 from .tune.book import open_book
@@ -105,8 +105,10 @@ def passes_to(
 
 def stage_of(module: ModuleOp) -> str:
     """The stage that a program is at: Torch IR, unless a person wrote it further down."""
-    level = furthest(levels_in(module)) or "torch"
-    return {"tensor_ir": "tensor"}.get(level, level)
+    for level, stage in (("tile", "tile"), ("loop", "loop"), ("tensor_ir", "tensor")):
+        if count_of(module, level):
+            return stage
+    return "torch"
 
 
 def compile_module(

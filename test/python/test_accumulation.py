@@ -57,7 +57,7 @@ def spreads(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return x.std(), x.var(), x.std(0), x.var(0, correction=0), *by_rows[0], *by_rows[1]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_spreads_of_values_whose_squares_leave_the_range(entry, dtype):
@@ -86,7 +86,7 @@ def runs(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return x.cumsum(1), x.cumsum(0), x.cumprod(1), x.cumprod(0)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("dtype", FLOATS[:-1])
 def test_running_sums_leave_the_range_and_come_back(entry, dtype):
@@ -96,7 +96,7 @@ def test_running_sums_leave_the_range_and_come_back(entry, dtype):
     check(runs, compiled, x)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_long_running_sums_are_as_exact_as_eager_s(entry, dtype):
@@ -138,7 +138,7 @@ def _of_products(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return x.t()[0] @ x.t()[1], x @ x[0], x[:, 0] @ x, (x - 0.05).square().sum((0, 1))
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(3, 70_001), (70_001, 3), (20_000, 40), (40, 20_000)])

@@ -68,7 +68,7 @@ def modules_of(info, training):
         yield module, sample.forward_input
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
 @pytest.mark.parametrize("info", MODULES, ids=lambda info: info.name)
 def test_a_module_gives_what_it_gives_in_eager(info, training):
@@ -85,7 +85,7 @@ def test_a_module_gives_what_it_gives_in_eager(info, training):
                 torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4, equal_nan=True)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("info", MODULES, ids=lambda info: info.name)
 def test_a_module_is_compiled_ahead_or_refused(info):
     for module, given in modules_of(info, training=False):

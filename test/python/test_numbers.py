@@ -77,6 +77,7 @@ SIGNED: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dynamic", [None, True], ids=["", "dynamic"])
 @pytest.mark.parametrize("name", SIGNED)
 def test_numbers_may_be_negative(name: str, dynamic: bool | None) -> None:
@@ -97,6 +98,7 @@ PLACES: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore::deplo.errors.FallbackWarning")
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dynamic", [None, True], ids=["", "dynamic"])
 @pytest.mark.parametrize("name", PLACES)
 def test_places_may_be_negative(name: str, dynamic: bool | None) -> None:
@@ -124,6 +126,7 @@ FIXED: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore::deplo.errors.FallbackWarning")
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dynamic", [None, True], ids=["", "dynamic"])
 @pytest.mark.parametrize("name", FIXED)
 def test_an_operator_that_wants_a_fixed_number_is_called(name: str, dynamic: bool | None) -> None:

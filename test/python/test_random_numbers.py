@@ -59,7 +59,7 @@ def by_torch_compile_dynamic(function, *inputs):
 WAYS = [by_deplo_compile, by_torch_compile, by_torch_compile_dynamic]
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", DRAWS)
@@ -93,7 +93,7 @@ def unseeded(monkeypatch):
     )
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.usefixtures("unseeded")
 @pytest.mark.parametrize("checkpointed", [False, True], ids=["plain", "checkpointed"])
 @pytest.mark.parametrize("op", ENTRIES, ids=lambda op: f"{op.name}.{op.variant_test_name}")
@@ -156,7 +156,7 @@ RECOMPUTED = {
 """Programs under activation checkpointing."""
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("layout", ["row-major", "channels-last"])
 @pytest.mark.parametrize("reentrant", [False, True], ids=["", "reentrant"])
 @pytest.mark.parametrize("name", RECOMPUTED)
