@@ -102,11 +102,12 @@ class MathBuilder:
         name = f"llvm.ldexp.{'f64' if isinstance(a.type, Float64Type) else 'f32'}.i32"
         return self.insert(llvm.CallIntrinsicOp(name, [a, power], [a.type]))
 
-    def horner(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
+    def horner(self, x: SSAValue, coefficients: Sequence[SSAValue | float]) -> SSAValue:
         """The polynomial of `x` with `coefficients` from the highest power down."""
-        total = self.float_like(coefficients[0], x)
-        for coefficient in coefficients[1:]:
-            total = self.fma(total, x, self.float_like(coefficient, x))
+        values = (c if isinstance(c, SSAValue) else self.float_like(c, x) for c in coefficients)
+        total = next(values)
+        for coefficient in values:
+            total = self.fma(total, x, coefficient)
         return total
 
     def test(self, a: SSAValue, predicate: str, b: SSAValue | float) -> SSAValue:

@@ -1,7 +1,7 @@
 """1 + erf(x) and 1 + tanh(x), as GELU and the normal distribution have them: right where they are nearly 0.
 
     %e = math.erf %x : f32
-    %s = arith.addf %e, %one : f32      becomes e**(-x**2) * polynomial where x is negative, else 2 less that
+    %s = arith.addf %e, %one : f32      becomes 2**polynomial(|x|) where x is negative, else 2 less that
 
 Of the sum of 1 and a rounded erf(x), the digits below the last one of 1 are lost: at x = -3.9, all of them.
 """
@@ -12,18 +12,32 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
+from .float_constants import constants_of
 from .math_builder import MathBuilder
-from .polynomials import moderate_exp
+from .polynomials import moderate_exp, power_of_two
 
-_ERFC = (
-    *(5.6659239e-5, 3.0292453e-5, -5.9446803e-4, 7.147016e-4, 4.2685876e-3, -2.4393961e-2),
-    *(7.1665935e-2, -1.5011582e-1, 2.456038e-1, -3.2623357e-1, 1.7900115e-1),
+_LOG2_ERFC = (
+    (1.14550739e-5, -1.2943298e-8),
+    (-1.50056774e-4, 2.79781432e-7),
+    (8.31936428e-4, -2.79209985e-6),
+    (-2.23300257e-3, 1.930691e-5),
+    (2.89063428e-5, -1.21261779e-4),
+    (2.7764529e-2, 7.78665824e-4),
+    (-0.148322642, -5.16336225e-3),
+    (-0.918440461, -1.40589356),
+    (-1.6279074, -12.1487904),
+    (0.0, -27.089080810546875),
 )
-"""(1 - erf x) e**(x**2) in (x - c) / (x + c), c `_ERFC_CENTRE`, for x from 0 to 10; off by 1.7e-8 of it
-(least squares of relative errors at 400 Chebyshev points, found with mpmath)."""
-_ERFC_CENTRE = 3.0
-_ERFC_IS_ZERO = 9.27
-"""Where 1 - erf x is no normal f32, and `moderate_exp` ends."""
+"""Coefficients of log2(1 - erf x), highest power first: in x up to `_ERFC_SPLIT`, else x - `_ERFC_CENTRE`.
+
+Their greatest error is least (Lawson's algorithm at 800 Chebyshev points, where each coefficient is rounded
+before the next is fitted), relative to the lesser of 0.35 * 2**-24 and (5 + x**2 / 2) * 2**-25 of 1 - erf x.
+The last ones are multiples of 2**-16: the difference from an integer of up to 127 is exact.
+"""
+_ERFC_SPLIT = 2.375
+_ERFC_CENTRE = 4.0947265625
+_ERFC_IS_ZERO = 9.2319485
+"""Where 1 - erf x is 2**-127, no normal f32."""
 _TANH_IS_MINUS_ONE = 43.0
 """The same of 1 - tanh x."""
 
@@ -55,16 +69,21 @@ def plus_one(m: MathBuilder, op: Operation) -> SSAValue:
 
 
 def _erf_plus_one(m: MathBuilder, x: SSAValue) -> SSAValue:
-    """e**(-x**2) times a polynomial, and 2 less that: NaN stays in the polynomial.
+    """2**log2(1 - erf |x|), and for positive x 2 less that: NaN stays.
 
-    The square is rounded, which counts x**2 times, as the rounding of x itself does twice.
+    The integer nearest to the logarithm is subtracted from the polynomial's last coefficient: a sum of both
+    would lose digits of large logarithms.
     """
-    size = m.abs(x)
-    is_zero = m.test(size, "ogt", _ERFC_IS_ZERO)
-    held = m.select(is_zero, m.float(_ERFC_IS_ZERO), size)
-    power = moderate_exp(m, m.negative(m.mul(held, held)))
-    place = m.div(m.sub(held, m.float(_ERFC_CENTRE)), m.add(held, m.float(_ERFC_CENTRE)))
-    rest = m.select(is_zero, m.float(0.0), m.mul(power, m.horner(place, _ERFC)))
+    c, size = constants_of(m), m.abs(x)
+    held = m.select(m.test(size, "ogt", _ERFC_IS_ZERO), m.float(_ERFC_IS_ZERO), size)
+    is_far = m.test(held, "ogt", _ERFC_SPLIT)
+    *upper, last = (m.select(is_far, m.float(far), m.float(near)) for near, far in _LOG2_ERFC)
+    place = m.select(is_far, m.sub(held, m.float(_ERFC_CENTRE)), held)
+    slope, round = m.horner(place, upper), m.float(c.round + c.bias)
+    shifted = m.add(m.fma(slope, place, last), round)
+    near = m.fma(slope, place, m.sub(last, m.sub(shifted, round)))
+    power = power_of_two(m, shifted)
+    rest = m.fma(m.mul(m.horner(near, c.exp2[:-1]), near), power, power)
     return m.select(m.test(x, "olt", 0.0), rest, m.sub(m.float(2.0), rest))
 
 

@@ -105,9 +105,14 @@ def exp_of_at_most_zero(m: MathBuilder, x: SSAValue) -> SSAValue:
     """
     c = constants_of(m)
     rest, shifted = reduce(m, m.at_least(x, c.exp_least), c.bias + c.digits)
-    power = m.from_bits(m.insert(arith.ShLIOp(m.bits(shifted), m.int(c.mantissa_bits))))
+    power = power_of_two(m, shifted)
     greater = m.fma(_without_one(m, rest, c.exp), power, power)
     return m.mul(greater, m.float(2.0**-c.digits))
+
+
+def power_of_two(m: MathBuilder, shifted: SSAValue) -> SSAValue:
+    """2**n, from n + `bias` + `round`, if it is a normal float; 0 for n = -`bias`."""
+    return m.from_bits(m.insert(arith.ShLIOp(m.bits(shifted), m.int(constants_of(m).mantissa_bits))))
 
 
 def moderate_exp(m: MathBuilder, x: SSAValue) -> SSAValue:
