@@ -164,7 +164,7 @@ class AllocOp(IRDLOperation):
 
 
 def _number(attribute: Attribute) -> str:
-    return str(attribute.value.data if isinstance(attribute, IntegerAttr) else attribute)
+    return str(getattr(getattr(attribute, "value", attribute), "data", attribute))
 
 
 @irdl_op_definition
@@ -202,10 +202,9 @@ class LaunchOp(IRDLOperation):
         """Raise VerifyException unless a GPU's kernel is made for this grid and these arguments."""
         if kernel is None or kernel.name not in ("kernel.func", "cuda.func"):
             return
-        for what in ("blocks", "threads"):
-            said, made = getattr(self, what), kernel.properties[what]
-            if said != made:
-                name = self.kernel.root_reference.data
+        name = self.kernel.root_reference.data
+        for what, said in (("blocks", self.blocks), ("threads", self.threads)):
+            if said != (made := kernel.properties[what]):
                 raise VerifyException(
                     f"has {what}({_number(said)}), but @{name} has {what}({_number(made)})"
                 )
