@@ -1,13 +1,13 @@
 """`deplo-opt --run`: execute a program that stands in a file, on any level, and say what it computes.
 
 The interpreter executes it, which reports races and accesses out of bounds; with `--target cpu` it is
-compiled for this CPU. `--compare` runs a second program on the same inputs.
+compiled for this CPU. `--compare` runs a second program on the same inputs, in the interpreter where it can.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,8 @@ from .check_each_pass import Array, decomposed
 from .native import lower_for_cpu, run_native
 from .promises import BrokenPromiseError
 
-MACHINES = ("interpreter", "cpu")
+NATIVE = ("scf", "llvm")
+"""The levels that run as native code only."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ class Run:
         results: Sequence[Array],
         types: Sequence[Attribute],
     ) -> str:
-        theirs = self.execute(ctx, other, given)
+        native = furthest(levels_in(other)) in NATIVE
+        machine = "cpu" if native else "interpreter"
+        theirs = replace(self, machine=machine).execute(ctx, other, given)
         if len(theirs) != len(results):
             raise MismatchError(f"the other program has {len(theirs)} results, not {len(results)}")
         for position, (mine, other_value) in enumerate(zip(results, theirs, strict=True)):
@@ -95,7 +98,7 @@ class Run:
             raise UsageError(f"--inputs: {error}") from error
 
     def _advice(self, module: ModuleOp, error: interpreter.NotExecutable) -> str:
-        if self.machine == "interpreter" and furthest(levels_in(module)) in ("scf", "llvm"):
+        if self.machine == "interpreter" and furthest(levels_in(module)) in NATIVE:
             return f"the interpreter cannot execute it: {error}; --target cpu compiles and runs it"
         return f"it cannot be executed: {error}"
 
