@@ -69,9 +69,6 @@ from .updates import becomes
 VERSION = 2
 """Version of the plan's format."""
 
-KERNEL_ATTRIBUTE = "deplo.kernel"
-"""Marks the functions that run on the device among a module's functions."""
-
 MESSAGES_ATTRIBUTE = "deplo.messages"
 """What the numbers that a kernel may store to its status word mean."""
 

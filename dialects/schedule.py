@@ -83,6 +83,9 @@ class Choice:
         return f"a number, {self.least} or more"
 
 
+KERNEL_ATTRIBUTE = "deplo.kernel"
+"""Marks the functions that run on the device among a module's functions."""
+
 SCHEDULE_ATTRIBUTE = "deplo.schedule"
 """What of a launch's schedule the CPU function that runs it has still to carry out."""
 

@@ -19,8 +19,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
-from ..analysis.plan import KERNEL_ATTRIBUTE
 from ..dialects.inside import ops_in
+from ..dialects.schedule import KERNEL_ATTRIBUTE
 from ..errors import DeploError
 from . import PASSES
 
@@ -50,7 +50,7 @@ LEVELS = {
     "host": Level("a host function", "kernel.alloc or kernel.launch", "tile", "tile-to-kernel"),
     "cuda": Level("CUDA IR", "cuda.func", "kernel", "kernel-to-cuda"),
     "scf": Level(
-        "CPU functions",
+        "CPU code",
         f"function with the attribute `{KERNEL_ATTRIBUTE}` (docs/passes.md)",
         "tile",
         "lower-tile-to-scf",

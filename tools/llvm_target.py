@@ -9,7 +9,7 @@ from xdsl.backend.llvm.convert import LLVMTarget
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.plan import KERNEL_ATTRIBUTE
+from ..dialects.schedule import KERNEL_ATTRIBUTE
 from ..passes.llvm.translate import llvm_module_text
 
 

@@ -51,14 +51,14 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.index import Range
-from ...analysis.plan import KERNEL_ATTRIBUTE, MESSAGES_ATTRIBUTE, SIZES_ATTRIBUTE
+from ...analysis.plan import MESSAGES_ATTRIBUTE, SIZES_ATTRIBUTE
 from ...analysis.sizes import symbols_used
 from ...dialects.amx import TileAccess
 from ...dialects.inside import ops_in
 from ...dialects.kernel import AssertOp
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp, TransposeOp
 from ...dialects.scalars import storage_bytes
-from ...dialects.schedule import SCHEDULE_ATTRIBUTE
+from ...dialects.schedule import KERNEL_ATTRIBUTE, SCHEDULE_ATTRIBUTE
 from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...errors import DeploError
 from ..decisions import record

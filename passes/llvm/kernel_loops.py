@@ -8,9 +8,8 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.inside import ops_in
-from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
+from ...dialects.schedule import KERNEL_ATTRIBUTE, SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...errors import counted
 from ..decisions import record
 

@@ -40,12 +40,11 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import extent_range, simplify
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import delinearize
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, IndexOp, KernelOp
 from ...dialects.scalars import is_weighted
-from ...dialects.schedule import SCHEDULE_ATTRIBUTE, ScheduleAttr
+from ...dialects.schedule import KERNEL_ATTRIBUTE, SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...dialects.tensor_ir_indexed import NthElementOp, ScatterOp, SortOp
 from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
 from ...errors import DeploError

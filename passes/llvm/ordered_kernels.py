@@ -31,10 +31,10 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.cost import trips
 from ...analysis.index import extent_range, simplify
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.index import delinearize
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import bits_of
+from ...dialects.schedule import KERNEL_ATTRIBUTE
 from ...dialects.sizes import Extent, memref_of, shape_of
 from ...errors import counted
 from ..decisions import record

@@ -5,9 +5,9 @@ from __future__ import annotations
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 
-from ...analysis.plan import KERNEL_ATTRIBUTE
 from ...dialects.inside import ops_in
 from ...dialects.llvm_printer import Notes, llvm_text
+from ...dialects.schedule import KERNEL_ATTRIBUTE
 from .independence import independent_accesses
 from .kernel_loops import schedule_of
 from .loop_hints import loop_options

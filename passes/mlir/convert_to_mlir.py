@@ -50,12 +50,13 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from ...analysis.index import constant_of
-from ...analysis.plan import KERNEL_ATTRIBUTE, buffer_bytes
+from ...analysis.plan import buffer_bytes
 from ...analysis.sizes import sizes_of
 from ...dialects.inside import ops_in
 from ...dialects.kernel import AllocOp, AssertOp, CallOp, LaunchOp
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp, TransposeOp
 from ...dialects.scalars import ui8
+from ...dialects.schedule import KERNEL_ATTRIBUTE
 from ...dialects.sizes import static_extent, static_shape
 from ...errors import DeploError
 from ..decisions import record
@@ -89,9 +90,8 @@ class ConvertToMlirPass(ModulePass):
             raise DeploError("the module has no host function @main; run `lower-tile-to-scf` first")
         if sizes := sizes_of(main):
             listed = ", ".join(size.label.data for size in sizes)
-            raise DeploError(
-                f"upstream MLIR and C have constant shapes only, and {listed} may change: export without them"
-            )
+            reason = f"MLIR and C have constant shapes only, and {listed} may change"
+            raise DeploError(f"{reason}; export the program without dynamic shapes")
         blocks: dict[str, int] = {}
         for launch in main.walk():
             if isinstance(launch, LaunchOp):
