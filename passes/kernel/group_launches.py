@@ -89,6 +89,8 @@ class _Order:
         self._steps = steps
         self._touches = [Touches(s, writes[s]) if isinstance(s, LaunchOp) else None for s in steps]
         self.reason = "each launch depends on the one before it"
+        if len(writes) == 1:
+            self.reason = "there is but one launch"
         self.groups = [[steps[i] for i in group] for group in self._chosen()]
 
     def _chosen(self) -> list[list[int]]:
