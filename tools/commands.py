@@ -23,6 +23,7 @@ from . import (
     run_command,
     tune_command,
 )
+from .completion import add_completion
 from .precision_option import asked_precision
 from .reproducer import Reproducer, of_mismatch, write_directory
 
@@ -76,6 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_completion(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in (compile_command, explain_command, run_command, bench_command):
         command = commands.add_parser(

@@ -29,7 +29,7 @@ from ..passes.decisions import Decision, recording
 from ..passes.pipelines import expand
 from ..universe import DEPLO
 from .console import run_console, write_output
-from .deplo_opt_options import add_options, list_of_passes, versions
+from .deplo_opt_options import add_options, versions
 from .diagnostics import Diagnostic, Diagnostics, describe, render
 from .expected_diagnostics import find_expectations, unmet
 from .input_text import Chunk, InvalidUtf8Error, read_text, split
@@ -43,6 +43,7 @@ from .instrumentation import (
     run_passes,
 )
 from .located_parser import LocatedParser
+from .pass_help import help_text, list_text
 from .pipeline_text import parse_passes, pipeline_text
 from .promises import BrokenPromiseError, Promises, parse_assumptions
 from .remarks import Remarks
@@ -94,7 +95,10 @@ class DeploOptMain(xDSLOptMain):
             print(versions())
             return EXIT_FINE
         if self.args.list_passes:
-            sys.stdout.write(list_of_passes(list(get_xdsl_passes())))
+            sys.stdout.write(list_text(options=self.args.list_passes == "options"))
+            return EXIT_FINE
+        if self.args.help_pass is not None:
+            sys.stdout.write(help_text(self.args.help_pass))
             return EXIT_FINE
         if self.args.list_dialects:
             sys.stdout.write("\n".join(sorted(self.ctx.registered_dialect_names)) + "\n")

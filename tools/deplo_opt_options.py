@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import ast
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from ..passes import PASSES
-from ..passes.pipelines import PIPELINES
+from .completion import add_completion
 from .text_targets import text_target
 from .xdsl_options import add_xdsl_options
 
@@ -20,8 +18,6 @@ changed what the program computes."""
 
 _Add = Callable[..., argparse.Action]
 """The `add_argument` of a parser or of a group of its options."""
-
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output-file", metavar="FILE", help="write the program here")
     parser.add_argument("-v", "--verbose", action="count", default=0, help=_VERBOSE_HELP)
     parser.add_argument("--version", action="store_true", help="show versions and exit")
+    add_completion(parser)
     _add_pipeline_options(parser.add_argument_group("what to do").add_argument)
     _add_text_options(parser.add_argument_group("reading and printing").add_argument)
     _add_watching_options(parser.add_argument_group("watching the passes").add_argument)
@@ -75,7 +72,14 @@ def _add_pipeline_options(add: _Add) -> None:
         help="what to write: mlir (the program's text), cuda, llvm, c or a target of xDSL; the machine "
         "to compile for is an option of passes: -p 'loop-to-cuda{target=sm_90a}'",
     )
-    _flag(add, "list-passes", "list deplo's passes and pipelines, then xDSL's, and exit")
+    add(
+        "--list-passes",
+        nargs="?",
+        const="names",
+        choices=("names", "options"),
+        help="list deplo's passes and pipelines, then xDSL's, and exit; =options: with their options",
+    )
+    add("--help-pass", metavar="NAME", help="say what a pass does, reads and leaves, and exit")
     _flag(add, "list-dialects", "list the dialects and exit")
     _flag(add, "run-reproducer", "run the pipeline named in the input's first line")
 
@@ -134,23 +138,3 @@ def _add_running_options(add: _Add) -> None:
     )
     _flag(add, "print-results", "print the elements of the results")
     add("--compare", metavar="FILE", help="execute this program on the same inputs and compare")
-
-
-def list_of_passes(xdsl_passes: list[str]) -> str:
-    """Deplo's passes and pipelines with a line each, then the names of xDSL's passes."""
-    width = max(len(name) for name in (*PASSES, *PIPELINES))
-    lines = ["Passes:"]
-    lines += [f"  {name:{width}}  {_first_line(where)}".rstrip() for name, where in PASSES.items()]
-    lines += ["", "Pipelines:"]
-    lines += [f"  {name:{width}}  runs {', '.join(s)}" for name, s in PIPELINES.items()]
-    lines += ["", "From xDSL:", *(f"  {name}" for name in sorted(xdsl_passes))]
-    return "\n".join(lines) + "\n"
-
-
-def _first_line(where: str) -> str:
-    """The first line of the docstring of the module in `where`, read without importing it."""
-    path = _PACKAGE / "passes" / (where.partition(":")[0].strip(".").replace(".", "/") + ".py")
-    if not path.is_file():
-        return ""
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return docstring.partition("\n")[0]

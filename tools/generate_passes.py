@@ -1,0 +1,87 @@
+"""Writes `docs/passes.md`: what each pass reads and leaves, its options, the IR before and after.
+
+    python -m deplo.tools.generate_passes            # writes the page
+    python -m deplo.tools.generate_passes --check    # fails if the page is out of date
+
+The page is made from the passes themselves, as is `deplo-opt --help-pass`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..passes import PASSES
+from ..passes.levels import LEVELS, levels_of
+from ..passes.pipelines import PIPELINES
+from .pass_help import markdown
+
+PAGE = Path(__file__).parent.parent / "docs" / "passes.md"
+
+HEAD = """\
+# Passes
+
+Written by `python -m deplo.tools.generate_passes` from the passes; do not edit.
+
+`deplo-opt --help-pass NAME` prints the same of one pass, `deplo-opt --list-passes` all names,
+`deplo-opt --list-passes=options` their options. [Architecture](architecture.md#passes-and-pipelines) has the
+order in which they run. The option `target` of a pass is the machine to compile for; `deplo-opt`'s own
+option `-t` is the text to write.
+
+## Levels
+
+A pass looks for the operations of one level. Of a program without them, `deplo-opt --remarks` says so, and
+which pipeline makes them.
+"""
+
+KERNELS = """\
+## Functions of a CPU
+
+The passes that read CPU code change each `func.func` that has the attribute `deplo.kernel`, as
+`lower-tile-to-scf` leaves it. A function that a person wrote gets the attribute by hand,
+`attributes {deplo.kernel}`, if
+
+* the buffers among its arguments, and those that it allocates, lie apart in memory: no store to one of them
+  changes what is loaded from another;
+* it loads and stores by `loop.load`, `loop.store`, `vector.load` and `vector.store`, with indices inside.
+
+`clip-loops` to `mark-independent`, `expand-math` and `convert-to-llvm` need no more. `convert-to-mlir` and
+deplo's runtime also need the last three arguments `%begin: index, %end: index, %status: memref<1xi64>`, and
+one `scf.for` over the blocks from `%begin` to `%end`.
+"""
+
+
+def generate() -> str:
+    """The page."""
+    rows = [
+        f"| {level.name} | {level.mark} | {f'`{level.pipeline}`' if level.pipeline else ''} |"
+        for level in LEVELS.values()
+    ]
+    parts = [HEAD, "\n".join(["| level | known by | made by |", "|---|---|---|", *rows]) + "\n", KERNELS]
+    for name, level in {**LEVELS, "": None}.items():
+        passes = [each for each in PASSES if levels_of(each)[0] == name]
+        title = f"Passes that read {level.name}" if level else "Passes that read any level"
+        if passes:
+            parts += [f"## {title}\n", *(f"{markdown(each)}\n" for each in passes)]
+    parts += ["## Pipelines\n", *(f"{markdown(each)}\n" for each in PIPELINES)]
+    return "\n".join(parts)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page or, with `--check`, compare it."""
+    parser = argparse.ArgumentParser(description="Write docs/passes.md.")
+    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
+    page = generate()
+    if parser.parse_args(arguments).check:
+        if PAGE.read_text(encoding="utf-8") == page:
+            return 0
+        sys.stderr.write(f"{PAGE} is out of date: python -m deplo.tools.generate_passes\n")
+        return 1
+    PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
