@@ -81,7 +81,7 @@ _CROSSING: dict[str, tuple[str, str]] = {
     "inline-calls": ("", ""),
     "lower-to-cuda": ("kernel", "cuda"),
     "lower-tile-to-scf": ("tile", "scf"),
-    "expand-math": ("scf", "scf"),
+    "expand-math": ("", ""),
     "convert-to-mlir": ("scf", "mlir"),
     "convert-to-llvm": ("scf", "llvm"),
 }
@@ -116,15 +116,16 @@ def levels_of(name: str) -> tuple[str, str]:
 
 def levels_in(module: ModuleOp) -> frozenset[str]:
     """The levels of which a program has operations; of one that has none, what its functions look like."""
-    found = {level for op in ops_in(module) for level in _levels_of_op(op)}
+    ops = ops_in(module)
+    if found := {level for op in ops for level in _levels_of_op(op)}:
+        return frozenset(found)
     functions = [op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks]
-    if not found and functions:
-        first = [function.body.blocks[0].first_op for function in functions]
-        if not all(isinstance(op, func.ReturnOp) for op in first):
-            return frozenset({"mlir"})
-        tensors = any(isinstance(t, TensorType) for f in functions for t in f.function_type.outputs)
-        return frozenset({"loop" if tensors else "host"})
-    return frozenset(found)
+    if not functions:
+        return frozenset()
+    if not {op.name.partition(".")[0] for op in ops} <= {"builtin", "func", "tensor_ir"}:
+        return frozenset({"mlir"})
+    tensors = any(isinstance(t, TensorType) for f in functions for t in f.function_type.outputs)
+    return frozenset({"loop" if tensors else "host"})
 
 
 def require(module: ModuleOp, wanted: str, allowed: AbstractSet[str]) -> None:
@@ -139,16 +140,17 @@ def require(module: ModuleOp, wanted: str, allowed: AbstractSet[str]) -> None:
 def _levels_of_op(op: Operation) -> Iterator[str]:
     dialect, _, kind = op.name.partition(".")
     match dialect, kind:
-        case ("torch", _) | ("tensor_ir", _):
-            if kind != "call":
-                yield dialect
+        case ("torch", _):
+            yield "torch"
+        case ("tensor_ir", _) if kind != "call":
+            yield "tensor_ir"
         case ("loop", "kernel"):
             yield "loop"
         case ("tile", "launch"):
             yield "tile"
         case ("kernel", _) if kind == "func":
             yield "kernel"
-        case ("kernel", "alloc" | "launch"):
+        case ("kernel", "alloc" | "launch" | "call"):
             yield "host"
         case ("cuda", "func"):
             yield "cuda"

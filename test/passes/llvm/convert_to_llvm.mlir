@@ -95,7 +95,7 @@ func.func @negative(%x: memref<8xf32>, %block_begin: index, %block_end: index, %
 
 // -----
 
-// REMARK: remark: convert-to-llvm: other: declined: not a kernel: has no attribute `deplo.kernel`
+// REMARK: remark: convert-to-llvm: no function with the attribute `deplo.kernel` (docs/passes.md) in @other; lower-tile-to-scf makes it of Tile IR
 // CHECK-LABEL: func.func @other
 func.func @other() {
   func.return

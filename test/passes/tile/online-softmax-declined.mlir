@@ -1,5 +1,5 @@
-// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'online-softmax{vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: online-softmax: wrong_shift: declined: its rows are not shifted by their maximum
 // REMARK: online-softmax: wrong_sum: declined: its rows are not divided by their sum
@@ -317,7 +317,7 @@ func.func @main(%q: tensor<20x6xf32>, %k: tensor<130x6xf32>, %v: tensor<130x5xf3
 
 // -----
 
-// REMARK: online-softmax: loops: declined: it is not one launch
+// REMARK: remark: online-softmax: no tile.launch in @main: run tileify first
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = loop.kernel @loops(%x) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
