@@ -39,6 +39,8 @@ class Level:
     """The pipeline or pass that makes it, for a pass that needs no more than the mark."""
     whole: str = ""
     """The pipeline that makes it for the levels after it, where that is a longer one."""
+    page: str = ""
+    """The page that says what a person must write to have it."""
 
 
 LEVELS = {
@@ -51,9 +53,10 @@ LEVELS = {
     "cuda": Level("CUDA IR", "cuda.func", "kernel", "kernel-to-cuda"),
     "scf": Level(
         "CPU code",
-        f"function with the attribute `{KERNEL_ATTRIBUTE}` (docs/passes.md)",
+        f"`{KERNEL_ATTRIBUTE}` function",
         "tile",
         "lower-tile-to-scf",
+        page="docs/passes.md",
     ),
     "llvm": Level(
         "LLVM IR", "llvm.func", "scf", "expand-math,convert-scf-to-cf,convert-to-llvm"
@@ -190,7 +193,8 @@ def missing(wanted: str, module: ModuleOp, present: AbstractSet[str]) -> str:
     """What a program lacks for a pass that reads the level `wanted`, and what makes it."""
     level = LEVELS[wanted]
     functions = [op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)]
-    lack = f"no {level.mark}" + (f" in @{functions[0]}" if len(functions) == 1 else "")
+    lack = f"no {level.mark}" + (f" ({level.page})" if level.page else "")
+    lack += f" in @{functions[0]}" if len(functions) == 1 else ""
     if (steps := way(present, wanted)) is not None:
         return f"{lack}: run {steps} first"
     at = furthest(present)

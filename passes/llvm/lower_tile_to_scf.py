@@ -88,9 +88,6 @@ class LowerTileToScfPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function of the module."""
-        for each in (o for o in ops_in(op) if isinstance(o, tuple(WHOLES))):
-            name = each.results[0].name_hint or "main"
-            record(self.name, name, True, f"{each.name} is a function of its own", each)
         lower_host(op, partial(_build, self.reassociate, self.vectors), WHOLES)
 
 

@@ -3,6 +3,8 @@
 // RUN: deplo-opt %s --split-input-file -p assign-arena | FileCheck %s
 // RUN: deplo-opt %s --split-input-file -p assign-arena --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s --split-input-file -p assign-arena,assign-arena | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p assign-arena,assign-arena --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=TWICE
+// TWICE: remark: assign-arena: main: declined: its buffers are placed already
 
 // %a and %c are never alive together; %b meets both. The largest comes first.
 // REMARK: remark: assign-arena: main: 3 buffers of 384 bytes share 320

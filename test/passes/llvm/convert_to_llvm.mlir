@@ -95,9 +95,20 @@ func.func @negative(%x: memref<8xf32>, %block_begin: index, %block_end: index, %
 
 // -----
 
-// REMARK: remark: convert-to-llvm: no function with the attribute `deplo.kernel` (docs/passes.md) in @other; lower-tile-to-scf makes it of Tile IR
+// REMARK: remark: convert-to-llvm: no `deplo.kernel` function (docs/passes.md) in @other; lower-tile-to-scf makes it of Tile IR
 // CHECK-LABEL: func.func @other
 func.func @other() {
+  func.return
+}
+
+// -----
+
+// REMARK: remark: convert-to-llvm: beside: declined: not a kernel: has no attribute `deplo.kernel`
+// CHECK-LABEL: func.func @beside
+func.func @beside() {
+  func.return
+}
+func.func @marked(%x: memref<4xf32>) attributes {deplo.kernel} {
   func.return
 }
 

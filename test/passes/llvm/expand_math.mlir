@@ -243,3 +243,12 @@ func.func @plain(%x: f32) -> f16 {
   %h = arith.truncf %s : f32 to f16
   func.return %h : f16
 }
+
+// -----
+
+// REMARK: remark: expand-math: nothing: declined: it has no operation of arith or math
+// CHECK-LABEL: func.func @nothing
+// SCALES-LABEL: func.func @nothing
+func.func @nothing() {
+  func.return
+}
