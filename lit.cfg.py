@@ -2,10 +2,13 @@
 
 # ruff: noqa: F821 (lit defines `config`)
 
+import atexit
 import importlib.util
 import os
 import shutil
 import sys
+import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import lit.formats
@@ -37,8 +40,10 @@ config.suffixes = [".mlir", ".test"]
 config.excludes = ["Inputs", "Output", "build", ".venv", "python", "gpu"]
 config.test_source_root = str(ROOT)
 config.test_exec_root = str(ROOT / "build" / "lit")
-# deplo, deplo-opt and the other console scripts are found where the Python that runs lit lives.
-config.environment["PATH"] = os.pathsep.join([str(SCRIPTS), os.environ["PATH"]])
+# Console scripts are found where the Python that runs lit lives, but for those of test/tool_server.py.
+SERVED = Path(tempfile.mkdtemp(prefix="lit-tools-"))
+atexit.register(shutil.rmtree, SERVED, ignore_errors=True)
+config.environment["PATH"] = os.pathsep.join([str(SERVED), str(SCRIPTS), os.environ["PATH"]])
 config.environment["PYTHONHASHSEED"] = "0"
 config.environment["DEPLO_CACHE"] = "0"  # what is tested is compiled now
 for name in ("DEPLO_CPU_MODEL", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH"):
@@ -50,3 +55,6 @@ if mlir_opt := find_mlir_opt():
     config.substitutions.append((r"%mlir-opt", mlir_opt))
 if importlib.util.find_spec("transformers"):
     config.available_features.add("transformers")
+sys.path.insert(0, str(ROOT / "test"))
+for tool, module in (("deplo-opt", "deplo.tools.deplo_opt"), ("deplo", "deplo.tools.deplo")):
+    import_module("tool_server").start(SERVED, tool, module, dict(config.environment))

@@ -73,7 +73,7 @@ func.func @main(%x: tensor<5xi8>, %i: tensor<4xi64>, %u: tensor<4xi8>) -> tensor
 // No updates: the input.
 // CHECK-LABEL: func.func @main(%x: tensor<5xf32>, %i: tensor<0xi64>
 // CHECK: func.return %x
-// REMARK: remark: expand-scatter: main: declined: there is no scatter
+// REMARK: remark: expand-scatter: no tensor_ir operation in @main
 func.func @main(%x: tensor<5xf32>, %i: tensor<0xi64>, %u: tensor<0xf32>) -> tensor<5xf32> {
   %y = tensor_ir.scatter replace %x[%i] along 0 from %u : (tensor<5xf32>, tensor<0xi64>, tensor<0xf32>) -> tensor<5xf32>
   func.return %y : tensor<5xf32>

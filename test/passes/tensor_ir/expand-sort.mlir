@@ -48,7 +48,7 @@ func.func @main(%x: tensor<5x3xi1>) -> (tensor<5x3xi1>, tensor<5x3xi64>) {
 
 // -----
 
-// REMARK: remark: expand-sort: main: declined: there is no sort
+// REMARK: remark: expand-sort: no tensor_ir operation in @main
 // CHECK-LABEL: func.func @main(%x: tensor<5xf32>)
 func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
   func.return %x : tensor<5xf32>

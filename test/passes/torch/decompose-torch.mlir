@@ -4,7 +4,7 @@
 // RUN: deplo-opt %s --pass-pipeline=decompose-torch,decompose-torch --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: remark: decompose-torch: main: lowered {{[0-9]+}} operations of torch
-// REMARK-NEXT: remark: decompose-torch: main: declined: there is no operation of torch
+// REMARK-NEXT: remark: decompose-torch: no torch operation, this is Tensor IR
 
 // CHECK-LABEL: func.func @rms_norm
 // CHECK-SAME: (%x: tensor<1x32x2048xf32>, %p_weight: tensor<2048xf32> {deplo.parameter = "weight"})
