@@ -1,7 +1,7 @@
 """Runs deplo's command-line tools for lit: a process that has imported one forks a child for each command.
 
-To start Python and import the tool takes 0.3 s, 2 s with PyTorch; a fork takes a hundredth. Each command still
-has a process of its own, with the arguments, directory, environment and standard streams of its caller.
+To start Python and import the tool takes 0.3 s, 2 s with PyTorch; a fork takes a hundredth. Each command
+still has a process of its own, with the arguments, directory, environment and standard streams of its caller.
 
     python tool_server.py FD MODULE     serves `MODULE.run` on a listening socket; imports it when first asked
     start(directory, name, module)      starts that, and writes the executable `directory/name` that asks it

@@ -113,8 +113,6 @@ class DecomposeTorchPass(ModulePass):
             )
         if lowered:
             record(self.name, "main", True, f"lowered {lowered} operations of torch")
-        else:
-            record(self.name, "main", False, "there is no operation of torch")
 
 
 def _lower(op: TorchOp, start: Callable[..., Lowering], may_call: bool) -> str | None:

@@ -108,3 +108,11 @@ func.func @main(%x: tensor<500xf32>, %i: tensor<4000xi64>, %u: tensor<4000xf32>,
   %z = tensor_ir.scatter add %a[%j] along 0 from %b : (tensor<5xf32>, tensor<4xi64>, tensor<4xf32>) -> tensor<5xf32>
   func.return %y, %z : tensor<500xf32>, tensor<5xf32>
 }
+
+// -----
+
+// REMARK: remark: expand-scatter: main: declined: there is no scatter
+func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
+  %y = tensor_ir.elementwise neg(%x) : (tensor<5xf32>) -> tensor<5xf32>
+  func.return %y : tensor<5xf32>
+}

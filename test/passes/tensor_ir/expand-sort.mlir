@@ -96,3 +96,11 @@ func.func @main(%n: tensor<4x2xi64>, %x: tensor<4x8xf32>, %y: tensor<4x500xf32>)
   %j = tensor_ir.nth_element %n of %y along 1 : (tensor<4x2xi64>, tensor<4x500xf32>) -> tensor<4x2xi64>
   func.return %i, %j : tensor<4x2xi64>, tensor<4x2xi64>
 }
+
+// -----
+
+// REMARK: remark: expand-sort: main: declined: there is no sort
+func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
+  %y = tensor_ir.elementwise neg(%x) : (tensor<5xf32>) -> tensor<5xf32>
+  func.return %y : tensor<5xf32>
+}
