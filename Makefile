@@ -35,12 +35,12 @@ test-gpu: $(STAMP)
 	$(BIN)/python -m pytest test/gpu
 	! command -v compute-sanitizer || compute-sanitizer --report-api-errors no --error-exitcode 9 $(BIN)/python -m pytest test/gpu -k "not corpus"
 
-# Which kernels of the corpus and of the layers have another CUDA text than the committed digest says; accept takes the new ones.
+# Which kernels of the corpus and of the layers have another text than the committed digest says; accept takes the new ones.
 kernels-diff: $(STAMP)
-	$(BIN)/python -m pytest -q test/python/test_cuda_corpus.py test/schedules/test_layers.py -k committed
+	$(BIN)/python -m pytest -q test/python/test_cuda_corpus.py test/schedules -k committed
 
 kernels-accept: $(STAMP)
-	DEPLO_UPDATE_CORPUS=1 $(BIN)/python -m pytest -q test/python/test_cuda_corpus.py test/schedules/test_layers.py -k committed
+	DEPLO_UPDATE_CORPUS=1 $(BIN)/python -m pytest -q test/python/test_cuda_corpus.py test/schedules -k committed
 
 # Programs under several schedules on the machine that finds races, and every kernel of the corpus and of
 # layers of published models compiled for three architectures. About half an hour.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 UPDATE = "DEPLO_UPDATE_CORPUS"
 HEADER = f"""\
-# {{what}} and the first digits of the SHA-256 of the kernel's CUDA text.
+# {{what}} and the first digits of the SHA-256 of the kernel's text.
 # After an intended change: {UPDATE}=1 pytest {{where}}, then read the diff.
 """
 
@@ -32,7 +32,7 @@ def assert_committed(sources: Mapping[Key, str], path: Path, what: str, where: s
         if now.get(key) != before.get(key)
     ]
     assert not changed, (
-        "the change alters the CUDA text of these kernels:\n  "
+        "the change alters the text of these kernels:\n  "
         + "\n  ".join(changed)
         + f"\nIf that is intended, run with {UPDATE}=1 and commit {path.name}."
     )
