@@ -1,14 +1,24 @@
-"""The launches of a program."""
+"""The kernels and the launches of a program."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from xdsl.dialects import func
 from xdsl.ir import Operation
 
 from ..dialects.inside import ops_in
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
+
+
+def kernels_of(module: Operation) -> Iterator[KernelOp]:
+    """Yield the kernels of the module and of its functions; they stand in no other operation."""
+    for op in (op for region in module.regions for block in region.blocks for op in block.ops):
+        if isinstance(op, KernelOp):
+            yield op
+        elif isinstance(op, func.FuncOp):
+            yield from kernels_of(op)
 
 
 def launches_of(module: Operation) -> Iterator[tuple[KernelOp, LaunchOp]]:

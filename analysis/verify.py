@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .attached_messages import message_of
 from .dominance import check_dominance
+from .launches import kernels_of
 
 
 class InvalidOpError(VerifyException):
@@ -29,6 +30,7 @@ class InvalidOpError(VerifyException):
 def verify_module(module: ModuleOp) -> None:
     """Raise a `VerifyException` with an `op` attribute at the first op that is not valid."""
     _verify_op(module)
+    _verify_kernel_names(module)
     check_dominance(module)
 
 
@@ -95,6 +97,16 @@ def _verify_op(op: Operation) -> None:
         op.verify(verify_nested_ops=False)
     except (VerifyException, ValueError) as error:
         raise InvalidOpError(op, _message(op, error)) from error
+
+
+def _verify_kernel_names(module: ModuleOp) -> None:
+    """Two kernels of a module never share a name: what passes tell people names one of them."""
+    taken: set[str] = set()
+    for kernel in kernels_of(module):
+        name = kernel.sym_name.data
+        if name in taken:
+            raise InvalidOpError(kernel, f"another kernel is called @{name}")
+        taken.add(name)
 
 
 def _verify_empty_block(block: Block) -> None:

@@ -41,6 +41,7 @@ from ..dialects.sizes import Extent, memref_of, shape_of
 from ..dialects.tile import LaunchOp
 from ..errors import DeploError
 from .levels import levels_in, missing
+from .symbol_names import FreshNames, function_names
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,7 @@ def lower_host(module: ModuleOp, build: BuildDevice, wholes: Wholes | None = Non
     Raises DeploError for a kernel that is not one `tile.launch` and for any other op on tensors.
     """
     functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
-    taken = {function.sym_name.data for function in functions}
-    devices = _Devices(taken, build, {} if wholes is None else wholes)
+    devices = _Devices(function_names(module), build, {} if wholes is None else wholes)
     for function in functions:
         if function.body.blocks:
             _lower_function(function, devices)
@@ -114,7 +114,7 @@ class _Code:
 class _Devices:
     """The device functions made so far, to find a kernel that was built before."""
 
-    taken: set[str]
+    names: FreshNames
     build: BuildDevice
     wholes: Wholes
     built: list[tuple[_Code, Device, str]] = field(default_factory=list[tuple[_Code, Device, str]])
@@ -127,7 +127,7 @@ class _Devices:
         for code, device, name in self.built:
             if code.same_as(op):
                 return device, name
-        name = self._fresh_name(op.sym_name.data)
+        name = self.names.fresh(op.sym_name.data)
         code = _Code(op)
         device = self._placed(self.build(op, _only_launch(op), name), op, host)
         self.built.append((code, device, name))
@@ -139,7 +139,7 @@ class _Devices:
         key = (type(op), tuple(op.properties.items()), tuple(types), in_place)
         if key not in self.built_whole:
             kind = op.name.rpartition(".")[2]
-            name = self._fresh_name(f"k_{op.results[0].name_hint or 'value'}_{kind}")
+            name = self.names.fresh(f"k_{op.results[0].name_hint or 'value'}_{kind}")
             device = self.wholes[type(op)].build(op, name, in_place)
             self.built_whole[key] = self._placed(device, op, host), name
         return self.built_whole[key]
@@ -152,13 +152,6 @@ class _Devices:
         assert block is not None
         block.insert_op_before(device.function, host)
         return device
-
-    def _fresh_name(self, wanted: str) -> str:
-        name, suffix = wanted, 1
-        while name in self.taken:
-            name, suffix = f"{wanted}_{suffix}", suffix + 1
-        self.taken.add(name)
-        return name
 
 
 def _only_launch(op: KernelOp) -> LaunchOp:

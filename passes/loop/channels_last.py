@@ -17,6 +17,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of, tensor_of
 from ..replacing import replace
+from ..symbol_names import insert_kernel
 from .lift_to_loops import Nest
 
 
@@ -51,9 +52,7 @@ def put_channels_last(kernel: KernelOp, image: LoadOp, axis: int) -> LoadOp:
     read_at: list[AffineExpr] = [places[order.index(i)] for i in range(len(shape))]
     value = nest.builder.insert(LoadOp(argument, read_at, nest.counters)).result
     nest.builder.insert(StoreOp(value, result, places, nest.counters))
-    block = kernel.parent
-    assert block is not None
-    block.insert_op_before(copy, kernel)
+    insert_kernel(copy, kernel)
     kernel.operands[source.index] = copy.outputs[0]
     exprs = [image.map.data.results[i] for i in order]
     to = Rewriter.replace_value_with_new_type(source, KernelOp.buffer_type(type))

@@ -28,12 +28,13 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.launches import kernels_of
 from ...analysis.sizes import require_positive
 from ...dialects.affine import replace_dims
 from ...dialects.index import ZERO, condition_exprs
@@ -62,6 +63,7 @@ from ...dialects.tensor_ir import (
 )
 from ...dialects.tensor_ir_indexed import GatherOp
 from ..decisions import record
+from ..symbol_names import FreshNames
 from .scalar_code import emit_cast, emit_constant_attr, emit_function
 
 TENSOR_OPS = (ElementwiseOp, ReduceOp, IndexMapOp, CastOp, ConstantOp, SizeOp, IotaOp, GatherOp)
@@ -264,6 +266,7 @@ class LiftToLoopsPass(ModulePass):
             _own_results(function)
         require_positive(op)
         todo = [o for o in ops_in(op) if isinstance(o, TENSOR_OPS)]
+        names = FreshNames(kernel.sym_name.data for kernel in kernels_of(op))
         for tensor_op in todo:
             result = tensor_op.results[0]
             if isinstance(tensor_op, ConstantOp) and all(
@@ -272,6 +275,7 @@ class LiftToLoopsPass(ModulePass):
                 record(self.name, result.name_hint or "constant", False, "written where it is read")
                 continue
             kernel = lift(tensor_op)
+            kernel.sym_name = StringAttr(names.fresh(kernel.sym_name.data))
             kernel.outputs[0].name_hint = result.name_hint
             assert tensor_op.parent is not None
             tensor_op.parent.insert_op_before(kernel, tensor_op)

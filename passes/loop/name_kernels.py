@@ -20,6 +20,7 @@ from ...analysis.cost import work
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
 from ..decisions import record
+from ..symbol_names import FreshNames
 
 
 def kind_of(kernel: KernelOp) -> str:
@@ -38,11 +39,10 @@ class NameKernelsPass(ModulePass):
     name = "name-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        taken: dict[str, int] = {}
+        names = FreshNames(())
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
-            stem = f"k_{kernel.outputs[0].name_hint or 'value'}_{kind_of(kernel)}"
-            count = taken[stem] = taken.get(stem, 0) + 1
-            old, new = kernel.sym_name.data, stem if count == 1 else f"{stem}_{count}"
+            old = kernel.sym_name.data
+            new = names.fresh(f"k_{kernel.outputs[0].name_hint or 'value'}_{kind_of(kernel)}")
             if old == new:
                 record(self.name, old, False, "already has its name", kernel)
                 continue

@@ -42,6 +42,7 @@ from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import Extent, static_extent, tensor_of
 from ..decisions import record
 from ..replacing import replace
+from ..symbol_names import insert_kernel
 from .folded_contractions import is_contraction, reductions_around
 from .lift_to_loops import Nest
 from .nests import perfect_nest
@@ -162,9 +163,7 @@ def turn_weights(
         value = nest.builder.insert(arith.ExtFOp(value, widening.result.type)).result
     stored_at = [replace_dims(expr, index) for expr in places]
     nest.builder.insert(StoreOp(value, result, stored_at, nest.counters))
-    block = kernel.parent
-    assert block is not None
-    block.insert_op_before(copy, kernel)
+    insert_kernel(copy, kernel)
     kernel.operands[position] = copy.outputs[0]
     to = Rewriter.replace_value_with_new_type(source, KernelOp.buffer_type(type))
     replace(read, LoadOp(to, places, list(counters)))

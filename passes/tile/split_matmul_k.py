@@ -56,6 +56,7 @@ from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.merging import add_input, remove_input
 from ..loop.scalar_code import emit_constant
+from ..symbol_names import insert_kernel
 from .atomic_epilogue import accumulate, refusal
 from .axis_splits import split_for_gpu
 from .blockify_launch import blockify
@@ -295,7 +296,10 @@ class SplitMatmulKPass(ModulePass):
             return
         assert kernel.parent is not None
         for new in made:
-            kernel.parent.insert_op_before(new, kernel)
+            if new.sym_name == kernel.sym_name:
+                kernel.parent.insert_op_before(new, kernel)
+            else:
+                insert_kernel(new, kernel)
         for mine, theirs in zip(kernel.outputs, made[-1].outputs, strict=True):
             mine.replace_all_uses_with(theirs)
         kernel.detach()

@@ -50,6 +50,7 @@ from ...dialects.sizes import extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
+from ..symbol_names import insert_kernel
 from .chunk_reduce import block_columns
 from .cooperative_reduce import lanes_share_columns, reduces_columns
 from .masks import mask_contributions
@@ -278,7 +279,7 @@ def split_reduce(kernel: KernelOp, split: _Split) -> None:
     block = kernel.parent
     assert block is not None
     parts = _parts_kernel(kernel, split)
-    block.insert_op_before(parts, kernel)
+    insert_kernel(parts, kernel)
     fold = _fold_kernel(kernel, parts, split)
     block.insert_op_before(fold, kernel)
     for old, new in zip(kernel.outputs, fold.outputs, strict=True):

@@ -23,14 +23,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import SymbolTable
 
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
 from ..decisions import record
+from ..symbol_names import function_names
 
 MIN_OPERATIONS = 8
 """Fewer operations than this are left alone: a chain of equal activations fuses better than it calls."""
@@ -210,13 +210,6 @@ def _outline(function: _Function, repeat: _Repeat, name: str) -> func.FuncOp:
     return outlined
 
 
-def _fresh_name(module: ModuleOp) -> str:
-    name, suffix = "layer", 1
-    while SymbolTable.lookup_symbol(module, StringAttr(name)) is not None:
-        name, suffix = f"layer_{suffix}", suffix + 1
-    return name
-
-
 @dataclass(frozen=True)
 class OutlineRepeatsPass(ModulePass):
     """Call one function for each of several equal runs of Torch IR operations."""
@@ -224,10 +217,11 @@ class OutlineRepeatsPass(ModulePass):
     name = "outline-repeats"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        names = function_names(op)
         for main in [o for o in op.ops if isinstance(o, func.FuncOp) and o.body.blocks]:
             found = False
             while (repeat := (body := _Function(main.body.block)).best_repeat()) is not None:
-                name = _fresh_name(op)
+                name = names.fresh("layer")
                 outlined = _outline(body, repeat, name)
                 op.body.block.insert_op_before(outlined, main)
                 reason = f"{repeat.copies} times the same {repeat.period} operations"

@@ -48,7 +48,7 @@ func.func @main(%x: tensor<512xf32>) -> (tensor<512xf32>, tensor<512xf32>) {
       loop.store %w, %out[%i] : memref<512xf32>
     }
   }
-  %b = loop.kernel @k_double(%a) : (tensor<512xf32>) -> tensor<512xf32> {
+  %b = loop.kernel @k_again(%a) : (tensor<512xf32>) -> tensor<512xf32> {
   ^bb0(%x: memref<512xf32>, %out: memref<512xf32>):
     tile.launch (%i = 512 : block) {
       %v = loop.load %x[%i] : memref<512xf32>

@@ -77,7 +77,7 @@ func.func @main(%a: tensor<3xi64>, %b: tensor<3xi64>) -> tensor<3xi64> {
 // CHECK-LABEL: func.func @main(%x: tensor<4xf32>)
 // CHECK:         %[[n:.+]] = loop.kernel @k_n(%x)
 // CHECK:         %[[x:.+]] = loop.kernel @k_x(%x)
-// CHECK:         %[[m:.+]] = loop.kernel @k_n(%[[n]])
+// CHECK:         %[[m:.+]] = loop.kernel @k_n_2(%[[n]])
 // CHECK:         func.return %[[n]], %[[x]], %[[m]]
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %n = tensor_ir.elementwise neg(%x) : (tensor<4xf32>) -> tensor<4xf32>

@@ -152,7 +152,7 @@ func.func @main(%w: tensor<32x8xf32>, %x: tensor<?x8xf32, #sym.extents<s0>>, %v:
       }
     }
   }
-  %y = loop.kernel @sums(%c) : (tensor<32x?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0>> {
+  %y = loop.kernel @dynamic_sums(%c) : (tensor<32x?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sym.extents<s0>> {
   ^bb0(%c: memref<32x?xf32, #sym.extents<s0>>, %out: memref<?xf32, #sym.extents<s0>>):
     loop.for %p = 0 to s0 {
       %s = loop.for %j = 0 to 32 reduce(add) -> f32 {
