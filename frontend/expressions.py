@@ -1,9 +1,11 @@
 """Programs given as code on the command line.
 
-The last expression is the program. Names in it that hold tensors become its inputs, and so do calls in
-it that make tensors; modules in it keep their parameters:
+The last expression is the program, with the statements before it that compute what it reads from tensors.
+Names in it that hold other tensors become its inputs, and so do calls in it that make tensors; modules in it
+keep their parameters:
 
     x = torch.randn(8); x * torch.exp(x)            one input, x
+    x = torch.randn(8); y = torch.exp(x); x * y     the same program
     F.softmax(torch.randn(4, 8), dim=-1)            one input, x
     nn.RMSNorm(2048)(torch.randn(1, 32, 2048))      one input, x; parameter weight
 """
@@ -20,19 +22,18 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
+from .code_statements import Body, is_constructor, names_stored
 
 FILE = "<command line>"
-
-CONSTRUCTORS = frozenset(
-    "arange empty eye full linspace ones rand randint randn randperm tensor zeros".split()
-)
-"""Functions of `torch` whose results in the last expression are inputs of the program."""
 
 Loaded = tuple[torch.nn.Module | Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
-def program_of_code(code: str) -> Loaded:
-    """The program that `code` ends with, and its inputs. Runs the code. Raises UsageError."""
+def program_of_code(code: str) -> tuple[Loaded, list[str]]:
+    """The program that `code` ends with, its inputs, and for people what of the code is no part of it.
+
+    Runs the code. Raises UsageError.
+    """
     linecache.cache[FILE] = (len(code), None, code.splitlines(keepends=True), FILE)
     namespace: dict[str, Any] = {
         "__name__": "__main__",
@@ -51,18 +52,21 @@ def program_of_code(code: str) -> Loaded:
         raise UsageError("-c needs code that ends with an expression, which is the program")
     *statements, last = tree.body
     assert isinstance(last, ast.Expr)
-    _run(ast.Module(statements, []), namespace)
     lifter = _Lifter(namespace)
+    body = Body(namespace, lifter.visit, lambda each: _run(ast.Module([each], []), namespace))
+    for statement in statements:
+        body.add(statement)
     expression = lifter.visit(last.value)
-    if not lifter.inputs:
+    body.note_reads(expression, namespace)
+    needed = body.needed(expression)
+    read = body.reads_of([*needed, expression])
+    if not any(isinstance(value, torch.Tensor) for value in read.values()):
         _evaluate(expression, namespace)  # a mistake in it is the better message
         raise UsageError(
             "-c needs an expression that reads a tensor, such as torch.exp(torch.randn(8))"
         )
-    direct = _direct_call(expression, namespace)
-    if direct is not None:
-        return direct
-    return _expression_program(expression, namespace, lifter.inputs)
+    direct = None if needed else _direct_call(expression, namespace)
+    return direct or _expression_program(needed, expression, namespace, read), body.told
 
 
 def _run(tree: ast.Module, namespace: dict[str, Any]) -> None:
@@ -84,20 +88,13 @@ def _evaluate(node: ast.expr, namespace: dict[str, Any]) -> Any:
 
 
 class _Lifter(ast.NodeTransformer):
-    """Gives a name to every tensor and module that an expression makes, and lists its inputs."""
+    """Gives a name to every tensor and module that an expression makes."""
 
     def __init__(self, namespace: dict[str, Any]):
         self.namespace = namespace
-        self.inputs: dict[str, torch.Tensor] = {}
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        value = self.namespace.get(node.id)
-        if isinstance(value, torch.Tensor):
-            self.inputs[node.id] = value
-        return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        if _makes_tensor(node.func) and not self._reads_tensors(node):
+        if is_constructor(node) and not self._reads_tensors(node):
             return self._named(node, "x", _evaluate(node, self.namespace))
         if isinstance(node.func, ast.Call) and not self._reads_tensors(node.func):
             made = _evaluate(node.func, self.namespace)
@@ -118,18 +115,7 @@ class _Lifter(ast.NodeTransformer):
             count += 1
             name = f"{prefix}_{count}"
         self.namespace[name] = value
-        if isinstance(value, torch.Tensor):
-            self.inputs[name] = value
         return ast.copy_location(ast.Name(name, ast.Load()), node)
-
-
-def _makes_tensor(function: ast.expr) -> bool:
-    return (
-        isinstance(function, ast.Attribute)
-        and isinstance(function.value, ast.Name)
-        and function.value.id == "torch"
-        and function.attr in CONSTRUCTORS
-    )
 
 
 def _direct_call(expression: ast.expr, namespace: dict[str, Any]) -> Loaded | None:
@@ -152,19 +138,31 @@ def _direct_call(expression: ast.expr, namespace: dict[str, Any]) -> Loaded | No
 
 
 def _expression_program(
-    expression: ast.expr, namespace: dict[str, Any], inputs: dict[str, torch.Tensor]
+    statements: list[ast.stmt], expression: ast.expr, namespace: dict[str, Any], read: dict[str, Any]
 ) -> Loaded:
-    """A module whose `forward` takes the inputs by name and owns the modules that the code uses."""
+    """A module whose `forward` takes the inputs by name and owns the modules that the code uses.
+
+    `read` has what the statements and the expression read and do not compute.
+    """
+    inputs = {name: value for name, value in read.items() if isinstance(value, torch.Tensor)}
+    stored = {name for statement in statements for name in names_stored(statement)}
+    begin: list[ast.stmt] = []
+    for name in stored & (read.keys() - inputs.keys()):  # a number that the program sets again
+        namespace[f"first_{name}_"] = read[name]
+        first = ast.Name(f"first_{name}_", ast.Load())
+        begin.append(ast.Assign([ast.Name(name, ast.Store())], first))
     source = ast.parse(f"def forward({', '.join(inputs)}): pass", FILE)
     function = source.body[0]
     assert isinstance(function, ast.FunctionDef)
-    function.body = [ast.copy_location(ast.Return(expression), expression)]
+    function.body = [
+        *begin,
+        *statements,
+        ast.copy_location(ast.Return(expression), expression),
+    ]
     _run(ast.fix_missing_locations(source), namespace)
     forward: Callable[..., Any] = namespace["forward"]
     owned = {
-        name.id: namespace[name.id]
-        for name in ast.walk(expression)
-        if isinstance(name, ast.Name) and isinstance(namespace.get(name.id), torch.nn.Module)
+        name: value for name, value in read.items() if isinstance(value, torch.nn.Module)
     }
     if not owned:
         return forward, tuple(inputs.values()), {}

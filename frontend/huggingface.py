@@ -2,6 +2,7 @@
 
 hf:llama --config hidden_size=256,intermediate_size=704 --layer 0 --seq-len 32
 hf:tinyllama-1.1b --layer 0
+hf:TinyLlama/TinyLlama-1.1B-Chat-v1.0 --layer 0
 """
 
 from __future__ import annotations
@@ -47,6 +48,12 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Architecture and configuration of known models, from their published config.json."""
 
+HUB_NAMES = {
+    "TinyLlama/TinyLlama-1.1B-Chat-v1.0": "tinyllama-1.1b",
+    "Qwen/Qwen2.5-7B": "qwen2.5-7b",
+}
+"""Name on the Hugging Face Hub -> the preset with its configuration; the weights are random all the same."""
+
 IMAGE_SIZE = 224
 """Rows and columns of an image where the configuration names no size."""
 
@@ -73,7 +80,7 @@ def program_of_architecture(name: str, *, config: str, layer: int | None, seq_le
     if seq_len < 1:
         raise UsageError(f"--seq-len must be at least 1, got {seq_len}")
     transformers.logging.set_verbosity_error()
-    architecture, settings = PRESETS.get(name, (name, {}))
+    architecture, settings = PRESETS.get(HUB_NAMES.get(name, name), (name, {}))
     settings = settings | _settings(config)
     built = _configuration(transformers, name, architecture, settings, layer)
     model = _model(transformers, built, whole=layer is None)
@@ -120,7 +127,7 @@ def _configuration(
 ) -> Any:
     known = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES
     if architecture not in known:
-        close = difflib.get_close_matches(name, [*PRESETS, *known], 3)
+        close = difflib.get_close_matches(name, [*PRESETS, *HUB_NAMES, *known], 3)
         hint = f"; did you mean {', '.join(close)}?" if close else ""
         raise UsageError(f"transformers knows no architecture {name!r}{hint}")
     default = transformers.AutoConfig.for_model(architecture)

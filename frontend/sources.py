@@ -18,7 +18,7 @@ import torch
 
 from ..errors import UsageError
 from .expressions import program_of_code
-from .huggingface import program_of_architecture
+from .huggingface import HUB_NAMES, program_of_architecture
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Program:
     title: str = ""
     meaning: str = "eager"
     """Who says what it computes."""
+    notes: tuple[str, ...] = ()
+    """What is left out of the code that it was given by."""
 
 
 def load_source(
@@ -49,11 +51,13 @@ def load_source(
     torch.manual_seed(0)
     if (name is None) == (code is None):
         raise UsageError("name one program: -c CODE, FILE.py:NAME or hf:ARCHITECTURE")
+    if name in HUB_NAMES:
+        name = f"hf:{name}"
     if (config or layer is not None) and not (name or "").startswith("hf:"):
         raise UsageError("--config and --layer describe an hf: architecture")
     if code is not None:
-        program, args, kwargs = program_of_code(code)
-        return Program(program, args, kwargs, code.strip())
+        (program, args, kwargs), notes = program_of_code(code)
+        return Program(program, args, kwargs, code.strip(), notes=tuple(notes))
     assert name is not None
     if name.startswith("hf:"):
         program, args, kwargs = program_of_architecture(

@@ -67,13 +67,16 @@ def load(options: argparse.Namespace) -> Source:
     with progress("loading"):
         if options.source is not None and options.source.endswith(".mlir"):
             return load_file(options.source)
-        return load_source(
+        source = load_source(
             options.source,
             code=options.code,
             config=options.config,
             layer=options.layer,
             seq_len=options.seq_len,
         )
+    for note in source.notes:
+        sys.stderr.write(f"note: {note}\n")
+    return source
 
 
 def capture_source(options: argparse.Namespace, source: Source) -> Captured:

@@ -64,7 +64,7 @@ def load_file(path: str) -> FileSource:
     types = main.function_type.inputs.data
     tensors = tuple(tensor_of(value, type) for value, type in zip(inputs, types, strict=True))
     captured = _captured(module, main, len(tensors))
-    return FileSource(partial(_interpret, module), tensors, {}, path, "the interpreter", captured)
+    return FileSource(partial(_interpret, module), tensors, {}, path, "the interpreter", captured=captured)
 
 
 def _main_of(module: ModuleOp, path: str) -> func.FuncOp:
