@@ -5,7 +5,6 @@ Nothing here needs PyTorch: `program.py` compiles what `torch.export` captured, 
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -19,6 +18,7 @@ from xdsl.passes import ModulePass
 from .analysis.eager_calls import EagerCall
 from .analysis.targets import Target
 from .dialects import get_all_dialects
+from .environment import environment_choices
 from .errors import UsageError
 from .passes.decisions import Decision
 from .passes.levels import count_of
@@ -74,8 +74,9 @@ def stages_of(target: Target) -> dict[str, str | None]:
 
 
 def asked_schedule(given: str | None) -> str:
-    """The choices that contractions are asked to make: those given, else those of DEPLO_SCHEDULE."""
-    return os.environ.get("DEPLO_SCHEDULE", "") if given is None else given
+    """The choices that contractions are asked to make: those given, else those of the environment."""
+    in_environment = environment_choices()
+    return in_environment if given is None else given
 
 
 def passes_to(

@@ -3,7 +3,8 @@
 Loop IR says what a kernel computes, its schedule how. A choice that is absent is left to the pass that
 would carry it out; what stands in the attribute after that pass is what was realised.
 
-People ask for choices in words, `BM=16,BN=16,thread_m=2`, which `parse_choices` reads.
+People ask for choices in words, `BM=16,BN=16,thread_m=2`, which `parse_choices` reads; `SWITCHES` of other
+passes stand among them, `atomics=1`.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ class Choice:
     """A shorter name that people may call it."""
     derived: bool = False
     """Whether it follows from the others and the kernel, so that nobody may ask for it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What people may call it, the short name first."""
+        return (self.short, self.name) if self.short else (self.name,)
 
     def allows(self, number: int) -> bool:
         """Whether a number is one it may be."""
@@ -144,6 +150,12 @@ CHOICES = {
     )
 }
 """Every key a schedule may hold."""
+
+SWITCHES = {
+    "atomics": "split-matmul-k",
+    "fusion_guard": "fuse-loops",
+}
+"""Options of other passes that people ask for beside a schedule's choices, 0 or 1, and the pass of each."""
 
 
 @irdl_attr_definition
@@ -244,12 +256,12 @@ def _to_attribute(value: int | str) -> Attribute:
 
 def parse_choices(text: str) -> dict[str, int | str]:
     """The choices that people ask for as `BM=16,thread_m=2`, by their full names. Raises UsageError."""
-    names = {name: c for c in CHOICES.values() if not c.derived for name in (c.short, c.name)}
+    names = {name: choice for choice in askable() for name in choice.names}
     asked: dict[str, int | str] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (part.strip() for part in item.partition("="))
-        if key not in names or not key:
-            listed = ", ".join(f"{c.short} or {c.name}" if c.short else c.name for c in _askable())
+        if key not in names:
+            listed = ", ".join(" or ".join(choice.names) for choice in askable())
             raise UsageError(f"schedule: unknown choice '{key}'; there are {listed}")
         choice = names[key]
         if not equals or not value:
@@ -260,8 +272,10 @@ def parse_choices(text: str) -> dict[str, int | str]:
     return asked
 
 
-def _askable() -> list[Choice]:
-    return [choice for choice in CHOICES.values() if not choice.derived]
+def askable() -> list[Choice]:
+    """The choices that people may ask for, switches included."""
+    switches = [Choice(name, f"option of `{by}`", numbers=(0, 1)) for name, by in SWITCHES.items()]
+    return [*(choice for choice in CHOICES.values() if not choice.derived), *switches]
 
 
 def _example(choice: Choice) -> str:

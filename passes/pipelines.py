@@ -26,7 +26,7 @@ from xdsl.transforms import get_all_passes as get_xdsl_passes
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
 from ..analysis.targets import get_target
-from ..dialects.schedule import parse_choices
+from ..dialects.schedule import SWITCHES, parse_choices
 from ..errors import UsageError
 from . import get_all_passes
 
@@ -42,7 +42,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "canonicalize",
         "cse",
         "lift-to-loops",
-        "fuse-loops{target=$target}",
+        "fuse-loops{target=$target$fusion}",
         "merge-siblings",
         "narrow-results",
         "transpose-results",
@@ -72,7 +72,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "strip-channels{target=$target}",
         "order-windows{target=$target}",
         "pack-operands",
-        "split-matmul-k{target=$target}",
+        "split-matmul-k{target=$target$splitting}",
         "chunk-matmul-k",
         "register-tile{target=$target}",
         "distribute-sweeps{target=$target}",
@@ -161,7 +161,10 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "canonicalize",
     ),
 }
-"""Segment -> the specs of its passes; `$target` and `$choices` stand for the pipeline's options."""
+"""Segment -> the specs of its passes; `$target` and what starts with `$` after it stand for options."""
+
+_PLACES = {"fuse-loops": "fusion", "split-matmul-k": "splitting"}
+"""Pass that a switch belongs to -> the place in its spec; `choices` is that of `schedule`."""
 
 _BOTH = ("torch-to-tensor", "tensor-to-loop", "loop-to-tile")
 """The segments that every road has, whatever the target."""
@@ -280,8 +283,13 @@ def make_pipeline(name: str, target: str, schedule: str = "") -> tuple[ModulePas
     `schedule` has choices that contractions are to make. Raises UsageError for wrong ones.
     """
     specs = (spec for segment in PIPELINES[name] for spec in _SEGMENTS[segment])
-    choices = "".join(f" {key}={value}" for key, value in parse_choices(schedule).items())
-    text = ",".join(Template(spec).substitute(target=target, choices=choices) for spec in specs)
+    asked = dict.fromkeys(("choices", *_PLACES.values()), "")
+    for key, value in parse_choices(schedule).items():
+        if key in SWITCHES:
+            asked[_PLACES[SWITCHES[key]]] += f" {key}={'true' if value else 'false'}"
+        else:
+            asked["choices"] += f" {key}={value}"
+    text = ",".join(Template(spec).substitute(target=target, **asked) for spec in specs)
     return make_passes(parse_pipeline(text))
 
 

@@ -26,6 +26,7 @@ from . import (
 from .completion import add_completion
 from .precision_option import asked_precision
 from .reproducer import Reproducer, of_mismatch, write_directory
+from .schedule_option import settle_schedule
 
 EXAMPLES = """\
 examples:
@@ -41,7 +42,10 @@ examples:
 Handler = Callable[[argparse.Namespace], int]
 """What runs a command with its options, and gives its exit code."""
 
-SOURCE_HELP = "FILE.py:NAME, or hf:ARCHITECTURE such as hf:llama, hf:tinyllama-1.1b, hf:qwen2.5-7b"
+SOURCE_HELP = (
+    "FILE.py:NAME, or hf:ARCHITECTURE such as hf:llama, or a model whose configuration is built in: "
+    "hf:tinyllama-1.1b, hf:qwen2.5-7b, or their names on the Hugging Face Hub"
+)
 
 
 def _source_options() -> argparse.ArgumentParser:
@@ -51,6 +55,7 @@ def _source_options() -> argparse.ArgumentParser:
     source.add_argument("source", nargs="?", metavar="PROGRAM", help=SOURCE_HELP)
     source.add_argument(
         "-c",
+        "--code",
         dest="code",
         metavar="CODE",
         help="Python code with torch, nn and F in scope; its last expression is the program",
@@ -105,11 +110,12 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _with_program(main: Handler) -> Handler:
-    """A command that needs exactly one program."""
+    """A command that needs exactly one program, compiled with one schedule."""
 
     def checked(options: argparse.Namespace) -> int:
         if (options.source is None) == (options.code is None):
             raise UsageError("name one program: -c CODE, FILE.py:NAME or hf:ARCHITECTURE")
+        settle_schedule(options)
         return main(options)
 
     return checked

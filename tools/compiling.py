@@ -19,7 +19,7 @@ from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .file_source import FileSource, load_file
 from .precision_option import PRECISION_OPTION
-from .schedule_option import SCHEDULE_OPTION
+from .schedule_option import add_schedule_options
 
 PATIENCE = 1.0
 """Seconds after which a terminal is told what is being done, and how often after that."""
@@ -58,7 +58,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """What may be asked of any program that is compiled."""
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
-    parser.add_argument("--schedule", **SCHEDULE_OPTION)
+    add_schedule_options(parser)
     parser.add_argument("--precision", **PRECISION_OPTION)
 
 

@@ -96,6 +96,8 @@ class _Program:
     position: dict[KernelOp, int]
     processors: int
     is_gpu: bool
+    guard: bool
+    """Whether the cost of recomputation declines merges."""
     stored: set[SSAValue] = field(default_factory=set[SSAValue])
 
 
@@ -103,7 +105,13 @@ class _Program:
 
 
 def _decline_reason(
-    producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAValue, *, stays: bool
+    producer: KernelOp,
+    chain: Chain,
+    consumer: KernelOp,
+    argument: SSAValue,
+    *,
+    stays: bool,
+    guard: bool,
 ) -> str | None:
     """Why the merge does not pay or is not possible, or None.
 
@@ -126,12 +134,24 @@ def _decline_reason(
             return f"one thread would do what {_si(total)}FLOP of independent rows do at once"
     if (reason := _puts_together(producer, chain, loads)) is not None:
         return reason
-    count = elements(producer.output_args[0].type)
+    if guard and (reason := _blowup(producer, chain, consumer, loads, stays=stays)) is not None:
+        return reason
+    copies = len(_places(loads)) + len(readers) - 1
+    if copies > 1 and any(_rounds(o) for o in chain.statements):
+        return f"{copies} places would compute its sum, each rounding it in an order of its own"
+    return None
+
+
+def _blowup(
+    producer: KernelOp, chain: Chain, consumer: KernelOp, loads: list[LoadOp], *, stays: bool
+) -> str | None:
+    """Why the merge would cost more work than the traffic that it saves is worth, or None."""
+    total, count = work(producer), elements(producer.output_args[0].type)
     per_element = total / max(count, 1)
     places = _places(loads)
     runs = sum(executions(place) for place in places)
     # Each reader pays for itself; the first run of each element replaces the producer's own, if that goes.
-    others = len(readers) - 1
+    others = len({use.operation for use in producer.outputs[0].uses}) - 1
     total_runs = runs + (1 if stays else others) * count
     extra = per_element * max(total_runs - count, 0)
     saved = _saved(producer, consumer, stays=stays)
@@ -151,12 +171,7 @@ def _decline_reason(
             f"its {_si(total)}FLOP would run inside of a reduction, where no block of results shares what "
             f"they read, to save {_si(saved)}B of traffic"
         )
-    if (reason := _beside(producer, chain, consumer, loads)) is not None:
-        return reason
-    copies = len(places) + others
-    if copies > 1 and any(_rounds(o) for o in chain.statements):
-        return f"{copies} places would compute its sum, each rounding it in an order of its own"
-    return None
+    return _beside(producer, chain, consumer, loads)
 
 
 def _puts_together(producer: KernelOp, chain: Chain, loads: list[LoadOp]) -> str | None:
@@ -341,13 +356,18 @@ def _fuse_into(consumer: KernelOp, program: _Program) -> None:
         chain = (program.is_gpu and _alone(producer, consumer, argument)) or Chain.of(producer)
         reason = chain if isinstance(chain, str) else None
         if not isinstance(chain, str):
-            stays = value in stored
-            reason = _decline_reason(producer, chain, consumer, argument, stays=stays)
+            judge = partial(
+                _decline_reason,
+                *(producer, chain, consumer, argument),
+                stays=value in stored,
+                guard=program.guard,
+            )
+            reason = judge()
             for change in [] if reason is None else _changes(chain, program.processors):
                 undo = change(consumer, argument)
                 if undo is None:
                     continue
-                if _decline_reason(producer, chain, consumer, argument, stays=stays) is None:
+                if judge() is None:
                     reason = None
                     break
                 undo()
@@ -372,12 +392,14 @@ class FuseLoopsPass(ModulePass):
     name = PASS
 
     target: str = "sm_90a"
+    fusion_guard: bool = True
+    """Decline merges that recompute more than the traffic that they save is worth."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]
         position = {kernel: i for i, kernel in enumerate(kernels)}
         target = get_target(self.target)
-        program = _Program(position, target.processors, target.is_gpu)
+        program = _Program(position, target.processors, target.is_gpu, self.fusion_guard)
         with hints_of(op):
             for kernel in reversed(kernels):
                 if kernel.parent is not None:

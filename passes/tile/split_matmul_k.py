@@ -196,6 +196,7 @@ def make_zeros(kernel: KernelOp, threads: int) -> list[KernelOp]:
 def make_atomic(kernel: KernelOp, zeros: list[KernelOp], parts: Parts) -> KernelOp | str:
     """The kernel whose blocks add the parts to its outputs, which begin as zeros; or why there is none."""
     atomic = kernel.clone()
+    atomic.sym_name = StringAttr(f"{kernel.sym_name.data}_atomic")
     launch = _launch_of(atomic)
     sweep = _sweep_of(launch)
     reason = refusal(sweep) or split_sweep(launch, parts)
@@ -294,12 +295,8 @@ class SplitMatmulKPass(ModulePass):
             launch.schedule = schedule.without("split_k")
             record(self.name, name, False, made, launch)
             return
-        assert kernel.parent is not None
         for new in made:
-            if new.sym_name == kernel.sym_name:
-                kernel.parent.insert_op_before(new, kernel)
-            else:
-                insert_kernel(new, kernel)
+            insert_kernel(new, kernel)
         for mine, theirs in zip(kernel.outputs, made[-1].outputs, strict=True):
             mine.replace_all_uses_with(theirs)
         kernel.detach()

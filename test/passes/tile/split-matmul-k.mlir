@@ -97,7 +97,7 @@ func.func @main(%x: tensor<64x4x24xf32>, %w: tensor<64x96xf32>) -> tensor<64x64x
 
 // What multiplies the sum distributes over the parts; what is added the first part adds.
 // ATOMIC:        %[[ZEROS:.*]] = loop.kernel @residual_zero() : () -> tensor<64x64xf32>
-// ATOMIC:        loop.kernel @residual(%x, %w, %b, %[[ZEROS]])
+// ATOMIC:        loop.kernel @residual_atomic(%x, %w, %b, %[[ZEROS]])
 // ATOMIC:          tile.launch (%k_part = 2 : thread, %i = 64 : thread, %j = 64 : thread) schedule(#tile.schedule<m = 1, n = 2, {{.*}}split_k = 2>)
 // ATOMIC:            %[[FIRST:.*]] = loop.test[%k_part < 1]
 // ATOMIC:            %[[SCALED:.*]] = arith.mulf %s, %{{.*}} : f32
@@ -106,7 +106,7 @@ func.func @main(%x: tensor<64x4x24xf32>, %w: tensor<64x96xf32>) -> tensor<64x64x
 // ATOMIC:            loop.accumulate %[[SUM]], %{{.*}}[%i, %j] onto %start : f32, memref<64x64xf32>
 // REASON: remark: split-matmul-k: residual: 2 parts of 48 of K, added atomically
 // REASON: remark: split-matmul-k: largest: declined: parts that are not added cannot be added to the result
-// REASON: remark: split-matmul-k: residual: declined: K is split already
+// REASON: remark: split-matmul-k: residual_atomic: declined: K is split already
 func.func @main(%x: tensor<64x70xf32>, %w: tensor<64x70xf32>, %b: tensor<64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
   %y = loop.kernel @residual(%x, %w, %b) : (tensor<64x70xf32>, tensor<64x70xf32>, tensor<64xf32>) -> tensor<64x64xf32> {
   ^bb0(%x: memref<64x70xf32>, %w: memref<64x70xf32>, %b: memref<64xf32>, %out: memref<64x64xf32>):
