@@ -52,6 +52,7 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
+from ..symbol_names import insert_kernel
 from .chunk_reduce import block_columns
 from .cooperative_reduce import lanes_share_columns, obstacle
 from .deepen_launch import spread
@@ -248,7 +249,10 @@ def distribute(kernel: KernelOp, launch: LaunchOp) -> int:
     for number, segment in enumerate(segments, 1):
         last = number == len(segments)
         new = work.make(name if last else f"{name}_sweep{number}", segment, passed_on[number - 1])
-        block.insert_op_before(new, kernel)
+        if last:
+            block.insert_op_before(new, kernel)
+        else:
+            insert_kernel(new, kernel)
         spread(next(op for op in ops_in(new) if isinstance(op, LaunchOp)))
     made = [op for op in block.ops if isinstance(op, KernelOp)]
     for old, argument in zip(kernel.outputs, kernel.output_args, strict=True):
