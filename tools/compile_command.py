@@ -26,7 +26,7 @@ from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, module_for
 from ..program_passes import text_of
-from ..program_stages import asked_schedule, make_context, passes_to
+from ..program_stages import make_context, passes_to
 from .compiling import add_compile_options, capture_source, load, progress
 from .console import write_output
 from .executors import make_checker
@@ -44,8 +44,13 @@ CPU_ENDS = ("llvm", "asm", "mlir", "c")
 
 STAGES = ("torch", "tensor", "loop", "tile", "kernel", "cuda", *CPU_ENDS)
 
-ROOM_LETTERS = {"torch": "d", "tensor": "o", "loop": "l", "tile": "t", "kernel": "k", "cuda": "c"}
-"""The letter that `-vv` gives the passes that lead to a stage, t for those that make Tile IR."""
+GROUPS = {"tensor": "d", "tile": "t", "kernel": "k", "cuda": "c"}
+"""The letter of the passes that lead to a stage; those to Loop IR are o, l and f, those to native code n."""
+
+GROUPS_HELP = (
+    "run only the first groups of passes, such as dol: decomposition, optimization, lifting, fusion, tiling, "
+    "kernels, and cuda or native code"
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stop-after", metavar="PASS", help="print the program as this pass leaves it"
     )
+    parser.add_argument("--passes", metavar="LETTERS", help=GROUPS_HELP)
     add_compile_options(parser)
     parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
     parser.add_argument(
@@ -128,18 +134,42 @@ def choose(options: argparse.Namespace) -> tuple[Target, str]:
     return target, options.ir or ("cuda" if target.is_gpu else "llvm")
 
 
-def segments_to(
-    stage: str, target: Target, stop_after: str | None, schedule: str
-) -> list[tuple[str, tuple[ModulePass, ...]]]:
-    """The segments that lead to a stage, cut off after a pass if one is named. Raises UsageError."""
-    segments = passes_to(stage, target, schedule)
+Group = tuple[str, tuple[ModulePass, ...]]
+"""A letter and passes."""
+
+
+def groups_to(stage: str, target: Target, schedule: str) -> list[Group]:
+    """The passes that lead to a stage, in groups."""
+    groups: list[Group] = []
+    for room, passes in passes_to(stage, target, schedule):
+        if room == "loop":
+            lift = [each.name for each in passes].index("lift-to-loops")
+            parts = passes[:lift], passes[lift : lift + 1], passes[lift + 1 :]
+            groups += zip("olf", parts, strict=True)
+        else:
+            groups.append((GROUPS.get(room, "n"), passes))
+    return groups
+
+
+def groups_asked(stage: str, target: Target, options: argparse.Namespace) -> list[Group]:
+    """The groups that lead to a stage, cut off where the options say so. Raises UsageError."""
+    groups = groups_to(stage, target, options.schedule)
+    road = "".join(letter for letter, _ in groups)
+    if options.passes is not None:
+        if not options.passes or not road.startswith(options.passes):
+            raise UsageError(
+                f"--passes {options.passes}: only the last groups may be left off; on the way to {stage} "
+                f"they are {road}"
+            )
+        groups = groups[: len(options.passes)]
+    stop_after: str | None = options.stop_after
     if stop_after is None:
-        return segments
-    for position, (room, passes) in enumerate(segments):
+        return groups
+    for position, (letter, passes) in enumerate(groups):
         names = [each.name for each in passes]
         if stop_after in names:
-            return [*segments[:position], (room, passes[: names.index(stop_after) + 1])]
-    known = ", ".join(each.name for _, passes in segments for each in passes)
+            return [*groups[:position], (letter, passes[: names.index(stop_after) + 1])]
+    known = ", ".join(each.name for _, passes in groups for each in passes)
     raise UsageError(f"no pass '{stop_after}' on the way to {stage}; there are {known}")
 
 
@@ -150,17 +180,15 @@ def lower(
     module = module_for(captured, target).clone()
     context = make_context()
     timing = Timing(sys.stderr)
-    schedule = asked_schedule(options.schedule)
     checker = make_checker(captured, source, target.name) if options.check_each_pass else None
     whole: list[Instrument] = [WriteTree(options.dump_dir)] if options.dump_dir else []
     whole += [checker] if checker else []
     with recording() as decisions:
         for instrument in whole:
             instrument.begin(module)
-        for room, passes in segments_to(stage, target, options.stop_after, schedule):
+        for letter, passes in groups_asked(stage, target, options):
             instruments: list[Instrument] = [timing] if options.timing else []
             if options.verbose > 1:
-                letter = ROOM_LETTERS.get(room, "n")
                 instruments.append(Trace(sys.stderr, letter, decisions))
             instruments += [_Continued(instrument) for instrument in whole]
             try:
@@ -197,10 +225,11 @@ def main(options: argparse.Namespace) -> int:
     if options.json and options.check_each_pass:
         raise UsageError("--check-each-pass goes with printing a stage, not with --json")
     target, stage = choose(options)
-    if options.standalone and (stage not in ("cuda", "c") or options.stop_after or options.json):
+    cut = options.stop_after or options.passes
+    if options.standalone and (stage not in ("cuda", "c") or cut or options.json):
         raise UsageError("--standalone goes with printing CUDA or C source (--ir cuda, --ir c)")
     # A wrong combination is told before the work of capturing.
-    segments_to(stage, target, options.stop_after, asked_schedule(options.schedule))
+    asked = groups_asked(stage, target, options)
     if options.dump_dir:
         with _writing(options.dump_dir):
             options.dump_dir.mkdir(parents=True, exist_ok=True)
@@ -219,7 +248,7 @@ def main(options: argparse.Namespace) -> int:
         alone = not (options.verbose or options.timing or options.check_each_pass)
         with progress(f"compiling {source.title}") if alone else nullcontext():
             module, decisions = lower(captured, source, target, stage, options)
-        whole = options.stop_after in (None, "lower-to-cuda", "convert-to-llvm")
+        whole = asked == groups_to(stage, target, options.schedule)
         text = text_of(stage, module) if whole else f"{module!s}\n"
         if options.dump_dir:
             _dump_kernels(module, stage, options.dump_dir)

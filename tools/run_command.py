@@ -46,6 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_compile_options(parser)
     parser.add_argument(
+        "-b",
         "--bench",
         action="store_true",
         help="time it as `deplo bench` does, against torch.compile too",

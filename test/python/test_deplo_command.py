@@ -185,11 +185,11 @@ def test_v_says_what_was_decided_and_how_kernels_are_launched(run):
 
 def test_vv_shows_each_pass_as_a_diff_or_a_reason(run):
     err = run("compile", "-c", RMS_NORM, "--ir", "kernel", "-vv")[2]
-    opened = re.findall(r"^>>> ([dolktcn]:\d{3}_\w+)$", err, re.MULTILINE)
-    closed = re.findall(r"^<<< ([dolktcn]:\d{3}_\w+)$", err, re.MULTILINE)
+    opened = re.findall(r"^>>> ([dolftkcn]:\d{3}_\w+)$", err, re.MULTILINE)
+    closed = re.findall(r"^<<< ([dolftkcn]:\d{3}_\w+)$", err, re.MULTILINE)
     assert opened == closed
     assert "t:003_tileify" in opened
-    skipped = re.findall(r"^--- ([dolktcn]:\d{3}_\w+) skipped at [\w$]+: .+$", err, re.MULTILINE)
+    skipped = re.findall(r"^--- ([dolftkcn]:\d{3}_\w+) skipped at [\w$]+: .+$", err, re.MULTILINE)
     assert skipped
     passes = {label.partition("_")[2] for label in opened + skipped}
     assert {"decompose_torch", "compose_index_maps", "cse", "fuse_loops", "tileify"} <= passes
@@ -220,6 +220,30 @@ def test_a_schedule_is_asked_for_by_an_option_the_environment_or_the_api(run, mo
     model, x = torch.nn.Linear(64, 64, bias=False), torch.randn(32, 64)
     assert compile(model, (x,), target="sm_90a").ir("cuda") == asked
     assert compile(model, (x,), target="sm_90a", schedule="").ir("cuda") != asked
+
+
+def test_switches_of_passes_are_asked_for_beside_a_schedule(run):
+    layer = ["-c", "nn.Linear(96, 64, bias=False)(torch.randn(32, 96))", "--schedule", "SK=2"]
+    code, cuda, err = run("compile", *layer, "--atomics", "--check-each-pass")
+    assert (code, "atomicAdd(" in cuda, "check-each-pass: " in err) == (0, True, True)
+    assert "atomicAdd(" not in run("compile", *layer)[1]
+    two = ["-c", "nn.Linear(256, 64)(nn.Linear(64, 256)(torch.randn(8, 64)))", "--ir", "loop"]
+    assert run("compile", *two)[1].count("loop.kernel") == 2
+    code, merged, _ = run("compile", *two, "--no-fusion-guard", "--check-each-pass")
+    assert (code, merged.count("loop.kernel")) == (0, 1)
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "cpu"])
+def test_passes_cuts_the_road_after_groups(run, target):
+    code = ["-c", "torch.exp(torch.neg(torch.randn(8)))", "--target", target]
+    stages = {"d": "tensor", "dolf": "loop", "dolft": "tile"}
+    for letters, stage in stages.items():
+        assert run("compile", *code, "--passes", letters)[1] == run(
+            "compile", *code, "--ir", stage
+        )[1]
+    assert run("compile", *code, "--passes", "dol")[1].count("loop.kernel") == 2
+    whole = "dolftkc" if target != "cpu" else "dolftn"
+    assert run("compile", *code, "--passes", whole)[1] == run("compile", *code)[1]
 
 
 def test_json_of_compile_is_the_report(run):
@@ -303,6 +327,7 @@ def test_what_is_unsupported_is_named_once_with_counts_and_lines(run):
     )
     assert (code, out) == (1, "")
     assert err.splitlines() == [
+        "note: left out, nothing reads it: y = torch.linalg.svd(x)[1]",
         "error: deplo does not support 2 things that this program uses:",
         "  aten._fft_r2c.default (from fft_fft), 2 times",
         "    <command line>:4  a = torch.fft.fft(x)",
@@ -372,6 +397,10 @@ USAGE = {
     "directory": (["-c", EXP, "--dump-dir", "programs.py"], "cannot write programs.py: "),
     "stage": (["-c", EXP, "--ir", "ptx"], "argument -t/--ir: invalid choice: 'ptx'"),
     "schedule": (["-c", EXP, "--schedule", "BM=16,FM=3"], "thread_m = 3 does not divide block_m"),
+    "groups": (["-c", EXP, "--passes", "ol"], "to cuda they are dolftkc"),
+    "no groups": (["-c", EXP, "--passes", ""], "only the last groups may be left off"),
+    "groups after a stage": (["-c", EXP, "--passes", "dolft", "--ir", "loop"], "they are dolf"),
+    "standalone groups": (["-c", EXP, "--passes", "dol", "--standalone"], "--standalone goes with"),
     "target": (["-c", EXP, "--target", "sm_75"], "argument --target: invalid choice: 'sm_75'"),
 }
 
