@@ -58,7 +58,8 @@ def _source_options() -> argparse.ArgumentParser:
         "--code",
         dest="code",
         metavar="CODE",
-        help="Python code with torch, nn and F in scope; its last expression is the program",
+        help="Python code with torch, nn and F in scope; the program is its last expression, with what "
+        "computes it from tensors",
     )
     source.add_argument(
         "--config", default="", metavar="K=V,...", help="configuration of an hf: architecture"
