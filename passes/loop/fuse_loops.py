@@ -105,13 +105,7 @@ class _Program:
 
 
 def _decline_reason(
-    producer: KernelOp,
-    chain: Chain,
-    consumer: KernelOp,
-    argument: SSAValue,
-    *,
-    stays: bool,
-    guard: bool,
+    producer: KernelOp, chain: Chain, consumer: KernelOp, argument: SSAValue, stays: bool, guard: bool
 ) -> str | None:
     """Why the merge does not pay or is not possible, or None.
 
@@ -356,12 +350,8 @@ def _fuse_into(consumer: KernelOp, program: _Program) -> None:
         chain = (program.is_gpu and _alone(producer, consumer, argument)) or Chain.of(producer)
         reason = chain if isinstance(chain, str) else None
         if not isinstance(chain, str):
-            judge = partial(
-                _decline_reason,
-                *(producer, chain, consumer, argument),
-                stays=value in stored,
-                guard=program.guard,
-            )
+            judged = producer, chain, consumer, argument, value in stored, program.guard
+            judge = partial(_decline_reason, *judged)
             reason = judge()
             for change in [] if reason is None else _changes(chain, program.processors):
                 undo = change(consumer, argument)
