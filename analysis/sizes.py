@@ -106,8 +106,13 @@ def solve_sizes(types: Sequence[Attribute], shapes: Sequence[Sequence[int]]) -> 
     """The value of each symbol where arguments of `types` have `shapes`.
 
     An extent that is a symbol, or a multiple of one and a number, defines it; the others must then agree.
-    Raises SizeError if they do not, or if nothing defines a symbol.
+    Raises SizeError if they do not, if nothing defines a symbol, or if arguments or axes are missing.
     """
+    if len(types) != len(shapes):
+        raise SizeError(f"expected {len(types)} arguments, got {len(shapes)}")
+    for argument, (extents, shape) in enumerate(zip(_shapes(types), shapes, strict=True)):
+        if len(extents) != len(shape):
+            raise SizeError(f"argument {argument}: expected {len(extents)} axes, got {len(shape)}")
     known: dict[int, int] = {}
     multiples: list[tuple[int, Multiple, str, int]] = []
     pairs = [

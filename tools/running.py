@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from xdsl.context import Context
@@ -70,6 +71,11 @@ class Run:
     ) -> str:
         native = furthest(levels_in(other)) in NATIVE
         machine = "cpu" if native else "interpreter"
+        takes = main_function(other).function_type.inputs.data
+        try:
+            solve_sizes(takes, [value.shape for value in given])
+        except SizeError as error:
+            raise UsageError(f"--compare: the other program takes other inputs: {error}") from error
         theirs = replace(self, machine=machine).execute(ctx, other, given)
         if len(theirs) != len(results):
             raise MismatchError(f"the other program has {len(theirs)} results, not {len(results)}")
@@ -146,7 +152,7 @@ def make_inputs(main: func.FuncOp, said: str) -> list[Array]:
     types = main.function_type.inputs.data
     if wrong := [t for t in types if not isinstance(t, TensorType | MemRefType)]:
         raise DeploError(f"--run: arguments are tensors or memrefs, not {wrong[0]}")
-    if kind == "random" and (rest or "0").isdigit():
+    if kind == "random" and (not rest or (rest.isascii() and rest.isdigit())):
         return interpreter.random_inputs(module, int(rest or 0))[0]
     if said == "ones":
         return [
@@ -162,9 +168,12 @@ def make_inputs(main: func.FuncOp, said: str) -> list[Array]:
 def _from_file(main: func.FuncOp, path: Path) -> list[Array]:
     """The arrays of a file, by the arguments' names or in their order."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError("it holds one array; np.savez writes the file of several that is needed")
+        with file:
             arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, BadZipFile) as error:
         raise UsageError(f"--inputs: cannot read {path}: {error}") from error
     names = [argument.name_hint or f"arg_{argument.index}" for argument in main.body.block.args]
     if len(arrays) != len(names):
@@ -172,9 +181,15 @@ def _from_file(main: func.FuncOp, path: Path) -> list[Array]:
             f"--inputs: {path} has {len(arrays)} arrays, @main has {len(names)} arguments"
         )
     named = set(arrays) == set(names)
+    if not named and (both := sorted(set(arrays) & set(names))):
+        strange = sorted(set(arrays) - set(names))
+        raise UsageError(f"--inputs: {path} has %{both[0]} by name, but @main has no %{strange[0]}")
     given = [arrays[name] for name in names] if named else list(arrays.values())
     types = main.function_type.inputs.data
-    sizes = solve_sizes(types, [value.shape for value in given])
+    try:
+        sizes = solve_sizes(types, [value.shape for value in given])
+    except SizeError as error:
+        raise UsageError(f"--inputs: {path}: {error}") from error
     for name, value, type in zip(names, given, types_at(types, sizes), strict=True):
         assert isinstance(type, TensorType | MemRefType)
         dtype = interpreter.numpy_dtype(type.element_type)

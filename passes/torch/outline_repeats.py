@@ -218,7 +218,9 @@ class OutlineRepeatsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         names = function_names(op)
-        for main in [o for o in op.ops if isinstance(o, func.FuncOp) and o.body.blocks]:
+        for main in [o for o in op.ops if isinstance(o, func.FuncOp)]:
+            if len(main.body.blocks) != 1:
+                continue  # it has no body, or several blocks, which have no one order
             found = False
             while (repeat := (body := _Function(main.body.block)).best_repeat()) is not None:
                 name = names.fresh("layer")
