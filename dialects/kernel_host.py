@@ -194,6 +194,11 @@ class LaunchOp(IRDLOperation):
         verify_geometry(self.blocks.data, self.threads.value.data)
         if self.kernel.nested_references.data:
             raise VerifyException("launches kernels of the same module only")
+        parent = self.parent_op()
+        while parent is not None:
+            if parent.name in ("kernel.func", "cuda.func"):
+                raise VerifyException("stands in a kernel; only functions of the host launch kernels")
+            parent = parent.parent_op()
         module = self.get_toplevel_object()
         if isinstance(module, ModuleOp):
             self._verify_kernel(SymbolTable.lookup_symbol(module, self.kernel))
@@ -209,6 +214,10 @@ class LaunchOp(IRDLOperation):
                     f"has {what}({_number(said)}), but @{name} has {what}({_number(made)})"
                 )
         types = kernel.regions[0].block.arg_types
+        if len(types) != len(self.arguments):
+            raise VerifyException(
+                f"passes {len(self.arguments)} arguments to a kernel that takes {len(types)}"
+            )
         if kernel.name == "kernel.func" and tuple(types) != tuple(self.arguments.types):
             listed = ", ".join(map(str, types)), ", ".join(map(str, self.arguments.types))
             raise VerifyException(f"passes ({listed[1]}) to a kernel that takes ({listed[0]})")

@@ -1,55 +1,94 @@
-"""The arena of a host function: a launch finds in it what the launches before it have left there.
+"""The buffers of a host function: a launch finds in them what the launches before it have left there.
 
-Each buffer is an array of its own here; whose bytes are whose shows where two buffers overlap.
+Each buffer is an array of its own here; whose bytes are whose shows where two buffers overlap in the arena,
+and which ones nobody has written. A buffer outside of the arena counts as one byte of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from xdsl.dialects import func
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from ..analysis.launch_groups import array_of
 from ..analysis.plan import buffer_bytes
 from ..analysis.stores import KernelFunc, accumulated_arguments, stored_arguments
-from ..dialects.kernel import AllocOp, LaunchOp, TensorMapOp
+from ..dialects.inside import ops_in
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.sizes import static_extent
-from .tensor_ir import ProgramError
+from .tensor_ir import ProgramFault
 
 FREE = -1
 
 
 class Arena:
-    """Who owns each byte of a function's arena."""
+    """Who owns each byte of a function's buffers."""
 
     def __init__(self, function: func.FuncOp):
+        allocs = [op for op in function.body.block.ops if isinstance(op, AllocOp)]
         self.places: dict[SSAValue, tuple[int, slice]] = {}
         end = 0
-        for op in function.body.block.ops:
-            if isinstance(op, AllocOp) and op.offset is not None:
+        for op in sorted(allocs, key=lambda each: each.offset is None):
+            first, count = end, 1
+            if op.offset is not None:
                 first = static_extent(op.offset.data)
-                last = first + static_extent(buffer_bytes(op.result.type))
-                self.places[op.result] = len(self.places), slice(first, last)
-                end = max(end, last)
-            elif isinstance(op, TensorMapOp) and op.tensor in self.places:
-                self.places[op.result] = self.places[op.tensor]
+                count = static_extent(buffer_bytes(op.result.type))
+            self.places[op.result] = len(self.places), slice(first, first + count)
+            end = max(end, first + count)
         self.owner = np.full(end, FREE, np.int64)
 
+    def run(self, op: Operation) -> None:
+        """An operation of the host other than a launch runs; raises ProgramFault as `launch` does."""
+        match op:
+            case AllocOp() | TensorMapOp():
+                pass
+            case CallOp():
+                self._read(op, op.inputs)
+                self._write(op.outputs)
+            case func.ReturnOp():
+                self._read(op, op.operands)
+            case _:  # what it does with buffers is not known here
+                self._write(value for each in ops_in(op) for value in each.operands)
+
     def launch(self, op: LaunchOp, function: KernelFunc) -> None:
-        """A kernel runs; raises ProgramError if one of its buffers is not, or not any more, its own."""
+        """A kernel runs.
+
+        Raises ProgramFault if one of its buffers holds nothing, or another buffer by now, or if it stores to
+        one that it also gets as another argument, which C++'s `__restrict__` forbids.
+        """
         stored, added = stored_arguments(function), accumulated_arguments(function)
-        pairs = [
-            (operand, argument)
-            for operand, argument in zip(op.arguments, function.body.block.args, strict=True)
-            if operand in self.places
-        ]
-        for operand, argument in pairs:
-            if argument in stored - added:
-                number, place = self.places[operand]
-                self.owner[place] = number
-        for operand, argument in pairs:
-            number, place = self.places[operand]
-            if np.any(self.owner[place] != number):
-                raise ProgramError(
-                    f"{op.location}: kernel {function.sym_name.data} gets %{argument.name_hint}, whose "
-                    "place in the arena holds another buffer or nothing"
+        arrays = [array_of(value) for value in op.arguments]
+        pairs = list(zip(arrays, function.body.block.args, strict=True))
+        for array, argument in pairs:
+            if argument in stored and arrays.count(array) > 1:
+                raise ProgramFault(
+                    f"'{op.name}' op stores to %{_name(argument)} of @{function.sym_name.data}, which it "
+                    "passes as another argument, too",
+                    op,
                 )
+        self._write(array for array, argument in pairs if argument in stored - added)
+        self._read(op, arrays)
+
+    def _write(self, values: Iterable[SSAValue]) -> None:
+        for value in values:
+            if value in self.places:
+                number, place = self.places[value]
+                self.owner[place] = number
+
+    def _read(self, op: Operation, values: Iterable[SSAValue]) -> None:
+        for value in values:
+            if value not in self.places:
+                continue
+            number, place = self.places[value]
+            owners = self.owner[place]
+            if np.any(owners != number):
+                held = "another buffer" if np.any(owners[owners != number] != FREE) else "nothing"
+                raise ProgramFault(
+                    f"'{op.name}' op reads %{_name(value)}, whose place holds {held}", op
+                )
+
+
+def _name(value: SSAValue) -> str:
+    return value.name_hint or "buffer"

@@ -13,11 +13,12 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     TensorType,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from ..analysis.sizes import SizeError, instantiate, sizes_of, solve_sizes, types_at
 from ..dialects.calls import TensorCallOp
+from ..dialects.inside import ops_in
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.loop import KernelOp
 from ..dialects.multiples import multiple_of
@@ -102,7 +103,7 @@ class _Sizes:
         self._sizes += [None] * (len(sizes_of(main)) - len(said))
         self._axes = [
             [shape_of(type) for type in _call_types(op)]
-            for op in main.body.block.ops
+            for op in ops_in(main)
             if isinstance(op, TensorCallOp | CallOp)
         ]
         self._call = call
@@ -158,11 +159,13 @@ def _run(
     history: History,
     call: Call,
 ) -> list[Value]:
-    block = function.body.block
+    block = _only_block(function)
     arena = Arena(function)
     values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:
         operands = [values[v] for v in op.operands]
+        if not isinstance(op, LaunchOp):
+            arena.run(op)
         match op:
             case func.ReturnOp():
                 return operands
@@ -190,6 +193,14 @@ def _run(
                 results = _evaluate(op, operands, history)
         values.update(zip(op.results, results, strict=True))
     raise NotExecutable(f"@{function.sym_name.data} has no return")
+
+
+def _only_block(function: func.FuncOp) -> Block:
+    """The body of a function. Raises NotExecutable if it has none, or branches."""
+    if len(blocks := function.body.blocks) != 1:
+        how = "branches from block to block" if blocks else "has no body"
+        raise NotExecutable(f"@{function.sym_name.data} {how}")
+    return blocks[0]
 
 
 def _check_shapes(op: TensorCallOp | CallOp, results: Sequence[Array]) -> None:
@@ -244,6 +255,7 @@ def _random_array(type: Attribute, rng: np.random.Generator, adversarial: bool) 
     if not isinstance(type, TensorType | MemRefType):
         raise NotExecutable(f"no random input of type {type}")
     shape, element = static_shape(type), type.element_type
+    require(shape, MAX_ELEMENTS)
     if isinstance(element, IntegerType):
         if element.width.data == 1:
             return rng.integers(0, 2, shape).astype(np.bool_)

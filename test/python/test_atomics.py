@@ -107,9 +107,7 @@ def test_blocks_add_to_one_element_of_global_memory() -> None:
 
 def test_what_is_added_to_must_be_in_its_place_of_the_arena() -> None:
     text = GLOBAL.replace("  kernel.launch @zero(%a) blocks(1) threads(4) : memref<4xf32>\n", "")
-    with pytest.raises(
-        ProgramError, match="whose place in the arena holds another buffer or nothing"
-    ):
+    with pytest.raises(ProgramError, match="reads %a, whose place holds nothing"):
         execute(parse(text), [np.zeros((16, 4), np.float32)])
 
 
