@@ -17,6 +17,7 @@ blocks that are not both executed, unless both write.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import cast
 
 import numpy as np
@@ -114,8 +115,12 @@ def run_blocks(
     blocks: Array,
     only: set[Operation] | None = None,
     accesses: Accesses | None = None,
+    budget: float = inf,
 ) -> None:
-    """Run some blocks of a kernel, as many at a time as the machine holds."""
+    """Run some blocks of a kernel, as many at a time as the machine holds.
+
+    Raises NotExecutable where that takes more than `budget` operations of single threads.
+    """
     threads = function.threads.value.data
     cluster = cluster_of(function)
     at_a_time = max(LANES // threads // cluster, 1) * cluster
@@ -128,10 +133,11 @@ def run_blocks(
             machine = SimtMachine(part, threads, only)
         machine.memories.update(memories)
         machine.accesses, machine.cluster = accesses, cluster
-        machine.has_named_barriers = has_named_barriers
+        machine.has_named_barriers, machine.budget = has_named_barriers, budget
         with np.errstate(all="ignore"):
             machine.run(function.body.block)
         machine.finish()
+        budget = machine.budget
 
 
 # --------------------------------------------------------------------------- a sample

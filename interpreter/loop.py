@@ -12,7 +12,7 @@ evaluated in slices: outer loops run a part of their range at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 
 import numpy as np
@@ -200,7 +200,7 @@ class LoopMachine(LaneMemory):
                 return
             extent = extents[position]
             # A combine needs its whole axis at once, so only block axes are cut into slices.
-            slices = [np.arange(extent)] if extent else []
+            slices: Iterable[Array] = [np.arange(extent)] if extent else []
             if op.axes.data[position].level.data == "block":
                 slices = self._slices(extent, prod(extents[position + 1 :]) * inside)
             for counter in slices:

@@ -5,7 +5,7 @@ A value has extent 1 along the axes of loops in which it does not vary. `mask` s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import prod
 
@@ -16,17 +16,25 @@ from ..analysis.cost import points
 from .memory import Buffer, Output
 from .numpy_types import Array
 from .product import MAX_FACTOR, Product, Value, as_array
-from .views import MAX_ELEMENTS, require
+from .views import MAX_ELEMENTS, TooWide, require
 
 MAX_LANES = 1 << 22
 """Elements of an array that a kernel is evaluated with as a whole; slices have about as many."""
+
+MAX_SLICES = 1 << 14
+"""Slices that a kernel is evaluated in at most, some hundredths of a second each."""
 
 
 class Lanes:
     """The open loops of a nest, and what has been computed in them."""
 
+    most_slices = MAX_SLICES
+    stops_early = True
+    """Whether it does not begin what takes too many slices."""
+
     def __init__(self, *, sliced: bool) -> None:
         self.sliced = sliced
+        self._slices_begun = 0
         self.values: dict[SSAValue, Value] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
         self.outputs: dict[SSAValue, Output] = {}
@@ -92,9 +100,19 @@ class Lanes:
         self.counters.append(counter)
         self.values[value] = counter.reshape((1,) * (len(self.counters) - 1) + (-1,))
 
-    def _slices(self, extent: int, inner: int) -> list[Array]:
-        """The parts of a loop's range that run at a time, if there are `inner` points inside of it."""
+    def _slices(self, extent: int, inner: int) -> Iterator[Array]:
+        """The parts of a loop's range that run at a time, if there are `inner` points inside of it.
+
+        Raises TooWide if one is too long, or if there are too many.
+        """
         step = extent
         if self.sliced:
             step = max(MAX_LANES // max(prod(self.shape) * inner, 1), 1)
-        return [np.arange(i, min(i + step, extent)) for i in range(0, extent, max(step, 1))]
+        require([min(step, extent)], MAX_ELEMENTS)
+        starts = range(0, extent, max(step, 1))
+        for number, first in enumerate(starts):
+            more = len(starts) - number if self.stops_early else 1
+            if self.sliced and self._slices_begun + more > self.most_slices:
+                raise TooWide(f"it takes more than {self.most_slices} slices of {MAX_LANES} points")
+            self._slices_begun += 1
+            yield np.arange(first, min(first + step, extent))

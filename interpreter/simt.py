@@ -16,7 +16,7 @@ It can also run some of the blocks only, and only the operations that decide whe
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -46,17 +46,21 @@ from .tensor_cores import multiply_in_warps
 from .tensor_ir import ProgramError, evaluate_index
 from .warpgroups import Warpgroups
 
+OVERHEAD = 512
+"""Operations of single threads in the time that it takes to begin one: about 10 microseconds."""
+
 
 class SimtMachine(Lanes):
     """Executes one kernel on blocks of a grid, given by their numbers; subclassed for `cuda`.
 
     `only` are the operations to execute, all of them if it is None; with it, stores leave a mark in the
-    memory but no value.
+    memory but no value. `budget` are the operations of single threads that it may still execute.
     """
 
     def __init__(self, blocks: Array, threads: int, only: Container[Operation] | None = None):
         super().__init__(blocks, threads)
         self.only = only
+        self.budget = inf
         self.has_named_barriers = False
         self.flights = Flights()
         self.bulk_copies = BulkCopies(self, self.flights)
@@ -95,6 +99,7 @@ class SimtMachine(Lanes):
 
     def run(self, block: Block) -> Sequence[SSAValue]:
         """Execute a block; gives the operands of its `scf.yield`."""
+        self._spend()
         for op in block.ops:
             if isinstance(op, scf.YieldOp):
                 return op.arguments
@@ -103,7 +108,8 @@ class SimtMachine(Lanes):
         return ()
 
     def execute(self, op: Operation) -> None:
-        """Execute one operation."""
+        """Execute one operation. Raises NotExecutable where it would be one too many."""
+        self._spend()
         if (handler := self.handlers.get(type(op))) is not None:
             handler(op)
             return
@@ -111,6 +117,11 @@ class SimtMachine(Lanes):
         if result is None:
             raise NotExecutable(f"'{op.name}'")
         self.values[op.results[0]] = result
+
+    def _spend(self) -> None:
+        self.budget -= len(self._slots) + OVERHEAD
+        if self.budget < 0:
+            raise NotExecutable("it executes too many operations")
 
     def finish(self) -> None:
         """The kernel ends; raises MachineFault if it must not yet."""
@@ -295,6 +306,8 @@ class SimtMachine(Lanes):
 
     def _for(self, op: scf.ForOp) -> None:
         low, high, step = (self.values[v] for v in (op.lb, op.ub, op.step))
+        if np.any((step < 1) & self.mask):
+            raise fault(op, "has a step that is not positive: it never ends")
         if low.size == high.size == step.size == 1:
             self._uniform_for(op, range(int(low.item()), int(high.item()), int(step.item())))
             return
