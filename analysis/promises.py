@@ -27,6 +27,7 @@ from ..dialects.sizes import Extent, extent_expr, is_at_most, shape_of
 from ..dialects.syntax import tensor_type
 from ..dialects.tile import LaunchOp
 from .conditions import terms
+from .divergence import diverging
 from .index import Range, always_holds, extent_range, simplify, value_range
 
 
@@ -139,6 +140,9 @@ def _of_kernel(kernel: KernelOp) -> list[Open]:
     for output in kernel.output_args:
         if output not in summed and not _is_covered(output, stores.get(output, []), space):
             found.append(Open(Promise.STORED_ONCE, kernel, f"output #{_number(kernel, output)}"))
+    for each in diverging(kernel):
+        reason = f"some threads of a block may not reach '{each.name}'"
+        found.append(Open(Promise.RACE_FREE, kernel, reason))
     return found
 
 
@@ -173,12 +177,12 @@ def _accesses(block: Block, nest: _Nest, space: _Space) -> Iterator[tuple[Access
 
 def _accesses_of_if(op: scf.IfOp, nest: _Nest, space: _Space) -> Iterator[tuple[Access, _Nest]]:
     test = op.cond.owner
-    for number, region in enumerate((op.true_region, op.false_region)):
-        inner = nest.inside()
-        if isinstance(test, TestOp) and number == 0:
-            inner.guards += [space.expr(each, test.operands_) for each in test.exprs]
-        else:
-            inner.folded = True
+    tests = [space.expr(e, test.operands_) for e in test.exprs] if isinstance(test, TestOp) else []
+    # What fails is known of one condition alone: e >= 0 fails where -e - 1 >= 0.
+    fails = [tests[0] * -1 + -1] if len(tests) == 1 else []
+    for guards, region in ((tests, op.true_region), (fails, op.false_region)):
+        inner = nest.inside(guards=guards)
+        inner.folded |= not guards
         for block in region.blocks:
             yield from _accesses(block, inner, space)
 

@@ -315,11 +315,15 @@ class KernelOp(IRDLOperation):
                 raise VerifyException(f"output #{position} is never stored")
 
     def _verify_access(self, op: Operation, stored: set[SSAValue]) -> None:
-        if isinstance(op, LoadOp) and op.memref in self.output_args:
-            raise VerifyException("loads from an output; a kernel reads its inputs only")
+        if op.name.startswith(("kernel.", "cuda.", "memref.")):
+            raise VerifyException(f"'{op.name}' stands in a loop.kernel, which knows no device")
+        if not isinstance(op, StoreOp | AccumulateOp) and set(op.operands) & set(self.output_args):
+            raise VerifyException(f"{op.name} loads from an output; a kernel reads its inputs only")
         if isinstance(op, StoreOp):
             if op.memref in self.input_args:
                 raise VerifyException("stores to an input; a kernel writes its outputs only")
+            if op.memref not in self.output_args and not isinstance(op.memref.owner, RegistersOp):
+                raise VerifyException("stores to what is neither an output nor loop.registers")
             stored.add(op.memref)
         if isinstance(op, AccumulateOp):
             if op.memref not in self.output_args or op.start not in self.input_args:

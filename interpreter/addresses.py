@@ -14,6 +14,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
+from ..analysis.divergence import COOPERATIVE
 from ..analysis.index import bounds, operand_ranges
 from ..analysis.promises import Access, Promise
 from ..dialects.loop import (
@@ -27,7 +28,7 @@ from ..dialects.loop import (
 )
 from ..dialects.loop_transpose import TransposeOp
 from ..dialects.sizes import static_extent, static_shape
-from ..dialects.tile import LaunchOp
+from ..dialects.tile import LaunchOp, Level, enclosing_launch
 from ..dialects.tile_pack import PackOp
 from .loop_memory import LaneMemory
 from .numpy_types import Array
@@ -38,6 +39,9 @@ from .views import MAX_ELEMENTS, TooWide, require
 
 class AddressMachine(LaneMemory):
     """Executes what decides addresses in the body of a kernel, as a whole or in slices."""
+
+    most_slices = 1 << 6
+    stops_early = False
 
     def __init__(self, kernel: KernelOp, *, sliced: bool) -> None:
         super().__init__(sliced=sliced)
@@ -56,12 +60,15 @@ class AddressMachine(LaneMemory):
                 case LaunchOp():
                     self._nest(op.body.block, [static_extent(a.extent.data) for a in op.axes])
                 case PackOp():
+                    self._cooperate(op)
                     self._nest(op.body.block, op.shape)
                 case scf.IfOp():
                     self._if(op)
                 case LoadOp() | StoreOp() | AccumulateOp() | TransposeOp():
                     self._access(op)
                 case _:
+                    if isinstance(op, COOPERATIVE):
+                        self._cooperate(op)
                     self._compute(op)
 
     def finish(self) -> None:
@@ -144,6 +151,23 @@ class AddressMachine(LaneMemory):
                 self.run(region.block)
         self.mask, self._maybe = outer, maybe
 
+    def _cooperate(self, op: Operation) -> None:
+        """All threads of a block come to an operation, or none. Raises ProgramFault if only some do."""
+        launch = enclosing_launch(op)
+        axes = [
+            self.axes[value]
+            for value, axis in zip(launch.body.block.args, launch.axes, strict=True)
+            if axis.level.data is Level.THREAD
+        ]
+        if self._maybe or self.sliced:
+            self.open.add(Promise.RACE_FREE)
+            return
+        mask = self._align(self.mask)
+        if np.any(mask.any(axis=tuple(axes)) != mask.all(axis=tuple(axes))):
+            raise ProgramFault(
+                f"'{op.name}' op is reached by some threads of a block only, and all of them take part", op
+            )
+
     # ------------------------------------------------------------------ accesses
 
     def _access(self, op: Access) -> None:
@@ -213,8 +237,11 @@ class AddressMachine(LaneMemory):
         for index, extent in zip(indices or self._indices(op, shape), shape, strict=True):
             where = where * extent + index
         stored = np.broadcast_to(self._align(where), self.shape)[self._full(self.mask)]
-        again, times = np.unique(stored, return_counts=True)
         flat = counts.reshape(-1)
+        if flat.size <= 4 * stored.size:
+            flat[...] = np.minimum(flat + np.bincount(stored, minlength=flat.size), 2)
+            return
+        again, times = np.unique(stored, return_counts=True)
         flat[again] = np.minimum(flat[again] + times, 2)
 
 
@@ -231,7 +258,7 @@ def open_of_kernel(kernel: KernelOp) -> set[Promise]:
     try:
         return _run(AddressMachine(kernel, sliced=True), kernel)
     except TooWide:
-        return {Promise.IN_BOUNDS, Promise.STORED_ONCE}
+        return set(Promise)
 
 
 def _run(machine: AddressMachine, kernel: KernelOp) -> set[Promise]:

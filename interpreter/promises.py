@@ -13,6 +13,7 @@ from collections.abc import Container, Sequence
 from math import prod
 
 import numpy as np
+from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -26,12 +27,14 @@ from ..dialects.loop import KernelOp
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.syntax import tensor_type
 from .addresses import open_of_kernel
+from .arena import Arena
 from .execute import random_sizes
 from .launches import BUDGET, cluster_of, run_blocks, sample
 from .numpy_types import Array, numpy_dtype
 from .scalar_ops import NotExecutable
-from .simt import memories_of
+from .simt import find_kernel, memories_of
 from .tensor_ir import ProgramError, ProgramFault, evaluate_tensor_op
+from .views import TooWide
 
 SEED = 0
 SIZE = 7
@@ -51,7 +54,8 @@ def decide(
     """
     ops = list(module.walk())
     functions = [o for o in ops if isinstance(o, KernelFunc) and Promise.RACE_FREE not in assumed]
-    wanted = {each.op for each in unproven} | set(functions)
+    hosts = [op for op in ops if functions and isinstance(op, func.FuncOp) and _launches(op)]
+    wanted = {each.op for each in unproven} | set(functions) | set(hosts)
     faults: dict[Operation, ProgramFault] = {}
     left: dict[Operation, set[Promise]] = {op: set() for op in wanted}
     choices = _choices(module)
@@ -93,11 +97,38 @@ def _open_of(op: Operation, module: ModuleOp) -> set[Promise]:
         case IndexMapOp():
             shapes = [static_shape(tensor_type(value)) for value in op.sources]
             dtype = numpy_dtype(tensor_type(op.result).element_type)
-            evaluate_tensor_op(op, [np.broadcast_to(np.zeros((), dtype), s) for s in shapes])
+            arrays = [np.broadcast_to(np.zeros((), dtype), s) for s in shapes]
+            try:
+                evaluate_tensor_op(op, arrays)
+            except TooWide:
+                return {Promise.IN_BOUNDS}
+            return set()
+        case func.FuncOp():
+            _check_buffers(op, module)
             return set()
         case _:
             assert isinstance(op, KernelFunc)
             return _open_of_function(op, module)
+
+
+def _launches(function: func.FuncOp) -> bool:
+    return len(function.body.blocks) == 1 and any(
+        isinstance(op, kernel.LaunchOp) for op in function.body.block.ops
+    )
+
+
+def _check_buffers(function: func.FuncOp, module: ModuleOp) -> None:
+    """Raise ProgramFault if a host function reads a buffer that does not hold what it should."""
+    arena = Arena(function)
+    for op in function.body.block.ops:
+        if isinstance(op, kernel.LaunchOp):
+            try:
+                device = find_kernel(module, op)
+            except NotExecutable as error:
+                raise ProgramFault(f"'{op.name}' op {error}", op) from error
+            arena.launch(op, device)
+        else:
+            arena.run(op)
 
 
 def _open_of_function(function: KernelFunc, module: ModuleOp) -> set[Promise]:
@@ -114,7 +145,7 @@ def _open_of_function(function: KernelFunc, module: ModuleOp) -> set[Promise]:
         clusters = sample(blocks // cluster, max(BUDGET // work // cluster, 2))
         chosen = (clusters[:, None] * cluster + np.arange(cluster)).reshape(-1)
     try:
-        run_blocks(function, memories_of(function, arguments), chosen)
+        run_blocks(function, memories_of(function, arguments), chosen, budget=2 * BUDGET)
     except ProgramFault:
         raise
     except (ProgramError, NotExecutable):

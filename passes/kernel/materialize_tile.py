@@ -37,6 +37,7 @@ from ...analysis.targets import TARGETS
 from ...dialects.index import delinearize
 from ...dialects.inside import ops_in
 from ...dialects.kernel import (
+    MAX_SHARED_BYTES,
     BlockIdOp,
     FuncOp,
     TensorMapType,
@@ -119,9 +120,9 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
             numbers[level] = builder.insert(make()).result
             numbers[level].name_hint = level.value
     body = list(launch.body.block.ops)
-    for op in body:
-        op.detach()
-        entry.add_op(op)
+    for each in body:
+        each.detach()
+        entry.add_op(each)
     maps: list[tuple[int, TensorMapType]] = []
     if uses_thread:
         machine = Machine(
@@ -132,15 +133,25 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         )
         lower_stages(machine)
         maps = machine.tensor_maps
-        for op in [o for o in ops_in(function) if isinstance(o, CombineOp | PrefixOp)]:
-            lower_fold(op, by_level[Level.THREAD], machine)
+        for fold in [o for o in ops_in(function) if isinstance(o, CombineOp | PrefixOp)]:
+            lower_fold(fold, by_level[Level.THREAD], machine)
     for level, number in numbers.items():
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]
         _number_axes(after, number, extents[level], by_level[level])
+    _require_shared(function)
     lower_loops(entry)
     lower_mma(entry)
     dropped = _drop_mapped(function, maps)
     return Device(function, blocks, threads, tuple(maps), dropped)
+
+
+def _require_shared(function: FuncOp) -> None:
+    """Raise DeploError for more shared memory than a block may have."""
+    if function.shared_bytes > MAX_SHARED_BYTES:
+        raise DeploError(
+            f"@{function.sym_name.data}: {function.shared_bytes} bytes of shared memory exceed the "
+            f"{MAX_SHARED_BYTES} that a block may have; stage smaller slabs"
+        )
 
 
 def _drop_mapped(function: FuncOp, maps: Sequence[tuple[int, TensorMapType]]) -> tuple[int, ...]:

@@ -3,14 +3,18 @@
 from pathlib import Path
 
 import pytest
+from wrong_kernels import WRONG_KERNELS
 from wrong_programs import WRONG
+from wrong_tiles import WRONG_TILES
 
 from deplo.tools.deplo_opt import run
 
+ALL = WRONG | WRONG_TILES | WRONG_KERNELS
 
-@pytest.mark.parametrize("name", WRONG)
+
+@pytest.mark.parametrize("name", ALL)
 def test_a_wrong_program_is_refused_at_its_line(name, tmp_path: Path, capfd):
-    wrong = WRONG[name]
+    wrong = ALL[name]
     path = tmp_path / "wrong.mlir"
     path.write_text(wrong.text)
     line = 1 + next(n for n, text in enumerate(wrong.text.split("\n")) if "// WRONG" in text)
