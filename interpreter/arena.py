@@ -69,7 +69,7 @@ class Arena:
                     op,
                 )
         self._write(array for array, argument in pairs if argument in stored - added)
-        self._read(op, arrays)
+        self._read(op, [array for array, argument in pairs if argument.uses])
 
     def _write(self, values: Iterable[SSAValue]) -> None:
         for value in values:
