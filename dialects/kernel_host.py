@@ -35,7 +35,7 @@ from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, 
 from xdsl.utils.exceptions import VerifyException
 
 from .calls import OPAQUE, parse_call, print_call, verify_call
-from .scalars import verify_element
+from .scalars import bits_of, verify_element
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 from .tile import MAX_CLUSTER, MAX_THREADS
 
@@ -163,6 +163,13 @@ class AllocOp(IRDLOperation):
         return op
 
 
+def _as_taken(type: Attribute) -> Attribute:
+    """What a kernel takes an argument for: memory of numbers with and without sign is the same to it."""
+    if not isinstance(type, MemRefType):
+        return type
+    return MemRefType(bits_of(type.element_type), type.shape, type.layout, type.memory_space)
+
+
 def _number(attribute: Attribute) -> str:
     return str(getattr(getattr(attribute, "value", attribute), "data", attribute))
 
@@ -218,7 +225,8 @@ class LaunchOp(IRDLOperation):
             raise VerifyException(
                 f"passes {len(self.arguments)} arguments to a kernel that takes {len(types)}"
             )
-        if kernel.name == "kernel.func" and tuple(types) != tuple(self.arguments.types):
+        given = [_as_taken(type) for type in self.arguments.types]
+        if kernel.name == "kernel.func" and given != [_as_taken(type) for type in types]:
             listed = ", ".join(map(str, types)), ", ".join(map(str, self.arguments.types))
             raise VerifyException(f"passes ({listed[1]}) to a kernel that takes ({listed[0]})")
 

@@ -59,10 +59,11 @@ class Arena:
         one that it also gets as another argument, which C++'s `__restrict__` forbids.
         """
         stored, added = stored_arguments(function), accumulated_arguments(function)
-        arrays = [array_of(value) for value in op.arguments]
-        pairs = list(zip(arrays, function.body.block.args, strict=True))
+        arguments = function.body.block.args
+        pairs = [(array_of(v), a) for v, a in zip(op.arguments, arguments, strict=True)]
         for array, argument in pairs:
-            if argument in stored and arrays.count(array) > 1:
+            others = [other for value, other in pairs if value is array and other is not argument]
+            if argument in stored and any(other.uses for other in others):
                 raise ProgramFault(
                     f"'{op.name}' op stores to %{_name(argument)} of @{function.sym_name.data}, which it "
                     "passes as another argument, too",

@@ -17,10 +17,15 @@ from deplo.interpreter import AccessRow, access_rows
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.schedule import SchedulePass
 
+RESULT = """
+%zero = arith.constant 0.0 : f32
+loop.store %zero, %y[%b * 64 + %t] : memref<128xf32>
+"""
+
 
 def rows_of(body: str, level: str = "kernel") -> dict[str, AccessRow]:
     """The rows of a kernel's accesses, by memory; each is accessed by one operation."""
-    program = Program(body, np.array)
+    program = Program(body + RESULT, np.array)
     module = program.cuda_module() if level == "cuda" else program.kernel_module()
     return {row.memory: row for row in access_rows(module, [INPUT])}
 
@@ -69,7 +74,7 @@ loop.store %z, %s[%t] : memref<64xf32, "shared">
 kernel.barrier
 %v = loop.load %s[3] : memref<64xf32, "shared">
 """
-    module = Program(body, np.array).kernel_module()
+    module = Program(body + RESULT, np.array).kernel_module()
     load = next(row for row in access_rows(module, [INPUT]) if row.operation == "loop.load")
     assert (load.requests, load.worst) == (4, 1)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted(p for e in ("*.mlir", "*.test") for p in (ROOT / "test").rglob(e))
+FOUND = [p for e in ("*.mlir", "*.test") for p in (ROOT / "test").rglob(e)]
+FILES = sorted(p for p in FOUND if "Inputs" not in p.parts)
 SUFFIX = r"(?:-(?:NEXT|SAME|DAG|NOT|LABEL|EMPTY|COUNT-\d+))?(?:\{LITERAL\})?:"
 FIRST_WORD = re.compile(r"\s*(?://|#|;)?\s*(?P<word>[A-Z][A-Z0-9_-]*)(?P<colon>\s*:)?(?=\W|$)")
 RESERVED = {"RUN", "REQUIRES", "UNSUPPORTED", "XFAIL", "END"}
