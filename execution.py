@@ -16,9 +16,9 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from .analysis.sizes import size_hints, with_hints, without_size
-from .analysis.targets import Target
 from .errors import MissingEnvironmentError, UsageError
 from .garbage import fewer_collections
+from .machine.targets import Target
 from .program_stages import Compilation, asked_schedule, compile_module, compiler
 from .runtime.buckets import Bucket, Buckets
 from .runtime.cpu import CpuProgram

@@ -19,14 +19,14 @@ import torch
 from xdsl.dialects.builtin import ModuleOp
 
 from .analysis.eager_calls import EagerCall, summary
-from .analysis.targets import TARGETS, Target, get_target
 from .errors import FallbackWarning, UsageError
 from .execution import Code, ExecutionPlan, Kernel
 from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
 from .frontend.precision import with_asked_precision
 from .garbage import fewer_collections
-from .passes.llvm.host_cpu import host_cpu
+from .machine.host_cpu import host_cpu
+from .machine.targets import TARGETS, Target, get_target
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
 from .program_stages import asked_schedule
 from .runtime.cuda_graphs import GraphedCalls

@@ -17,9 +17,9 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from .analysis.targets import Target
+from .machine.host_cpu import host_cpu
+from .machine.targets import Target
 from .passes.decisions import Decision
-from .passes.llvm.host_cpu import host_cpu
 from .runtime.cache import cache_key, open_cache
 
 ROOT = Path(__file__).resolve().parent

@@ -8,13 +8,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 from .analysis.fallbacks import fallbacks
 from .analysis.plan import build_plan
-from .analysis.targets import Target
 from .analysis.verify import verify_module
-from .dialects.c_printer import c_source
-from .dialects.cuda_printer import cuda_source, kernel_texts
+from .codegen.c_printer import c_source
+from .codegen.cuda_printer import cuda_source, kernel_texts
+from .codegen.llvm_sources import llvm_sources
 from .garbage import fewer_collections
+from .machine.targets import Target
 from .passes.decisions import recording
-from .passes.llvm.translate import llvm_sources
 from .passes.tuned import Answer, tuned_by
 from .program_cache import Compiled
 from .program_stages import Compilation, make_context, passes_to, stage_of, stages_of

@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from .analysis.eager_calls import EagerCall
-from .analysis.targets import Target
 from .dialects import get_all_dialects
 from .environment import environment_choices
 from .errors import UsageError
+from .machine.targets import Target
 from .passes.decisions import Decision
 from .passes.levels import count_of
 from .passes.pipelines import make_pipeline

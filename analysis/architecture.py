@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects import cuda
 from ..dialects.inside import ops_in
 from ..errors import DeploError
-from .targets import TARGETS
+from ..machine.targets import TARGETS
 
 
 def require_architecture(module: ModuleOp, target: str) -> None:

@@ -15,7 +15,6 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
-from ..dialects.affine import values_at
 from ..dialects.kernel import WARP
 from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ..dialects.loop import AccumulateOp, LoadOp, StoreOp
@@ -23,6 +22,7 @@ from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_extent, static_shape
 from ..dialects.tensor_map import swizzled
 from ..dialects.tile import LaunchOp, Level, StageOp
+from ..index.affine import values_at
 from .index import operand_ranges, simplify
 
 Access: TypeAlias = LoadOp | StoreOp | AccumulateOp

@@ -28,10 +28,10 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
-from ..dialects.affine import replace_dims
 from ..dialects.inside import ops_in
 from ..dialects.loop import LoadOp, TestOp
 from ..dialects.sizes import extent_expr, shape_of
+from ..index.affine import replace_dims
 from .index import operand_ranges, simplify
 
 

@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.affine import count_symbols, values_at
 from ..dialects.index import delinearize, linearize
 from ..dialects.inside import ops_in
 from ..dialects.kernel import WARP
@@ -27,6 +26,7 @@ from ..dialects.loop_access import REGISTERS
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, shape_of, static_shape
 from ..dialects.tile import SHARED, LaunchOp, StageOp
+from ..index.affine import count_symbols, values_at
 from .bank_conflicts import Warp, conflict_degree, first_warp, slab_shape, warp_of
 from .cost import trips
 from .slabs import Slab

@@ -24,7 +24,7 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
-from ..dialects.affine import replace_dims
+from ..index.affine import replace_dims
 from .index import Range, bounds, operand_ranges, simplify
 
 

@@ -24,10 +24,10 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
-from ..dialects.affine import replace_dims
 from ..dialects.inside import ops_in
 from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp
 from ..dialects.tile import LaunchOp
+from ..index.affine import replace_dims
 from .borders import bordered_load, is_border_test, is_position_test, loads_through_borders
 from .conditions import slope
 from .index import UNKNOWN, operand_ranges, simplify

@@ -20,15 +20,15 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects import cuda
-from ..dialects.affine import count_symbols
 from ..dialects.allowed_sizes import DEFAULT_HINT
-from ..dialects.index_ranges import is_bounded, numbers
 from ..dialects.inside import ops_in
 from ..dialects.loop import ForOp, KernelOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, shape_of
 from ..dialects.tile import LaunchOp
 from ..dialects.tile_pack import PackOp
+from ..index.affine import count_symbols
+from ..index.ranges import is_bounded, numbers
 from .index import value_range
 from .sizes import size_hints
 

@@ -7,6 +7,7 @@ up at the end, which takes `REDUCE_CYCLES` for each result.
 
 from __future__ import annotations
 
+from ..machine.cpus import MIB, Cpu
 from .cpu_tiles import (
     FETCH_CYCLES,
     MAX_ROWS,
@@ -17,7 +18,6 @@ from .cpu_tiles import (
     even,
     parts,
 )
-from .cpus import MIB, Cpu
 
 MAX_DOT_COLUMNS = 8
 """Columns of a dot tile, at most: each is a place in memory to keep track of."""

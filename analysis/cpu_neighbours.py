@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..dialects import amx
+from ..machine.cpus import Cpu
 from .cpu_dot_tilings import dot_tiles
 from .cpu_tiles import CpuProblem, CpuTiling, matrix_tiles, parts, register_tiles
 from .cpu_tilings import best_of_each_kind
-from .cpus import Cpu
 
 KINDS = ("dot", "in_place", "turned", "pairs", "mma")
 """Choices that are no sizes, but 0 or 1."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from .cpus import KIB, Cpu
+from ..machine.cpus import KIB, Cpu
 
 GRAIN = 4096
 """Loads and stores of a block: some microseconds."""

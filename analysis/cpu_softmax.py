@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from math import lcm
 
 from ..dialects import amx
+from ..machine.cpus import Cpu
 from .cpu_tiles import (
     CpuProblem,
     CpuTiling,
@@ -19,7 +20,6 @@ from .cpu_tiles import (
     step_cycles,
 )
 from .cpu_tilings import PACK_CYCLES
-from .cpus import Cpu
 
 BLOCKS_PER_CORE = 2
 """Blocks that a core should have: under a causal mask some are done sooner."""

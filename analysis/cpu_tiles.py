@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from math import gcd
 
 from ..dialects import amx
-from .cpus import Cpu
+from ..machine.cpus import Cpu
 
 MAX_ROWS = 16
 """Rows of a register tile, at most: their loads have to be issued, too."""

@@ -26,6 +26,7 @@ from itertools import product
 from math import lcm
 
 from ..dialects import amx
+from ..machine.cpus import Cpu
 from .cpu_dot_tilings import choose_dot_tiling, dot_tiling_cycles, may_dot
 from .cpu_tiles import (
     CHUNK_BYTES,
@@ -40,7 +41,6 @@ from .cpu_tiles import (
     step_cycles,
     strip_tiles,
 )
-from .cpus import Cpu
 
 MATRIX_CHUNK = 512
 """Positions of K that are one chunk for matrix tiles, if there are no more."""

@@ -1,6 +1,6 @@
 """What passes ask about index expressions: their ranges, their canonical form, what always holds.
 
-The arithmetic itself is in `dialects/index_simplify.py`, as types use it too; here are the ranges that
+The arithmetic itself is in `index/simplify.py`, as types use it too; here are the ranges that
 operations give their counters.
 """
 
@@ -13,12 +13,12 @@ from xdsl.dialects.builtin import IntAttr, IntegerAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects import cuda, kernel
-from ..dialects.index_ranges import UNKNOWN, Range, bounds, is_bounded, numbers
-from ..dialects.index_simplify import always_holds, never_holds, simplify, substitute
 from ..dialects.loop import CheckedIndexOp, ForOp, IndexOp
 from ..dialects.sizes import Extent, Size, extent_of
 from ..dialects.tile import LaunchOp
 from ..dialects.tile_pack import PackOp
+from ..index.ranges import UNKNOWN, Range, bounds, is_bounded, numbers
+from ..index.simplify import always_holds, never_holds, simplify, substitute
 
 __all__ = [
     "UNKNOWN",

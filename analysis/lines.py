@@ -20,8 +20,8 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
-from ..dialects.affine import replace_dims
 from ..dialects.loop import LoadOp
+from ..index.affine import replace_dims
 from .index import Range, simplify
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .targets import BLOCK_RESERVE, Target
+from ..machine.targets import BLOCK_RESERVE, Target
 
 WARP = 32
 REGISTER_UNIT = 256

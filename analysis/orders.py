@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ..dialects.sizes import Extent, hinted
-from .targets import get_target
+from ..machine.targets import get_target
 
 TESTS_PER_SECOND = 2e9
 FOLDS_PER_SECOND = 1e11

@@ -14,9 +14,9 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
-from ..dialects.affine import divisions, leaves
 from ..dialects.inside import ops_in
 from ..dialects.loop import KernelOp, LoadOp, TestOp
+from ..index.affine import divisions, leaves
 from .conditions import linear
 from .cost import elements
 from .index import Range, operand_ranges

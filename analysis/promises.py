@@ -19,13 +19,13 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.affine import condition_exprs, replace_dims
 from ..dialects.index_map import IndexMapOp
 from ..dialects.loop import AccumulateOp, ForOp, IndexOp, KernelOp, LoadOp, StoreOp, TestOp
 from ..dialects.loop_transpose import TransposeOp
 from ..dialects.sizes import Extent, extent_expr, is_at_most, shape_of
 from ..dialects.syntax import tensor_type
 from ..dialects.tile import LaunchOp
+from ..index.affine import condition_exprs, replace_dims
 from .conditions import terms
 from .divergence import diverging
 from .index import Range, always_holds, extent_range, simplify, value_range

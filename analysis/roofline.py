@@ -13,8 +13,8 @@ from ..dialects.loop import ForOp, KernelOp, LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import shape_of
 from ..dialects.tile import LaunchOp
+from ..machine.targets import Target
 from .cost import size_bytes, trips
-from .targets import Target
 
 CACHE_BYTES_PER_CYCLE = 128
 """What no L2 cache gives one multiprocessor more of."""

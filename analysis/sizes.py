@@ -25,9 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineSymExpr
 from xdsl.rewriter import Rewriter
 
-from ..dialects.affine import affine_map, condition, condition_exprs, leaves, replace_symbols
 from ..dialects.allowed_sizes import SIZES, SizeAttr
-from ..dialects.index_simplify import always_holds
 from ..dialects.inside import ops_in
 from ..dialects.multiples import Multiple, multiple_of
 from ..dialects.sizes import (
@@ -43,6 +41,8 @@ from ..dialects.sizes import (
     tensor_of,
 )
 from ..errors import DeploError
+from ..index.affine import affine_map, condition, condition_exprs, leaves, replace_symbols
+from ..index.simplify import always_holds
 
 
 class SizeError(DeploError):

@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
-from ..dialects.affine import ZERO, replace_dims
 from ..dialects.loop import LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Size, shape_of
+from ..index.affine import ZERO, replace_dims
 from .conditions import Linear, slope
 from .index import Range, operand_ranges, simplify
 from .lines import in_lines

@@ -19,7 +19,6 @@ from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
-from ..dialects.affine import ZERO, leaves, replace_dims
 from ..dialects.inside import ops_in
 from ..dialects.loop import (
     AccumulateOp,
@@ -34,6 +33,7 @@ from ..dialects.loop import (
 )
 from ..dialects.scalars import is_weighted
 from ..dialects.tile import LaunchOp
+from ..index.affine import ZERO, leaves, replace_dims
 from .index import UNKNOWN, simplify
 
 BOUND = 16

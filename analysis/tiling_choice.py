@@ -15,7 +15,7 @@ from ..dialects.kernel import WARP
 from ..dialects.mma import COLUMNS, DEPTH, LANES
 from ..dialects.schedule import Transport
 from ..dialects.wgmma import MIN_COLUMNS, ROW_BYTES, WARPGROUP
-from .targets import Target, get_target
+from ..machine.targets import Target, get_target
 from .tiling_cost import cycles as cycles_of
 from .tilings import HALF_BYTES, WARPGROUPS, WORD_BYTES, Problem, Tiling
 

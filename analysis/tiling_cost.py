@@ -18,7 +18,7 @@ from math import hypot
 from ..dialects.kernel import WARP
 from ..dialects.mma import COLUMNS, DEPTH, ROWS, SLOTS
 from ..dialects.wgmma import MIN_COLUMNS
-from .targets import Target
+from ..machine.targets import Target
 from .tilings import HALF_BYTES, WARPGROUPS, WORD_BYTES, Problem, Tiling, count_parts
 
 SCHEDULERS = 4

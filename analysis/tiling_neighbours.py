@@ -10,8 +10,8 @@ from dataclasses import asdict, fields, replace
 
 from ..dialects.schedule import Transport
 from ..dialects.tile import MAX_BUFFERS
+from ..machine.targets import Target
 from .gpu_choices import TilingChoices
-from .targets import Target
 from .tiling_choice import choose
 from .tiling_cost import cycles
 from .tilings import CLUSTER, PADDING, WARPGROUPS, Problem, Tiling

@@ -17,7 +17,7 @@ from ..dialects.schedule import Transport
 from ..dialects.tensor_map import MAX_EXTENT
 from ..dialects.tile import MAX_THREADS
 from ..dialects.wgmma import ROW_BYTES, sums_of, verify_extents
-from .targets import BLOCK_RESERVE, Target
+from ..machine.targets import BLOCK_RESERVE, Target
 
 MIN_PRODUCT = 1 << 15
 """Multiply-adds below which nothing is worth staging."""

@@ -26,12 +26,12 @@ from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Size
 from ..dialects.tile import LaunchOp
+from ..machine.targets import Target
 from .bank_conflicts import Warp, warp_of
 from .coalescing import sectors, slab_sectors
 from .conditions import slope_along
 from .cost import trips
 from .slabs import Slab, slab_of
-from .targets import Target
 
 EDGES = (64, 32, 16)
 """Positions that a tile may have of an axis, or of several that memory goes along."""

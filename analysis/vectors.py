@@ -16,7 +16,6 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.utils.exceptions import VerifyException
 
-from ..dialects.affine import replace_dims
 from ..dialects.alignment import verify_aligned
 from ..dialects.index import linearize
 from ..dialects.inside import ops_in
@@ -24,6 +23,7 @@ from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ..dialects.loop import LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import shape_of
+from ..index.affine import replace_dims
 from .conditions import linear
 from .index import Range, operand_ranges, simplify
 

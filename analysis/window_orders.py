@@ -24,7 +24,7 @@ from math import gcd, prod
 from ..dialects.kernel import WARP
 from ..dialects.kernel_async import COPY_BYTES
 from ..dialects.mma import COLUMNS, DEPTH, ROWS, SLOTS
-from .targets import Target
+from ..machine.targets import Target
 from .tiling_cost import COPY_ISSUE, LAUNCH_CYCLES, SCHEDULERS
 from .tilings import HALF_BYTES
 from .windows import padded_channels

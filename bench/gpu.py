@@ -28,8 +28,8 @@ from xdsl.dialects.builtin import bf16, tf32
 
 import deplo
 from deplo.analysis.roofline import peak
-from deplo.analysis.targets import TARGETS, Target, get_target
 from deplo.errors import DeploError
+from deplo.machine.targets import TARGETS, Target, get_target
 from deplo.tools.measuring import (
     ROOT,
     Call,

@@ -47,9 +47,9 @@ from torch import nn  # noqa: E402
 from tuning_table import MEASURED, OTHERS, gain, table  # noqa: E402
 
 import deplo  # noqa: E402
-from deplo.analysis.targets import get_target  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
 from deplo.frontend.capture import capture  # noqa: E402
+from deplo.machine.targets import get_target  # noqa: E402
 from deplo.program import choose_target, module_for  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
     ROOT,

@@ -46,7 +46,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .affine import affine_map
+from ..index.affine import affine_map
 from .index import AffineIndex, normalize_operands, verify_access
 
 REGISTERS = 8

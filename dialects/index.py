@@ -35,7 +35,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .affine import (
+from ..index.affine import (
     ZERO,
     affine_map,
     condition,
@@ -46,7 +46,7 @@ from .affine import (
     remainder,
     replace_dims,
 )
-from .index_text import parse_constraint, parse_index_expr, print_condition, print_index_expr
+from ..index.text import parse_constraint, parse_index_expr, print_condition, print_index_expr
 from .sizes import Extent, ExtentAttr, extent_expr, parse_extent, print_extent
 
 Index = tuple[Sequence[AffineExpr], Sequence[SSAValue]]

@@ -36,14 +36,14 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .index import affine_map, condition, verify_symbols
-from .index_text import (
+from ..index.text import (
     parse_constraint,
     parse_index_expr,
     print_condition,
     print_index_expr,
     symbol_of,
 )
+from .index import affine_map, condition, verify_symbols
 from .sizes import Extent, shape_of, tensor_of
 from .syntax import (
     Scalar,

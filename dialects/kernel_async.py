@@ -35,7 +35,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .affine import affine_map
+from ..index.affine import affine_map
 from .alignment import verify_aligned
 from .index import AffineIndex, normalize_operands, verify_access
 from .kernel_device import SharedOp

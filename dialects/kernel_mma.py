@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
-from .affine import ZERO
+from ..index.affine import ZERO
 from .index import verify_access
 from .kernel_async import verify_shared_alignment
 from .kernel_device import FuncOp

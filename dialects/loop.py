@@ -67,8 +67,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ..index.text import parse_index_expr, print_index_expr
 from .index import Index, OperandNames, index_properties, verify_one_index
-from .index_text import parse_index_expr, print_index_expr
 from .inside import ops_in
 from .loop_access import (
     INDEX,

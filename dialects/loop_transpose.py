@@ -22,7 +22,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryReadEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .affine import affine_map
+from ..index.affine import affine_map
 from .index import AffineIndex, normalize_operands, verify_access
 from .sizes import static_shape
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -88,6 +88,9 @@ class Choice:
             return f"a power of two, at most {self.numbers[-1]}"
         return f"a number, {self.least} or more"
 
+
+INDEPENDENT_ATTRIBUTE = "deplo.independent"
+"""Marks loads and stores of an innermost loop no iteration of which touches what another one writes."""
 
 KERNEL_ATTRIBUTE = "deplo.kernel"
 """Marks the functions that run on the device among a module's functions."""
@@ -296,3 +299,9 @@ def _read(choice: Choice, value: str) -> int | str:
         choice.said if choice.numbers else f"a number from {choice.least} on, of 9 digits at most"
     )
     raise UsageError(f"schedule: {choice.name} is {said}, not '{value}'")
+
+
+def schedule_of(function: Operation) -> ScheduleAttr:
+    """What of its launch's schedule a kernel has still to carry out."""
+    schedule = function.attributes.get(SCHEDULE_ATTRIBUTE)
+    return schedule if isinstance(schedule, ScheduleAttr) else ScheduleAttr()

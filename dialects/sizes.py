@@ -35,7 +35,7 @@ from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.exceptions import VerifyException
 
 from ..errors import DeploError
-from .affine import (
+from ..index.affine import (
     as_expr,
     count_symbols,
     leaves,
@@ -44,10 +44,10 @@ from .affine import (
     remainder,
     replace_symbols,
 )
+from ..index.ranges import bounds, expand, proven_nonnegative
+from ..index.simplify import simplify
+from ..index.text import index_text, parse_index_expr, print_index_expr
 from .allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowed_now
-from .index_ranges import bounds, expand, proven_nonnegative
-from .index_simplify import simplify
-from .index_text import index_text, parse_index_expr, print_index_expr
 
 
 class UndecidedSize(DeploError):

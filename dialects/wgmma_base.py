@@ -56,8 +56,8 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
+from ..index.text import parse_index_expr, print_index_expr
 from .index import Index, OperandNames, index_properties
-from .index_text import parse_index_expr, print_index_expr
 from .wgmma import ROW_BYTES
 
 

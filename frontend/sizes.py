@@ -23,11 +23,11 @@ from torch.utils._sympy import functions
 from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-from ..dialects.affine import quotient, remainder
 from ..dialects.allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowing
 from ..dialects.multiples import Multiple, Range
 from ..dialects.sizes import Extent, Size, UndecidedSize, extent_expr, extent_of, is_at_most
 from ..errors import UnsupportedOpError
+from ..index.affine import quotient, remainder
 from .dynamic_shapes import TRACED_EXTENT, AskedAxis
 from .python_values import Inputs
 

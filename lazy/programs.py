@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from ..analysis.targets import get_target
 from ..dialects.allowed_sizes import SIZES
 from ..dialects.multiples import multiple_of
 from ..dialects.torch_syntax import TensorArgument
 from ..errors import UsageError
 from ..execution import Code
+from ..machine.targets import get_target
 from .expression import LEAF, Argument, Node, make_op, said, tensor_types
 from .variables import Numbering, Variable, variables_in
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.affine import replace_symbols
 from ..dialects.allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowing
 from ..dialects.sizes import Extent, Size, extent_of
 from ..errors import UsageError
+from ..index.affine import replace_symbols
 
 _KNOWN: list[Variable] = []
 _LOCK = threading.Lock()

@@ -25,9 +25,9 @@ from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes as get_xdsl_passes
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
-from ..analysis.targets import get_target
 from ..dialects.schedule import SWITCHES, parse_choices
 from ..errors import UsageError
+from ..machine.targets import get_target
 from . import get_all_passes
 
 DEFAULT_CUDA_TARGET = "sm_90a"

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from ..analysis.roundings import roundings
-from ..analysis.targets import TARGETS
 from ..errors import MismatchError, UsageError, counted
 from ..frontend.sources import Program as Source
+from ..machine.targets import TARGETS
 from ..program import Program
 from ..runtime.calls import is_random
 from ..runtime.threads import thread_count

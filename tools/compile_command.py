@@ -16,13 +16,13 @@ from xdsl.passes import ModulePass
 
 from ..analysis.eager_calls import EagerCall
 from ..analysis.fallbacks import fallbacks
-from ..analysis.targets import TARGETS, Target, get_target
-from ..dialects.cuda_printer import kernel_texts
+from ..codegen.cuda_printer import kernel_texts
+from ..codegen.llvm_sources import llvm_sources
 from ..errors import DeploError, UsageError
 from ..frontend.capture import Captured
 from ..frontend.sources import Program as Source
+from ..machine.targets import TARGETS, Target, get_target
 from ..passes.decisions import Decision, recording
-from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, module_for
 from ..program_passes import text_of

@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 
-from ..analysis.targets import TARGETS, get_target
 from ..errors import UsageError
+from ..machine.targets import TARGETS, get_target
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program
 from ..program_stages import passes_to, stages_of

@@ -9,8 +9,8 @@ from xdsl.backend.llvm.convert import LLVMTarget
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from ..codegen.llvm_sources import llvm_module_text
 from ..dialects.schedule import KERNEL_ATTRIBUTE
-from ..passes.llvm.translate import llvm_module_text
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from xdsl.utils.lexer import Span, Token
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ..analysis.attached_messages import message_of
-from ..dialects.affine import binary, product
+from ..index.affine import binary, product
 from .hex_floats import HexFloatParser
 
 MAX_NESTING = 128

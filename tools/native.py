@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from .. import interpreter
 from ..analysis.plan import build_plan
+from ..codegen.llvm_sources import llvm_sources
 from ..errors import DeploError
 from ..passes.levels import LEVELS, furthest, levels_in
-from ..passes.llvm.translate import llvm_sources
 from ..passes.pipelines import expand, get_all_available_passes
 from ..runtime.cpu import CpuProgram
 from ..runtime.plan import Plan

@@ -17,9 +17,9 @@ from pathlib import Path
 from xdsl.passes import get_pass_option_infos
 from xdsl.transforms import get_all_passes as get_xdsl_passes
 
-from ..analysis.targets import TARGETS
 from ..dialects.schedule import CHOICES
 from ..errors import UsageError
+from ..machine.targets import TARGETS
 from ..passes import PASSES
 from ..passes.levels import CPU_PASSES, LEVELS, levels_of
 from ..passes.pipelines import PIPELINES, get_all_available_passes

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from ..analysis.roundings import roundings
-from ..analysis.targets import TARGETS
 from ..errors import MismatchError, counted
 from ..frontend.sources import Program as Source
+from ..machine.targets import TARGETS
 from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.calls import is_random

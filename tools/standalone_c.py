@@ -11,8 +11,8 @@ from string import Template
 
 import torch
 
-from ..dialects.c_helpers import C_TYPES
-from ..dialects.c_printer import c_source
+from ..codegen.c_helpers import C_TYPES
+from ..codegen.c_printer import c_source
 from ..frontend.sources import Program as Source
 from ..program import Program
 from ..runtime.plan import Plan

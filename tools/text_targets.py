@@ -8,9 +8,9 @@ from importlib import import_module
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
-from ..analysis.targets import TARGETS
 from ..dialects.inside import ops_in
 from ..errors import DeploError
+from ..machine.targets import TARGETS
 from ..passes.levels import LEVELS, furthest, levels_in, way
 from ..passes.pipelines import PIPELINES
 

@@ -7,8 +7,8 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from ..analysis.targets import TARGETS, get_target
 from ..errors import MissingEnvironmentError, UsageError, counted
+from ..machine.targets import TARGETS, get_target
 from ..program import choose_target, module_for
 from ..tune.book import machine_text, versions_text
 from ..tune.database import CHOICE_NAMES, Tuning

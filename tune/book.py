@@ -9,9 +9,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..analysis.targets import Target
 from ..errors import DeploError
-from ..passes.llvm.host_cpu import host_cpu
+from ..machine.host_cpu import host_cpu
+from ..machine.targets import Target
 from ..program_cache import compiler_digest
 from ..runtime.cache import open_cache
 from ..runtime.gpus import describe_gpu

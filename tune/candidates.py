@@ -10,11 +10,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from xdsl.parser import Parser
 
 from ..analysis.plan import build_plan
-from ..analysis.targets import get_target
 from ..analysis.verify import verify_module
-from ..dialects.cuda_printer import kernel_texts
+from ..codegen.cuda_printer import kernel_texts
+from ..codegen.llvm_sources import llvm_sources
 from ..errors import DeploError
-from ..passes.llvm.translate import llvm_sources
+from ..machine.targets import get_target
 from ..program_stages import make_context
 from ..runtime.cpu import CpuProgram
 from ..runtime.cuda import CudaProgram

@@ -10,7 +10,7 @@ from itertools import cycle
 
 import torch
 
-from ..passes.llvm.host_cpu import host_cpu
+from ..machine.host_cpu import host_cpu
 from ..runtime.plan import Plan
 from .machines import Inputs, Run, Turn, random_sets
 

@@ -18,12 +18,12 @@ from ..analysis.roofline import (
     seconds_from_memory,
 )
 from ..analysis.row_neighbours import RowLimits
-from ..analysis.targets import Target
 from ..analysis.tiling_neighbours import tiling_of, with_buffers
 from ..analysis.tilings import WORD_BYTES, Problem
 from ..dialects.inside import ops_in
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
+from ..machine.targets import Target
 from ..passes.tile.cooperative_reduce import decline_reason
 from ..passes.tile.row_shape import choose_shape, limits_of
 from ..passes.tile.schedule import SchedulePass, are_boxes, find_problem

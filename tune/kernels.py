@@ -9,10 +9,10 @@ from xdsl.passes import ModulePass
 
 from ..analysis.cost import longest_reduction
 from ..analysis.sizes import symbols_used
-from ..analysis.targets import Target
 from ..dialects.inside import ops_in
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
+from ..machine.targets import Target
 from ..passes.tuned import canonical_text
 from ..program_stages import make_context, passes_to
 from .alone import alone

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..analysis.targets import Target
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
-from ..passes.llvm.host_cpu import host_cpu
+from ..machine.host_cpu import host_cpu
+from ..machine.targets import Target
 from ..passes.tile import online_softmax, schedule_cpu, schedule_rows
 from ..passes.tile.cooperative_reduce import CooperativeReducePass
 from ..passes.tile.online_softmax import OnlineSoftmaxPass

@@ -20,8 +20,8 @@ from math import inf
 from statistics import geometric_mean
 from typing import Protocol, Self
 
-from ..analysis.targets import get_target
 from ..errors import DeploError
+from ..machine.targets import get_target
 from .database import Choices, Database, Key, Trial, Tuning, choices_text, worst
 from .kernels import Tunable
 from .settings import Settings

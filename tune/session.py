@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.targets import Target
 from ..errors import UsageError
+from ..machine.targets import Target
 from ..runtime.cache import open_cache
 from .book import database_path, machine_text, versions_text
 from .database import Database, Key, Tuning

@@ -14,7 +14,7 @@ from ..analysis.cpu_rows import RowChoices, RowProblem, choose_rows
 from ..analysis.cpu_softmax import SoftmaxChoices, SoftmaxProblem, choose_softmax
 from ..analysis.cpu_tiles import CpuProblem, CpuTiling
 from ..analysis.cpu_tilings import choose_cpu_tiling, tiling_cycles
-from ..analysis.cpus import Cpu, with_habits_of_others
+from ..machine.cpus import Cpu, with_habits_of_others
 from .database import Choices
 
 FASTEST_CLOCK = 6.5e9

@@ -28,8 +28,8 @@ from typing import Any
 
 import torch
 
-from ..analysis.targets import get_target
 from ..errors import DeploError
+from ..machine.targets import get_target
 from ..runtime.cpu import CpuProgram
 from ..runtime.cuda import CudaProgram
 from ..tools.judge import error_bound

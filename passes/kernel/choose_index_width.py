@@ -26,12 +26,12 @@ from xdsl.passes import ModulePass
 from ...analysis.index import bounds, operand_ranges, simplify
 from ...analysis.sizes import size_limits
 from ...dialects import kernel, loop
-from ...dialects.index_ranges import symbols_within
 from ...dialects.inside import ops_in
 from ...dialects.kernel_atomic import AtomicAddBase
 from ...dialects.kernel_vector import VectorLoadBase, VectorStoreBase
 from ...dialects.mbarriers import BarrierNumberOp, BarrierWaitOp, BulkCopyBase
 from ...dialects.sizes import extent_expr, shape_of
+from ...index.ranges import symbols_within
 from ..decisions import record
 from .cuda_indices import flat_offset, magnitude, nonnegative
 

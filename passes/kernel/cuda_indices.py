@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr
 
 from ...analysis.index import UNKNOWN, Range, always_holds, bounds, simplify
-from ...dialects.affine import binary
 from ...dialects.index import linearize
 from ...dialects.sizes import shape_of
 from ...errors import DeploError
+from ...index.affine import binary
 
 
 def nonnegative(expr: AffineExpr, ranges: Sequence[Range]) -> AffineExpr:

@@ -32,12 +32,12 @@ from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import replace_dims, split_constant
 from ...dialects.alignment import divisor
 from ...dialects.kernel import WARP, FuncOp, ShuffleOp, ThreadIdOp, VectorLoadOp, VectorStoreOp
 from ...dialects.loop import IndexOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...errors import counted
+from ...index.affine import replace_dims, split_constant
 from ..decisions import record
 
 PAIR = 2

@@ -18,13 +18,13 @@ from xdsl.dialects.builtin import FloatAttr, MemRefType, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...dialects.affine import ZERO
 from ...dialects.inside import ops_in
 from ...dialects.kernel import MmaOp, WgmmaOp
 from ...dialects.tile_mma import MmaOp as TileMmaOp
 from ...dialects.tile_mma import WgmmaOp as TileWgmmaOp
 from ...dialects.wgmma import PANEL
 from ...dialects.wgmma_base import SlabAt
+from ...index.affine import ZERO
 
 
 def _sum_with(product: SSAValue) -> arith.AddfOp | None:

@@ -56,11 +56,11 @@ from ...dialects import cuda, kernel, loop
 from ...dialects.cuda_arithmetic import CALLS
 from ...dialects.cuda_values import IDENTIFIER, RESERVED
 from ...dialects.index import Index
-from ...dialects.index_ranges import is_bounded, numbers
 from ...dialects.inside import ops_in
 from ...dialects.sizes import Extent, extent_expr, static_shape
 from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
+from ...index.ranges import is_bounded, numbers
 from ..decisions import record
 from .cuda_copies import COPY_HANDLERS
 from .cuda_indices import flat_offset, nonnegative

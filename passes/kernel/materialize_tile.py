@@ -33,7 +33,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import extent_range, simplify
-from ...analysis.targets import TARGETS
 from ...dialects.index import delinearize
 from ...dialects.inside import ops_in
 from ...dialects.kernel import (
@@ -47,6 +46,7 @@ from ...dialects.loop import IndexOp, KernelOp
 from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import MAX_THREADS, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import DeploError
+from ...machine.targets import TARGETS
 from ..decisions import record
 from ..host import Device, lower_host
 from ..lower_loops import lower_loops

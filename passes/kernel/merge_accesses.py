@@ -37,13 +37,13 @@ from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.index import Range, simplify, value_range
-from ...dialects.affine import split_constant
 from ...dialects.alignment import verify_aligned
 from ...dialects.inside import ops_in
 from ...dialects.kernel import BarrierOp, FuncOp, VectorLoadOp, VectorStoreOp
 from ...dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
+from ...index.affine import split_constant
 from ..decisions import record
 from .elide_barriers import touched
 

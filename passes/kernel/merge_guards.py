@@ -35,11 +35,11 @@ from xdsl.ir.affine import (
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from ...dialects.affine import ZERO, summands
 from ...dialects.inside import ops_in
 from ...dialects.kernel import FuncOp
 from ...dialects.loop import TestOp
 from ...errors import counted
+from ...index.affine import ZERO, summands
 from ..decisions import record
 
 

@@ -28,7 +28,6 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.copies import box_of, bulk_refusal, panels
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import ZERO
 from ...dialects.index import Index, linearize
 from ...dialects.kernel import (
     BarrierOp,
@@ -47,6 +46,7 @@ from ...dialects.sizes import static_shape
 from ...dialects.tensor_map import UNIT
 from ...dialects.tile import StageOp
 from ...errors import DeploError
+from ...index.affine import ZERO
 from .machine import Machine
 
 LINE = 128

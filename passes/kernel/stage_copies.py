@@ -37,7 +37,6 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.bank_conflicts import loads_of
 from ...analysis.copies import copy_elements
 from ...analysis.index import Range, always_holds, operand_ranges, simplify
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import Index, delinearize
 from ...dialects.inside import ops_in
 from ...dialects.kernel import (
@@ -54,6 +53,7 @@ from ...dialects.sizes import extent_expr, shape_of, static_shape
 from ...dialects.tile import PIPELINED, StageOp
 from ...dialects.tile_mma import WgmmaOp as TileWgmmaOp
 from ...errors import DeploError
+from ...index.affine import ZERO, replace_dims
 from ..loop.scalar_code import emit_constant
 from .lower_mma import lower_wgmma
 from .machine import Machine, in_loop

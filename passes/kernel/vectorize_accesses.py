@@ -38,13 +38,13 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import known_extent, operand_ranges, simplify
 from ...analysis.vectors import VECTOR, is_unit_stride, is_vector
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.kernel import FuncOp, VectorLoadOp, VectorStoreOp
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import LoadOp, RegistersOp, StoreOp
 from ...dialects.loop_access import REGISTERS
 from ...dialects.tile import SHARED
+from ...index.affine import replace_dims
 from ..decisions import record
 
 UNROLL = "unroll"

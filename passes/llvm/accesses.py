@@ -45,11 +45,11 @@ from xdsl.ir.affine import (
 )
 
 from ...analysis.index import Range, bounds, simplify
-from ...dialects.affine import product
 from ...dialects.index import linearize
 from ...dialects.scalars import is_bool
 from ...dialects.sizes import shape_of
 from ...errors import DeploError
+from ...index.affine import product
 
 POINTER = llvm.LLVMPointerType()
 

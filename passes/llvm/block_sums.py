@@ -41,9 +41,9 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.index import constant_of
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp
-from ...dialects.schedule import ScheduleAttr
+from ...dialects.schedule import ScheduleAttr, schedule_of
 from ..lower_loops import IndexConstants
-from .kernel_loops import NOT_CONCERNED, change_loops, function_of, schedule_of
+from .kernel_loops import NOT_CONCERNED, change_loops, function_of
 
 CHAIN = 16
 """Additions one after the other in a block: as many as eager does at least at each of its four levels

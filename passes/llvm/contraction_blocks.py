@@ -17,11 +17,11 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...analysis.cpus import CPUS
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
 from ...errors import DeploError
+from ...machine.cpus import CPUS
 from ..lower_loops import IndexConstants
 from .loop_code import LoopCode, scratch
 from .pack_loops import Bound

@@ -33,10 +33,10 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import slope_along
 from ...analysis.index import constant_of, operand_ranges, simplify
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, TestOp
+from ...index.affine import ZERO, replace_dims
 from ..replacing import decide
 from .kernel_loops import NOT_CONCERNED, change_loops
 

@@ -46,6 +46,7 @@ from xdsl.passes import ModulePass
 from ...dialects.inside import ops_in
 from ...dialects.syntax import scalar_attr
 from ...errors import DeploError
+from ...machine.host_cpu import host_cpu
 from ..decisions import record
 from . import (
     arcs,
@@ -55,7 +56,6 @@ from . import (
     polynomials,
     powers,
 )
-from .host_cpu import host_cpu
 from .kernel_loops import function_of
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen

@@ -41,7 +41,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.inside import ops_in
-from .kernel_loops import change_loops, function_of, schedule_of
+from ...dialects.schedule import schedule_of
+from .kernel_loops import change_loops, function_of
 from .math_builder import MathBuilder
 
 MOST = 2.0**60

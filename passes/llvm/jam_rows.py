@@ -36,10 +36,10 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.conditions import linear
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp
-from ...dialects.schedule import SCHEDULE_ATTRIBUTE
+from ...dialects.schedule import SCHEDULE_ATTRIBUTE, schedule_of
 from ..decisions import record
 from ..lower_loops import IndexConstants
-from .kernel_loops import NOT_CONCERNED, kernels_of, schedule_of
+from .kernel_loops import NOT_CONCERNED, kernels_of
 from .loop_names import is_in
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))

@@ -24,8 +24,8 @@ from xdsl.ir.affine import (
 )
 
 from ...analysis.conditions import linear
-from ...dialects.affine import binary, divisions, replace_dims
 from ...dialects.index import dims_in_order
+from ...index.affine import binary, divisions, replace_dims
 from ..tile.rewrite_indices import Index, index_of, set_index
 from .loop_code import LoopCode
 

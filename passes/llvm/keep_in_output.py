@@ -38,8 +38,9 @@ from ...analysis.index import constant_of
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import schedule_of
 from ..decisions import record
-from .kernel_loops import kernels_of, schedule_of
+from .kernel_loops import kernels_of
 from .loop_code import element_of
 from .loop_names import Names, goes_down, is_in
 from .scratch_rows import most_of, row_of

@@ -9,15 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...dialects.inside import ops_in
-from ...dialects.schedule import KERNEL_ATTRIBUTE, SCHEDULE_ATTRIBUTE, ScheduleAttr
+from ...dialects.schedule import KERNEL_ATTRIBUTE
 from ...errors import counted
 from ..decisions import record
 
 ORDERED_ATTRIBUTE = "deplo.ordered"
 """Marks a kernel whose loops, but the one over blocks, run in the order they stand in."""
-
-INDEPENDENT_ATTRIBUTE = "deplo.independent"
-"""Marks loads and stores of an innermost loop no iteration of which touches what another one writes."""
 
 NOT_CONCERNED = ""
 """Why a loop is not changed that is no loop of the kind that a pass is about."""
@@ -40,12 +37,6 @@ def function_of(op: Operation) -> func.FuncOp:
         assert parent is not None
         parent = parent.parent_op()
     return parent
-
-
-def schedule_of(function: Operation) -> ScheduleAttr:
-    """What of its launch's schedule a kernel has still to carry out."""
-    schedule = function.attributes.get(SCHEDULE_ATTRIBUTE)
-    return schedule if isinstance(schedule, ScheduleAttr) else ScheduleAttr()
 
 
 def change_loops(

@@ -26,9 +26,9 @@ from xdsl.rewriter import InsertPoint
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
 from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.sizes import static_shape
+from ...machine.host_cpu import host_cpu
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
-from .host_cpu import host_cpu
 from .vectors import ANYWHERE
 
 INDEX = IndexType()

@@ -33,8 +33,9 @@ from xdsl.passes import ModulePass
 from ...analysis.conditions import Term, terms
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
+from ...dialects.schedule import INDEPENDENT_ATTRIBUTE
 from ...dialects.sizes import shape_of
-from .kernel_loops import INDEPENDENT_ATTRIBUTE, NOT_CONCERNED, change_loops
+from .kernel_loops import NOT_CONCERNED, change_loops
 
 
 def _change(loop: scf.ForOp) -> str | None:

@@ -40,11 +40,12 @@ from ...analysis.windows import stride_along
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import schedule_of
 from ...errors import counted
 from ..decisions import record
 from ..lower_loops import IndexConstants
 from .cut_loops import piece_of
-from .kernel_loops import NOT_CONCERNED, kernels_of, schedule_of
+from .kernel_loops import NOT_CONCERNED, kernels_of
 
 LEAST = 2
 """Elements beyond whole vectors that are worth a vector."""

@@ -26,7 +26,6 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.cpu_tiles import parts
 from ...analysis.products import pitch_along
-from ...dialects.affine import ZERO
 from ...dialects.amx import (
     COLUMNS,
     DEPTH,
@@ -41,6 +40,7 @@ from ...dialects.amx import (
 )
 from ...dialects.loop import LoadOp
 from ...errors import DeploError
+from ...index.affine import ZERO
 from .pack_loops import turned
 from .pair_loops import PairLoops
 from .pair_tiles import PairTile

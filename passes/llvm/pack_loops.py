@@ -25,12 +25,12 @@ from xdsl.ir.affine import AffineExpr
 from ...analysis.conditions import linear
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.vectors import dimension_along, lies_along
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
 from ...dialects.loop import LoadOp, TestOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile_pack import PackOp, PackYieldOp
+from ...index.affine import ZERO, replace_dims
 from ..loop.scalar_code import emit_constant
 from .loop_code import LoopCode
 from .pack_lines import PackLines, line_length

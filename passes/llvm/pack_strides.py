@@ -25,13 +25,13 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import replace_dims
 from ...dialects.index import linearize
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import shape_of
 from ...dialects.syntax import scalar_attr
+from ...index.affine import replace_dims
 from ..tile.rewrite_indices import Index, index_of, rewritten
 from .joined_rows import JoinedRows
 from .loop_code import LoopCode

@@ -32,10 +32,10 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 
-from ...dialects.affine import ZERO
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, TestOp
 from ...dialects.tile_pack import PackOp
+from ...index.affine import ZERO
 from ..loop.scalar_code import emit_constant
 from ..tile.rewrite_indices import index_of, rewrite_index
 from .joined_rows import JoinedRows

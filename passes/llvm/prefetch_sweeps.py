@@ -47,16 +47,17 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.columns import walks_columns
 from ...analysis.index import constant_of
-from ...dialects.affine import count_symbols, replace_dims
 from ...dialects.index import linearize
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp
 from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import schedule_of
 from ...dialects.sizes import shape_of
 from ...errors import counted
+from ...index.affine import count_symbols, replace_dims
 from ..decisions import record
 from .asking_ahead import LINE_BYTES
-from .kernel_loops import kernels_of, schedule_of
+from .kernel_loops import kernels_of
 from .loop_code import element_of
 
 STRIP = 256

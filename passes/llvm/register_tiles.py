@@ -26,12 +26,12 @@ from xdsl.dialects import arith, scf, vector
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...analysis.cpus import Cpu
-from ...dialects.affine import ZERO
 from ...dialects.loop import LoadOp
 from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
+from ...index.affine import ZERO
+from ...machine.cpus import Cpu
 from ..loop.scalar_code import emit_constant
 from .asking_ahead import LINE_BYTES, Later
 from .loop_code import LoopCode, Place

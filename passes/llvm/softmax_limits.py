@@ -19,9 +19,9 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...analysis.conditions import linear
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import TestOp
 from ...dialects.sizes import Extent
+from ...index.affine import ZERO, replace_dims
 from .loop_code import LoopCode
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))

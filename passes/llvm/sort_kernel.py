@@ -24,11 +24,11 @@ from xdsl.dialects.builtin import IndexType, i1, i32, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...dialects.affine import quotient
 from ...dialects.allowed_sizes import MAX_SIZE
 from ...dialects.sizes import shape_of
 from ...dialects.tensor_ir_indexed import SortOp
 from ...errors import DeploError
+from ...index.affine import quotient
 from ..host import Device
 from ..loop.scalar_code import emit_constant
 from .ordered_kernels import OrderedKernel, bits_type, place_along

@@ -28,9 +28,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import always_holds, operand_ranges, simplify
-from ...dialects.affine import count_symbols
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
+from ...index.affine import count_symbols
 from ..replacing import decide, replace
 from .cut_loops import Cut, piece_of, place_of
 from .interchange_columns import constant_of

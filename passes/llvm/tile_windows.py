@@ -46,16 +46,17 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...analysis.cpus import Cpu
-from ...dialects.affine import quotient, replace_dims
 from ...dialects.index import linearize
 from ...dialects.scalars import storage_bytes
+from ...dialects.schedule import schedule_of
 from ...dialects.sizes import static_shape
+from ...index.affine import quotient, replace_dims
+from ...machine.cpus import Cpu
+from ...machine.host_cpu import find_cpu
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from ..replacing import replace
-from .host_cpu import find_cpu
-from .kernel_loops import change_loops, function_of, schedule_of
+from .kernel_loops import change_loops, function_of
 from .loop_code import LoopCode
 from .register_tiles import fold_plain
 from .window_sums import Windows, choose, counter, factor_ops, find, trip_count

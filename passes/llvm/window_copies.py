@@ -32,7 +32,6 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import Linear, linear, slope_along
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.index import normalize_operands
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
@@ -40,10 +39,11 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
+from ...index.affine import ZERO, replace_dims
+from ...machine.host_cpu import host_cpu
 from ..loop.share_sweeps import share_in_block
 from ..lower_loops import IndexConstants
 from ..replacing import replace
-from .host_cpu import host_cpu
 from .loop_code import LoopCode, scratch
 
 D0, D1, D2 = (AffineExpr.dimension(i) for i in range(3))

@@ -19,10 +19,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...analysis.conditions import linear, slope_along
 from ...analysis.cpu_rows import SMALL_WINDOW
-from ...analysis.cpus import Cpu
 from ...analysis.index import constant_of
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
+from ...machine.cpus import Cpu
 from .asking_ahead import LINE_BYTES
 from .kernel_loops import NOT_CONCERNED
 from .scratch_rows import most_of

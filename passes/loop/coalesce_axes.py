@@ -32,12 +32,12 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import divisions, replace_dims
 from ...dialects.index import dims_in_order, linearize
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import shape_of
 from ...errors import counted
+from ...index.affine import divisions, replace_dims
 from ..decisions import record
 from ..tile.rewrite_indices import rewrite_index
 from .nests import perfect_nest

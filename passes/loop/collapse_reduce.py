@@ -43,12 +43,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import ZERO, product, replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, IndexOp, KernelOp, YieldOp
 from ...dialects.scalars import Combiner, identity, is_bool, is_weighted
 from ...dialects.sizes import Extent, extent_expr
 from ...errors import counted
+from ...index.affine import ZERO, product, replace_dims
 from ..decisions import record
 from .dedup_loads import is_reusable
 from .scalar_code import emit_constant

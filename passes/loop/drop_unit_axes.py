@@ -21,12 +21,12 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ...analysis.targets import get_target
 from ...dialects.index import index_properties
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of
 from ...errors import counted
+from ...machine.targets import get_target
 from ..decisions import record
 from .narrow_results import reader_arguments
 

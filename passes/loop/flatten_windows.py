@@ -48,16 +48,16 @@ from ...analysis.conditions import linear
 from ...analysis.cost import size_bytes, trips
 from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
-from ...analysis.targets import Target, get_target
 from ...analysis.tilings import MIN_PRODUCT
 from ...analysis.window_orders import WIDEST_COPY, FlatOrder, Innermost, WindowSums
 from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
 from ...dialects.mma import DEPTH
 from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.sizes import ExtentAttr, extent_expr, shape_of
+from ...index.affine import replace_dims
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..replacing import rename, replace
 from ..tile.flatten_sweeps import Order

@@ -50,12 +50,12 @@ from ...analysis.cost import (
     work,
 )
 from ...analysis.running import has_running_fold, is_running
-from ...analysis.targets import get_target
 from ...dialects.index import ZERO
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.scalars import is_bool
 from ...dialects.sizes import shape_of
+from ...machine.targets import get_target
 from ..decisions import record
 from .collapse_reduce import EQ, NE, collapse
 from .dedup_loads import dedup_kernel

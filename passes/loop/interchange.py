@@ -20,10 +20,10 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpKind, AffineDimExpr, AffineExpr
 
 from ...analysis.cost import trips
-from ...dialects.affine import divisions
 from ...dialects.inside import ops_in
 from ...dialects.loop import ExtentAttr, ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.sizes import extent_of
+from ...index.affine import divisions
 from ..tile.rewrite_indices import rewrite_index
 from .coalesce_axes import coalesce
 from .nests import perfect_nest, permute

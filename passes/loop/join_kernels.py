@@ -30,11 +30,11 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, size_bytes, trips
 from ...analysis.index import operand_ranges, simplify
-from ...analysis.targets import get_target
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import AccumulateOp, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent
+from ...index.affine import replace_dims
+from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import rename
 from .coalesce_axes import coalesce

@@ -36,7 +36,6 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.launches import kernels_of
 from ...analysis.sizes import require_positive
-from ...dialects.affine import replace_dims
 from ...dialects.index import ZERO, condition_exprs
 from ...dialects.inside import ops_in
 from ...dialects.loop import (
@@ -62,6 +61,7 @@ from ...dialects.tensor_ir import (
     SizeOp,
 )
 from ...dialects.tensor_ir_indexed import GatherOp
+from ...index.affine import replace_dims
 from ..decisions import record
 from ..symbol_names import FreshNames
 from .scalar_code import emit_cast, emit_constant_attr, emit_function

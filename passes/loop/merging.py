@@ -15,7 +15,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from ...analysis.index import always_holds, never_holds, operand_ranges, simplify
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import (
     AssertOp,
@@ -28,6 +27,7 @@ from ...dialects.loop import (
     TestOp,
     YieldOp,
 )
+from ...index.affine import replace_dims
 from .dedup_loads import dedup_kernel
 
 

@@ -23,10 +23,10 @@ from xdsl.passes import ModulePass
 
 from ...analysis.index import known_extent, value_range
 from ...dialects.allowed_sizes import allowed_at, allowing
-from ...dialects.index_ranges import numbers
 from ...dialects.inside import ops_in
 from ...dialects.loop import CheckedIndexOp, KernelOp
 from ...dialects.sizes import Extent, Size, is_at_most
+from ...index.ranges import numbers
 from ..decisions import record
 
 

@@ -34,12 +34,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.cost import trips
 from ...analysis.products import goes_straight
-from ...analysis.targets import get_target
 from ...analysis.windows import MOST_STEPS, stride_along
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import Extent, static_extent, tensor_of
+from ...index.affine import replace_dims
+from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import replace
 from ..symbol_names import insert_kernel

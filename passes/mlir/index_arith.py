@@ -17,10 +17,10 @@ from xdsl.ir.affine import (
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import UNKNOWN, bounds, constant_of, simplify, value_range
-from ...dialects.affine import ZERO, product, replace_dims, summands
-from ...dialects.index_ranges import numbers
 from ...dialects.loop import IndexOp
 from ...errors import DeploError
+from ...index.affine import ZERO, product, replace_dims, summands
+from ...index.ranges import numbers
 from ..lower_loops import IndexConstants
 
 Range = tuple[int, int]

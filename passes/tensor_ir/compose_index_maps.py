@@ -33,12 +33,12 @@ from ...analysis.index import (
     simplify,
     substitute,
 )
-from ...dialects.affine import affine_map, divisions, product
 from ...dialects.index import condition, condition_exprs
 from ...dialects.inside import ops_in
 from ...dialects.sizes import shape_of
 from ...dialects.syntax import Scalar, tensor_type
 from ...dialects.tensor_ir import ConstantOp, IndexMapOp
+from ...index.affine import affine_map, divisions, product
 from ..decisions import record
 
 

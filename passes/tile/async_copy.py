@@ -18,11 +18,11 @@ from xdsl.passes import ModulePass
 
 from ...analysis.copies import copy_elements
 from ...analysis.launches import launches_of
-from ...analysis.targets import get_target
 from ...dialects.inside import ops_in
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import LaunchOp, StageOp
+from ...machine.targets import get_target
 from ..decisions import record
 
 

@@ -11,12 +11,12 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import replace_dims
 from ...dialects.index import index_properties
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, LaunchOp, Level, StageOp
+from ...index.affine import replace_dims
 
 
 def split_counter(

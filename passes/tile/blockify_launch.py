@@ -33,9 +33,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import executions, hints_of, trips
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR
-from ...dialects.affine import ZERO, product
 from ...dialects.inside import ops_in
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
@@ -43,6 +41,8 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
+from ...index.affine import ZERO, product
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..loop.hoist_invariants import hoist_from
 from .axis_splits import (

@@ -34,12 +34,12 @@ from ...analysis.coalescing import SECTOR
 from ...analysis.cost import hints_of, trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import MAX_THREADS, LaunchOp
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from .cooperative_reduce import cooperate, lanes_share_columns, obstacle
 from .row_shape import covering, most_rows, sweeps_of

@@ -30,13 +30,13 @@ from xdsl.passes import ModulePass
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.launches import launches_of
 from ...analysis.products import LONG, Product, axes_of, find_product, walk_along_k
-from ...analysis.targets import get_target
-from ...dialects.affine import divisions, quotient, remainder, replace_dims
 from ...dialects.index import dims_in_order, linearize
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...index.affine import divisions, quotient, remainder, replace_dims
+from ...machine.targets import get_target
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
 

@@ -47,9 +47,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.launches import launches_of
 from ...analysis.row_neighbours import misfit
-from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
@@ -66,6 +64,8 @@ from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
+from ...index.affine import replace_dims
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK

@@ -30,9 +30,9 @@ from xdsl.passes import ModulePass
 
 from ...analysis.launches import launches_of
 from ...analysis.products import find_product
-from ...analysis.targets import get_target
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, YieldOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...machine.targets import get_target
 from ..decisions import record
 from .tileify import is_scalar
 

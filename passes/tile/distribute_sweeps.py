@@ -47,10 +47,10 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.targets import Target, get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..symbol_names import insert_kernel
 from .chunk_reduce import block_columns

@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from ...analysis.launches import launches_of
-from ...analysis.targets import BLOCK_RESERVE, Target, get_target
 from ...analysis.tilings import ASYNC_BUFFERS, BUFFERED_BLOCKS, SYNC_BUFFERS
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
@@ -32,6 +31,7 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import MAX_BUFFERS, LaunchOp, StageOp
+from ...machine.targets import BLOCK_RESERVE, Target, get_target
 from ..decisions import record
 
 

@@ -14,9 +14,9 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.terms import DIMS, Term
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import ForOp, IndexOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner
+from ...index.affine import ZERO, replace_dims
 
 
 @dataclass

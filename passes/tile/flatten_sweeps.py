@@ -45,12 +45,12 @@ from xdsl.passes import ModulePass
 from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...analysis.windows import window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import LaunchOp
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from .chunk_reduce import BUSY_THREADS
 from .cooperative_reduce import lanes_share_columns, loop_like, obstacle

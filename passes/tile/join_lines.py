@@ -29,12 +29,12 @@ from ...analysis.borders import loads_through_borders
 from ...analysis.contraction import Contraction, axes_of, find_contraction
 from ...analysis.factors import find_factors
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...analysis.tiling_choice import MOST_LINES
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp
 from ...dialects.mma import COLUMNS
 from ...dialects.tile import LaunchOp
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from .collapse_rows import collapse, divides
 

@@ -31,9 +31,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...analysis.vectors import VECTOR
-from ...dialects.affine import ZERO, product
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, RegistersOp, StoreOp, TestOp
 from ...dialects.loop_access import in_registers
@@ -41,6 +39,8 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Kept
 from ...dialects.sizes import shape_of, static_extent
 from ...dialects.tile import LaunchOp, Level, StageOp
+from ...index.affine import ZERO, product
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..replacing import replace
 from .mark_unroll import UNROLL

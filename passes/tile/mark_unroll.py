@@ -16,11 +16,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
-from ...analysis.targets import get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.tile import StageOp
 from ...errors import counted
+from ...machine.targets import get_target
 from ..decisions import record
 
 UNROLL = "unroll"

@@ -41,10 +41,8 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_softmax, misfit
-from ...analysis.cpus import Cpu
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.softmax_factors import find_factors
-from ...analysis.targets import BLOCK_RESERVE, Target, get_target
 from ...analysis.tilings import ASYNC_BUFFERS, HALF_BYTES
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
@@ -52,8 +50,10 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...dialects.wgmma import GROUP_ROWS
+from ...machine.cpus import Cpu
+from ...machine.host_cpu import find_cpu
+from ...machine.targets import BLOCK_RESERVE, Target, get_target
 from ..decisions import record
-from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel, narrow
 from .row_softmax import build_rows

@@ -32,9 +32,9 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import size_bytes
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...dialects.inside import ops_in
 from ...dialects.tile import LaunchOp, Level, StageOp
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from .block_axes import split_counter
 

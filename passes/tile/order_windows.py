@@ -27,11 +27,11 @@ from xdsl.passes import ModulePass
 from ...analysis.conditions import Term, terms
 from ...analysis.cost import trips
 from ...analysis.launches import launches_of
-from ...analysis.targets import get_target
 from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
+from ...machine.targets import get_target
 from ..decisions import record
 from .rewrite_indices import index_of
 from .split_axes import quotients, split, trial

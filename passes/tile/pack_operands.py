@@ -49,7 +49,6 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.launches import launches_of
 from ...analysis.products import Product, find_product, may_stay, slice_of, walk_along_k
 from ...analysis.vectors import lies_along
-from ...dialects.affine import quotient, remainder
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, is_integer, storage_bytes
@@ -58,6 +57,7 @@ from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ...errors import DeploError
+from ...index.affine import quotient, remainder
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK

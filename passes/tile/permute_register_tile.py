@@ -24,13 +24,13 @@ from xdsl.passes import ModulePass
 from ...analysis.bank_conflicts import Access, Warp, places_in, sectors, turns, warp_of
 from ...analysis.cost import hints_of, trips
 from ...analysis.launches import launches_of
-from ...dialects.affine import count_symbols
 from ...dialects.inside import ops_in
 from ...dialects.loop import AccumulateOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...dialects.tile import SHARED, LaunchOp, Level, StageOp
+from ...index.affine import count_symbols
 from ..decisions import record
 from .pad_smem import PADS
 

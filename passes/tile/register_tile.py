@@ -35,13 +35,13 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...analysis.windows import window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, PrefixOp, StageOp
 from ...errors import counted
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block

@@ -9,8 +9,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.affine import replace_dims
 from ...dialects.loop import AccumulateOp, IndexOp, LoadOp, StoreOp, TestOp
+from ...index.affine import replace_dims
 
 Index: TypeAlias = tuple[Sequence[AffineExpr], list[SSAValue]]
 """Expressions, and the values that they are over."""

@@ -18,7 +18,6 @@ from xdsl.ir import Operation
 from ...analysis.cost import trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.row_neighbours import RowLimits
-from ...analysis.targets import Target
 from ...analysis.vectors import vector_width
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
@@ -26,6 +25,7 @@ from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import Extent, ceil_div
 from ...dialects.tile import MAX_THREADS, LaunchOp
+from ...machine.targets import Target
 from .axis_splits import Split
 
 LATENCY = 600

@@ -28,13 +28,13 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.softmax import Softmax
 from ...analysis.terms import Term
-from ...dialects.affine import ZERO
 from ...dialects.loop import ForOp, LoadOp, StoreOp, YieldOp
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import static_extent
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
+from ...index.affine import ZERO
 from .blocked_softmax import kernel_like
 from .emit_terms import TermWriter
 

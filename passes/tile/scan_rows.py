@@ -46,9 +46,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.cost import hints_of, trips
 from ...analysis.launches import launches_of
 from ...analysis.running import FEWEST
-from ...analysis.targets import Target, get_target
 from ...analysis.vectors import is_unit_stride
-from ...dialects.affine import product, replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
@@ -63,6 +61,8 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import MAX_THREADS, AxisAttr, LaunchOp, Level
+from ...index.affine import product, replace_dims
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..replacing import replace

@@ -27,7 +27,6 @@ from ...analysis.contraction import Contraction, find_contraction, operands_are_
 from ...analysis.cost import hints_of
 from ...analysis.gpu_choices import TilingChoices
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...analysis.tiling_choice import choose, misfit
 from ...analysis.tiling_cost import cycles as cycles_of
 from ...analysis.tiling_problem import problem_of
@@ -37,6 +36,7 @@ from ...dialects.mma import DEPTH
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..tuned import tuned_choices
 

@@ -28,7 +28,6 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_neighbours import misfit, neighbours
 from ...analysis.cpu_tiles import CpuProblem
 from ...analysis.cpu_tilings import choose_cpu_tiling, whole_lines
-from ...analysis.cpus import CPUS
 from ...analysis.launches import launches_of
 from ...analysis.products import (
     LONG,
@@ -43,14 +42,15 @@ from ...analysis.products import (
     pitch_along,
     walk_along_k,
 )
-from ...analysis.targets import get_target
 from ...dialects import amx
 from ...dialects.loop import KernelOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
+from ...machine.cpus import CPUS
+from ...machine.host_cpu import find_cpu
+from ...machine.targets import get_target
 from ..decisions import record
-from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 
 MIN_PRODUCT = 1 << 15

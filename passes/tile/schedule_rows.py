@@ -29,7 +29,6 @@ from xdsl.passes import ModulePass
 from ...analysis.cost import FUNCTION_WORK, hints_of, scalar_work, trips
 from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
 from ...analysis.launches import launches_of
-from ...analysis.targets import get_target
 from ...analysis.windows import rows_overlap, window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
@@ -37,8 +36,9 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...dialects.tile import LaunchOp
+from ...machine.host_cpu import find_cpu
+from ...machine.targets import get_target
 from ..decisions import record
-from ..llvm.host_cpu import find_cpu
 from ..tuned import settle_choices
 from .blockify_launch import work_per_point
 from .column_strips import find_strips

@@ -46,12 +46,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.launches import launches_of
-from ...analysis.targets import get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import LaunchOp
+from ...machine.targets import get_target
 from ..decisions import record
 from ..lower_loops import combine, identity_constant
 from ..replacing import replace

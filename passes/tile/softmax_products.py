@@ -21,9 +21,7 @@ from xdsl.ir.affine import AffineExpr
 from ...analysis.copies import bulk_refusal
 from ...analysis.softmax import Softmax
 from ...analysis.softmax_factors import Factors
-from ...analysis.targets import Target
 from ...analysis.terms import Term
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import LoadOp
 from ...dialects.mma import COLUMNS, DEPTH, SLOTS
 from ...dialects.schedule import Transport, TransportAttr
@@ -31,6 +29,8 @@ from ...dialects.sizes import shape_of
 from ...dialects.tile import StageOp
 from ...dialects.tile_mma import MmaOp, WgmmaOp
 from ...dialects.wgmma import ROW_BYTES
+from ...index.affine import ZERO, replace_dims
+from ...machine.targets import Target
 
 ROWS = 2
 """Rows of one thread."""

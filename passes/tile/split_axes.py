@@ -52,13 +52,13 @@ from ...analysis.contraction import find_contraction
 from ...analysis.cost import hints_of, trips
 from ...analysis.launches import launches_of
 from ...analysis.products import axes_of_factors, find_product
-from ...analysis.targets import get_target
 from ...analysis.transposes import find_tile
-from ...dialects.affine import divisions, product
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import Extent, extent_expr, extent_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...index.affine import divisions, product
+from ...machine.targets import get_target
 from ..decisions import record
 from .deepen_launch import deepened, find_loop
 from .rewrite_indices import index_of, rewrite_index

@@ -30,12 +30,12 @@ from xdsl.passes import ModulePass
 
 from ...analysis.conditions import Condition, condition
 from ...analysis.index import always_holds, never_holds, operand_ranges
-from ...analysis.targets import get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.sizes import ExtentAttr
 from ...dialects.tile import LaunchOp
 from ...errors import counted
+from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import decide, replace
 from .rewrite_indices import rewrite_index

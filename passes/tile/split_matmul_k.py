@@ -45,13 +45,13 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.contraction import Contraction, operands_are_boxes
 from ...analysis.cost import hints_of
 from ...analysis.launches import launches_of
-from ...analysis.targets import get_target
-from ...dialects.affine import product
 from ...dialects.inside import ops_in
 from ...dialects.loop import INDEX, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, tensor_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...index.affine import product
+from ...machine.targets import get_target
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.merging import add_input, remove_input

@@ -42,12 +42,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.contraction import find_contraction
-from ...analysis.targets import Target, get_target
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..symbol_names import insert_kernel

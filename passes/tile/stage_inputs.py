@@ -33,8 +33,6 @@ from ...analysis.borders import border_tests, bordered_load
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.launches import launches_of
 from ...analysis.slabs import Slab, slab_of
-from ...analysis.targets import get_target
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner
@@ -42,6 +40,8 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp, StageOp
 from ...dialects.tile_pack import PackOp
+from ...index.affine import replace_dims
+from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import decide, replace
 

@@ -36,13 +36,13 @@ from xdsl.passes import ModulePass
 from ...analysis.cost import hints_of
 from ...analysis.launches import launches_of
 from ...analysis.slabs import Slab, slab_of
-from ...analysis.targets import Target, get_target
 from ...analysis.transposes import Tile, find_tile
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div, static_extent
 from ...dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp
+from ...machine.targets import Target, get_target
 from ..decisions import record
 from .axis_splits import Split
 from .blockify_launch import blockify

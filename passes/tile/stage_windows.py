@@ -38,8 +38,6 @@ from xdsl.rewriter import Rewriter
 
 from ...analysis.conditions import terms
 from ...analysis.index import always_holds, operand_ranges, simplify
-from ...analysis.targets import get_target
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
@@ -48,6 +46,8 @@ from ...dialects.syntax import scalar_attr
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ...errors import counted
+from ...index.affine import ZERO, replace_dims
+from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import replace
 from .rewrite_indices import index_of, rewrite_index

@@ -20,12 +20,12 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import UNKNOWN, Range, operand_ranges, simplify
-from ...analysis.targets import get_target
-from ...dialects.affine import divisions
 from ...dialects.index import delinearize, linearize
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of
+from ...index.affine import divisions
+from ...machine.targets import get_target
 from ..decisions import record
 from .rewrite_indices import set_index
 

@@ -24,12 +24,12 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.launches import launches_of
-from ...analysis.targets import get_target
 from ...analysis.windows import stride_along
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
+from ...machine.targets import get_target
 from ..decisions import record
 from .order_windows import has_windows, index_sums, move_last, sliding_axes
 from .split_axes import quotients, split, trial

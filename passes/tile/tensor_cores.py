@@ -40,7 +40,6 @@ from xdsl.passes import ModulePass
 from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.launches import launches_of
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
@@ -50,6 +49,7 @@ from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ...dialects.tile_mma import MmaOp
 from ...errors import counted
+from ...index.affine import replace_dims
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..lower_loops import CHUNK

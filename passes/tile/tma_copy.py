@@ -19,11 +19,11 @@ from xdsl.passes import ModulePass
 
 from ...analysis.copies import bulk_refusal
 from ...analysis.launches import launches_of
-from ...analysis.targets import Target, get_target
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import LaunchOp, StageOp
+from ...machine.targets import Target, get_target
 from ..decisions import record
 
 

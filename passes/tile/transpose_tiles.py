@@ -35,13 +35,13 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import slope_along
 from ...analysis.index import operand_ranges, simplify
-from ...analysis.targets import get_target
 from ...analysis.vectors import dimension_along
-from ...dialects.affine import replace_dims
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
+from ...index.affine import replace_dims
+from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import replace
 from .rewrite_indices import rewrite_index

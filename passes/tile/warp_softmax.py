@@ -37,7 +37,6 @@ from ...analysis.index import UNKNOWN, operand_ranges, simplify
 from ...analysis.softmax import Softmax
 from ...analysis.softmax_factors import Factors
 from ...analysis.terms import DIMS, Term
-from ...dialects.affine import ZERO, replace_dims
 from ...dialects.loop import ForOp, StoreOp, TestOp, YieldOp
 from ...dialects.mma import COLUMNS, LANES
 from ...dialects.scalars import Combiner
@@ -45,6 +44,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div
 from ...dialects.syntax import scalar_attr
 from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level
+from ...index.affine import ZERO, replace_dims
 from ..lower_loops import RISING
 from ..weighted import approximate_exp, exponent_shift, share
 from .blocked_softmax import kernel_like

@@ -22,11 +22,11 @@ from xdsl.passes import ModulePass
 
 from ...analysis.copies import copy_elements, widest_copy
 from ...analysis.launches import launches_of
-from ...analysis.targets import get_target
 from ...dialects.inside import ops_in
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import LaunchOp, StageOp
+from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import replace
 

@@ -29,7 +29,6 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.orders import runs_in_order
-from ...analysis.targets import get_target
 from ...dialects.allowed_sizes import allowed_at, allowing
 from ...dialects.calls import FALLBACK
 from ...dialects.inside import ops_in
@@ -39,6 +38,7 @@ from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
 from ...errors import UnsupportedOpError
+from ...machine.targets import get_target
 from ..decisions import record
 from . import (
     activations,

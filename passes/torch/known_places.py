@@ -14,12 +14,12 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
 from ...analysis.index import always_holds, bounds, extent_range, simplify
-from ...dialects.affine import product, replace_dims
 from ...dialects.index_map import IndexMapOp
 from ...dialects.scalars import Function, is_integer
 from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...dialects.syntax import tensor_type
 from ...dialects.tensor_ir import CastOp, ConstantOp, ElementwiseOp, IotaOp
+from ...index.affine import product, replace_dims
 
 WIDE = 32
 """Bits of integers that hold any index."""

@@ -11,11 +11,11 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects import torch_ops as t
-from ...dialects.affine import remainder
 from ...dialects.sizes import Extent, extent_expr, is_at_most
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_layout_shapes import PermuteShapeOp
 from ...dialects.torch_shapes import normalize_axes, normalize_axis
+from ...index.affine import remainder
 from .lowering import Lowering, Rule, dims, shape_of
 
 

@@ -19,7 +19,6 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import extent_range, simplify
 from ...dialects import sizes
-from ...dialects.affine import replace_dims
 from ...dialects.index import affine_map, condition, delinearize, linearize
 from ...dialects.products import Product
 from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float, ui8
@@ -36,6 +35,7 @@ from ...dialects.tensor_ir import (
 )
 from ...dialects.tensor_ir_indexed import GatherOp, NthElementOp, ScatterOp, SortOp
 from ...dialects.torch_base import ScalarValue, Shape, number_of, value_of
+from ...index.affine import replace_dims
 from .known_places import known_place
 
 

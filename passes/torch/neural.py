@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import Float64Type, i1
 from xdsl.ir import SSAValue
 
 from ...dialects import torch_ops as t
-from ...dialects.affine import quotient
 from ...dialects.scalars import Combiner, Function, is_bool
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import broadcast_shapes, normalize_axis
+from ...index.affine import quotient
 from .linear_algebra import product
 from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
 from .reductions import centered, extremum_over, mean_over

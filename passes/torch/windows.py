@@ -17,12 +17,12 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.windows import LEAST_ROWS, padded_channels
 from ...dialects import torch_ops as t
-from ...dialects.affine import product
 from ...dialects.products import Product
 from ...dialects.scalars import Combiner, Function, identity, is_bool, is_float
 from ...dialects.sizes import Extent, extent_expr, is_at_most, static_extent
 from ...dialects.torch_base import ScalarValue, Shape, TorchOp
 from ...dialects.torch_window_shapes import Slide
+from ...index.affine import product
 from .lowering import Lowering, Refusal, Rule, dims, element_of, shape_of
 
 # --------------------------------------------------------------------------- convolution

@@ -11,7 +11,7 @@ import numpy as np  # noqa: E402
 from kernel_programs import INPUT, PROGRAMS, Program, swizzled_source  # noqa: E402
 
 from deplo.analysis.plan import build_plan  # noqa: E402
-from deplo.dialects.cuda_printer import kernel_texts  # noqa: E402
+from deplo.codegen.cuda_printer import kernel_texts  # noqa: E402
 from deplo.runtime.cuda import CudaProgram  # noqa: E402
 from deplo.runtime.plan import Plan  # noqa: E402
 

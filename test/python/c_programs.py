@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from deplo.dialects.c_printer import c_source
+from deplo.codegen.c_printer import c_source
 from deplo.program import Program
 from deplo.runtime.plan import Plan
 

@@ -10,8 +10,8 @@ from xdsl.utils.arg_spec import parse_pipeline
 
 from deplo.analysis.plan import build_plan
 from deplo.analysis.verify import Verifier
+from deplo.codegen.llvm_sources import llvm_sources
 from deplo.dialects import get_all_dialects
-from deplo.passes.llvm.translate import llvm_sources
 from deplo.passes.pipelines import expand, make_passes
 from deplo.runtime.cpu import CpuProgram
 from deplo.runtime.plan import Plan

@@ -23,11 +23,11 @@ from xdsl.ir.affine import (
 )
 
 from deplo.analysis.index import UNKNOWN, always_holds, operand_ranges, value_range
-from deplo.dialects.affine import product
-from deplo.dialects.index_ranges import Bound
 from deplo.dialects.loop import ForOp, IndexOp, LoadOp, StoreOp, TestOp
 from deplo.dialects.sizes import Extent, extent_expr, shape_of
 from deplo.dialects.tile import LaunchOp
+from deplo.index.affine import product
+from deplo.index.ranges import Bound
 
 
 def accesses(module: ModuleOp) -> Iterator[LoadOp | StoreOp]:

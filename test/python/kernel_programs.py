@@ -8,7 +8,7 @@ import pytest
 from ir_programs import make_context, parse
 from xdsl.dialects.builtin import ModuleOp
 
-from deplo.dialects.cuda_printer import cuda_source
+from deplo.codegen.cuda_printer import cuda_source
 from deplo.errors import MissingEnvironmentError
 from deplo.interpreter import execute
 from deplo.passes.kernel.lower_to_cuda import LowerToCudaPass

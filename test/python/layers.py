@@ -6,10 +6,10 @@ from functools import cache
 
 import pytest
 
-from deplo.analysis.targets import get_target
 from deplo.errors import MissingEnvironmentError
 from deplo.frontend.capture import Captured, capture
 from deplo.frontend.sources import load_source
+from deplo.machine.targets import get_target
 from deplo.program import Program
 from deplo.runtime.nvrtc import compile_cuda
 

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import deplo
-from deplo.analysis.targets import get_target
+from deplo.machine.targets import get_target
 from deplo.program import Program
 
 Case = tuple[Callable[..., Any], tuple[Any, ...]]

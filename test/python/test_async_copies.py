@@ -9,7 +9,7 @@ from kernel_programs import PROGRAMS, Program, cubin, source
 
 from deplo.analysis.architecture import require_architecture
 from deplo.analysis.plan import build_plan
-from deplo.dialects.cuda_printer import kernel_texts
+from deplo.codegen.cuda_printer import kernel_texts
 from deplo.errors import DeploError
 from deplo.interpreter import execute
 from deplo.interpreter.simt import MachineFault

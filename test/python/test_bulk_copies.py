@@ -8,7 +8,7 @@ from ir_programs import parse
 from kernel_programs import INITIALISE, INPUT, PROGRAMS, Program, source, swizzled_source
 
 from deplo.analysis.plan import build_plan
-from deplo.dialects.cuda_printer import kernel_texts
+from deplo.codegen.cuda_printer import kernel_texts
 from deplo.errors import DeploError
 from deplo.interpreter import execute
 from deplo.interpreter.simt import MachineFault

@@ -11,10 +11,10 @@ from programs import CORPUS, compiled, make
 
 import deplo
 from deplo.analysis.cost import longest_reduction
-from deplo.analysis.targets import get_target
 from deplo.errors import DeploError
 from deplo.frontend.capture import capture
 from deplo.frontend.sources import load_source
+from deplo.machine.targets import get_target
 from deplo.program import Program
 from deplo.tools.judge import float64_reference, judge
 from deplo.tools.standalone_c import standalone_c_source

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 import deplo
 from deplo import interpreter
 from deplo.analysis.architecture import require_architecture
-from deplo.dialects.cuda_printer import cuda_source
+from deplo.codegen.cuda_printer import cuda_source
 from deplo.dialects.inside import ops_in
 from deplo.dialects.kernel import BarrierOp, FuncOp
 from deplo.errors import DeploError

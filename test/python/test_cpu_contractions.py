@@ -12,10 +12,10 @@ from torch import nn
 import deplo
 from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
 from deplo.analysis.cpu_tilings import choose_cpu_tiling
-from deplo.analysis.cpus import CPUS, MEASURED, Cpu
 from deplo.analysis.plan import build_plan
-from deplo.passes.llvm.host_cpu import host_cpu
-from deplo.passes.llvm.translate import llvm_sources
+from deplo.codegen.llvm_sources import llvm_sources
+from deplo.machine.cpus import CPUS, MEASURED, Cpu
+from deplo.machine.host_cpu import host_cpu
 from deplo.passes.tile import schedule_cpu
 from deplo.runtime.cpu import CpuProgram
 from deplo.runtime.plan import Plan

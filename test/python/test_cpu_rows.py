@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 import deplo
 from deplo.analysis.cpu_rows import RowProblem, choose_rows
-from deplo.analysis.cpus import CPUS, MEASURED
+from deplo.machine.cpus import CPUS, MEASURED
 from deplo.passes.tile import schedule_rows
 from deplo.runtime.jit import assembly
 

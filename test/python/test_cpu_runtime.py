@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from cpu_programs import cpu_plan, cpu_program, elementwise, lower
 
+from deplo.codegen.llvm_sources import llvm_sources
 from deplo.errors import DeploError, UsageError
-from deplo.passes.llvm.host_cpu import find_cpu
-from deplo.passes.llvm.translate import llvm_sources
+from deplo.machine.host_cpu import find_cpu
 from deplo.runtime import cpu, cpu_kernels, jit, threads
 from deplo.runtime.cpu import CpuProgram
 

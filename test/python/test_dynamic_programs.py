@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import f32
 from deplo import interpreter
 from deplo.analysis.plan import build_plan
 from deplo.analysis.verify import verify_module
+from deplo.codegen.llvm_sources import llvm_sources
 from deplo.errors import DeploError, UsageError
 from deplo.interpreter.execute import main_function
-from deplo.passes.llvm.translate import llvm_sources
 from deplo.passes.pipelines import make_pipeline
 from deplo.program_stages import make_context
 from deplo.runtime.cpu import CpuProgram

@@ -9,8 +9,8 @@ import pytest
 import torch
 from cpu_programs import BLOCK, elementwise
 
+from deplo.machine.host_cpu import host_cpu
 from deplo.passes.llvm import expand_math
-from deplo.passes.llvm.host_cpu import host_cpu
 
 EDGES = np.array(
     [

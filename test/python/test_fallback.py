@@ -394,7 +394,7 @@ def test_the_plan_is_plain_data():
 @pytest.fixture
 def data():
     from deplo.analysis.plan import build_plan
-    from deplo.passes.llvm.translate import llvm_sources
+    from deplo.codegen.llvm_sources import llvm_sources
 
     def program(x):
         return torch.special.i0e(x.exp()), torch.clamp_min(torch.erfinv(x), float("-inf"))
@@ -464,7 +464,7 @@ def test_a_call_that_does_not_fit_this_pytorch_is_an_error(data, name, message):
 
 def test_a_gpu_program_keeps_its_calls():
     captured = compile_quietly(spectral, X).captured
-    from deplo.analysis.targets import get_target
+    from deplo.machine.targets import get_target
 
     assert len(Program(captured, get_target("sm_90a")).plan.calls) == 5
 

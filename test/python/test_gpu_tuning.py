@@ -14,11 +14,11 @@ import deplo
 from deplo.analysis import row_neighbours, tiling_neighbours
 from deplo.analysis.gpu_choices import RowShape, TilingChoices
 from deplo.analysis.roofline import peak
-from deplo.analysis.targets import get_target
 from deplo.analysis.tiling_choice import choose
 from deplo.analysis.tilings import Problem
 from deplo.errors import DeploError, MissingEnvironmentError
 from deplo.frontend.capture import capture
+from deplo.machine.targets import get_target
 from deplo.tools import commands
 from deplo.tune import book, candidates, gpu_machine, search, worker
 from deplo.tune.book import machine_text, open_book, versions_text

@@ -16,13 +16,8 @@ from xdsl.ir.affine import (
 from xdsl.parser import Parser
 from xdsl.utils.base_printer import BasePrinter
 
-from deplo.dialects.affine import binary
-from deplo.dialects.index_text import (
-    index_text,
-    parse_constraint,
-    parse_index_expr,
-    print_condition,
-)
+from deplo.index.affine import binary
+from deplo.index.text import index_text, parse_constraint, parse_index_expr, print_condition
 
 DIMS = [AffineExpr.dimension(i) for i in range(3)]
 SIZES = [AffineExpr.symbol(i) for i in range(2)]

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.utils.exceptions import VerifyException
 
 from deplo.analysis.launches import kernels_of
-from deplo.analysis.targets import get_target
 from deplo.analysis.verify import verify_module
 from deplo.frontend.capture import capture
+from deplo.machine.targets import get_target
 from deplo.program import module_for
 from deplo.program_stages import make_context, passes_to
 

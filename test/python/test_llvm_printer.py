@@ -10,12 +10,12 @@ from xdsl.dialects import builtin, llvm
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, f16, f32, f64, i1, i64
 from xdsl.parser import Parser
 
-from deplo.dialects.llvm_operations import number_text
-from deplo.dialects.llvm_printer import GROUP, Notes, llvm_text
+from deplo.codegen.llvm_independence import independent_accesses
+from deplo.codegen.llvm_loop_hints import loop_options
+from deplo.codegen.llvm_operations import number_text
+from deplo.codegen.llvm_printer import GROUP, Notes, llvm_text
+from deplo.dialects.schedule import INDEPENDENT_ATTRIBUTE
 from deplo.errors import DeploError
-from deplo.passes.llvm.independence import independent_accesses
-from deplo.passes.llvm.kernel_loops import INDEPENDENT_ATTRIBUTE
-from deplo.passes.llvm.loop_hints import loop_options
 
 LOOP = """
 llvm.func @k(%x: !llvm.ptr {llvm.noalias}, %n: i64) {

@@ -13,8 +13,8 @@ from deplo.analysis.cpu_neighbours import misfit, neighbours
 from deplo.analysis.cpu_softmax import SoftmaxProblem, choose_softmax
 from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
 from deplo.analysis.cpu_tilings import choose_cpu_tiling, tiling_cycles
-from deplo.analysis.cpus import CPUS
-from deplo.passes.llvm.host_cpu import host_cpu
+from deplo.machine.cpus import CPUS
+from deplo.machine.host_cpu import host_cpu
 from deplo.passes.tile import online_softmax, schedule_cpu
 
 INF, NAN = float("inf"), float("nan")

@@ -9,8 +9,8 @@ from stages import assert_stages_agree
 
 import deplo
 from deplo.analysis.cost import longest_reduction
-from deplo.analysis.targets import get_target
 from deplo.frontend.sources import load_source
+from deplo.machine.targets import get_target
 from deplo.program import Program
 from deplo.tools.judge import float64_reference, judge
 

@@ -3,7 +3,7 @@
 import pytest
 
 from deplo.analysis.occupancy import occupancy
-from deplo.analysis.targets import get_target
+from deplo.machine.targets import get_target
 
 
 @pytest.mark.parametrize(

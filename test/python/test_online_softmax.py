@@ -17,9 +17,9 @@ from xdsl.parser import Parser
 import deplo
 from deplo import interpreter
 from deplo.analysis.plan import build_plan
+from deplo.codegen.llvm_sources import llvm_sources
 from deplo.passes import pipelines
 from deplo.passes.decisions import recording
-from deplo.passes.llvm.translate import llvm_sources
 from deplo.passes.tile import online_softmax
 from deplo.runtime.cpu import CpuProgram
 from deplo.runtime.plan import Plan

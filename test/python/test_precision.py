@@ -21,7 +21,7 @@ from deplo.dialects import cuda
 from deplo.dialects.products import PRODUCTS, Product, rounded_products
 from deplo.errors import DeploError
 from deplo.interpreter.numpy_types import round_to_tf32
-from deplo.passes.llvm.host_cpu import host_cpu
+from deplo.machine.host_cpu import host_cpu
 from deplo.passes.pipelines import make_pipeline
 from deplo.program import Program
 from deplo.program_stages import make_context

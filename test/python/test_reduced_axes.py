@@ -10,9 +10,9 @@ from ir_programs import parse
 
 import deplo
 from deplo.analysis.coalescing import AccessCost, access_costs
-from deplo.analysis.targets import get_target
 from deplo.dialects.sizes import static_extent
 from deplo.dialects.tile import LaunchOp, Level
+from deplo.machine.targets import get_target
 from deplo.passes.pipelines import make_pipeline
 from deplo.program_stages import make_context
 

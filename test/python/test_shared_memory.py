@@ -10,7 +10,7 @@ from kernel_programs import cubin
 from xdsl.dialects.builtin import ModuleOp
 
 from deplo.analysis.plan import build_plan
-from deplo.dialects.cuda_printer import kernel_texts
+from deplo.codegen.cuda_printer import kernel_texts
 from deplo.errors import DeploError
 from deplo.passes.kernel.lower_to_cuda import LowerToCudaPass
 from deplo.runtime import cuda

@@ -15,10 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from deplo.analysis.index import extent_range
 from deplo.analysis.sizes import SizeError, solve_sizes
-from deplo.dialects.affine import product, quotient, remainder, replace_dims
 from deplo.dialects.index import delinearize, linearize
-from deplo.dialects.index_ranges import bounds
-from deplo.dialects.index_simplify import always_holds, never_holds, simplify
 from deplo.dialects.multiples import Multiple, multiple_of
 from deplo.dialects.sizes import (
     Size,
@@ -30,6 +27,9 @@ from deplo.dialects.sizes import (
     static_shape,
     tensor_of,
 )
+from deplo.index.affine import product, quotient, remainder, replace_dims
+from deplo.index.ranges import bounds
+from deplo.index.simplify import always_holds, never_holds, simplify
 from deplo.interpreter import execute, random_inputs
 
 ROOT = Path(__file__).resolve().parents[2]

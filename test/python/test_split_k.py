@@ -8,12 +8,12 @@ from stages import assert_stages_agree
 from xdsl.dialects.builtin import ModuleOp
 
 from deplo import compile
-from deplo.analysis.targets import TARGETS
 from deplo.analysis.tiling_choice import choose
 from deplo.analysis.tilings import Problem
 from deplo.analysis.verify import verify_module
 from deplo.dialects.cuda import AtomicAddOp
 from deplo.frontend.sources import Program as Source
+from deplo.machine.targets import TARGETS
 from deplo.passes.decisions import Decision, recording
 from deplo.passes.tile.split_matmul_k import SplitMatmulKPass
 from deplo.program_stages import make_context, passes_to

@@ -10,7 +10,7 @@ from torch import nn
 from xdsl.printer import Printer
 
 import deplo
-from deplo.analysis.targets import get_target
+from deplo.machine.targets import get_target
 from deplo.passes.pipelines import make_pipeline
 from deplo.program import module_for
 from deplo.tools.located_parser import LocatedParser

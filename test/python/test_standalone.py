@@ -6,10 +6,10 @@ import subprocess
 import pytest
 import torch
 
-from deplo.analysis.targets import get_target
 from deplo.errors import UsageError
 from deplo.frontend.capture import capture
 from deplo.frontend.sources import load_source
+from deplo.machine.targets import get_target
 from deplo.program import Program
 from deplo.tools.standalone import MAX_LISTED, placed_values, standalone_source
 

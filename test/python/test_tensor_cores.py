@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from deplo import interpreter
 from deplo.analysis.verify import verify_module
+from deplo.codegen.cuda_printer import cuda_source
 from deplo.dialects import cuda
-from deplo.dialects.cuda_printer import cuda_source
 from deplo.dialects.tile_mma import MmaOp
 from deplo.errors import UsageError
 from deplo.passes.decisions import recording

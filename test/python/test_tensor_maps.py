@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import MemRefType, f32
 from xdsl.ir import Block, Region
 
 from deplo.analysis.plan import build_plan
-from deplo.dialects.cuda_printer import kernel_texts
+from deplo.codegen.cuda_printer import kernel_texts
 from deplo.dialects.kernel import FuncOp, TensorMapType
 from deplo.dialects.loop import KernelOp
 from deplo.dialects.tile import LaunchOp

@@ -12,11 +12,11 @@ from kernel_programs import cubin
 from xdsl.dialects.builtin import ModuleOp
 
 import deplo
-from deplo.analysis.targets import TARGETS, get_target
 from deplo.analysis.transposes import find_tile
 from deplo.dialects.kernel import WARP
 from deplo.dialects.tile import LaunchOp
 from deplo.interpreter import AccessRow, access_rows, execute
+from deplo.machine.targets import TARGETS, get_target
 from deplo.passes.pipelines import make_pipeline
 from deplo.passes.tile.tileify import TileifyPass
 

@@ -11,10 +11,10 @@ from tuning_cases import CPU, Clock, captured, kernel_of, run, taller_is_better
 
 import deplo
 from deplo.analysis import cpu_rows, cpu_softmax
-from deplo.analysis.cpus import CPUS
 from deplo.errors import DeploError, UsageError
 from deplo.frontend.capture import capture
-from deplo.passes.llvm.host_cpu import host_cpu
+from deplo.machine.cpus import CPUS
+from deplo.machine.host_cpu import host_cpu
 from deplo.tools import commands
 from deplo.tools.judge import error_bound
 from deplo.tune import search, worker

@@ -22,10 +22,10 @@ from tuning_cases import (
 from deplo.analysis.cpu_neighbours import misfit, neighbours
 from deplo.analysis.cpu_tiles import CpuProblem, CpuTiling
 from deplo.analysis.cpu_tilings import choose_cpu_tiling, tiling_cycles
-from deplo.analysis.cpus import CPUS, MEASURED, OWN, with_habits_of_others
 from deplo.errors import UsageError
 from deplo.frontend.capture import capture
-from deplo.passes.llvm.host_cpu import host_cpu
+from deplo.machine.cpus import CPUS, MEASURED, OWN, with_habits_of_others
+from deplo.machine.host_cpu import host_cpu
 from deplo.passes.tile.schedule_cpu import ScheduleCpuPass
 from deplo.program_passes import module_at
 from deplo.program_stages import make_context
@@ -81,7 +81,7 @@ def test_threads_and_versions_are_part_of_where_a_tuning_holds(monkeypatch):
 def test_what_was_measured_of_a_core_can_be_left_out_and_is_part_of_where_a_tuning_holds(
     monkeypatch,
 ):
-    from deplo.passes.llvm import host_cpu as module
+    from deplo.machine import host_cpu as module
 
     monkeypatch.setattr(module, "_host_name", lambda: "znver3")
     monkeypatch.setattr(module, "_host_cpu", module._host_cpu.__wrapped__)

@@ -18,15 +18,15 @@ from xdsl.ir import Operation
 import deplo
 from deplo import interpreter
 from deplo.analysis.architecture import require_architecture
-from deplo.analysis.targets import get_target
 from deplo.analysis.tiling_choice import choose
 from deplo.analysis.tilings import Problem
+from deplo.codegen.cuda_printer import cuda_source
 from deplo.dialects import cuda
-from deplo.dialects.cuda_printer import cuda_source
 from deplo.dialects.inside import ops_in
 from deplo.dialects.kernel import BarrierOp, MbarrierWaitOp, WgmmaOp
 from deplo.errors import DeploError, UsageError
 from deplo.interpreter.device_memory import MachineFault
+from deplo.machine.targets import get_target
 from deplo.runtime.nvrtc import compile_cuda
 
 STAGES = ("tile", "kernel", "cuda")

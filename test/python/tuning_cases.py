@@ -5,8 +5,8 @@ from math import inf
 
 import torch
 
-from deplo.analysis.targets import get_target
 from deplo.frontend.capture import capture
+from deplo.machine.targets import get_target
 from deplo.tune.book import machine_text, versions_text
 from deplo.tune.database import Key, Trial, choices_text
 from deplo.tune.kernels import tunable_kernels

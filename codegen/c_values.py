@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects.scalars import is_bool
 from ..errors import DeploError
 from .c_helpers import C_TYPES, UNSIGNED
-from .cuda_literals import bits_literal, float_literal, integer_literal
-from .scalars import is_bool
+from .literals import bits_literal, float_literal, integer_literal
 
 ANY, TERNARY, OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POSTFIX = range(9)
 """How strongly operators bind, from not at all. What is mixed in other ways gets parentheses."""

@@ -13,10 +13,10 @@ from xdsl.dialects.arith import FastMathFlag  # pyright: ignore[reportPrivateImp
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects.inside import ops_in
+from ..dialects.sizes import static_shape
 from ..errors import DeploError
 from .c_values import c_type, is_expression
-from .inside import ops_in
-from .sizes import static_shape
 
 SUMS = {arith.AddfOp: "+", arith.MulfOp: "*"}
 """What OpenMP may fold in any order."""

@@ -1,7 +1,7 @@
 """What deplo knows of CPUs: what their vectors can do, as data, and what the one it runs on has.
 
 Sources: Intel and Arm optimisation manuals, Agner Fog's instruction tables; sizes of caches are those of
-current server cores. `passes/llvm/host_cpu.py` asks the system about the CPU that deplo runs on.
+current server cores. `host_cpu.py` asks the system about the CPU that deplo runs on.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ from .affine import (
     remainder,
     summands,
 )
-from .index_ranges import UNKNOWN
-from .index_simplify import simplify
+from .ranges import UNKNOWN
+from .simplify import simplify
 
 # --------------------------------------------------------------------------- printing
 

@@ -26,7 +26,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from .index_terms import Polynomial, add, multiply, order
+from .terms import Polynomial, add, multiply, order
 
 Bound: TypeAlias = int | AffineExpr
 """An end of a range: a number, or an expression over symbols only."""

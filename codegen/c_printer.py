@@ -34,6 +34,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
+from ..dialects.inside import ops_in
 from ..errors import DeploError
 from .c_helpers import helper_texts
 from .c_names import free_name
@@ -48,7 +49,6 @@ from .c_structure import (
     written_arrays,
 )
 from .c_values import ANY, SUM, Text, Values, c_type, conditional, is_expression
-from .inside import ops_in
 
 LONGEST = 72
 """Characters of an expression above which it becomes a variable."""

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from xdsl.dialects.builtin import AffineMapAttr, FloatTF32Type, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from . import cuda
-from .cuda_memory import pointer_type
-from .mbarriers import BarrierNumberOp, BarrierWaitOp
-from .mma import DEPTH, SLOTS
-from .scalars import storage_bytes
-from .wgmma import GROUP_ROWS, PANEL, ROW_BYTES, STEP, WARPGROUP
+from ..dialects import cuda
+from ..dialects.cuda_memory import pointer_type
+from ..dialects.mbarriers import BarrierNumberOp, BarrierWaitOp
+from ..dialects.mma import DEPTH, SLOTS
+from ..dialects.scalars import storage_bytes
+from ..dialects.wgmma import GROUP_ROWS, PANEL, ROW_BYTES, STEP, WARPGROUP
 
 
 class Names(Protocol):

@@ -1,4 +1,4 @@
-"""Which of the CPUs that `analysis/cpus.py` knows deplo runs on, and how large its caches are."""
+"""Which of the CPUs that `machine/cpus.py` knows deplo runs on, and how large its caches are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...analysis.cpus import CPUS, KIB, MEASURED, MIB, Cpu, as_measured, get_cpu
-from ...errors import UsageError
+from ..errors import UsageError
+from .cpus import CPUS, KIB, MEASURED, MIB, Cpu, as_measured, get_cpu
 
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18
 """The call of the system on x86-64, what is asked of it, and for which state of the CPU."""

@@ -9,7 +9,7 @@ Division and remainder disappear where the ranges of the dims prove it:
     (d0 floordiv 3 + d1) floordiv 5 -> (d0 + d1 * 3) floordiv 15
     (d0 * s0 + d1) mod s0      ->  d1             for d1 in [0, s0 - 1]
 
-Results are canonical sums (`index_terms.py`). `floordiv` and `mod` are floor division and its remainder, as
+Results are canonical sums (`terms.py`). `floordiv` and `mod` are floor division and its remainder, as
 in Python; their divisors are positive: constants, or expressions over symbols.
 """
 
@@ -29,7 +29,7 @@ from xdsl.ir.affine import (
 )
 
 from .affine import product, quotient, remainder, replace_dims
-from .index_ranges import (
+from .ranges import (
     UNKNOWN,
     Range,
     bounds,
@@ -38,7 +38,7 @@ from .index_ranges import (
     limits_of_symbols,
     proven_nonnegative,
 )
-from .index_terms import (
+from .terms import (
     Monomial,
     Polynomial,
     Terms,

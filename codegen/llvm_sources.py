@@ -5,12 +5,11 @@ from __future__ import annotations
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.inside import ops_in
-from ...dialects.llvm_printer import Notes, llvm_text
-from ...dialects.schedule import KERNEL_ATTRIBUTE
-from .independence import independent_accesses
-from .kernel_loops import schedule_of
-from .loop_hints import loop_options
+from ..dialects.inside import ops_in
+from ..dialects.schedule import KERNEL_ATTRIBUTE, schedule_of
+from .llvm_independence import independent_accesses
+from .llvm_loop_hints import loop_options
+from .llvm_printer import Notes, llvm_text
 
 
 def llvm_sources(module: ModuleOp, *, named: bool = False) -> dict[str, str]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from xdsl.dialects import llvm
 from xdsl.ir import Operation
 
-from ...dialects.llvm_printer import GROUP, loop_option
-from .kernel_loops import INDEPENDENT_ATTRIBUTE
-from .loop_hints import innermost_loops
+from ..dialects.schedule import INDEPENDENT_ATTRIBUTE
+from .llvm_loop_hints import innermost_loops
+from .llvm_printer import GROUP, loop_option
 
 
 def independent_accesses(

@@ -14,7 +14,7 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.llvm_printer import edges, loop_option
+from .llvm_printer import edges, loop_option
 
 
 @dataclass(frozen=True)

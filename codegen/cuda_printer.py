@@ -34,16 +34,16 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
+from ..dialects import cuda
+from ..dialects.cuda_values import RESERVED
+from ..dialects.inside import ops_in
+from ..dialects.scalars import STORAGE_FLOATS
+from ..dialects.sizes import Extent, print_extent
+from ..dialects.tensor_map import TensorMapType
 from ..errors import DeploError
-from . import cuda
-from .cuda_literals import bits_literal, float_literal, integer_literal
+from ..index.text import print_condition, print_index_expr
 from .cuda_statements import STATEMENTS
-from .cuda_values import RESERVED
-from .index_text import print_condition, print_index_expr
-from .inside import ops_in
-from .scalars import STORAGE_FLOATS
-from .sizes import Extent, print_extent
-from .tensor_map import TensorMapType
+from .literals import bits_literal, float_literal, integer_literal
 
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
 _UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
