@@ -16,11 +16,11 @@ from .passes.pipelines import get_all_pipelines
 
 
 def _cuda_target() -> type[Target]:
-    return import_module(".dialects.cuda_printer", __package__).CudaTarget
+    return import_module(".codegen.cuda_printer", __package__).CudaTarget
 
 
 def _c_target() -> type[Target]:
-    return import_module(".dialects.c_printer", __package__).CTarget
+    return import_module(".codegen.c_printer", __package__).CTarget
 
 
 DEPLO = Universe(

@@ -128,3 +128,12 @@ def get_target(name: str) -> Target:
     if name not in TARGETS:
         raise UsageError(f"unknown target '{name}'; deplo compiles for {', '.join(TARGETS)}")
     return TARGETS[name]
+
+
+def get_gpu(name: str) -> Target:
+    """The GPU called `name`; UsageError lists those there are."""
+    target = get_target(name)
+    if not target.is_gpu:
+        known = ", ".join(each.name for each in TARGETS.values() if each.is_gpu)
+        raise UsageError(f"target must be a GPU ({known}), not '{name}'")
+    return target

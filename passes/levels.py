@@ -90,24 +90,6 @@ _CROSSING: dict[str, tuple[str, str]] = {
 }
 """Pass -> the levels that it reads and leaves, where its package does not say them; "" is any."""
 
-CPU_PASSES = frozenset(
-    {
-        "transpose-weights",
-        "share-prefixes",
-        "collapse-rows",
-        "schedule-cpu",
-        "schedule-rows",
-        "strip-channels",
-        "order-windows",
-        "stage-windows",
-        "split-loops",
-        "transpose-tiles",
-        "straighten-indices",
-    }
-)
-"""The passes with a `target` that change nothing for a GPU."""
-
-
 def levels_of(name: str) -> tuple[str, str]:
     """The levels that a pass reads and leaves; "" is any."""
     if name in _CROSSING or name not in PASSES:

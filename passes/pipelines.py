@@ -46,7 +46,6 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "merge-siblings",
         "narrow-results",
         "transpose-results",
-        "drop-unit-axes{target=$target}",
         "join-kernels{target=$target}",
         "collapse-reduce",
         "coalesce-axes",
@@ -55,54 +54,6 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "dedup-loads",
         "prove-indices",
         "name-kernels",
-    ),
-    "loop-to-tile": (
-        "transpose-weights{target=$target}",
-        "flatten-windows{target=$target}",
-        "tileify",
-        "split-axes{target=$target}",
-        "share-prefixes{target=$target}",
-        "deepen-launch{target=$target}",
-        "scan-rows{target=$target}",
-        "join-lines{target=$target}",
-        "online-softmax{target=$target}",
-        "schedule{target=$target$choices}",
-        "collapse-rows{target=$target}",
-        "schedule-cpu{target=$target}",
-        "strip-channels{target=$target}",
-        "order-windows{target=$target}",
-        "pack-operands",
-        "split-matmul-k{target=$target$splitting}",
-        "chunk-matmul-k",
-        "register-tile{target=$target}",
-        "distribute-sweeps{target=$target}",
-        "flatten-sweeps{target=$target}",
-        "split-reduce{target=$target}",
-        "chunk-reduce{target=$target}",
-        "cooperative-reduce{target=$target}",
-        "keep-rows{target=$target}",
-        "schedule-rows{target=$target}",
-        "stage-transposes{target=$target}",
-        "blockify-launch{target=$target}",
-        "stage-windows{target=$target}",
-        "split-loops{target=$target}",
-        "transpose-tiles{target=$target}",
-        "stage-inputs{target=$target}",
-        "widen-slabs{target=$target}",
-        "warpgroup-mma",
-        "tensor-cores",
-        "permute-register-tile",
-        "register-tile{target=$target}",
-        "tma-copy{target=$target}",
-        "split-inner-for-swizzle",
-        "async-copy{target=$target}",
-        "pad-smem",
-        "double-buffer{target=$target}",
-        "pipeline-k-outer",
-        "mark-unroll{target=$target}",
-        "straighten-indices{target=$target}",
-        "form-clusters",
-        "order-blocks{target=$target}",
     ),
     "tile-to-kernel": (
         "materialize-tile",
@@ -163,6 +114,67 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
 }
 """Segment -> the specs of its passes; `$target` and what starts with `$` after it stand for options."""
 
+_LOOP_TO_TILE: dict[bool, tuple[str, ...]] = {
+    True: (
+        "drop-unit-axes",
+        "flatten-windows{target=$target}",
+        "tileify",
+        "split-axes{target=$target}",
+        "deepen-launch{target=$target}",
+        "scan-rows{target=$target}",
+        "join-lines{target=$target}",
+        "online-softmax{target=$target}",
+        "schedule{target=$target$choices}",
+        "split-matmul-k{target=$target$splitting}",
+        "chunk-matmul-k",
+        "distribute-sweeps{target=$target}",
+        "flatten-sweeps{target=$target}",
+        "split-reduce{target=$target}",
+        "chunk-reduce{target=$target}",
+        "cooperative-reduce{target=$target}",
+        "keep-rows{target=$target}",
+        "stage-transposes{target=$target}",
+        "blockify-launch{target=$target}",
+        "stage-inputs{target=$target}",
+        "widen-slabs",
+        "warpgroup-mma",
+        "tensor-cores",
+        "permute-register-tile",
+        "register-tile{target=$target}",
+        "tma-copy{target=$target}",
+        "split-inner-for-swizzle",
+        "async-copy",
+        "pad-smem",
+        "double-buffer{target=$target}",
+        "pipeline-k-outer",
+        "mark-unroll",
+        "form-clusters",
+        "order-blocks{target=$target}",
+    ),
+    False: (
+        "transpose-weights",
+        "tileify",
+        "split-axes{target=$target}",
+        "share-prefixes",
+        "deepen-launch{target=$target}",
+        "online-softmax{target=$target}",
+        "collapse-rows",
+        "schedule-cpu",
+        "strip-channels",
+        "order-windows",
+        "pack-operands",
+        "register-tile{target=$target}",
+        "split-reduce{target=$target}",
+        "schedule-rows",
+        "blockify-launch{target=$target}",
+        "stage-windows",
+        "split-loops",
+        "transpose-tiles",
+        "straighten-indices",
+    ),
+}
+"""The specs of `loop-to-tile`: for a GPU, and for a CPU."""
+
 _PLACES = {"fuse-loops": "fusion", "split-matmul-k": "splitting"}
 """Pass that a switch belongs to -> the place in its spec; `choices` is that of `schedule`."""
 
@@ -176,7 +188,9 @@ _MLIR_ROAD = (*_BOTH, "tile-to-mlir")
 
 def _roads() -> dict[str, tuple[str, ...]]:
     """Every pipeline with its segments: each segment alone, then each suffix of the three roads."""
-    roads: dict[str, tuple[str, ...]] = {segment: (segment,) for segment in _SEGMENTS}
+    roads: dict[str, tuple[str, ...]] = {}
+    for road in (_CUDA_ROAD, _CPU_ROAD, _MLIR_ROAD):
+        roads |= {segment: (segment,) for segment in road}
     for end, road in (("cuda", _CUDA_ROAD), ("llvm", _CPU_ROAD), ("mlir", _MLIR_ROAD)):
         for start, segment in enumerate(road):
             roads[f"{segment.split('-to-')[0]}-to-{end}"] = road[start:]
@@ -282,7 +296,7 @@ def make_pipeline(name: str, target: str, schedule: str = "") -> tuple[ModulePas
 
     `schedule` has choices that contractions are to make. Raises UsageError for wrong ones.
     """
-    specs = (spec for segment in PIPELINES[name] for spec in _SEGMENTS[segment])
+    specs = (spec for segment in PIPELINES[name] for spec in _specs(segment, target))
     asked = dict.fromkeys(("choices", *_PLACES.values()), "")
     for key, value in parse_choices(schedule).items():
         if key in SWITCHES:
@@ -291,6 +305,27 @@ def make_pipeline(name: str, target: str, schedule: str = "") -> tuple[ModulePas
             asked["choices"] += f" {key}={value}"
     text = ",".join(Template(spec).substitute(target=target, **asked) for spec in specs)
     return make_passes(parse_pipeline(text))
+
+
+def _specs(segment: str, target: str) -> tuple[str, ...]:
+    """The specs of a segment's passes for one target."""
+    if segment in _SEGMENTS:
+        return _SEGMENTS[segment]
+    return _LOOP_TO_TILE[get_target(target).is_gpu]
+
+
+def families_of(name: str) -> set[str]:
+    """The families of machines, "a GPU" and "a CPU", whose pipelines run the pass `name`."""
+    roads = {
+        "a GPU": (_CUDA_ROAD, DEFAULT_CUDA_TARGET),
+        "a CPU": (_CPU_ROAD + _MLIR_ROAD, DEFAULT_CPU_TARGET),
+    }
+    return {
+        family
+        for family, (road, target) in roads.items()
+        for segment in road
+        if any(spec.partition("{")[0] == name for spec in _specs(segment, target))
+    }
 
 
 def expand(passes: Iterable[ModulePass]) -> tuple[ModulePass, ...]:

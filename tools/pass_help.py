@@ -21,8 +21,8 @@ from ..dialects.schedule import CHOICES
 from ..errors import UsageError
 from ..machine.targets import TARGETS
 from ..passes import PASSES
-from ..passes.levels import CPU_PASSES, LEVELS, levels_of
-from ..passes.pipelines import PIPELINES, get_all_available_passes
+from ..passes.levels import LEVELS, levels_of
+from ..passes.pipelines import PIPELINES, families_of, get_all_available_passes
 
 _PASSES = Path(__file__).resolve().parent.parent / "passes"
 
@@ -84,7 +84,8 @@ def levels_line(name: str) -> str:
         return "any level"
     words = f"reads {LEVELS[reads].name} ({LEVELS[reads].mark})"
     words += f", leaves {LEVELS[leaves].name}" if leaves != reads else " and leaves it"
-    return f"{words}; changes nothing for a GPU" if name in CPU_PASSES else words
+    families = families_of(name)
+    return f"{words}; for {families.pop()}" if len(families) == 1 else words
 
 
 def example(name: str) -> str:

@@ -26,7 +26,6 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of
 from ...errors import counted
-from ...machine.targets import get_target
 from ..decisions import record
 from .narrow_results import reader_arguments
 
@@ -68,16 +67,10 @@ class DropUnitAxesPass(ModulePass):
 
     name = "drop-unit-axes"
 
-    target: str = "sm_90a"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        is_gpu = get_target(self.target).is_gpu
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
-            results = range(len(kernel.outputs)) if is_gpu else ()
-            dropped = sum(drop(kernel, position) for position in results)
+            dropped = sum(drop(kernel, position) for position in range(len(kernel.outputs)))
             reason = f"{counted(dropped, 'result')} without its innermost axes of one element"
             if not dropped:
                 reason = "no result that others read ends with an axis of one element"
-            if not is_gpu:
-                reason = "a CPU's loops go by offsets"
             record(self.name, kernel.sym_name.data, dropped > 0, reason, kernel)

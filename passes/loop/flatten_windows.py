@@ -57,7 +57,7 @@ from ...dialects.mma import DEPTH
 from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.sizes import ExtentAttr, extent_expr, shape_of
 from ...index.affine import replace_dims
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..replacing import rename, replace
 from ..tile.flatten_sweeps import Order
@@ -327,11 +327,9 @@ class FlattenWindowsPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
-            found: Windows | str = "a CPU gathers its windows into packs"
-            if target.is_gpu:
-                found = find_windows(kernel, target)
+            found = find_windows(kernel, target)
             name = kernel.sym_name.data
             if isinstance(found, str):
                 record(self.name, name, False, found, kernel)

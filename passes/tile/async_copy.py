@@ -22,7 +22,6 @@ from ...dialects.inside import ops_in
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import LaunchOp, StageOp
-from ...machine.targets import get_target
 from ..decisions import record
 
 
@@ -43,19 +42,16 @@ class AsyncCopyPass(ModulePass):
 
     name = "async-copy"
 
-    target: str = "sm_90a"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
         for kernel, launch in launches_of(op):
-            self._apply(kernel.sym_name.data, launch, is_gpu=target.is_gpu)
+            self._apply(kernel.sym_name.data, launch)
 
-    def _apply(self, name: str, launch: LaunchOp, *, is_gpu: bool) -> None:
+    def _apply(self, name: str, launch: LaunchOp) -> None:
         stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
         asked = None if launch.schedule is None else launch.schedule.word("transport")
-        if not stages or not is_gpu or asked == Transport.SYNC:
-            reason = "the schedule says that threads copy" if is_gpu else "a CPU has no such copies"
-            record(self.name, name, False, reason if stages else "nothing is staged", launch)
+        if not stages or asked == Transport.SYNC:
+            reason = "the schedule says that threads copy" if stages else "nothing is staged"
+            record(self.name, name, False, reason, launch)
             return
         for stage in stages:
             hint = stage.slab.name_hint or "a slab"

@@ -39,7 +39,7 @@ from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import MAX_THREADS, LaunchOp
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from .cooperative_reduce import cooperate, lanes_share_columns, obstacle
 from .row_shape import covering, most_rows, sweeps_of
@@ -120,13 +120,13 @@ class ChunkReducePass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         with hints_of(op):
             for kernel, launch in launches_of(op):
                 self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
-        reason = obstacle(launch, target)
+        reason = obstacle(launch)
         if reason is None and not lanes_share_columns(launch):
             reason = "no reduction over columns"
         columns = 1 if reason else block_columns(launch, target)

@@ -36,7 +36,6 @@ from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...index.affine import divisions, quotient, remainder, replace_dims
-from ...machine.targets import get_target
 from ..decisions import record
 from .rewrite_indices import index_of, rewrite_index
 
@@ -157,13 +156,9 @@ class CollapseRowsPass(ModulePass):
 
     name = "collapse-rows"
 
-    target: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         for kernel, launch in launches_of(op):
-            found = "the target is a GPU" if gpu else find_axis(launch)
-            count = 0
+            found, count = find_axis(launch), 0
             while isinstance(found, int):
                 collapse(launch, found)
                 count, found = count + 1, find_axis(launch)

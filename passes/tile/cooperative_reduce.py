@@ -65,7 +65,7 @@ from ...dialects.sizes import Extent, ceil_div, extent_expr
 from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
 from ...index.affine import replace_dims
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
@@ -164,10 +164,8 @@ def reads_in_common(launch: LaunchOp, target: Target) -> bool:
     return points >= target.processors * ENOUGH_THREADS
 
 
-def obstacle(launch: LaunchOp, target: Target) -> str | None:
+def obstacle(launch: LaunchOp) -> str | None:
     """Why threads cannot share the sweeps of a launch, or None if they can."""
-    if not target.is_gpu:
-        return "a block of a CPU has one thread"
     if launch.is_partitioned:
         return "the launch is partitioned already"
     if launch.schedule is not None and launch.schedule.get("block_m") is not None:
@@ -187,7 +185,7 @@ def obstacle(launch: LaunchOp, target: Target) -> str | None:
 
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why the sweeps of a launch are not shared by threads along rows, or None if they are."""
-    reason = obstacle(launch, target)
+    reason = obstacle(launch)
     if reason is not None:
         return reason
     longest = max(sweeps_of(launch), key=lambda sweep: trips(sweep.extent.data))
@@ -347,7 +345,7 @@ class CooperativeReducePass(ModulePass):
     keep: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for option, value in (("lanes", self.lanes), ("rows", self.rows)):
             if value is not None and (not 0 < value <= MAX_THREADS or value & (value - 1)):
                 limit = f"a power of two, at most {MAX_THREADS}"

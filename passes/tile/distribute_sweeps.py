@@ -50,7 +50,7 @@ from xdsl.rewriter import InsertPoint
 from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..symbol_names import insert_kernel
 from .chunk_reduce import block_columns
@@ -129,7 +129,7 @@ def _stored(segment: Segment) -> set[SSAValue]:
 
 def decline_reason(launch: LaunchOp, target: Target, least: int) -> str | None:
     """Why the sweeps of a launch stay in one kernel, or None if each is to have its own."""
-    reason = obstacle(launch, target)
+    reason = obstacle(launch)
     if reason is not None:
         return reason
     if launch.settled is not None:
@@ -280,7 +280,7 @@ class DistributeSweepsPass(ModulePass):
     """Elements of the longest sweep in a block's share, at least."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             launches = [o for o in kernel.body.ops if isinstance(o, LaunchOp)]
             if len(launches) != 1:

@@ -31,7 +31,7 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import MAX_BUFFERS, LaunchOp, StageOp
-from ...machine.targets import BLOCK_RESERVE, Target, get_target
+from ...machine.targets import BLOCK_RESERVE, Target, get_gpu
 from ..decisions import record
 
 
@@ -81,7 +81,7 @@ class DoubleBufferPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for kernel, launch in launches_of(op):
             self._apply(kernel.sym_name.data, launch, target)
 

@@ -50,7 +50,7 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import LaunchOp
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from .chunk_reduce import BUSY_THREADS
 from .cooperative_reduce import lanes_share_columns, loop_like, obstacle
@@ -168,7 +168,7 @@ def flatten(nest: list[ForOp], order: Order) -> None:
 
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why the sweeps of a launch stay as they are, or None if those over several axes may become one."""
-    reason = obstacle(launch, target)
+    reason = obstacle(launch)
     if reason is not None:
         return reason
     if window_elements(launch) is not None:
@@ -188,7 +188,7 @@ class FlattenSweepsPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         with hints_of(op):
             for kernel, launch in launches_of(op):
                 self._apply(kernel.sym_name.data, launch, target)

@@ -34,15 +34,13 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp
 from ...dialects.mma import COLUMNS
 from ...dialects.tile import LaunchOp
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from .collapse_rows import collapse, divides
 
 
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why the columns of a launch end where a line does, or None if they are to go on."""
-    if not target.is_gpu:
-        return "a CPU joins lines when it packs them"
     if launch.settled is not None:
         return launch.settled
     found = find_contraction(launch)
@@ -88,7 +86,7 @@ class JoinLinesPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for kernel, launch in launches_of(op):
             name, reason = kernel.sym_name.data, decline_reason(launch, target)
             if reason is not None:

@@ -40,7 +40,7 @@ from ...dialects.schedule import Kept
 from ...dialects.sizes import shape_of, static_extent
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ...index.affine import ZERO, product
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..replacing import replace
 from .mark_unroll import UNROLL
@@ -284,7 +284,7 @@ class KeepRowsPass(ModulePass):
     """Keep the rows in the scratchpad, not in registers."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for kernel, launch in launches_of(op):
             staged = self.stage or _keeps_in(launch) is Kept.SHARED
             reason = self._apply(launch, staged, target)
@@ -296,8 +296,6 @@ class KeepRowsPass(ModulePass):
 
     def _apply(self, launch: LaunchOp, staged: bool, target: Target) -> str | int:
         """Keep the rows of a launch; gives in how many registers or bytes, or why not."""
-        if not target.is_gpu:
-            return "a CPU has its rows in its cache"
         if launch.schedule is None or launch.schedule.get("threads") is None:
             return "its threads do not share sweeps"
         if _keeps_in(launch) is Kept.NOWHERE:

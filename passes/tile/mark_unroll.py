@@ -20,7 +20,6 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.tile import StageOp
 from ...errors import counted
-from ...machine.targets import get_target
 from ..decisions import record
 
 UNROLL = "unroll"
@@ -40,20 +39,18 @@ class MarkUnrollPass(ModulePass):
 
     name = "mark-unroll"
 
-    target: str = "sm_90a"
     trips: int = 64
     """Iterations of a loop that is unrolled, at most."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             name = kernel.sym_name.data
             short = [o for o in ops_in(kernel) if isinstance(o, ForOp) and is_short(o, self.trips)]
             loops = [loop for loop in short if UNROLL not in loop.attributes]
-            if not gpu or not loops:
+            if not loops:
                 reason = f"no innermost loop has 2 to {self.trips} iterations"
                 reason = "its short loops are marked already" if short else reason
-                record(self.name, name, False, reason if gpu else "LLVM unrolls", kernel)
+                record(self.name, name, False, reason, kernel)
                 continue
             for loop in loops:
                 loop.attributes[UNROLL] = UnitAttr()

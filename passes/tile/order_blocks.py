@@ -34,7 +34,7 @@ from ...analysis.cost import size_bytes
 from ...analysis.launches import launches_of
 from ...dialects.inside import ops_in
 from ...dialects.tile import LaunchOp, Level, StageOp
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from .block_axes import split_counter
 
@@ -108,10 +108,10 @@ class OrderBlocksPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for kernel, launch in launches_of(op):
             name = kernel.sym_name.data
-            grid = find_grid(launch, target) if target.is_gpu else "a CPU's blocks share no cache"
+            grid = find_grid(launch, target)
             if isinstance(grid, str):
                 record(self.name, name, False, grid, launch)
                 continue

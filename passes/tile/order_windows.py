@@ -31,7 +31,6 @@ from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
-from ...machine.targets import get_target
 from ..decisions import record
 from .rewrite_indices import index_of
 from .split_axes import quotients, split, trial
@@ -121,11 +120,8 @@ class OrderWindowsPass(ModulePass):
 
     name = "order-windows"
 
-    target: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         for kernel, launch in launches_of(op):
-            reason = "on a GPU each thread has a window" if gpu else _arrange(launch)
+            reason = _arrange(launch)
             said = reason or "its windows slide along the innermost axes now"
             record(self.name, kernel.sym_name.data, reason is None, said, launch)

@@ -62,7 +62,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import MAX_THREADS, AxisAttr, LaunchOp, Level
 from ...index.affine import product, replace_dims
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..replacing import replace
@@ -328,10 +328,8 @@ class ScanRowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Share every running fold."""
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         with hints_of(op):
             for kernel, launch in launches_of(op):
-                fired, reason = False, "a block of a CPU has one thread"
-                if target.is_gpu:
-                    fired, reason = _change(launch, target)
+                fired, reason = _change(launch, target)
                 record(self.name, kernel.sym_name.data, fired, reason, launch)

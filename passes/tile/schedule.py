@@ -36,7 +36,7 @@ from ...dialects.mma import DEPTH
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..tuned import tuned_choices
 
@@ -50,8 +50,6 @@ def find_problem(
     launch: LaunchOp, target: Target, least: int = MIN_PRODUCT
 ) -> str | tuple[Contraction, Problem]:
     """Why nothing is decided for a launch, or the contraction that it is, of `least` multiply-adds."""
-    if not target.is_gpu:
-        return "a CPU's schedule is decided by the passes that carry it out"
     if launch.settled is not None:
         return launch.settled
     found = find_contraction(launch)
@@ -150,7 +148,7 @@ class SchedulePass(ModulePass):
         All of them are legal for that kernel.
         """
         found: dict[SchedulePass, None] = {}
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for kernel, launch in launches_of(module):
             if (chosen := self.choose(kernel, launch)) is None:
                 continue
@@ -166,7 +164,7 @@ class SchedulePass(ModulePass):
         return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         with hints_of(op):
             for kernel, launch in launches_of(op):
                 name = kernel.sym_name.data
@@ -183,7 +181,7 @@ class SchedulePass(ModulePass):
     def _ask(self, name: str, launch: LaunchOp) -> None:
         """Write what is asked of rows and single elements on a launch that is no contraction."""
         open_ = launch.schedule is None and not launch.is_partitioned
-        if self.rows and open_ and get_target(self.target).is_gpu:
+        if self.rows and open_:
             launch.schedule = ScheduleAttr(**self.rows)
             asked = ", ".join(f"{choice} = {value}" for choice, value in self.rows.items())
             record(self.name, name, True, f"{asked}, as asked", launch)
@@ -205,7 +203,7 @@ class SchedulePass(ModulePass):
 
     def choose(self, kernel: KernelOp, launch: LaunchOp) -> Chosen | None:
         """The choice of the model or the tuner with what is asked for; without, where it cannot be had."""
-        target, name = get_target(self.target), kernel.sym_name.data
+        target, name = get_gpu(self.target), kernel.sym_name.data
         found = find_problem(launch, target, 0 if self.tiles else MIN_PRODUCT)
         if isinstance(found, str):
             record(self.name, name, False, found, launch)

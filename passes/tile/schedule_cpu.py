@@ -49,7 +49,6 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...machine.cpus import CPUS
 from ...machine.host_cpu import find_cpu
-from ...machine.targets import get_target
 from ..decisions import record
 from ..tuned import settle_choices
 
@@ -187,7 +186,6 @@ class ScheduleCpuPass(ModulePass):
 
     name = "schedule-cpu"
 
-    target: str = "cpu"
     vectors: str = "host"
     block_m: int | None = None
     block_n: int | None = None
@@ -215,11 +213,9 @@ class ScheduleCpuPass(ModulePass):
         return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         with hints_of(op):
             for kernel, launch in launches_of(op):
-                found = "the target is a GPU" if gpu else find_problem(launch)
-                self._apply(kernel, launch, found)
+                self._apply(kernel, launch, find_problem(launch))
 
     def _apply(
         self, kernel: KernelOp, launch: LaunchOp, found: str | tuple[Product, CpuProblem]

@@ -37,7 +37,6 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...dialects.tile import LaunchOp
 from ...machine.host_cpu import find_cpu
-from ...machine.targets import get_target
 from ..decisions import record
 from ..tuned import settle_choices
 from .blockify_launch import work_per_point
@@ -114,7 +113,6 @@ class ScheduleRowsPass(ModulePass):
 
     name = "schedule-rows"
 
-    target: str = "cpu"
     vectors: str = "host"
     grain: int | None = None
     prefetch: int | None = None
@@ -125,11 +123,9 @@ class ScheduleRowsPass(ModulePass):
     divide: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         with hints_of(op):
             for kernel, launch in launches_of(op):
-                found = "the target is a GPU" if gpu else find_problem(kernel, launch)
-                self._apply(kernel, launch, found)
+                self._apply(kernel, launch, find_problem(kernel, launch))
 
     def _apply(self, kernel: KernelOp, launch: LaunchOp, problem: str | RowProblem) -> None:
         name = kernel.sym_name.data

@@ -51,7 +51,6 @@ from ...dialects.loop import ForOp, TestOp
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import LaunchOp
-from ...machine.targets import get_target
 from ..decisions import record
 from ..lower_loops import combine, identity_constant
 from ..replacing import replace
@@ -203,13 +202,8 @@ class SharePrefixesPass(ModulePass):
 
     name = "share-prefixes"
 
-    target: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Share the prefixes of every launch that has running folds."""
-        gpu = get_target(self.target).is_gpu
         for kernel, launch in launches_of(op):
-            done, reason = (False, "the threads of a GPU scan rows")
-            if not gpu:
-                done, reason = _change(launch)
+            done, reason = _change(launch)
             record(self.name, kernel.sym_name.data, done, reason, launch)

@@ -35,7 +35,6 @@ from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.sizes import ExtentAttr
 from ...dialects.tile import LaunchOp
 from ...errors import counted
-from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import decide, replace
 from .rewrite_indices import rewrite_index
@@ -144,14 +143,9 @@ class SplitLoopsPass(ModulePass):
 
     name = "split-loops"
 
-    target: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
-            fired, reason = False, "a GPU has threads in the place of loops"
-            if not gpu:
-                fired, reason = _split_kernel(kernel)
+            fired, reason = _split_kernel(kernel)
             record(self.name, kernel.sym_name.data, fired, reason, kernel)
 
 

@@ -51,7 +51,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, tensor_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...index.affine import product
-from ...machine.targets import get_target
+from ...machine.targets import get_gpu
 from ..decisions import record
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.merging import add_input, remove_input
@@ -308,7 +308,7 @@ class SplitMatmulKPass(ModulePass):
 
     def _make(self, kernel: KernelOp, parts: Parts) -> list[KernelOp] | str:
         """The kernels in place of one, in order; or why it is not split."""
-        threads = get_target(self.target).threads
+        threads = get_gpu(self.target).threads
         if self.atomics:
             zeros = make_zeros(kernel, threads)
             atomic = make_atomic(kernel, zeros, parts)

@@ -41,7 +41,7 @@ from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp, StageOp
 from ...dialects.tile_pack import PackOp
 from ...index.affine import replace_dims
-from ...machine.targets import get_target
+from ...machine.targets import get_gpu
 from ..decisions import record
 from ..replacing import decide, replace
 
@@ -259,7 +259,7 @@ class StageInputsPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        limit = get_target(self.target).block_shared_bytes
+        limit = get_gpu(self.target).block_shared_bytes
         for kernel, launch in launches_of(op):
             self._apply(kernel.sym_name.data, launch, limit)
 

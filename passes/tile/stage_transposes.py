@@ -42,7 +42,7 @@ from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div, static_extent
 from ...dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from .axis_splits import Split
 from .blockify_launch import blockify
@@ -105,15 +105,14 @@ class StageTransposesPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         with hints_of(op):
             for kernel, launch in launches_of(op):
                 self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         location = launch.location
-        found = "a CPU's block turns squares in registers" if not target.is_gpu else None
-        found = found or decline_reason(launch) or find_tile(launch, target)
+        found = decline_reason(launch) or find_tile(launch, target)
         if isinstance(found, str):
             record(self.name, name, False, found, location)
             return

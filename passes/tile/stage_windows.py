@@ -47,7 +47,6 @@ from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ...errors import counted
 from ...index.affine import ZERO, replace_dims
-from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import replace
 from .rewrite_indices import index_of, rewrite_index
@@ -359,12 +358,9 @@ class StageWindowsPass(ModulePass):
 
     name = "stage-windows"
 
-    target: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
-            count, why = (0, "on a GPU each thread has a window") if gpu else _stage_all(kernel)
+            count, why = _stage_all(kernel)
             said = f"{counted(count, 'operand')} of windows" if count else why
             record(self.name, kernel.sym_name.data, count > 0, said, kernel)
 

@@ -25,7 +25,6 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of
 from ...index.affine import divisions
-from ...machine.targets import get_target
 from ..decisions import record
 from .rewrite_indices import set_index
 
@@ -55,18 +54,15 @@ class StraightenIndicesPass(ModulePass):
 
     name = "straighten-indices"
 
-    target: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             count = 0
-            for access in [] if gpu else ops_in(kernel.body):
+            for access in ops_in(kernel.body):
                 if not isinstance(access, LoadOp | StoreOp):
                     continue
                 if (exprs := straight(access)) is not None:
                     set_index(access, exprs, list(access.indices))
                     count += 1
-            declined = "a GPU's code knows where counters end" if gpu else "all addresses show it"
-            reason = f"{count} accesses go straight through memory" if count else declined
+            done = f"{count} accesses go straight through memory"
+            reason = done if count else "all addresses show it"
             record(self.name, kernel.sym_name.data, count > 0, reason, kernel)

@@ -29,7 +29,6 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
-from ...machine.targets import get_target
 from ..decisions import record
 from .order_windows import has_windows, index_sums, move_last, sliding_axes
 from .split_axes import quotients, split, trial
@@ -98,11 +97,8 @@ class StripChannelsPass(ModulePass):
 
     name = "strip-channels"
 
-    target: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         for kernel, launch in launches_of(op):
-            reason = "on a GPU each thread has a window" if gpu else _arrange(launch)
+            reason = _arrange(launch)
             said = reason or "its windows slide over an image for a strip of channels at a time"
             record(self.name, kernel.sym_name.data, reason is None, said, launch)

@@ -23,7 +23,7 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import LaunchOp, StageOp
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target, get_gpu
 from ..decisions import record
 
 
@@ -50,7 +50,7 @@ class TmaCopyPass(ModulePass):
     target: str = "sm_90a"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
+        target = get_gpu(self.target)
         for kernel, launch in launches_of(op):
             self._apply(kernel.sym_name.data, launch, target)
 

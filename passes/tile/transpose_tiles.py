@@ -41,7 +41,6 @@ from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
 from ...index.affine import replace_dims
-from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import replace
 from .rewrite_indices import rewrite_index
@@ -323,14 +322,9 @@ class TransposeTilesPass(ModulePass):
 
     name = "transpose-tiles"
 
-    target: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        gpu = get_target(self.target).is_gpu
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
-            fired, reason = False, "a GPU has neighbouring threads for neighbouring columns"
-            if not gpu:
-                fired, reason = _tile_kernel(kernel)
+            fired, reason = _tile_kernel(kernel)
             record(self.name, kernel.sym_name.data, fired, reason, kernel)
 
 

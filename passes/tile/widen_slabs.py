@@ -26,7 +26,6 @@ from ...dialects.inside import ops_in
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import LaunchOp, StageOp
-from ...machine.targets import get_target
 from ..decisions import record
 from ..replacing import replace
 
@@ -49,13 +48,9 @@ class WidenSlabsPass(ModulePass):
 
     name = "widen-slabs"
 
-    target: str = "sm_90a"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        is_gpu = get_target(self.target).is_gpu
         for kernel, launch in launches_of(op):
-            reason = None if is_gpu else "a CPU has no such copies"
-            self._apply(kernel.sym_name.data, launch, reason or _obstacle(launch))
+            self._apply(kernel.sym_name.data, launch, _obstacle(launch))
 
     def _apply(self, name: str, launch: LaunchOp, obstacle: str | None) -> None:
         if obstacle is not None:

@@ -5,8 +5,8 @@ import subprocess
 import pytest
 
 from deplo.passes import PASSES
-from deplo.passes.levels import CPU_PASSES, LEVELS, levels_of
-from deplo.passes.pipelines import PIPELINES
+from deplo.passes.levels import LEVELS, levels_of
+from deplo.passes.pipelines import PIPELINES, families_of
 from deplo.tools.commands import make_parser
 from deplo.tools.deplo_opt import run
 from deplo.tools.generate_passes import generate, main
@@ -37,9 +37,9 @@ def test_each_option_has_a_meaning_a_type_and_a_default(name):
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_a_pass_for_cpus_alone_is_for_a_cpu_by_default_and_all_others_for_one_gpu(name):
+def test_a_pass_has_a_target_only_if_it_may_be_a_gpu(name):
     defaults = {option.default for option in options_of(name) if option.name == "target"}
-    assert defaults <= {"cpu" if name in CPU_PASSES else "sm_90a"}
+    assert not defaults or (defaults == {"sm_90a"} and families_of(name) != {"a CPU"})
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -68,7 +68,7 @@ def test_the_help_of_a_pass_of_xdsl_and_of_none(capsys):
 def test_the_list_has_options_if_asked_for(capsys):
     plain, whole = printed(capsys, "--list-passes"), printed(capsys, "--list-passes=options")
     assert "trips: int = 64" not in plain
-    assert "trips: int = 64       Iterations of a loop that is unrolled, at most" in whole
+    assert "trips: int = 64  Iterations of a loop that is unrolled, at most" in whole
     assert set(plain.splitlines()) < set(whole.splitlines())
 
 

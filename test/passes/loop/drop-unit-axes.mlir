@@ -1,11 +1,9 @@
 // RUN: deplo-opt %s -p drop-unit-axes --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p drop-unit-axes --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p drop-unit-axes{target=cpu} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p drop-unit-axes --split-input-file --check-each-pass >/dev/null
 
 // What a kernel leaves to others loses its innermost axes of one element, one axis stays; what the program gives keeps
 // its shape, as do axes of one element in front of others.
-// CPU: remark: drop-unit-axes: sums: declined: a CPU's loops go by offsets
 // REMARK: remark: drop-unit-axes: sums: 2 results without its innermost axes of one element
 // REMARK: remark: drop-unit-axes: reads: declined: no result that others read ends with an axis of one element
 // CHECK-LABEL: func.func @main

@@ -1,11 +1,9 @@
 // RUN: deplo-opt %s -p flatten-windows --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p flatten-windows --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p flatten-windows{target=cpu} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p flatten-windows --split-input-file --check-each-pass >/dev/null
 
 // Weights lie row by row of a window, the columns of all channels side by side, and one sweep goes over them.
 // REMARK: remark: flatten-windows: filtered: 3 by 16 by 2 elements are one sweep, in the end over columns
-// CPU: remark: flatten-windows: filtered: declined: a CPU gathers its windows into packs
 // CHECK-LABEL: loop.kernel @k_w
 // CHECK:         loop.load %w[%j, %c, %r, %t]
 // CHECK:         loop.store %{{.*}}, %w_by_place[%r, %j, %c * 2 + %t] : memref<3x16x32xf16>

@@ -1,11 +1,9 @@
 // RUN: deplo-opt %s -p transpose-weights --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p transpose-weights --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p transpose-weights{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: deplo-opt %s -p transpose-weights --split-input-file --check-each-pass >/dev/null
 
 // A filter for each channel, of bf16: its steps go outside, and it is copied as it is multiplied.
 // REMARK: remark: transpose-weights: filtered: its weights lie as its channels do
-// GPU: remark: transpose-weights: filtered: declined: on a GPU each thread has a window
 // CHECK:       %w_by_channel = loop.kernel @k_w(%w) : (tensor<8x1x3xbf16>) -> tensor<3x8xf32> {
 // CHECK:         loop.for %n = 0 to 3 {
 // CHECK-NEXT:      loop.for %c = 0 to 8 {

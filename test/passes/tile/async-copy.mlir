@@ -1,7 +1,6 @@
 // RUN: deplo-opt %s -p async-copy --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p async-copy,async-copy --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p async-copy,materialize-tile --split-input-file --check-each-pass | FileCheck %s --check-prefix=KERNEL
-// RUN: deplo-opt %s -p 'async-copy{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 
 // Rows of both are whole numbers of 16 bytes, and so is where the slab begins.
 // CHECK:       schedule(#tile.schedule<threads = 32, transport = cp_async>)
@@ -14,7 +13,6 @@
 // KERNEL-NEXT: kernel.barrier
 // REMARK:      remark: async-copy: wide: s_smem: copies of up to 4 elements
 // REMARK:      remark: async-copy: wide: declined: s_smem: goes by cp_async already
-// CPU:         remark: async-copy: wide: declined: a CPU has no such copies
 func.func @main(%x: tensor<32x48xf32>) -> tensor<4x32xf32> {
   %y = loop.kernel @wide(%x) : (tensor<32x48xf32>) -> tensor<4x32xf32> {
   ^bb0(%in: memref<32x48xf32>, %out: memref<4x32xf32>):

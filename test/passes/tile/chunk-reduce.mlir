@@ -1,6 +1,5 @@
 // RUN: deplo-opt %s -p chunk-reduce --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p chunk-reduce,chunk-reduce --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'chunk-reduce{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p chunk-reduce,cooperative-reduce,keep-rows,blockify-launch,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
 
 // A block has 32 columns, and each of 16 threads a chunk of one; the chunks are combined across warps.
@@ -14,7 +13,6 @@
 // CHECK-NEXT:      %first = loop.test[%j_block * 32 + %j_thread < 50, %lane < 1]
 // REMARK: remark: chunk-reduce: columns: 16 threads share each of 32 columns of a block
 // REMARK: remark: chunk-reduce: columns: declined: the launch is partitioned already
-// CPU: remark: chunk-reduce: columns: declined: a block of a CPU has one thread
 func.func @main(%x: tensor<100x50xf32>) -> tensor<50xf32> {
   %y = loop.kernel @columns(%x) : (tensor<100x50xf32>) -> tensor<50xf32> {
   ^bb0(%in: memref<100x50xf32>, %out: memref<50xf32>):

@@ -1,7 +1,6 @@
 // RUN: deplo-opt %s --split-input-file -p collapse-rows | FileCheck %s
 // RUN: deplo-opt %s --split-input-file -p collapse-rows --check-each-pass >/dev/null
 // RUN: deplo-opt %s --split-input-file -p collapse-rows --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s --split-input-file -p collapse-rows{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // CHECK-LABEL: loop.kernel @batch
 // CHECK:         tile.launch (%i = 24 : thread, %j = 16 : thread) {
@@ -18,7 +17,6 @@
 // REMARK: collapse-rows: copy: declined: no reduce loop in the body
 // REMARK: collapse-rows: again: declined: the launch is partitioned already
 // REMARK: collapse-rows: dynamic: 2 axes are one
-// GPU: collapse-rows: batch: declined: the target is a GPU
 func.func @main(%x: tensor<2x3x4x8xf32>, %w: tensor<16x8xf32>, %u: tensor<3x16x8xf32>, %z: tensor<2x?x8xf32, #sym.extents<s0>>) -> (tensor<2x3x4x16xf32>, tensor<3x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<2x?x16xf32, #sym.extents<s0>>) attributes {sym.sizes = [#sym.size<"rows", 2, none>]} {
   %y = loop.kernel @batch(%x, %w) : (tensor<2x3x4x8xf32>, tensor<16x8xf32>) -> tensor<2x3x4x16xf32> {
   ^bb0(%x: memref<2x3x4x8xf32>, %w: memref<16x8xf32>, %out: memref<2x3x4x16xf32>):

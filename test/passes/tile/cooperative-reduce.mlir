@@ -1,6 +1,5 @@
 // RUN: deplo-opt %s -p cooperative-reduce --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p cooperative-reduce --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p cooperative-reduce{target=cpu} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p cooperative-reduce,blockify-launch,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s -p 'cooperative-reduce{lanes=64 vector=1 rows=1}' --split-input-file | FileCheck %s --check-prefix=ONE
 // RUN: deplo-opt %s -p 'cooperative-reduce{lanes=8 rows=16 vector=2},blockify-launch,materialize-tile,vectorize-accesses,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
@@ -36,7 +35,6 @@
 // CHECK-NEXT:          } attributes {vector}
 // CHECK-NEXT:          scf.yield %s_vector : f32
 // REMARK: remark: cooperative-reduce: norm: 32 threads share each sweep of up to 196 elements, in vectors of 4
-// CPU: remark: cooperative-reduce: norm: declined: a block of a CPU has one thread
 func.func @main(%x: tensor<4x196xf32>) -> tensor<4x196xf32> {
   %y = loop.kernel @norm(%x) : (tensor<4x196xf32>) -> tensor<4x196xf32> {
   ^bb0(%in: memref<4x196xf32>, %out: memref<4x196xf32>):

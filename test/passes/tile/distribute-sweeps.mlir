@@ -1,6 +1,5 @@
 // RUN: deplo-opt %s -p 'distribute-sweeps{least=100}' --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p 'distribute-sweeps{least=100}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'distribute-sweeps{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p 'distribute-sweeps{least=100},distribute-sweeps{least=100}' --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p 'distribute-sweeps{least=100},split-reduce,chunk-reduce,cooperative-reduce,keep-rows,blockify-launch,materialize-tile,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
 
@@ -19,7 +18,6 @@
 // CHECK-NEXT:      %v = loop.load %in[%i, %j]
 // CHECK:       func.return %f, %y
 // REMARK: remark: distribute-sweeps: norm: 2 sweeps, a kernel each
-// CPU: remark: distribute-sweeps: norm: declined: a block of a CPU has one thread
 func.func @main(%x: tensor<2x130xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<2x130xf32>) {
   %f, %y = loop.kernel @norm(%x, %w) : (tensor<2x130xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2x130xf32>) {
   ^bb0(%in: memref<2x130xf32>, %weight: memref<2xf32>, %sums: memref<2xf32>, %out: memref<2x130xf32>):

@@ -1,6 +1,5 @@
 // RUN: deplo-opt %s -p flatten-sweeps --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p flatten-sweeps --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'flatten-sweeps{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p flatten-sweeps,flatten-sweeps --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p flatten-sweeps,split-reduce,chunk-reduce,cooperative-reduce,keep-rows,blockify-launch,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
 
@@ -16,7 +15,6 @@
 // CHECK:             loop.store %{{.+}}, %out[%k_1 floordiv 12, %c, %k_1 mod 12] : memref<4x5x12xf32>
 // REMARK: remark: flatten-sweeps: norm: 4 by 12 elements are one sweep
 // REMARK: remark: flatten-sweeps: norm: 4 by 12 elements are one sweep
-// CPU: remark: flatten-sweeps: norm: declined: a block of a CPU has one thread
 func.func @main(%x: tensor<4x5x12xf32>) -> tensor<4x5x12xf32> {
   %y = loop.kernel @norm(%x) : (tensor<4x5x12xf32>) -> tensor<4x5x12xf32> {
   ^bb0(%in: memref<4x5x12xf32>, %out: memref<4x5x12xf32>):

@@ -1,6 +1,5 @@
 // RUN: deplo-opt %s -p join-lines --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p join-lines,schedule,join-lines --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p join-lines{target=cpu} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p 'join-lines,schedule{mma=1 block_n=16}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=NARROW
 // RUN: deplo-opt %s -p join-lines --split-input-file --check-each-pass >/dev/null
 
@@ -9,7 +8,6 @@
 // REMARK: remark: schedule: pixels: blocks of {{[0-9]+}} by {{56|112}}, threads of {{[0-9]+}} by {{14|28}}
 // REMARK: remark: join-lines: pixels: declined: it has a schedule already
 // NARROW: remark: schedule: pixels: declined: blocks of 16 columns have no whole lines of 14
-// CPU: remark: join-lines: pixels: declined: a CPU joins lines when it packs them
 // CHECK-LABEL: loop.kernel @pixels
 // CHECK:         tile.launch (%j = 32 : thread, %z = 196 : thread) {
 // CHECK:           loop.load %x[%k, %z floordiv 14, %z mod 14 + 1]

@@ -2,7 +2,6 @@
 // RUN: deplo-opt %s -p keep-rows --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p 'keep-rows{stage=true}' --split-input-file | FileCheck %s --check-prefix=STAGE
 // RUN: deplo-opt %s -p 'keep-rows{stage=true}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=STAGED
-// RUN: deplo-opt %s -p 'keep-rows{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s --assume=in-bounds -p keep-rows,materialize-tile,lower-to-cuda --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s --assume=in-bounds -p 'keep-rows{stage=true},materialize-tile,lower-to-cuda' --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s --assume=in-bounds -p tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
@@ -30,7 +29,6 @@
 // STAGE-COUNT-2: loop.load %in_smem[%{{.+}} * 32 + %lane]
 // REMARK: remark: keep-rows: norm: rows are kept in 4 registers
 // STAGED: remark: keep-rows: norm: rows are kept in 400 bytes of the scratchpad
-// CPU: remark: keep-rows: norm: declined: a CPU has its rows in its cache
 // CPP-NOT:     in_kept
 // KEPT:        float in_kept[4];
 // KEPT-NEXT:   #pragma unroll

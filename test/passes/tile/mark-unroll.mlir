@@ -2,7 +2,6 @@
 // RUN: deplo-opt %s -p mark-unroll --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p mark-unroll,mark-unroll --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=TWICE
 // TWICE: remark: mark-unroll: short: declined: its short loops are marked already
-// RUN: deplo-opt %s -p 'mark-unroll{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p mark-unroll,tile-to-cuda -t cuda --split-input-file | FileCheck %s --check-prefix=CPP
 
 // The innermost loop is short; the one around it holds a loop.
@@ -14,7 +13,6 @@
 // CPP:            #pragma unroll
 // CPP-NEXT:       for (int k = 0; k < 8; ++k) {
 // REMARK: remark: mark-unroll: short: 1 loop
-// CPU: remark: mark-unroll: short: declined: LLVM unrolls
 func.func @main(%x: tensor<2x4x8xf32>) -> tensor<2x4xf32> {
   %y = loop.kernel @short(%x) : (tensor<2x4x8xf32>) -> tensor<2x4xf32> {
   ^bb0(%in: memref<2x4x8xf32>, %out: memref<2x4xf32>):

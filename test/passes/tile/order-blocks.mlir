@@ -1,9 +1,7 @@
 // RUN: deplo-opt %s --assume=stored-once -p order-blocks{target=sm_90a} --split-input-file | FileCheck %s
 // RUN: deplo-opt %s --assume=stored-once -p order-blocks{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s --assume=stored-once -p order-blocks{target=cpu} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s --assume=stored-once -p order-blocks --split-input-file | deplo-opt --assume=stored-once --split-input-file >/dev/null
 
-// CPU: remark: order-blocks: rows: declined: a CPU's blocks share no cache
 
 // A slab of the large operand is read by all rows one after the other.
 // CHECK-LABEL: loop.kernel @rows

@@ -1,13 +1,11 @@
 // RUN: deplo-opt %s -p order-windows --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p order-windows --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p order-windows{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: deplo-opt %s -p order-windows --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s -p order-windows,schedule-rows,blockify-launch{target=cpu},stage-windows --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=STAGE
 
 // Pixels come one line after the other, and channels last: the axis of pixels is split, and goes to the end. Then
 // blocks can copy what windows read; that a pixel lies in the image is what the conditions on its line and column say.
 // REMARK: remark: order-windows: pixels: its windows slide along the innermost axes now
-// GPU: remark: order-windows: pixels: declined: on a GPU each thread has a window
 // STAGE: remark: stage-windows: pixels: 1 operand of windows
 // CHECK-LABEL: loop.kernel @pixels
 // CHECK:         tile.launch (%c = 4 : thread, %p_part = 8 : thread, %p = 16 : thread) {

@@ -2,7 +2,6 @@
 // RUN: deplo-opt %s --split-input-file -p scan-rows --check-each-pass >/dev/null
 // RUN: deplo-opt %s --split-input-file -p scan-rows,blockify-launch,materialize-tile,vectorize-accesses,elide-barriers --check-each-pass >/dev/null
 // RUN: deplo-opt %s --split-input-file -p scan-rows --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s --split-input-file -p scan-rows{target=cpu} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 
 // Half a warp has a row, in vectors of four.
 // CHECK-LABEL: loop.kernel @row
@@ -24,7 +23,6 @@
 // CHECK-NEXT:        loop.store %[[S]], %out[%i_block * 2 + %i_thread, %lane * 4 + %[[E]]]
 // CHECK-NEXT:      } attributes {unroll, vector}
 // REMARK: scan-rows: row: 16 threads share j, 2 rows a block
-// CPU: scan-rows: row: declined: a block of a CPU has one thread
 func.func @main(%x: tensor<512x64xf32>) -> tensor<512x64xf32> {
   %y = loop.kernel @row(%x) : (tensor<512x64xf32>) -> tensor<512x64xf32> {
   ^bb0(%x: memref<512x64xf32>, %out: memref<512x64xf32>):

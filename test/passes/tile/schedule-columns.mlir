@@ -1,5 +1,5 @@
 // RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512} | FileCheck %s
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512},blockify-launch{target=cpu},split-loops{target=cpu}' | FileCheck %s --check-prefix=BLOCKS
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512},blockify-launch{target=cpu},split-loops' | FileCheck %s --check-prefix=BLOCKS
 // RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512 strip=512},blockify-launch{target=cpu}' | FileCheck %s --check-prefix=ASKED
 // RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512 strip=100}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT

@@ -2,11 +2,9 @@
 // RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx512},schedule-cpu{vectors=avx2} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx2} --split-input-file | FileCheck %s --check-prefix=AVX2
 // RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=sse2} --split-input-file | FileCheck %s --check-prefix=SSE2
-// RUN: deplo-opt %s -p tileify,schedule-cpu{target=sm_80} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: not deplo-opt %s -p tileify,schedule-cpu{vectors=mmx} --split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // UNKNOWN: unknown vectors 'mmx'; there are host, amx, avx512, avx2, neon, sse2
-// GPU: remark: schedule-cpu: linear: declined: the target is a GPU
 // CHECK-LABEL: loop.kernel @linear
 // The smaller operand is packed: here it is the rows, so the block is turned, its rows are the columns.
 // CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 1, n = 0, block_m = 516, block_n = 128, block_k = 512, thread_m = 6, thread_n = 64, in_place = 1, ahead = 128, vectors = avx512>)

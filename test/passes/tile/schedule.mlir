@@ -12,7 +12,6 @@
 // RUN: deplo-opt %s -p 'schedule{transport=tma block_m=512 block_n=64 thread_m=8 thread_n=8}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=TALL
 // RUN: not deplo-opt %s -p 'schedule{mma=2 block_k=32}' 2>&1 | FileCheck %s --check-prefix=SHORT
 // RUN: not deplo-opt %s -p 'schedule{mma=2 block_m=32}' 2>&1 | FileCheck %s --check-prefix=ROWS
-// RUN: deplo-opt %s -p 'schedule{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 
 // x @ W^T: the model chooses, options override it, and what is decided stays.
 // CHECK-LABEL: loop.kernel @linear
@@ -38,7 +37,6 @@
 // PART: error: {{.*}}schedule: 24 rows of a slab are not shared evenly by 2 blocks
 // SHORT: error: {{.*}}schedule: warpgroups multiply slabs of 64 positions of K that the copy engine fills
 // ROWS: error: {{.*}}schedule: a warpgroup multiplies 64 rows at once, and 32 are not that often
-// CPU: remark: schedule: linear: declined: a CPU's schedule is decided by the passes that carry it out
 func.func @main(%x: tensor<512x3584xf32>, %w: tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
   %y = loop.kernel @linear(%x, %w) : (tensor<512x3584xf32>, tensor<3584x3584xf32>) -> tensor<512x3584xf32> {
   ^bb0(%x: memref<512x3584xf32>, %w: memref<3584x3584xf32>, %out: memref<512x3584xf32>):

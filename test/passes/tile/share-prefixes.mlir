@@ -1,7 +1,6 @@
 // RUN: deplo-opt %s --split-input-file -p share-prefixes | FileCheck %s
 // RUN: deplo-opt %s --split-input-file -p share-prefixes --check-each-pass >/dev/null
 // RUN: deplo-opt %s --split-input-file -p share-prefixes --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s --split-input-file -p share-prefixes{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // Parts of 4 of an axis of 10: what the parts before come to is loaded once, and the last part has two places.
 // CHECK-LABEL: loop.kernel @running
@@ -26,7 +25,6 @@
 // CHECK:             arith.addf %[[S1]], %[[RIGHT]] : f32
 // CHECK:             loop.store %{{.*}}, %out[%j_part * 4 + 3, %l]
 // REMARK: share-prefixes: running: j shares its sums in parts of 4
-// GPU: share-prefixes: running: declined: the threads of a GPU scan rows
 func.func @main(%x: tensor<10x5xf32>, %b: tensor<3x5xf32>) -> tensor<10x5xf32> {
   %y = loop.kernel @running(%x, %b) : (tensor<10x5xf32>, tensor<3x5xf32>) -> tensor<10x5xf32> {
   ^bb0(%x: memref<10x5xf32>, %before: memref<3x5xf32>, %out: memref<10x5xf32>):

@@ -1,10 +1,8 @@
-// RUN: deplo-opt %s -p 'split-loops{target=cpu}' --split-input-file --check-each-pass | FileCheck %s
-// RUN: deplo-opt %s -p 'split-loops{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'split-loops{target=sm_90a}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s -p 'split-loops' --split-input-file --check-each-pass | FileCheck %s
+// RUN: deplo-opt %s -p 'split-loops' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // The two sources of a concatenation.
 // REMARK: remark: split-loops: cat: 1 loop became 2
-// GPU: remark: split-loops: cat: declined: a GPU has threads in the place of loops
 // CHECK-LABEL: loop.kernel @cat
 // CHECK:       loop.for %j = 0 to 5 {
 // CHECK-NEXT:    loop.load %{{.*}}[%i, %j]

@@ -1,11 +1,9 @@
 // RUN: deplo-opt %s --assume=stored-once -p stage-transposes --split-input-file --check-each-pass | FileCheck %s
 // RUN: deplo-opt %s --assume=stored-once -p stage-transposes,stage-transposes --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s --assume=stored-once -p 'stage-transposes{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s --assume=stored-once -p stage-transposes,blockify-launch,async-copy,pad-smem,mark-unroll,materialize-tile,elide-barriers,lower-to-cuda --split-input-file --check-each-pass | FileCheck %s --check-prefix=CUDA
 // RUN: not deplo-opt %s --assume=stored-once -p stage-transposes{target=sm_1} --split-input-file 2>&1 | FileCheck %s --check-prefix=TARGET
 
 // TARGET: error: {{.*}}unknown target 'sm_1'
-// CPU: remark: stage-transposes: turn: declined: a CPU's block turns squares in registers
 
 // Lanes are neighbours along %j: 32 rows of %in. A block copies 32 rows of 32, and a thread has four of the
 // tile's rows, one at a time, so that its neighbours store neighbours.

@@ -1,7 +1,6 @@
 // What the windows of a block read is copied once, with what lies around it, and tested once.
 // RUN: deplo-opt %s --assume=in-bounds,stored-once -p stage-windows --split-input-file | FileCheck %s
 // RUN: deplo-opt %s --assume=in-bounds,stored-once -p stage-windows --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s --assume=in-bounds,stored-once -p stage-windows{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: deplo-opt %s --assume=in-bounds,stored-once -p stage-windows --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s --assume=in-bounds,stored-once -p stage-windows,lower-tile-to-scf --split-input-file | FileCheck %s --check-prefix=SCF
 // RUN: deplo-opt %s --assume=in-bounds,stored-once -p stage-windows,lower-tile-to-scf{vectors=false} --split-input-file | FileCheck %s --check-prefix=PLAIN
@@ -35,7 +34,6 @@
 // SCF:           loop.load %window[%k + %n, 0, %l + %m] : memref<5x1x12xf32>
 // SCF:         memref.dealloc %window
 // REMARK: remark: stage-windows: depthwise: 1 operand of windows
-// GPU: remark: stage-windows: depthwise: declined: on a GPU each thread has a window
 func.func @main(%x: tensor<4x9x10xf32>, %w: tensor<4x3x3xf32>) -> tensor<4x9x10xf32> {
   %y = loop.kernel @depthwise(%x, %w) : (tensor<4x9x10xf32>, tensor<4x3x3xf32>) -> tensor<4x9x10xf32> {
   ^bb0(%x: memref<4x9x10xf32>, %w: memref<4x3x3xf32>, %y: memref<4x9x10xf32>):

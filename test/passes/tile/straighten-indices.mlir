@@ -1,7 +1,6 @@
 // RUN: deplo-opt %s -p straighten-indices | FileCheck %s
 // RUN: deplo-opt %s -p straighten-indices --check-each-pass >/dev/null
 // RUN: deplo-opt %s -p straighten-indices --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p straighten-indices{target=sm_80} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // CHECK-LABEL: loop.kernel @parts
 // CHECK:         loop.load %x[(%p * 6 + %i) floordiv 12, (%p * 6 + %i) floordiv 4 mod 3, (%p * 6 + %i) mod 4]
@@ -11,7 +10,6 @@
 // CHECK:         loop.store %v, %y[%i]
 // REMARK: straighten-indices: parts: 1 accesses go straight through memory
 // REMARK: straighten-indices: turned: declined: all addresses show it
-// GPU: straighten-indices: parts: declined: a GPU's code knows where counters end
 func.func @main(%x: tensor<8x3x4xf32>) -> (tensor<16xf32>, tensor<96xf32>) {
   %y = loop.kernel @parts(%x) : (tensor<8x3x4xf32>) -> tensor<16xf32> {
   ^bb0(%x: memref<8x3x4xf32>, %y: memref<16xf32>):

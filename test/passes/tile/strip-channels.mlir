@@ -1,13 +1,11 @@
 // RUN: deplo-opt %s -p strip-channels --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p strip-channels --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p strip-channels{target=sm_90a} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: deplo-opt %s -p strip-channels --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p strip-channels,schedule-rows,blockify-launch{target=cpu},split-loops{target=cpu} --split-input-file | FileCheck %s --check-prefix=BLOCK
+// RUN: deplo-opt %s -p strip-channels,schedule-rows,blockify-launch{target=cpu},split-loops --split-input-file | FileCheck %s --check-prefix=BLOCK
 
 // Pixels come one line after the other, with 32 channels each, of which 16 are a line of the cache. A block goes over
 // the whole image, so that what its windows ask at the border is known in a loop for each case.
 // REMARK: remark: strip-channels: pixels: its windows slide over an image for a strip of channels at a time
-// GPU: remark: strip-channels: pixels: declined: on a GPU each thread has a window
 // CHECK-LABEL: loop.kernel @pixels
 // CHECK:         tile.launch (%c_part = 2 : thread, %p_part = 8 : thread, %p = 16 : thread, %c = 16 : thread) {
 // CHECK:           loop.test[%p_part + %n >= 1, %p_part + %n < 9, %p + %m >= 1, %p + %m < 17]

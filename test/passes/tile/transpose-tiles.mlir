@@ -1,10 +1,8 @@
-// RUN: deplo-opt %s -p 'transpose-tiles{target=cpu}' --split-input-file --check-each-pass | FileCheck %s
-// RUN: deplo-opt %s -p 'transpose-tiles{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'transpose-tiles{target=sm_90a}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: deplo-opt %s -p 'transpose-tiles' --split-input-file --check-each-pass | FileCheck %s
+// RUN: deplo-opt %s -p 'transpose-tiles' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // Two squares above each other, four of them side by side; two rows and six columns are left.
 // REMARK: remark: transpose-tiles: turn: 1 loads read squares of 16 by 16 elements
-// GPU: remark: transpose-tiles: turn: declined: a GPU has neighbouring threads for neighbouring columns
 // CHECK-LABEL: loop.kernel @turn
 // CHECK:       loop.for %i_tile = 0 to 1 {
 // CHECK-NEXT:    loop.for %j_tile = 0 to 1 {

@@ -1,6 +1,5 @@
 // RUN: deplo-opt %s -p widen-slabs --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p widen-slabs --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'widen-slabs{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: deplo-opt %s -p widen-slabs,async-copy,materialize-tile --split-input-file --check-each-pass >/dev/null
 
 // A row begins where four elements do: its last copy takes two that nothing reads. Rows of 37 of what begins between
@@ -15,7 +14,6 @@
 // REMARK:      remark: widen-slabs: rows: declined: odds: no copies are wider where it begins and rows of its source do
 // REMARK:      remark: widen-slabs: rows: declined: whole: no copies are wider where it begins and rows of its source do
 // REMARK:      remark: widen-slabs: rows: declined: padded: it is decided how it is filled
-// CPU:         remark: widen-slabs: rows: declined: a CPU has no such copies
 func.func @main(%x: tensor<32x48xf32>, %y: tensor<8x37xf32>) -> tensor<4x32xf32> {
   %z = loop.kernel @rows(%x, %y) : (tensor<32x48xf32>, tensor<8x37xf32>) -> tensor<4x32xf32> {
   ^bb0(%in: memref<32x48xf32>, %odd: memref<8x37xf32>, %out: memref<4x32xf32>):
