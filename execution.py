@@ -186,7 +186,7 @@ class ExecutionPlan:
 
     def ir(self, stage: str) -> str:
         """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
-        return compiler().text_of(stage, self.stage(stage))
+        return compiler().text_of(stage, self.stage(stage), self.target)
 
     def run(
         self, arguments: Sequence[Any], sizes: Mapping[str, int] | None = None

@@ -25,8 +25,8 @@ from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
 from .frontend.precision import with_asked_precision
 from .garbage import fewer_collections
-from .machine.host_cpu import host_cpu
-from .machine.targets import TARGETS, Target, get_target
+from .machine.host_cpu import find_target, host_cpu
+from .machine.targets import TARGETS, Target
 from .passes.pipelines import DEFAULT_CUDA_TARGET, make_pipeline
 from .program_stages import asked_schedule
 from .runtime.cuda_graphs import GraphedCalls
@@ -168,7 +168,7 @@ class Program(ExecutionPlan):
 
 def module_for(captured: Captured, target: Target) -> ModuleOp:
     """What was captured as Torch IR for a target, as precise as PyTorch's settings ask for."""
-    cpu = host_cpu()
+    cpu = target.cpu or host_cpu()
     return with_asked_precision(
         captured.module, on_gpu=target.is_gpu, multiplies_bf16=cpu.pairs or cpu.mma
     )
@@ -177,13 +177,13 @@ def module_for(captured: Captured, target: Target) -> ModuleOp:
 def choose_target(target: str, captured: Captured) -> Target:
     """The target of that name; `auto` is the GPU that the program computes on in PyTorch, else the CPU."""
     if target != "auto":
-        return get_target(target)
+        return find_target(target)
     if captured.device.type != "cuda":
-        return get_target("cpu")
+        return find_target("cpu")
     major, minor = torch.cuda.get_device_capability(captured.device)
     for suffix in ("a", ""):
         if (name := f"sm_{major}{minor}{suffix}") in TARGETS:
-            return get_target(name)
+            return find_target(name)
     raise UsageError(f"this GPU is sm_{major}{minor}; deplo compiles for {', '.join(TARGETS)}")
 
 
@@ -219,7 +219,7 @@ def compile(
     if numerics != "default":
         raise UsageError(f"numerics={numerics!r} is not available; there is only 'default'")
     if target != "auto":
-        get_target(target)  # before the work of capturing
+        find_target(target)  # before the work of capturing
     if asked := asked_schedule(schedule):
         make_pipeline("loop-to-tile", DEFAULT_CUDA_TARGET, asked)
     with fewer_collections():

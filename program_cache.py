@@ -17,13 +17,12 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from .machine.host_cpu import host_cpu
 from .machine.targets import Target
 from .passes.decisions import Decision
 from .runtime.cache import cache_key, open_cache
 
 ROOT = Path(__file__).resolve().parent
-DECIDING = ("analysis", "dialects", "passes")
+DECIDING = ("analysis", "codegen", "dialects", "index", "machine", "passes")
 """The rooms whose code decides what a program becomes, with `program.py` and this file."""
 
 
@@ -45,15 +44,15 @@ def program_key(module: ModuleOp, target: Target, schedule: str, tuned: str = ""
 
     `tuned` is a digest of what was tuned for it.
     """
-    machine = "" if target.is_gpu else str(host_cpu())
-    return cache_key(str(module), target.name, schedule, tuned, machine, compiler_digest())
+    return cache_key(str(module), target.text, schedule, tuned, compiler_digest())
 
 
 @cache
 def compiler_digest() -> str:
     """A digest of the compiler's own source, and of xDSL's version."""
     digest = hashlib.sha256(version("xdsl").encode())
-    files = [path for room in DECIDING for path in (ROOT / room).rglob("*.py")]
+    found = (path for room in DECIDING for path in (ROOT / room).rglob("*"))
+    files = [path for path in found if path.suffix in (".py", ".ll", ".txt")]
     for path in sorted([*files, *ROOT.glob("program*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()

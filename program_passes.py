@@ -59,7 +59,7 @@ def module_at(stage: str, module: ModuleOp, target: Target, schedule: str) -> Mo
     return module
 
 
-def text_of(stage: str, module: ModuleOp) -> str:
+def text_of(stage: str, module: ModuleOp, target: Target) -> str:
     """The text of a module at a stage: C, CUDA C++ and assembly have one of their own."""
     match stage:
         case "cuda":
@@ -67,6 +67,7 @@ def text_of(stage: str, module: ModuleOp) -> str:
         case "c":
             return c_source(module)
         case "asm":
-            return "".join(map(assembly, llvm_sources(module).values()))
+            core = () if target.name == "cpu" or target.cpu is None else target.cpu.for_llvm
+            return "".join(assembly(source, *core) for source in llvm_sources(module).values())
         case _:
             return f"{module!s}\n"

@@ -88,7 +88,7 @@ def passes_to(
     """
     stages = stages_of(target)
     if not target.is_gpu and stage in OTHER_ENDS:
-        end = make_pipeline(OTHER_ENDS[stage], target.name)
+        end = make_pipeline(OTHER_ENDS[stage], target.text)
         return [*passes_to("tile", target, schedule, since), (stage, end)]
     if stage not in stages:
         stages = stages if target.is_gpu else {**stages, **OTHER_ENDS}
@@ -98,7 +98,7 @@ def passes_to(
     names = list(stages)
     between = names[names.index(since) + 1 : names.index(stage) + 1]
     return [
-        (name, make_pipeline(segment, target.name, schedule))
+        (name, make_pipeline(segment, target.text, schedule))
         for name in between
         if (segment := stages[name]) is not None
     ]

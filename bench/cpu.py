@@ -31,7 +31,7 @@ from cpu_cases import cases, narrowed  # noqa: E402
 
 import deplo  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
-from deplo.machine.host_cpu import find_cpu  # noqa: E402
+from deplo.machine.host_cpu import host_cpu  # noqa: E402
 from deplo.runtime.jit import compile_kernel  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
     ROOT,
@@ -91,7 +91,7 @@ PEAK_STEPS = 200_000
 
 def peak() -> tuple[Call, int]:
     """A call that does nothing but multiply-adds of whole vectors, and its floating-point operations."""
-    lanes = find_cpu("host").lanes(4)
+    lanes = host_cpu().lanes(4)
     vector = f"<{lanes} x float>"
     sums = range(PEAK_SUMS)
     phis = "".join(f"  %s{n} = phi {vector} [ %x, %start ], [ %t{n}, %step ]\n" for n in sums)

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import bf16, tf32
 import deplo
 from deplo.analysis.roofline import peak
 from deplo.errors import DeploError
+from deplo.machine.host_cpu import find_target
 from deplo.machine.targets import TARGETS, Target, get_target
 from deplo.tools.measuring import (
     ROOT,
@@ -188,7 +189,7 @@ def main() -> int:
         return 4
     torch.set_float32_matmul_precision(options.precision)
     torch.backends.cudnn.allow_tf32 = options.precision == "high"
-    target = get_target("cpu") if options.dry_run else _target()
+    target = find_target("cpu") if options.dry_run else _target()
     result: dict[str, Any] = {"machine": gpu_machine(), "cases": {}}
     if options.out.exists() and not options.fresh and not options.dry_run:
         before = json.loads(options.out.read_text())

@@ -49,7 +49,7 @@ from tuning_table import MEASURED, OTHERS, gain, table  # noqa: E402
 import deplo  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
 from deplo.frontend.capture import capture  # noqa: E402
-from deplo.machine.targets import get_target  # noqa: E402
+from deplo.machine.host_cpu import find_target  # noqa: E402
 from deplo.program import choose_target, module_for  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
     ROOT,
@@ -150,7 +150,7 @@ GPU = Place(
 def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, Any]:
     """Tune a case, then compare the programs that there are."""
     captured = capture(case.program, case.args, case.kwargs)
-    target = choose_target("auto", captured) if place is GPU else get_target("cpu")
+    target = choose_target("auto", captured) if place is GPU else find_target("cpu")
     compiled = partial(deplo.compile, case.program, case.args, case.kwargs, target=target.name)
     baseline: list[float] = []
     programs: dict[str, Any] = {}

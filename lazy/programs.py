@@ -20,7 +20,7 @@ from ..dialects.multiples import multiple_of
 from ..dialects.torch_syntax import TensorArgument
 from ..errors import UsageError
 from ..execution import Code
-from ..machine.targets import get_target
+from ..machine.host_cpu import find_target
 from .expression import LEAF, Argument, Node, make_op, said, tensor_types
 from .variables import Numbering, Variable, variables_in
 
@@ -63,7 +63,7 @@ def code_of(outputs: Sequence[Node]) -> tuple[Code, list[Node]]:
         if key in _PROGRAMS:
             _PROGRAMS.move_to_end(key)
         else:
-            _PROGRAMS[key] = Code(build_module(nodes, outputs), get_target("cpu"))
+            _PROGRAMS[key] = Code(build_module(nodes, outputs), find_target("cpu"))
             if len(_PROGRAMS) > MAX_PROGRAMS:
                 _PROGRAMS.popitem(last=False)
         return _PROGRAMS[key], [node for node in nodes if node.operator == LEAF]

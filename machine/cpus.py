@@ -107,6 +107,9 @@ class Cpu:
     mma: bool = False
     """Whether matrix tiles multiply bf16; vectors are those of AVX-512 then."""
 
+    core: str = ""
+    """LLVM's name of the microarchitecture, such as `znver4`; "" for one that is typical of its vectors."""
+
     def lanes(self, element_bytes: int) -> int:
         """Elements of a vector."""
         return self.vector_bytes // element_bytes
@@ -115,6 +118,19 @@ class Cpu:
     def register_names(self) -> list[str]:
         """The vector registers, as assemblers call them."""
         return [f"{self.register}{number}" for number in range(self.registers)]
+
+    @property
+    def for_llvm(self) -> tuple[str, str]:
+        """LLVM's names of the architecture and of the core."""
+        return ARCHITECTURES[self.name], self.core or GENERIC[self.name]
+
+    @property
+    def text(self) -> str:
+        """The CPU as `parse_cpu` reads it: `avx512:znver4:cores=2`."""
+        typical = typical_cpu(self.name, self.core)
+        sizes = {name: int(getattr(self, name)) for name in SIZES}
+        other = [f"{n}={value}" for n, value in sizes.items() if value != getattr(typical, n)]
+        return ":".join((self.name, *filter(None, (self.core,)), *other))
 
 
 CPUS = {
@@ -172,6 +188,7 @@ OWN = (
     "l1_ways",
     "l2_bytes",
     "cores",
+    "core",
 )
 """What a core has and can do; all else that is said of one are its habits."""
 
@@ -232,6 +249,76 @@ def as_measured(cpu: Cpu, core: str) -> Cpu:
     return cpu
 
 
+ARCHITECTURES = dict.fromkeys(CPUS, "x86_64") | {"neon": "aarch64"}
+"""Vectors -> LLVM's name of the architecture that has them."""
+
+GENERIC = {
+    "amx": "sapphirerapids",
+    "avx512": "x86-64-v4",
+    "avx2": "x86-64-v3",
+    "neon": "generic",
+    "sse2": "x86-64",
+}
+"""Vectors -> LLVM's name of a core that has them and little else."""
+
+CORES = {
+    "x86-64-v4": "avx512",
+    "x86-64-v3": "avx2",
+    "x86-64": "sse2",
+    "haswell": "avx2",
+    "broadwell": "avx2",
+    "skylake-avx512": "avx512",
+    "skylake": "avx2",
+    "cascadelake": "avx512",
+    "icelake-server": "avx512",
+    "sapphirerapids": "amx",
+    "emeraldrapids": "amx",
+    "graniterapids": "amx",
+    "alderlake": "avx2",
+    "znver4": "avx512",
+    "znver5": "avx512",
+    "znver": "avx2",
+    "neoverse-": "neon",
+    "cortex-": "neon",
+    "apple-m": "neon",
+}
+"""What LLVM's name of a core begins with -> the widest vectors that it has; the first that fits counts."""
+
+PAIRS = ("znver4", "znver5", "sapphirerapids", "emeraldrapids", "graniterapids")
+"""What the names of cores with AVX512_BF16 begin with."""
+
+SIZES = ("l1_bytes", "l2_bytes", "cores", "pairs")
+"""What may differ between machines with the same core: caches as the system reports them, processors."""
+
+
+def typical_cpu(vectors: str, core: str) -> Cpu:
+    """The CPU with these vectors and what was measured of such cores."""
+    cpu = replace(CPUS[vectors], core=core)
+    pairs = cpu.pairs or (cpu.vector_bytes == 64 and core.startswith(PAIRS))
+    return as_measured(replace(cpu, pairs=pairs), core)
+
+
+def parse_cpu(text: str) -> Cpu:
+    """The CPU that `text` names: vectors, LLVM's name of a core, or both, then sizes.
+
+    `avx512`, `znver4`, `avx512:znver4` and `avx2:znver3:cores=2:l2_bytes=524288` name one. Raises UsageError.
+    """
+    first, *rest = text.split(":")
+    vectors = first
+    if first not in CPUS:
+        vectors = next((v for name, v in CORES.items() if first.startswith(name)), "")
+        rest.insert(0, first)
+    core = rest.pop(0) if rest and "=" not in rest[0] else ""
+    sizes = {name: value for name, _, value in (part.partition("=") for part in rest)}
+    known = not core or core.startswith(tuple(CORES))
+    if not vectors or not known or any(k not in SIZES or not v.isdecimal() for k, v in sizes.items()):
+        raise UsageError(
+            f"unknown CPU '{text}'; it is vectors ({', '.join(CPUS)}), LLVM's name of a core, such as znver4 "
+            "or neoverse-v2, or both (avx2:znver3)"
+        )
+    return replace(typical_cpu(vectors, core), **{name: int(value) for name, value in sizes.items()})
+
+
 def with_habits_of_others(cpu: Cpu) -> list[Cpu]:
     """The CPU as if it had the habits of each other core that is known, with its own vectors and caches.
 
@@ -242,10 +329,3 @@ def with_habits_of_others(cpu: Cpu) -> list[Cpu]:
     found = dict.fromkeys(replace(each, **own) for each in known)
     found.pop(cpu, None)
     return [*found]
-
-
-def get_cpu(name: str) -> Cpu:
-    """The CPU with the vectors called `name`; UsageError lists those there are."""
-    if name not in CPUS:
-        raise UsageError(f"unknown vectors '{name}'; there are host, {', '.join(CPUS)}")
-    return CPUS[name]

@@ -12,38 +12,33 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from .cpus import CPUS, KIB, MEASURED, MIB, Cpu, as_measured, get_cpu
+from .cpus import CORES, CPUS, KIB, MIB, Cpu, as_measured, parse_cpu
+from .targets import Target, get_target
 
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18
 """The call of the system on x86-64, what is asked of it, and for which state of the CPU."""
 
 
-def find_cpu(name: str) -> Cpu:
-    """The CPU with the vectors called `name`, `host` for the one that deplo runs on.
-
-    Raises UsageError for a name that is none.
-    """
-    return host_cpu() if name == "host" else get_cpu(name)
+def find_target(name: str) -> Target:
+    """The target of that name; `cpu` is the CPU that deplo runs on. Raises UsageError."""
+    target = get_target(name)
+    return replace(target, cpu=host_cpu()) if name == "cpu" else target
 
 
 def host_cpu() -> Cpu:
     """The CPU that deplo runs on; where the system does not say, a typical one.
 
-    `DEPLO_CPU_MODEL=typical` leaves out what was measured of such cores, as if nobody had. A name of vectors,
-    or one and LLVM's name of a core, such as `avx512:znver5`, stands for a core of that kind, with the caches
-    that are typical of its vectors: its code may have instructions that this CPU does not have. Raises
+    `DEPLO_CPU_MODEL=typical` leaves out what was measured of such cores. The name of another CPU, such as
+    `avx512:znver5`, stands for that one: its code may have instructions that this CPU does not have. Raises
     UsageError if the variable says anything else but `measured`.
     """
     model = os.environ.get("DEPLO_CPU_MODEL") or "measured"
     if model in ("measured", "typical"):
         return _host_cpu(measured=model == "measured")
-    vectors, _, core = model.partition(":")
-    if vectors not in CPUS or not (core == "" or as_measured(CPUS[vectors], core) != CPUS[vectors]):
-        raise UsageError(
-            f"DEPLO_CPU_MODEL must be measured, typical, vectors ({', '.join(CPUS)}), or these and a core "
-            f"that was measured, such as avx2:{[*MEASURED][-1]}; got {model!r}"
-        )
-    return replace(as_measured(CPUS[vectors], core), cores=os.cpu_count() or 1)
+    try:
+        return replace(parse_cpu(model), cores=os.cpu_count() or 1)
+    except UsageError as error:
+        raise UsageError(f"DEPLO_CPU_MODEL must be measured, typical, or a CPU: {error}") from error
 
 
 @cache
@@ -54,7 +49,8 @@ def _host_cpu(*, measured: bool) -> Cpu:
     l2 = _cache_bytes(caches / "index2/size") or cpu.l2_bytes
     pairs = cpu.vector_bytes == 64 and "avx512bf16" in _host_flags()
     host = replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1, pairs=pairs)
-    return as_measured(host, _host_name()) if measured else host
+    core = _host_name() if _host_name().startswith(tuple(CORES)) else ""
+    return as_measured(replace(host, core=core), core) if measured else host
 
 
 @cache

@@ -6,9 +6,10 @@ chips named. Of an architecture with several chips it is the largest one sold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import UsageError
+from .cpus import CPUS, Cpu, parse_cpu
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -55,6 +56,13 @@ class Target:
     """Multiply-adds of halves to f32 that a multiprocessor does in one cycle by `mma.sync`."""
     wgmma_per_cycle: int = 0
     """The same by `wgmma`; 0 if it has none."""
+    cpu: Cpu | None = None
+    """The core, if it is a CPU."""
+
+    @property
+    def text(self) -> str:
+        """The target as passes are told of it: for a CPU, which one."""
+        return self.name if self.cpu is None else f"cpu:{self.cpu.text}"
 
 
 def _gpu(name: str, **limits: float) -> Target:
@@ -65,7 +73,7 @@ def _gpu(name: str, **limits: float) -> Target:
 TARGETS = {
     t.name: t
     for t in (
-        Target("cpu", is_gpu=False, threads=1, serial=4096, max_blocks=2**62),
+        Target("cpu", False, threads=1, serial=4096, max_blocks=2**62, cpu=CPUS["avx2"]),
         _gpu(  # A100 SXM
             "sm_80",
             processors=108,
@@ -124,10 +132,24 @@ TARGETS = {
 
 
 def get_target(name: str) -> Target:
-    """The target called `name`; UsageError lists those there are."""
+    """The target called `name`; UsageError lists those there are.
+
+    `cpu:znver4` is a CPU with that core (`parse_cpu`), `cpu` alone a typical one with AVX2.
+    """
+    if name.startswith("cpu:"):
+        return replace(TARGETS["cpu"], name=name, cpu=parse_cpu(name.removeprefix("cpu:")))
     if name not in TARGETS:
-        raise UsageError(f"unknown target '{name}'; deplo compiles for {', '.join(TARGETS)}")
+        known = ", ".join(TARGETS)
+        raise UsageError(f"unknown target '{name}'; deplo compiles for {known}, and cpu:<core>")
     return TARGETS[name]
+
+
+def get_cpu(name: str) -> Cpu:
+    """The core of the CPU called `name`, such as `cpu:znver4`. Raises UsageError for another target."""
+    cpu = get_target(name).cpu
+    if cpu is None:
+        raise UsageError(f"target must be a CPU, such as cpu or cpu:znver4, not '{name}'")
+    return cpu
 
 
 def get_gpu(name: str) -> Target:

@@ -80,7 +80,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "narrow-searches",
         "invert-divisors",
         "prefetch-sweeps",
-        "tile-windows",
+        "tile-windows{target=$target}",
         "unroll-windows",
         "unswitch-loops",
         "split-at-sizes",
@@ -159,13 +159,13 @@ _LOOP_TO_TILE: dict[bool, tuple[str, ...]] = {
         "deepen-launch{target=$target}",
         "online-softmax{target=$target}",
         "collapse-rows",
-        "schedule-cpu",
+        "schedule-cpu{target=$target}",
         "strip-channels",
         "order-windows",
         "pack-operands",
         "register-tile{target=$target}",
         "split-reduce{target=$target}",
-        "schedule-rows",
+        "schedule-rows{target=$target}",
         "blockify-launch{target=$target}",
         "stage-windows",
         "split-loops",
@@ -228,7 +228,7 @@ class NamedPipeline(ModulePass):
     def _check_family(self) -> None:
         """Raise UsageError if the road leads to the other family of machines."""
         gpu, target = isinstance(self, CudaPipeline), self.target_name
-        if self.name in _BOTH or get_target(target).is_gpu == gpu:
+        if get_target(target).is_gpu == gpu or self.name in _BOTH:
             return
         instead = f"{self.name.partition('-to-')[0]}-to-{'llvm' if gpu else 'cuda'}"
         kinds = ("a GPU", "a CPU") if gpu else ("a CPU", "a GPU")
@@ -303,7 +303,7 @@ def make_pipeline(name: str, target: str, schedule: str = "") -> tuple[ModulePas
             asked[_PLACES[SWITCHES[key]]] += f" {key}={'true' if value else 'false'}"
         else:
             asked["choices"] += f" {key}={value}"
-    text = ",".join(Template(spec).substitute(target=target, **asked) for spec in specs)
+    text = ",".join(Template(spec).substitute(target=f'"{target}"', **asked) for spec in specs)
     return make_passes(parse_pipeline(text))
 
 

@@ -67,7 +67,7 @@ class CpuProgram:
     def __init__(self, plan: Plan, library: str | None = None):
         """Compile the kernels; `library` is where results come from if no argument says so."""
         if plan.target != "cpu":
-            raise UsageError(f"a plan for {plan.target} does not run on the CPU; compile for cpu")
+            raise UsageError(f"a plan for {plan.target} does not run on this CPU; compile for cpu")
         self.plan = plan
         self._default_library = library
         self._kernels = {

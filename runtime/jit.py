@@ -227,13 +227,13 @@ def compile_object(source: str) -> bytes:
 
 
 def _optimize(source: str) -> bytes:
-    module, machine = _optimized(source)
+    module, machine = _optimized(source, *_machine())
     return machine.emit_object(module)
 
 
-def assembly(source: str) -> str:
-    """The machine code for this CPU of an LLVM IR module, as an assembler reads it."""
-    module, machine = _optimized(source)
+def assembly(source: str, architecture: str = "", core: str = "") -> str:
+    """The machine code of an LLVM IR module, as an assembler reads it: for this CPU, or for LLVM's `core`."""
+    module, machine = _optimized(source, *(_machine_of(architecture, core) if core else _machine()))
     return machine.emit_assembly(module)
 
 
@@ -251,9 +251,8 @@ def _features(binding: Any) -> str:
     return f"{flattened},-prefer-256-bit" if features.get("avx512f") else flattened
 
 
-def _optimized(source: str) -> tuple[Any, Any]:
-    """The module after LLVM's passes, and the machine that makes code of it."""
-    binding, machine = _machine()
+def _optimized(source: str, binding: Any, machine: Any) -> tuple[Any, Any]:
+    """The module after LLVM's passes for a machine, and the machine that makes code of it."""
     try:
         module = binding.parse_assembly(source)
         module.triple = machine.triple
@@ -306,6 +305,16 @@ def _machine() -> tuple[Any, Any]:
         jit=True,
     )
     return binding, machine
+
+
+def _machine_of(architecture: str, core: str) -> tuple[Any, Any]:
+    """What makes code for another CPU, which cannot be run here."""
+    binding, _ = _machine()
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    target: Any = binding.Target.from_triple(f"{architecture}-unknown-linux-gnu")
+    features = "-prefer-256-bit" if architecture == "x86_64" else ""
+    return binding, target.create_target_machine(cpu=core, features=features, opt=3, reloc="pic")
 
 
 @cache

@@ -192,7 +192,7 @@ def _check_refs(plan: Plan) -> list[Ref]:
             if not 0 <= ref.index < kinds.get(ref.kind, 0):
                 raise DeploError(f"not a valid plan: there is no {ref.kind} {ref.index}")
     for each in plan.tensor_maps:
-        if len(each.box) != len(plan.array(each.of).shape) or plan.target == "cpu":
+        if len(each.box) != len(plan.array(each.of).shape) or plan.target.startswith("cpu"):
             raise DeploError(f"not a valid plan: no box {each.box} of {plan.array(each.of)}")
     for each in (each for step in plan.calls for each in tensors_in([*step.arguments.values()])):
         if isinstance(each, Permuted) and len(each.axes) != len(plan.array(each.of).shape):

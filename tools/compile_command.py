@@ -21,7 +21,8 @@ from ..codegen.llvm_sources import llvm_sources
 from ..errors import DeploError, UsageError
 from ..frontend.capture import Captured
 from ..frontend.sources import Program as Source
-from ..machine.targets import TARGETS, Target, get_target
+from ..machine.host_cpu import find_target
+from ..machine.targets import Target
 from ..passes.decisions import Decision, recording
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, module_for
@@ -35,6 +36,7 @@ from .instrumentation import Instrument, PassFailedError, Timing, WriteTree, run
 from .pipeline_text import pipeline_text
 from .standalone import standalone_source
 from .standalone_c import standalone_c_source
+from .target_option import add_target_option
 
 NAME = "compile"
 HELP = "compile a program and print it at one stage"
@@ -62,9 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the stage to print (cuda, or llvm for cpu; asm is the machine code for this CPU, mlir upstream "
         "dialects alone, c those as C11 with OpenMP)",
     )
-    parser.add_argument(
-        "--target", choices=list(TARGETS), help=f"machine to compile for ({DEFAULT_CUDA_TARGET})"
-    )
+    add_target_option(parser)
     parser.add_argument(
         "--stop-after", metavar="PASS", help="print the program as this pass leaves it"
     )
@@ -130,7 +130,7 @@ class Trace(Instrument):
 def choose(options: argparse.Namespace) -> tuple[Target, str]:
     """The target and the stage asked for, each with its default from the other."""
     name = options.target or ("cpu" if options.ir in CPU_ENDS else DEFAULT_CUDA_TARGET)
-    target = get_target(name)
+    target = find_target(name)
     return target, options.ir or ("cuda" if target.is_gpu else "llvm")
 
 
@@ -249,7 +249,7 @@ def main(options: argparse.Namespace) -> int:
         with progress(f"compiling {source.title}") if alone else nullcontext():
             module, decisions = lower(captured, source, target, stage, options)
         whole = asked == groups_to(stage, target, options.schedule)
-        text = text_of(stage, module) if whole else f"{module!s}\n"
+        text = text_of(stage, module, target) if whole else f"{module!s}\n"
         if options.dump_dir:
             _dump_kernels(module, stage, options.dump_dir)
         if options.verbose:

@@ -7,13 +7,14 @@ import json
 import sys
 
 from ..errors import UsageError
-from ..machine.targets import TARGETS, get_target
+from ..machine.host_cpu import find_target
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program
 from ..program_stages import passes_to, stages_of
 from .compiling import add_compile_options, capture_source, load
 from .console import write_output
 from .explanation import Cost, KernelExplanation, explain, why_not
+from .target_option import add_target_option
 
 NAME = "explain"
 HELP = "say of each kernel what was fused, how it is scheduled, why, and what limits it"
@@ -21,9 +22,7 @@ HELP = "say of each kernel what was fused, how it is scheduled, why, and what li
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's own options."""
-    parser.add_argument(
-        "--target", choices=list(TARGETS), help=f"machine to compile for ({DEFAULT_CUDA_TARGET})"
-    )
+    add_target_option(parser)
     add_compile_options(parser)
     parser.add_argument(
         "--why-not",
@@ -35,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Compile and explain."""
-    target = get_target(options.target or DEFAULT_CUDA_TARGET)
+    target = find_target(options.target or DEFAULT_CUDA_TARGET)
     source = load(options)
     captured = capture_source(options, source)
     program = Program(captured, target, options.schedule)

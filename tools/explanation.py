@@ -86,7 +86,7 @@ def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
     note = None
     usage: dict[str, Usage] = {}
     try:
-        executable = program.executable
+        executable = program.executable if program.target.is_gpu else None
         usage = executable.usage if isinstance(executable, CudaProgram) else {}
     except MissingEnvironmentError as error:
         note = str(error)

@@ -27,8 +27,7 @@ from ..passes.pipelines import PIPELINES, families_of, get_all_available_passes
 _PASSES = Path(__file__).resolve().parent.parent / "passes"
 
 _COMMON = {
-    "target": f"the machine: {', '.join(TARGETS)}",
-    "vectors": "the CPU: host, or the name of a set of vectors such as avx512",
+    "target": f"the machine: {', '.join(TARGETS)}, or a CPU by its core or vectors, such as cpu:znver4",
     "schedule": "choices that contractions are to make: BM=16,BN=16",
 }
 """What options mean that several passes have."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
 from xdsl.passes import ModulePass, get_pass_option_infos
@@ -15,16 +16,25 @@ from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from ..errors import DeploError, UsageError
+from ..machine.host_cpu import find_target
 
 _ANCHORED = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\((.*)\)\s*", re.DOTALL)
 _SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|\s*([,{}=])\s*')
+_CPU = re.compile(r"=(cpu:[\w:=.-]+)")
+"""A CPU as the value of an option, which xDSL wants in quotes."""
 
 Available = Mapping[str, Callable[[], type[ModulePass]]]
 
 
 def parse_passes(text: str, available: Available) -> tuple[ModulePass, ...]:
-    """The passes that `text` names, with their options."""
-    return tuple(_make_pass(spec, available) for spec in _parse(unanchored(text)))
+    """The passes that `text` names, with their options; those whose target is `cpu` get the CPU at hand."""
+    return tuple(_for_host(_make_pass(spec, available)) for spec in _parse(unanchored(text)))
+
+
+def _for_host(each: ModulePass) -> ModulePass:
+    if getattr(each, "target", None) != "cpu":
+        return each
+    return replace(each, target=find_target("cpu").text)  # pyright: ignore[reportCallIssue]
 
 
 def unanchored(text: str) -> str:
@@ -37,7 +47,7 @@ def unanchored(text: str) -> str:
                 f"write builtin.module({text}) or {text}"
             )
         return unanchored(text)
-    return _SPACE.sub(r"\1\2", text.strip())
+    return _CPU.sub(r'="\1"', _SPACE.sub(r"\1\2", text.strip()))
 
 
 def pipeline_text(passes: tuple[ModulePass, ...]) -> str:

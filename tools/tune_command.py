@@ -8,7 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from ..errors import MissingEnvironmentError, UsageError, counted
-from ..machine.targets import TARGETS, get_target
+from ..machine.host_cpu import find_target
+from ..machine.targets import TARGETS
 from ..program import choose_target, module_for
 from ..tune.book import machine_text, versions_text
 from ..tune.database import CHOICE_NAMES, Tuning
@@ -126,11 +127,11 @@ def _line(tuning: Tuning) -> str:
 
 def _is_here(tuning: Tuning) -> bool:
     """Whether compiling uses a tuning on this machine."""
-    target, _, _ = tuning.key.machine.partition(" ")
+    target = tuning.key.machine.partition(" ")[0].partition(":")[0]
     if target not in TARGETS:
         return False
     try:
-        here = machine_text(get_target(target)), versions_text(get_target(target))
+        here = machine_text(find_target(target)), versions_text(find_target(target))
     except MissingEnvironmentError:
         return False
     return (tuning.key.machine, tuning.key.versions) == here

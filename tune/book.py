@@ -9,8 +9,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..errors import DeploError
-from ..machine.host_cpu import host_cpu
+from ..errors import DeploError, UsageError
 from ..machine.targets import Target
 from ..program_cache import compiler_digest
 from ..runtime.cache import open_cache
@@ -72,7 +71,9 @@ def machine_text(target: Target) -> str:
     """
     if target.is_gpu:
         return f"{target.name} {describe_gpu(target.name)}"
-    return f"cpu {host_cpu()} threads={thread_count()}"
+    if target.name != "cpu":
+        raise UsageError(f"tuning measures on this machine; {target.name} is another: tune for cpu there")
+    return f"{target.text} threads={thread_count()}"
 
 
 @cache

@@ -14,7 +14,7 @@ from ..analysis.verify import verify_module
 from ..codegen.cuda_printer import kernel_texts
 from ..codegen.llvm_sources import llvm_sources
 from ..errors import DeploError
-from ..machine.targets import get_target
+from ..machine.host_cpu import find_target
 from ..program_stages import make_context
 from ..runtime.cpu import CpuProgram
 from ..runtime.cuda import CudaProgram
@@ -35,7 +35,7 @@ def plan_kernel(text: str, scheduled_by: str, choices: Choices | None, target: s
 
     `scheduled_by` is the pass that decides, as which the text is met.
     """
-    context, machine = make_context(), get_target(target)
+    context, machine = make_context(), find_target(target)
     module = Parser(context, text).parse_module()
     for each in passes_with(machine, scheduled_by, choices):
         each.apply(context, module)
@@ -46,7 +46,7 @@ def plan_kernel(text: str, scheduled_by: str, choices: Choices | None, target: s
 
 def program_of(plan: Plan) -> Program:
     """The machine code of a plan. Raises DeploError."""
-    return CudaProgram(plan) if get_target(plan.target).is_gpu else CpuProgram(plan, "torch")
+    return CudaProgram(plan) if find_target(plan.target).is_gpu else CpuProgram(plan, "torch")
 
 
 class Candidates:
@@ -68,7 +68,7 @@ class Candidates:
             return program_of(self._plan(None))
         mine = self._begin(choices)
         start = time.monotonic()
-        for each in ahead if get_target(self._target).is_gpu else ():
+        for each in ahead if find_target(self._target).is_gpu else ():
             if time.monotonic() - start > AHEAD_SECONDS:
                 break
             self._begin(each)

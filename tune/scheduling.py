@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
-from ..machine.host_cpu import host_cpu
+from ..machine.cpus import Cpu
 from ..machine.targets import Target
 from ..passes.tile import online_softmax, schedule_cpu, schedule_rows
 from ..passes.tile.cooperative_reduce import CooperativeReducePass
@@ -25,25 +25,31 @@ Find = Callable[[KernelOp, LaunchOp, Target], Found]
 """What a pass decides for a kernel that is one launch, as it meets it."""
 
 
+def cpu_of(target: Target) -> Cpu:
+    """The core of a target that is a CPU."""
+    assert target.cpu is not None
+    return target.cpu
+
+
 def _softmaxes(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
-    found = online_softmax.find_problem(kernel, host_cpu())
+    found = online_softmax.find_problem(kernel, cpu_of(target))
     if isinstance(found, str):
         return found
-    return SoftmaxSpace(found[1], host_cpu(), thread_count()), (*found[0].producers, kernel)
+    return SoftmaxSpace(found[1], cpu_of(target), thread_count()), (*found[0].producers, kernel)
 
 
 def _tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
     found = schedule_cpu.find_problem(launch)
     if isinstance(found, str):
         return found
-    return TilingSpace(found[1], host_cpu(), thread_count()), (kernel,)
+    return TilingSpace(found[1], cpu_of(target), thread_count()), (kernel,)
 
 
 def _rows(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
     found = schedule_rows.find_problem(kernel, launch)
     if isinstance(found, str):
         return found
-    return RowSpace(found, host_cpu(), thread_count()), (kernel,)
+    return RowSpace(found, cpu_of(target), thread_count()), (kernel,)
 
 
 def _gpu_tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:

@@ -21,7 +21,7 @@ from statistics import geometric_mean
 from typing import Protocol, Self
 
 from ..errors import DeploError
-from ..machine.targets import get_target
+from ..machine.host_cpu import find_target
 from .database import Choices, Database, Key, Trial, Tuning, choices_text, worst
 from .kernels import Tunable
 from .settings import Settings
@@ -110,7 +110,7 @@ class Worker:
         self.handed += 1
         if not fresh:
             return self._ask(kernel, choices, rounds)
-        processes = GPU_PROCESSES if get_target(kernel.target).is_gpu else PROCESSES
+        processes = GPU_PROCESSES if find_target(kernel.target).is_gpu else PROCESSES
         trials: list[Trial] = []
         while len(trials) < processes and all((t.ratio or inf) < 1 for t in trials):
             self._stop()

@@ -29,7 +29,7 @@ from typing import Any
 import torch
 
 from ..errors import DeploError
-from ..machine.targets import get_target
+from ..machine.host_cpu import find_target
 from ..runtime.cpu import CpuProgram
 from ..runtime.cuda import CudaProgram
 from ..tools.judge import error_bound
@@ -98,7 +98,7 @@ class Bench:
     def _open(self, request: Mapping[str, Any]) -> Machine:
         """Make sure that the model's choice for a kernel is there to compare with."""
         if self.machine is None:
-            self.machine = GpuMachine() if get_target(request["target"]).is_gpu else CpuMachine()
+            self.machine = GpuMachine() if find_target(request["target"]).is_gpu else CpuMachine()
         if request["module"] != self.module:
             self.module = ""
             asked = (request["module"], request["scheduled_by"], request["target"])

@@ -26,7 +26,6 @@ from xdsl.rewriter import InsertPoint
 from ...dialects.loop import IndexOp, LoadOp, StoreOp
 from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.sizes import static_shape
-from ...machine.host_cpu import host_cpu
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from .vectors import ANYWHERE
@@ -277,15 +276,20 @@ def scratch(type: MemRefType, entry: Block, constants: IndexConstants) -> SSAVal
 def opaque(builder: Builder, value: SSAValue) -> SSAValue:
     """An index that is equal to another, of which LLVM knows nothing."""
     number = builder.insert(arith.IndexCastOp(value, i64)).result
-    hidden = builder.insert(llvm.InlineAsmOp("", "=r,0", [number], [i64], asm_dialect=0))
-    return builder.insert(arith.IndexCastOp(hidden.results[0], INDEX)).result
+    return builder.insert(arith.IndexCastOp(_through_register(builder, number), INDEX)).result
 
 
 def settled(builder: Builder, value: SSAValue) -> SSAValue:
     """A float that is the same at each use, where LLVM may take any."""
-    register = "w" if host_cpu().name == "neon" else "x"
-    same = llvm.InlineAsmOp("", f"={register},0", [value], [value.type], asm_dialect=0)
-    return builder.insert(same).results[0]
+    bits = IntegerType(8 * storage_bytes(value.type))
+    same = _through_register(builder, builder.insert(arith.BitcastOp(value, bits)).result)
+    return builder.insert(arith.BitcastOp(same, value.type)).result
+
+
+def _through_register(builder: Builder, number: SSAValue) -> SSAValue:
+    """An integer that LLVM does not see through, as it comes out of an assembler's line without a text."""
+    hidden = llvm.InlineAsmOp("", "=r,0", [number], [number.type], asm_dialect=0)
+    return builder.insert(hidden).results[0]
 
 
 def element_of(buffer: SSAValue) -> Attribute:

@@ -52,7 +52,7 @@ from ...dialects.schedule import schedule_of
 from ...dialects.sizes import static_shape
 from ...index.affine import quotient, replace_dims
 from ...machine.cpus import Cpu
-from ...machine.host_cpu import find_cpu
+from ...machine.targets import get_cpu
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
 from ..replacing import replace
@@ -256,13 +256,13 @@ def _tile(cpu: Cpu, rows: scf.ForOp) -> str | None:
 
 @dataclass(frozen=True)
 class TileWindowsPass(ModulePass):
-    """Needs kernels as `scf` functions; `vectors` says for which CPU."""
+    """Needs kernels as `scf` functions; `target` says for which CPU."""
 
     name = "tile-windows"
 
-    vectors: str = "host"
+    target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every loop of every kernel."""
-        tile = partial(_tile, find_cpu(self.vectors))
+        tile = partial(_tile, get_cpu(self.target))
         change_loops(self.name, op, tile, none="no rows of results are sums of windows")

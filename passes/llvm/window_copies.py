@@ -40,7 +40,6 @@ from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ...index.affine import ZERO, replace_dims
-from ...machine.host_cpu import host_cpu
 from ..loop.share_sweeps import share_in_block
 from ..lower_loops import IndexConstants
 from ..replacing import replace
@@ -62,10 +61,10 @@ def lower_windows(
 ) -> None:
     """Replace the packs of a launch that multiplies none; `blocks` is the loop over its blocks.
 
-    Without `vectors` nothing is shuffled.
+    Nothing is shuffled without `vectors`, or where the schedule has no `width`.
     """
-    bits = launch.schedule and launch.schedule.get("width")
-    bits = (bits or host_cpu().vector_bytes * 8) if vectors else 0
+    width = launch.schedule and launch.schedule.get("width")
+    bits = (width or 0) if vectors else 0
     for pack in [op for op in ops_in(launch) if isinstance(op, PackOp)]:
         rows, columns = pack.shape
         phases = pack.phase_count

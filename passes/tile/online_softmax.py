@@ -51,8 +51,7 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...dialects.wgmma import GROUP_ROWS
 from ...machine.cpus import Cpu
-from ...machine.host_cpu import find_cpu
-from ...machine.targets import BLOCK_RESERVE, Target, get_target
+from ...machine.targets import BLOCK_RESERVE, Target, get_cpu, get_target
 from ..decisions import record
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel, narrow
@@ -123,7 +122,6 @@ class OnlineSoftmaxPass(ModulePass):
     name = "online-softmax"
 
     target: str = "sm_90a"
-    vectors: str = "host"
     block_m: int | None = None
     block_k: int | None = None
     thread_m: int | None = None
@@ -145,7 +143,7 @@ class OnlineSoftmaxPass(ModulePass):
 
     def _apply(self, kernel: KernelOp) -> str | tuple[str, tuple[str, ...]]:
         """Merge what a kernel multiplies by into it; gives why not, or what was done with which kernels."""
-        cpu = find_cpu(self.vectors)
+        cpu = get_cpu(self.target)
         merged = _find(kernel)
         if isinstance(merged, tuple) and merged[1].rows == 1:
             return self._one_row(*merged, cpu)

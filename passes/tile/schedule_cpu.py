@@ -7,7 +7,7 @@ becomes, for a CPU with AVX-512,
                                 thread_m = 8, thread_n = 32, vectors = avx512>) { ... }
 
 `pack-operands` and `lower-tile-to-scf` carry it out. `analysis/cpu_tilings.py` has the model that decides,
-for the CPU that deplo runs on, or the one that `vectors` names. Where the kernel was tuned
+for the CPU that `target` names. Where the kernel was tuned
 (`passes/tuned.py`), what was measured to be best stands in for the model. Sizes may be asked for as options:
 `schedule-cpu{block_m=64}`; what a contraction cannot have as it is asked for, it does not get.
 """
@@ -47,8 +47,8 @@ from ...dialects.loop import KernelOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
-from ...machine.cpus import CPUS
-from ...machine.host_cpu import find_cpu
+from ...machine.cpus import CPUS, Cpu
+from ...machine.targets import get_cpu
 from ..decisions import record
 from ..tuned import settle_choices
 
@@ -182,11 +182,11 @@ def find_problem(launch: LaunchOp) -> str | tuple[Product, CpuProblem]:
 
 @dataclass(frozen=True)
 class ScheduleCpuPass(ModulePass):
-    """Write a schedule on each launch of a contraction; `vectors` says for which CPU."""
+    """Write a schedule on each launch of a contraction; `target` says for which CPU."""
 
     name = "schedule-cpu"
 
-    vectors: str = "host"
+    target: str = "cpu"
     block_m: int | None = None
     block_n: int | None = None
     block_k: int | None = None
@@ -206,26 +206,26 @@ class ScheduleCpuPass(ModulePass):
         found: dict[ScheduleCpuPass, None] = {}
         for _, launch in launches_of(module_op):
             if isinstance(problem := find_problem(launch), tuple):
-                cpu = find_cpu(cls.vectors)
+                cpu = get_cpu(cls.target)
                 best = choose_cpu_tiling(problem[1], cpu)
                 for tiling in neighbours(problem[1], best, cpu):
                     found[replace(cls(), **tiling.choices)] = None
         return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        cpu = get_cpu(self.target)
         with hints_of(op):
             for kernel, launch in launches_of(op):
-                self._apply(kernel, launch, find_problem(launch))
+                self._apply(kernel, launch, find_problem(launch), cpu)
 
     def _apply(
-        self, kernel: KernelOp, launch: LaunchOp, found: str | tuple[Product, CpuProblem]
+        self, kernel: KernelOp, launch: LaunchOp, found: str | tuple[Product, CpuProblem], cpu: Cpu
     ) -> None:
         name = kernel.sym_name.data
         if isinstance(found, str):
             record(self.name, name, False, found, launch)
             return
         product, problem = found
-        cpu = find_cpu(self.vectors)
         model = choose_cpu_tiling(problem, cpu)
         fits = partial(misfit, problem, cpu=cpu)
         best, why = settle_choices(self, [kernel], model, fits, launch)

@@ -7,7 +7,7 @@ becomes, for a CPU with AVX-512,
 
 `blockify-launch` gives blocks their `grain`, `prefetch-sweeps` asks for what lies `prefetch` bytes ahead, and
 LLVM makes vectors of `width` bits, `interleave` of them side by side. `analysis/cpu_rows.py` has the model
-that decides, for the CPU that deplo runs on, or the one that `vectors` names. Where the kernel was tuned
+that decides, for the CPU that `target` names. Where the kernel was tuned
 (`passes/tuned.py`), what was measured to be best stands in for the model. Choices may be asked for as
 options: `schedule-rows{prefetch=0}`; what a kernel cannot have as it is asked for, it does not get.
 """
@@ -36,7 +36,8 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...dialects.tile import LaunchOp
-from ...machine.host_cpu import find_cpu
+from ...machine.cpus import Cpu
+from ...machine.targets import get_cpu
 from ..decisions import record
 from ..tuned import settle_choices
 from .blockify_launch import work_per_point
@@ -109,11 +110,11 @@ def _bytes(array: SSAValue, loads: int) -> int:
 
 @dataclass(frozen=True)
 class ScheduleRowsPass(ModulePass):
-    """Write a schedule on each launch that has none; `vectors` says for which CPU."""
+    """Write a schedule on each launch that has none; `target` says for which CPU."""
 
     name = "schedule-rows"
 
-    vectors: str = "host"
+    target: str = "cpu"
     grain: int | None = None
     prefetch: int | None = None
     width: int | None = None
@@ -123,16 +124,18 @@ class ScheduleRowsPass(ModulePass):
     divide: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        cpu = get_cpu(self.target)
         with hints_of(op):
             for kernel, launch in launches_of(op):
-                self._apply(kernel, launch, find_problem(kernel, launch))
+                self._apply(kernel, launch, find_problem(kernel, launch), cpu)
 
-    def _apply(self, kernel: KernelOp, launch: LaunchOp, problem: str | RowProblem) -> None:
+    def _apply(
+        self, kernel: KernelOp, launch: LaunchOp, problem: str | RowProblem, cpu: Cpu
+    ) -> None:
         name = kernel.sym_name.data
         if isinstance(problem, str):
             record(self.name, name, False, problem, launch)
             return
-        cpu = find_cpu(self.vectors)
         fits = partial(misfit, problem, cpu=cpu)
         best, why = settle_choices(self, [kernel], choose_rows(problem, cpu), fits, launch)
         launch.schedule = ScheduleAttr(**best.written)

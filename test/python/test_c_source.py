@@ -14,7 +14,7 @@ from deplo.analysis.cost import longest_reduction
 from deplo.errors import DeploError
 from deplo.frontend.capture import capture
 from deplo.frontend.sources import load_source
-from deplo.machine.targets import get_target
+from deplo.machine.host_cpu import find_target
 from deplo.program import Program
 from deplo.tools.judge import float64_reference, judge
 from deplo.tools.standalone_c import standalone_c_source
@@ -54,7 +54,7 @@ PROGRAMS = (
 def source_of(code, file=None, config="", layer=None):
     source = load_source(file, code=code, config=config, layer=layer, seq_len=8)
     captured = capture(source.program, source.args, source.kwargs)
-    return standalone_c_source(Program(captured, get_target("cpu")), source, code or file)
+    return standalone_c_source(Program(captured, find_target("cpu")), source, code or file)
 
 
 def run(path):
@@ -136,7 +136,7 @@ def test_convolutions_name_no_vectors(code, tmp_path):
     done = run(build(source_of(code), tmp_path / "convolution"))
     assert done.stdout.splitlines()[-1] == "agrees", done.stdout
     source = load_source(None, code=code)
-    program = Program(capture(source.program, source.args, source.kwargs), get_target("cpu"))
+    program = Program(capture(source.program, source.args, source.kwargs), find_target("cpu"))
     assert "vector" not in program.ir("mlir")
 
 

@@ -165,7 +165,7 @@ def test_a_program_is_compiled_once(directory, monkeypatch):
         other.setattr(program_cache, "compiler_digest", lambda: "another compiler")
         assert "fuse-loops" in steps(compiled())
     with monkeypatch.context() as other:
-        other.setattr(program_cache, "host_cpu", lambda: "another CPU")
+        other.setenv("DEPLO_CPU_MODEL", "sse2")
         assert "fuse-loops" in steps(compiled())
 
 

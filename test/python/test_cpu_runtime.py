@@ -14,7 +14,7 @@ from cpu_programs import cpu_plan, cpu_program, elementwise, lower
 
 from deplo.codegen.llvm_sources import llvm_sources
 from deplo.errors import DeploError, UsageError
-from deplo.machine.host_cpu import find_cpu
+from deplo.machine.host_cpu import host_cpu
 from deplo.runtime import cpu, cpu_kernels, jit, threads
 from deplo.runtime.cpu import CpuProgram
 
@@ -63,7 +63,7 @@ func.func @main(%x: tensor<512xf32>) -> (tensor<512xf32>, tensor<512xf32>) {
 
 def test_loops_have_vectors_of_the_full_length() -> None:
     (kernel,) = elementwise("%r = arith.addf %x, %x : f32", {"x": "f32"}, "f32", 4).plan.kernels
-    assert ("zmm" in jit.assembly(kernel.source)) == (find_cpu("host").vector_bytes == 64)
+    assert ("zmm" in jit.assembly(kernel.source)) == (host_cpu().vector_bytes == 64)
 
 
 def test_a_kernels_text_is_the_same_each_time_and_leaves_the_module_as_it_was():
@@ -317,7 +317,7 @@ def test_the_number_of_threads_without_pytorch(
 
 def test_a_plan_for_a_gpu_does_not_run_here() -> None:
     plan = cpu_plan(CHAIN)
-    with pytest.raises(UsageError, match="a plan for sm_90a does not run on the CPU"):
+    with pytest.raises(UsageError, match="a plan for sm_90a does not run on this CPU"):
         CpuProgram(type(plan)(**{**vars(plan), "target": "sm_90a"}))
 
 

@@ -18,6 +18,7 @@ from deplo.analysis.tiling_choice import choose
 from deplo.analysis.tilings import Problem
 from deplo.errors import DeploError, MissingEnvironmentError
 from deplo.frontend.capture import capture
+from deplo.machine.host_cpu import find_target
 from deplo.machine.targets import get_target
 from deplo.tools import commands
 from deplo.tune import book, candidates, gpu_machine, search, worker
@@ -177,7 +178,7 @@ def test_target_and_device_are_part_of_where_a_tuning_holds(some_gpu, monkeypatc
     here = machine_text(TARGET)
     assert here == "sm_90a Some GPU processors=132"
     assert machine_text(get_target("sm_80")) != here
-    assert machine_text(get_target("cpu")) != here
+    assert machine_text(find_target("cpu")) != here
     monkeypatch.setattr(book, "describe_gpu", lambda target: "Another GPU processors=132")
     assert machine_text(TARGET) != here
 
@@ -269,7 +270,7 @@ def test_the_same_search_finds_what_is_faster(own_cache, some_gpu):
     assert found.finished
     assert found.choices["lanes"] < kernel.space.model["lanes"]
     assert open_book(TARGET).choices[kernel.digest] == found.choices
-    assert open_book(get_target("cpu")).choices == {}
+    assert open_book(find_target("cpu")).choices == {}
 
 
 class FakeMachine:

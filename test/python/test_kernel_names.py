@@ -11,6 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 from deplo.analysis.launches import kernels_of
 from deplo.analysis.verify import verify_module
 from deplo.frontend.capture import capture
+from deplo.machine.host_cpu import find_target
 from deplo.machine.targets import get_target
 from deplo.program import module_for
 from deplo.program_stages import make_context, passes_to
@@ -84,7 +85,7 @@ def test_each_kernel_has_a_name_of_its_own_after_each_pass(name: str, target: st
 
 def test_the_verifier_refuses_two_kernels_of_one_name() -> None:
     module, context = captured_module("block", "cpu"), make_context()
-    for _, passes in passes_to("loop", get_target("cpu")):
+    for _, passes in passes_to("loop", find_target("cpu")):
         for each in passes:
             each.apply(context, module)
     verify_module(module)

@@ -218,7 +218,7 @@ def test_the_arena_of_a_model_is_little_more_than_what_is_alive():
     small = "hidden_size=64,intermediate_size=176,num_attention_heads=4,num_key_value_heads=2,vocab_size=100"
     source = load_source("hf:llama", config=f"{small},num_hidden_layers=4", seq_len=32)
     captured = capture(source.program, source.args, source.kwargs)
-    plan = deplo.Program(captured, deplo.program.get_target("cpu")).plan
+    plan = deplo.Program(captured, deplo.program.find_target("cpu")).plan
     assert max(map(len, plan.groups)) > 1
     uses = {}
     for time, step in enumerate(plan.steps):  # one after the other

@@ -33,7 +33,7 @@ def tiles(request, monkeypatch) -> bool:
     """Whether this CPU's matrix tiles are used, where there are such."""
     cpu = replace(host_cpu(), mma=request.param and host_cpu().mma)
     for module in (schedule_cpu, online_softmax):
-        monkeypatch.setattr(module, "find_cpu", lambda _: cpu)
+        monkeypatch.setattr(module, "get_cpu", lambda _: cpu)
     return cpu.mma
 
 

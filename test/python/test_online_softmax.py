@@ -238,7 +238,7 @@ def test_every_kind_of_vector(program, vectors) -> None:
     context = make_context()
     for each in passes:
         is_ours = isinstance(each, online_softmax.OnlineSoftmaxPass)
-        (replace(each, vectors=vectors) if is_ours else each).apply(context, module)
+        (replace(each, target=f"cpu:{vectors}") if is_ours else each).apply(context, module)
     run = CpuProgram(Plan.from_data(build_plan(module, "cpu", llvm_sources(module))))
     (result,) = run(*args)
     check(result, exact(program, args))

@@ -37,9 +37,9 @@ def test_each_option_has_a_meaning_a_type_and_a_default(name):
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_a_pass_has_a_target_only_if_it_may_be_a_gpu(name):
+def test_a_pass_for_cpus_alone_is_for_a_cpu_by_default_and_all_others_for_one_gpu(name):
     defaults = {option.default for option in options_of(name) if option.name == "target"}
-    assert not defaults or (defaults == {"sm_90a"} and families_of(name) != {"a CPU"})
+    assert defaults <= {"cpu" if families_of(name) == {"a CPU"} else "sm_90a"}
 
 
 @pytest.mark.parametrize("name", PASSES)

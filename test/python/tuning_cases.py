@@ -6,14 +6,14 @@ from math import inf
 import torch
 
 from deplo.frontend.capture import capture
-from deplo.machine.targets import get_target
+from deplo.machine.host_cpu import find_target
 from deplo.tune.book import machine_text, versions_text
 from deplo.tune.database import Key, Trial, choices_text
 from deplo.tune.kernels import tunable_kernels
 from deplo.tune.search import Search
 from deplo.tune.settings import Settings
 
-CPU = get_target("cpu")
+CPU = find_target("cpu")
 KEY = Key("kernel", "machine", "versions", Settings().text)
 CHOICES = {"block_m": 64, "block_n": 64, "block_k": 64, "thread_m": 4, "thread_n": 32}
 SMALL = Settings(generations=3, candidates=4)

@@ -1,9 +1,9 @@
 // The gradient of a convolution's weights: windows that lie along the lines of images are the rows of turned blocks,
 // filled line by line.
 
-// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands' --split-input-file | FileCheck %s --check-prefix=TILE
-// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{target=cpu:avx512},pack-operands' --split-input-file | FileCheck %s --check-prefix=TILE
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{target=cpu:avx512},pack-operands,lower-tile-to-scf' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{target=cpu:avx512},pack-operands,lower-tile-to-scf' --split-input-file --check-each-pass >/dev/null
 
 // A chunk of K has whole lines of one image, and channels are joined with the places in a window.
 // TILE-LABEL: loop.kernel @weights

@@ -1,7 +1,7 @@
 // The windows of an image are packed offset by offset: what is in front of the channels needs no channel.
 
-// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{vectors=avx512},pack-operands,lower-tile-to-scf' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{target=cpu:avx512},pack-operands,lower-tile-to-scf' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'collapse-rows,schedule-cpu{target=cpu:avx512},pack-operands,lower-tile-to-scf' --split-input-file --check-each-pass >/dev/null
 
 // CHECK-LABEL: func.func @pixels
 // CHECK:         scf.for %strip = %c0 to %c3

@@ -6,7 +6,9 @@
 // CHECK-LABEL: @k_softmax
 // CHECK:       %m = scf.for
 // CHECK:         arith.maximumf %largest, %v{{.*}} fastmath<reassoc,nnan>
-// CHECK:       [[ANY:%.*]] = llvm.inline_asm {{.*}} "", "={{[xw]}},0" %m : (f32) -> f32
+// CHECK:       [[BITS:%.*]] = arith.bitcast %m : f32 to i32
+// CHECK:       [[SAME:%.*]] = llvm.inline_asm {{.*}} "", "=r,0" [[BITS]] : (i32) -> i32
+// CHECK:       [[ANY:%.*]] = arith.bitcast [[SAME]] : i32 to f32
 // CHECK:       scf.for
 // CHECK:         [[D:%.*]] = arith.subf %v{{.*}}, [[ANY]] : f32
 // CHECK-NEXT:    math.exp [[D]] {at_most_zero} : f32

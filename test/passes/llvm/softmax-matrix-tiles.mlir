@@ -1,11 +1,11 @@
 // Attention of bf16 where there are matrix tiles. Queries, keys and values are packed as bf16, with whole steps of 32
 // positions: 50 become 64, 70 become 96.
-// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu vectors=amx}' --remarks 2>&1 | FileCheck %s
-// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu vectors=amx}' --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu vectors=amx},lower-tile-to-scf' | FileCheck %s --check-prefix=SCF
-// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu vectors=amx},lower-tile-to-scf{vectors=false}' | FileCheck %s --check-prefix=PLAIN
-// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu vectors=amx mma=0 thread_m=4 block_m=40}' --remarks 2>&1 | FileCheck %s --check-prefix=F32
-// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu vectors=avx512 mma=1}' --remarks 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu:amx}' --remarks 2>&1 | FileCheck %s
+// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu:amx}' --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu:amx},lower-tile-to-scf' | FileCheck %s --check-prefix=SCF
+// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu:amx},lower-tile-to-scf{vectors=false}' | FileCheck %s --check-prefix=PLAIN
+// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu:amx mma=0 thread_m=4 block_m=40}' --remarks 2>&1 | FileCheck %s --check-prefix=F32
+// RUN: deplo-opt %s -p 'tileify,online-softmax{target=cpu:avx512 mma=1}' --remarks 2>&1 | FileCheck %s --check-prefix=OTHER
 
 // F32: online-softmax: k_a_reduce: 22400 bytes of scores are computed in 1 parts of a row, as asked
 // F32: tile.pack {{.*}} : memref<{{.*}}xf32, "shared">

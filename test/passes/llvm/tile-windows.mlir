@@ -1,7 +1,7 @@
 // The sums of large windows stay in registers, for a tile of rows and columns of results at once.
-// RUN: deplo-opt %s -p tile-windows{vectors=avx512} | FileCheck %s
-// RUN: deplo-opt %s -p tile-windows{vectors=avx512} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p tile-windows{vectors=avx2} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=AVX2
+// RUN: deplo-opt %s -p tile-windows{target=cpu:avx512} | FileCheck %s
+// RUN: deplo-opt %s -p tile-windows{target=cpu:avx512} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p tile-windows{target=cpu:avx2} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=AVX2
 
 // A window of 5 by 5, 3 rows of 20 results: all rows at once, two vectors of each, the second of which ends behind
 // the last column, and so does what it reads.

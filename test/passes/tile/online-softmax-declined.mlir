@@ -1,5 +1,5 @@
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: online-softmax: wrong_shift: declined: its rows are not shifted by their maximum
 // REMARK: online-softmax: wrong_sum: declined: its rows are not divided by their sum

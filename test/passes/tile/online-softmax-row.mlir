@@ -1,6 +1,6 @@
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512}' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // One query for each head: no column is needed twice. A row of minus infinities has weights of 0.
 // REMARK: online-softmax: attention: a block computes 40 scores of a row at once

@@ -1,9 +1,9 @@
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p 'online-softmax{target=cpu vectors=avx512 thread_n=20}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512}' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --check-each-pass >/dev/null
+// RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512 thread_n=20}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // ASKED: online-softmax: attention: 20800 bytes of scores are computed in 5 parts of a row, as asked

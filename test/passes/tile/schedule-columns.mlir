@@ -1,8 +1,8 @@
-// RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512} | FileCheck %s
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512},blockify-launch{target=cpu},split-loops' | FileCheck %s --check-prefix=BLOCKS
-// RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512 strip=512},blockify-launch{target=cpu}' | FileCheck %s --check-prefix=ASKED
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512 strip=100}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
+// RUN: deplo-opt %s -p tileify,schedule-rows{target=cpu:avx512} | FileCheck %s
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx512},blockify-launch{target=cpu},split-loops' | FileCheck %s --check-prefix=BLOCKS
+// RUN: deplo-opt %s -p tileify,schedule-rows{target=cpu:avx512} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx512 strip=512},blockify-launch{target=cpu}' | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx512 strip=100}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
 
 // Columns come in strips: four blocks, each of which has lines of the cache enough.
 // CHECK:  tile.launch (%j = 1024 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512, strip = 256>)

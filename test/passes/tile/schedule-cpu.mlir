@@ -1,10 +1,10 @@
-// RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx512} --split-input-file | FileCheck %s
-// RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx512},schedule-cpu{vectors=avx2} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=avx2} --split-input-file | FileCheck %s --check-prefix=AVX2
-// RUN: deplo-opt %s -p tileify,schedule-cpu{vectors=sse2} --split-input-file | FileCheck %s --check-prefix=SSE2
-// RUN: not deplo-opt %s -p tileify,schedule-cpu{vectors=mmx} --split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: deplo-opt %s -p tileify,schedule-cpu{target=cpu:avx512} --split-input-file | FileCheck %s
+// RUN: deplo-opt %s -p tileify,schedule-cpu{target=cpu:avx512},schedule-cpu{target=cpu:avx2} --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p tileify,schedule-cpu{target=cpu:avx2} --split-input-file | FileCheck %s --check-prefix=AVX2
+// RUN: deplo-opt %s -p tileify,schedule-cpu{target=cpu:sse2} --split-input-file | FileCheck %s --check-prefix=SSE2
+// RUN: not deplo-opt %s -p tileify,schedule-cpu{target=cpu:mmx} --split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: unknown vectors 'mmx'; there are host, amx, avx512, avx2, neon, sse2
+// UNKNOWN: unknown CPU 'mmx'; it is vectors (amx, avx512, avx2, neon, sse2), LLVM's name of a core
 // CHECK-LABEL: loop.kernel @linear
 // The smaller operand is packed: here it is the rows, so the block is turned, its rows are the columns.
 // CHECK: tile.launch (%i = 128 : thread, %j = 512 : thread) schedule(#tile.schedule<m = 1, n = 0, block_m = 516, block_n = 128, block_k = 512, thread_m = 6, thread_n = 64, in_place = 1, ahead = 128, vectors = avx512>)
@@ -193,12 +193,12 @@ func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> (tensor<32x64xf
 // -----
 
 // What is asked for takes the place of what the model decides, unless the contraction cannot have it.
-// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=64 block_n=512 thread_m=4 turned=0 in_place=0}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
-// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 block_m=65}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{target=cpu:avx512 block_m=64 block_n=512 thread_m=4 turned=0 in_place=0}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{target=cpu:avx512 block_m=65}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
 // ASKED: schedule-cpu: asked: blocks of 64 by 512, register tiles of 4 by 64 for avx512, as asked
 // MISFIT: schedule-cpu: asked: declined: blocks of 65 by 128 are not made of register tiles of 6 by 64
 // MISFIT: schedule-cpu: asked: turned blocks of 516 by 128 of rows in place, register tiles of 6 by 64 for avx512
-// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 dot=1 thread_n=6}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=BOTH
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{target=cpu:avx512 dot=1 thread_n=6}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=BOTH
 // BOTH: schedule-cpu: asked: declined: a dot tile is not turned, and reads all operands in place
 func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<128x512xf32> {
   %y = loop.kernel @asked(%x, %w) : (tensor<128x1024xf32>, tensor<512x1024xf32>) -> tensor<128x512xf32> {
@@ -221,7 +221,7 @@ func.func @main(%x: tensor<128x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<12
 // -----
 
 // Few rows of operands that lie along K are not packed; where K is not made of vectors, they are.
-// RUN: deplo-opt %s -p 'tileify,schedule-cpu{vectors=avx512 dot=1 in_place=0 turned=0}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DOT
+// RUN: deplo-opt %s -p 'tileify,schedule-cpu{target=cpu:avx512 dot=1 in_place=0 turned=0}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DOT
 // DOT: schedule-cpu: uneven: declined: a dot tile needs operands that are vectors along K
 // CHECK-LABEL: loop.kernel @few_rows
 // CHECK: schedule(#tile.schedule<m = 0, n = 1, block_m = 12, block_n = {{[0-9]+}}, block_k = 512, thread_m = {{[0-9]}}, thread_n = {{[0-9]}}, dot = 1, vectors = avx512>)

@@ -1,5 +1,5 @@
-// RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512} | FileCheck %s --check-prefix=FAST
-// RUN: deplo-opt %s -p tileify,schedule-rows{vectors=amx} | FileCheck %s --check-prefix=SLOW
+// RUN: deplo-opt %s -p tileify,schedule-rows{target=cpu:avx512} | FileCheck %s --check-prefix=FAST
+// RUN: deplo-opt %s -p tileify,schedule-rows{target=cpu:amx} | FileCheck %s --check-prefix=SLOW
 
 // Rows are divided by what they add up to where that takes no longer than products with its inverse: that
 // depends on the core, if rows are not short.

@@ -1,4 +1,4 @@
-// RUN: deplo-opt %s --split-input-file -p tileify,schedule-rows{vectors=avx512} | FileCheck %s
+// RUN: deplo-opt %s --split-input-file -p tileify,schedule-rows{target=cpu:avx512} | FileCheck %s
 
 // The second fold waits for the first one.
 // CHECK-LABEL: @k_waits

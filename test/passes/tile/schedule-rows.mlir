@@ -1,12 +1,12 @@
-// RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512} | FileCheck %s
-// RUN: deplo-opt %s -p tileify,schedule-rows{vectors=avx512},schedule-rows{vectors=avx2} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx512 grain=16384 prefetch=0 width=256}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 width=512},blockify-launch{target=cpu},lower-tile-to-scf' --remarks 2>&1 | FileCheck %s --check-prefix=MISFIT
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 prefetch=77}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DISTANCE
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 grain=0}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GRAIN
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 grain=16384},blockify-launch{target=cpu}' | FileCheck %s --check-prefix=BLOCKS
+// RUN: deplo-opt %s -p tileify,schedule-rows{target=cpu:avx512} | FileCheck %s
+// RUN: deplo-opt %s -p tileify,schedule-rows{target=cpu:avx512},schedule-rows{target=cpu:avx2} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx512 grain=16384 prefetch=0 width=256}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx2 width=512},blockify-launch{target=cpu},lower-tile-to-scf' --remarks 2>&1 | FileCheck %s --check-prefix=MISFIT
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx2 prefetch=77}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=DISTANCE
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx2 grain=0}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GRAIN
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx2 grain=16384},blockify-launch{target=cpu}' | FileCheck %s --check-prefix=BLOCKS
 
-// RUN: deplo-opt %s -p 'tileify,schedule-rows{vectors=avx2 interleave=3}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
+// RUN: deplo-opt %s -p 'tileify,schedule-rows{target=cpu:avx2 interleave=3}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
 // COUNT: schedule-rows: k_far: declined: interleave = 3 is none of 0, 1, 2, 4, 8
 // ASKED: schedule-rows: k_far: blocks of about 16384 accesses, asking for nothing ahead, in vectors of 256 bits, as asked

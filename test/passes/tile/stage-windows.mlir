@@ -110,7 +110,7 @@ func.func @main(%x: tensor<4x9x10xf32>, %w: tensor<4x3x3xf32>) -> tensor<4x9x10x
 func.func @main(%x: tensor<5x10xf32>) -> tensor<5x4xf32> {
   %y = loop.kernel @strided(%x) : (tensor<5x10xf32>) -> tensor<5x4xf32> {
   ^bb0(%x: memref<5x10xf32>, %y: memref<5x4xf32>):
-    tile.launch (%i_block = 3 : block) {
+    tile.launch (%i_block = 3 : block) schedule(#tile.schedule<width = 256>) {
       loop.for %i = 0 to 2 {
         %has = loop.test[%i_block * 2 + %i < 5]
         scf.if %has {
