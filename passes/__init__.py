@@ -33,6 +33,8 @@ PASSES = {
     "transpose-weights": ".loop.transpose_weights:TransposeWeightsPass",
     "flatten-windows": ".loop.flatten_windows:FlattenWindowsPass",
     "tileify": ".tile.tileify:TileifyPass",
+    "split": ".schedule.split:SplitPass",
+    "bind": ".schedule.bind:BindPass",
     "join-lines": ".tile.join_lines:JoinLinesPass",
     "scan-rows": ".tile.scan_rows:ScanRowsPass",
     "schedule": ".tile.schedule:SchedulePass",

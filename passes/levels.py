@@ -67,7 +67,7 @@ LEVELS = {
 
 CPU_LEVELS = ("scf", "llvm", "mlir")
 
-_OF_PACKAGE = {"llvm": "scf", "mlir": "scf"}
+_OF_PACKAGE = {"llvm": "scf", "mlir": "scf", "schedule": "tile"}
 """Package of passes -> the level that they read, if it has another name."""
 
 _CROSSING: dict[str, tuple[str, str]] = {

@@ -19,32 +19,31 @@ rectangles instead of rows, one that reduces columns gets strips of columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 
-from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from ...analysis.cost import executions, hints_of, trips
 from ...analysis.launches import launches_of
-from ...analysis.vectors import VECTOR
 from ...dialects.inside import ops_in
 from ...dialects.kernel_vector import WIDTHS
-from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
+from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import Extent, ceil_div, extent_expr
-from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
+from ...dialects.sizes import Extent, ceil_div, extent_expr, static_extent
+from ...dialects.tile import LaunchOp, Level
 from ...errors import UsageError
-from ...index.affine import ZERO, product
+from ...index.affine import ZERO
 from ...machine.targets import Target, get_target
 from ..decisions import record
-from ..loop.hoist_invariants import hoist_from
+from ..schedule.axes import axis_names, name_axes
+from ..schedule.bind import BindPass
+from ..schedule.primitive import Primitive, works_together
+from ..schedule.split import SplitPass, split_axis
 from .axis_splits import (
     Split,
     choose_vector,
@@ -55,25 +54,6 @@ from .axis_splits import (
     transposed_axis,
 )
 from .column_strips import find_strips
-from .masks import mask_contributions
-from .rewrite_indices import rewrite_index
-
-INDEX = IndexType()
-
-
-@dataclass
-class _Rebuild:
-    """The new launch under construction: its axes, counters, and each old counter's expression."""
-
-    axes: list[AxisAttr] = field(default_factory=list[AxisAttr])
-    counters: list[SSAValue] = field(default_factory=list[SSAValue])
-    exprs: list[AffineExpr] = field(default_factory=list[AffineExpr])
-
-    def counter(self, value: SSAValue, name: str) -> AffineExpr:
-        """The expression of a new counter."""
-        value.name_hint = name
-        self.counters.append(value)
-        return AffineExpr.dimension(len(self.counters) - 1)
 
 
 def blockify_contraction(launch: LaunchOp, schedule: ScheduleAttr) -> Extent:
@@ -97,131 +77,70 @@ def blockify_contraction(launch: LaunchOp, schedule: ScheduleAttr) -> Extent:
 
 def partition(
     launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr
-) -> tuple[LaunchOp, list[AffineExpr], list[SSAValue]]:
-    """Replace the axes of a launch by block axes and thread axes, with no condition where they are ragged.
+) -> tuple[list[AffineExpr], list[SSAValue]]:
+    """Share the axes of a launch out to blocks and threads, with no condition where they are ragged.
 
-    Gives the new launch, expressions that are at least zero inside of ragged axes, and what they count.
+    Gives expressions that are at least zero where there is a point, and the counters that they are over.
     """
-    state, block, _ = _share_axes(launch, splits)
-    _move_body(launch, Builder(InsertPoint.at_end(block)))
-    new = _finish(launch, state, block, schedule)
-    return new, _ends(state, splits), state.counters
-
-
-def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> LaunchOp:
-    """Replace the axes of a launch by block axes, thread axes and serial loops; gives the new launch."""
-    state, block, names = _share_axes(launch, splits)
-    builder = Builder(InsertPoint.at_end(block))
-    for axis, split in enumerate(splits):
-        if split.serial == 1:
+    ragged: list[tuple[SplitPass, Extent]] = []
+    for step in steps_of(launch, splits):
+        if not isinstance(step, SplitPass):
+            step.change(launch)
             continue
-        whole = split.serial == split.extent
-        name = names[axis] if whole else f"{names[axis]}_serial"
-        loop, builder = _enter_loop(builder, split.serial)
-        counter = state.counter(loop.induction_var, name)
-        state.exprs[axis] = state.exprs[axis] + counter * split.threads
-    if ends := _ends(state, splits):
-        inside = builder.insert(TestOp(ends, state.counters))
-        guarded = scf.IfOp(inside.result, [], Region(Block([scf.YieldOp()])))
-        builder.insert(guarded)
-        builder = _end_of(guarded.true_region)
-    vectors: list[ForOp] = []
-    tails: list[tuple[ForOp, AffineExpr, Extent]] = []
-    for axis, split in enumerate(splits):
-        if split.vector == 1:
-            continue
-        loop, builder = _enter_loop(builder, split.vector)
-        loop.attributes[VECTOR] = UnitAttr()
-        vectors.append(loop)
-        first = state.exprs[axis] * split.vector
-        state.exprs[axis] = first + state.counter(loop.induction_var, "e")
-        if split.has_tail:
-            tails.append((loop, first, split.extent))
-    _move_body(launch, builder)
-    new = _finish(launch, state, block, schedule)
-    for loop, first, extent in tails:
-        _add_tail(loop, first, extent, state.counters)
-    for loop in vectors:
-        hoist_from(loop)
-    return new
+        position = axis_names(launch).index(step.axis)
+        extent = launch.axes.data[position].extent.data
+        if split_axis(launch, position, step.by, step.names) is not None:
+            ragged.append((step, extent))
+    launch.schedule = schedule
+    counters: dict[str, AffineExpr] = {
+        name: AffineExpr.dimension(n) for n, name in enumerate(axis_names(launch))
+    }
+    ends: list[AffineExpr] = []
+    for step, extent in ragged:
+        outer, inner = (counters.get(name, ZERO) for name in step.names)
+        ends.append((outer * step.by + inner) * -1 + extent_expr(extent - 1))
+    return ends, list(launch.body.block.args)
 
 
-def _share_axes(launch: LaunchOp, splits: list[Split]) -> tuple[_Rebuild, Block, list[str]]:
-    """The block and thread axes of a new launch, its body, and the names of the old axes."""
-    state = _Rebuild(exprs=[ZERO] * len(splits))
-    block = Block()
-    names = [a.name_hint or f"i{n}" for n, a in enumerate(launch.body.block.args)]
-    for level in (Level.BLOCK, Level.THREAD):
-        for axis, split in enumerate(splits):
-            extent = split.blocks if level is Level.BLOCK else split.threads
-            if extent == 1:
-                continue
-            whole = split.blocks == split.extent or split.threads == split.extent
-            name = names[axis] if whole else f"{names[axis]}_{level}"
-            counter = state.counter(block.insert_arg(INDEX, len(block.args)), name)
-            scale = split.threads * split.serial if level is Level.BLOCK else 1
-            state.exprs[axis] = state.exprs[axis] + product(counter, extent_expr(scale))
-            state.axes.append(AxisAttr(extent, level))
-    return state, block, names
+def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> list[Primitive]:
+    """Share the axes of a launch out to blocks, threads and serial loops; gives the steps."""
+    steps = steps_of(launch, splits)
+    for step in steps:
+        reason = step.change(launch)
+        assert reason is None, reason
+    launch.schedule = schedule
+    return steps
 
 
-def _ends(state: _Rebuild, splits: list[Split]) -> list[AffineExpr]:
-    """What is at least zero inside of each ragged axis; one with a tail has a condition of its own."""
-    return [
-        state.exprs[axis] * -1 + extent_expr(split.units - 1)
-        for axis, split in enumerate(splits)
-        if split.ragged and split.extent != 0 and not split.has_tail
-    ]
-
-
-def _end_of(region: Region) -> Builder:
-    assert region.block.last_op is not None
-    return Builder(InsertPoint.before(region.block.last_op))
-
-
-def _enter_loop(builder: Builder, extent: Extent) -> tuple[ForOp, Builder]:
-    loop = builder.insert(ForOp(extent, Region(Block(arg_types=[INDEX]))))
-    return loop, _end_of(loop.body)
-
-
-def _move_body(launch: LaunchOp, builder: Builder) -> None:
-    for op in list(launch.body.block.ops):
-        op.detach()
-        builder.insert(op)
-
-
-def _finish(launch: LaunchOp, state: _Rebuild, block: Block, schedule: ScheduleAttr) -> LaunchOp:
-    """Put the new launch in the place of the old one, and its counters in that of the old ones."""
-    new = LaunchOp(state.axes, Region(block), schedule)
-    new.location = launch.location
-    assert launch.parent is not None
-    launch.parent.insert_op_before(new, launch)
-    old: dict[SSAValue, AffineExpr] = dict(zip(launch.body.block.args, state.exprs, strict=True))
-    for op in ops_in(new):
-        rewrite_index(op, old, state.counters)
-    launch.detach()
-    launch.erase()
-    return new
-
-
-def _add_tail(loop: ForOp, first: AffineExpr, extent: Extent, counters: list[SSAValue]) -> None:
-    """Run a loop over neighbours from `first` on if all are inside, else those that are one by one."""
-    width = loop.extent.data
-    before = Builder(InsertPoint.before(loop))
-    full = before.insert(TestOp([first * -1 + extent_expr(extent - width)], counters))
-    full.result.name_hint = "full"
-    tail = loop.clone()
-    del tail.attributes[VECTOR]
-    tail.induction_var.name_hint = loop.induction_var.name_hint
-    mask_contributions(
-        tail,
-        [first * -1 + AffineExpr.dimension(len(counters)) * -1 + extent_expr(extent - 1)],
-        [*counters, tail.induction_var],
-    )
-    then, otherwise = Block(), Block([tail, scf.YieldOp()])
-    before.insert(scf.IfOp(full.result, [], Region(then), Region(otherwise)))
-    loop.detach()
-    then.add_ops([loop, scf.YieldOp()])
+def steps_of(launch: LaunchOp, splits: list[Split]) -> list[Primitive]:
+    """The primitives that share axes out as `splits` say, one for each axis."""
+    steps: list[Primitive] = []
+    blocks: list[Primitive] = []
+    loops: list[Primitive] = []
+    for name, split in zip(name_axes(launch), splits, strict=True):
+        parts, within = split.threads * split.serial, name
+        is_cut, width = parts not in (1, split.units), split.vector
+        vectors = [SplitPass(axis=name, by=width, into=(name, "e")), BindPass(axis="e", to="vector")]
+        if width > 1 and not (is_cut and split.has_tail):
+            steps += vectors
+            width = 1
+        if is_cut:
+            within = f"{name}_{'thread' if split.serial == 1 else 'serial'}"
+            names = (f"{name}_block", within)
+            steps.append(SplitPass(axis=name, by=static_extent(parts) * width, into=names))
+            blocks.append(BindPass(axis=names[0], to="block"))
+        elif parts == 1:
+            blocks.append(BindPass(axis=name, to="block"))
+        if width > 1:
+            steps.append(SplitPass(axis=within, by=width, into=(within, "e")))
+            steps.append(vectors[1])
+        if split.threads != 1 and split.serial != 1:
+            names = (f"{name}_serial", f"{name}_thread")
+            steps.append(SplitPass(axis=within, by=split.threads, into=names))
+            within = names[0]
+        if split.serial != 1:
+            loops.append(BindPass(axis=within, to="serial"))
+    return [*steps, *blocks, *reversed(loops)]
 
 
 def work_per_point(launch: LaunchOp) -> int:
@@ -266,8 +185,8 @@ class BlockifyLaunchPass(ModulePass):
         if launch.is_partitioned:
             record(self.name, name, False, "the launch is partitioned already", launch)
             return
-        if any(isinstance(o, CombineOp | PrefixOp | StageOp) for o in ops_in(launch)):
-            record(self.name, name, False, "its threads already work together", launch)
+        if (reason := works_together(launch)) is not None:
+            record(self.name, name, False, reason, launch)
             return
         if launch.schedule is not None and launch.schedule.get("block_m") is not None:
             blocks = blockify_contraction(launch, launch.schedule)

@@ -224,7 +224,7 @@ class _Sharing:
         return [*self.ends, replace_dims(expr, dims)], [*self.counters, *operands]
 
 
-def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> LaunchOp:
+def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> None:
     """Let `shape.lanes` threads share the sweeps over each point of the launch.
 
     Neighbouring threads are lanes of one row; with `columns`, they are neighbouring points.
@@ -238,22 +238,21 @@ def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> La
         if launch.schedule is not None and (word := launch.schedule.word(later)) is not None:
             schedule = schedule.with_choices(**{later: word})
     splits = split_rows(launch.extents(Level.THREAD), shape.rows)
-    new, ends, counters = partition(launch, splits, schedule)
-    axes = list(new.axes)
-    place = len(new.extents(Level.BLOCK)) if columns else len(axes)
-    lane = new.body.block.insert_arg(INDEX, place)
+    ends, counters = partition(launch, splits, schedule)
+    axes = list(launch.axes)
+    place = len(launch.extents(Level.BLOCK)) if columns else len(axes)
+    lane = launch.body.block.insert_arg(INDEX, place)
     lane.name_hint = "lane"
     axes.insert(place, AxisAttr(shape.lanes, Level.THREAD))
-    new.axes = ArrayAttr(axes)
+    launch.axes = ArrayAttr(axes)
     sharing = _Sharing(shape, lane, ends, counters)
-    for op in list(new.body.block.ops):
+    for op in list(launch.body.block.ops):
         if isinstance(op, ForOp):
             _share_sweep(op, sharing)
         elif isinstance(op, StoreOp):
             _guard(op, "first", *sharing.inside(AffineExpr.dimension(0) * -1, [lane]))
         elif isinstance(op, LoadOp) and ends:
             _guard(op, "inside", ends, counters)
-    return new
 
 
 def _share_sweep(sweep: ForOp, sharing: _Sharing) -> None:

@@ -191,10 +191,9 @@ def _share(launch: LaunchOp, scan: _Scan, shape: ScanShape) -> None:
     schedule = ScheduleAttr(threads=shape.lanes * prod(s.threads for s in splits))
     if shape.vector > 1:
         schedule = schedule.with_choices(vector=shape.vector)
-    new, row_ends, counters = partition(launch, splits, schedule)
-    row_ends, counters = _without_unused(row_ends, counters)
+    row_ends, counters = _without_unused(*partition(launch, splits, schedule))
     axis = sum(s.blocks != 1 for s in splits[: scan.axis])
-    body = new.body.block
+    body = launch.body.block
     place = body.args[axis]
     test = body.first_op if ends else None
     assert test is None or isinstance(test, TestOp)
@@ -203,18 +202,18 @@ def _share(launch: LaunchOp, scan: _Scan, shape: ScanShape) -> None:
     inside = _conjunction(row_ends, counters, test)
     varying = varying_ops(body, place)
     old = [op for op in body.ops if op in varying]
-    lane = _insert_lane(new, shape)
+    lane = _insert_lane(launch, shape)
     folds = [op for op in old if isinstance(op, ForOp) and op.res]
     rest = [op for op in old if op not in folds and op is not test]
-    Places(new, shape, place, lane, inside).build(folds, rest)
+    Places(launch, shape, place, lane, inside).build(folds, rest)
     for op in reversed(old):
         op.detach()
         op.erase()
-    axes = list(new.axes)
+    axes = list(launch.axes)
     del axes[axis]
     body.erase_arg(place)
-    new.axes = ArrayAttr(axes)
-    fold_tests(new)
+    launch.axes = ArrayAttr(axes)
+    fold_tests(launch)
 
 
 def _insert_lane(launch: LaunchOp, shape: ScanShape) -> SSAValue:

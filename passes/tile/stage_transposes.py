@@ -59,10 +59,10 @@ def stage(launch: LaunchOp, tile: Tile) -> None:
     ]
     serial = prod(static_extent(split.serial) for split in splits)
     schedule = ScheduleAttr(threads=prod(tile.threads), serial=serial)
-    new = blockify(launch, splits, schedule)
-    local, first = _local(new), new.body.block.first_op
+    blockify(launch, splits, schedule)
+    local, first = _local(launch), launch.body.block.first_op
     reads: list[tuple[LoadOp, Slab]] = []
-    for load in compress(_loads(new), staged):
+    for load in compress(_loads(launch), staged):
         slab = slab_of(load, local)
         assert slab is not None
         reads.append((load, slab.inside(load)))

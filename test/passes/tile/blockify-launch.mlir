@@ -368,7 +368,7 @@ func.func @main(%x: tensor<17x8xf32>) -> tensor<17x8xf32> {
 // FOUR-LABEL: loop.kernel @lookup
 // FOUR:         %row = loop.checked_index
 // FOUR:         loop.for %e = 0 to 4 {
-// FOUR-NEXT:      loop.load %table[%row, %j_thread * 4 + %e]
+// FOUR-NEXT:      loop.load %table[%row, %j * 4 + %e]
 // FOUR:         } attributes {vector}
 // FOUR-LABEL: loop.kernel @halves
 // FOUR:         %full = loop.test

@@ -1,0 +1,107 @@
+"""The named axes of a launch: finding them, replacing one by others, and the condition around the body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_lowercase
+
+from xdsl.builder import Builder
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ArrayAttr, IndexType
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ...dialects.inside import ops_in
+from ...dialects.loop import TestOp
+from ...dialects.tile import AxisAttr, LaunchOp
+from ...index.affine import replace_dims
+from ..tile.rewrite_indices import rewrite_index
+
+INDEX = IndexType()
+
+
+def axis_names(launch: LaunchOp) -> list[str]:
+    """The names of a launch's axes; one without a name is called by its position, `i2`."""
+    return [each.name_hint or f"i{n}" for n, each in enumerate(launch.body.block.args)]
+
+
+def name_axes(launch: LaunchOp) -> list[str]:
+    """Give each axis of a launch a name that no other one has; gives the names."""
+    names = axis_names(launch)
+    for n, counter in enumerate(launch.body.block.args):
+        if names.count(names[n]) > 1 or counter.name_hint is None:
+            names[n] = next(each for each in ascii_lowercase[8:] if each not in names)
+            counter.name_hint = names[n]
+    return names
+
+
+def find_axis(launch: LaunchOp, name: str) -> int | str:
+    """The position of the axis of that name, or why there is none."""
+    names = axis_names(launch)
+    if names.count(name) == 1:
+        return names.index(name)
+    listed = f"its axes are {', '.join(names)}" if names else "it has no axis"
+    return f"{names.count(name) or 'no'} axis of the launch is named {name}; {listed}"
+
+
+def insert_axis(launch: LaunchOp, position: int, axis: AxisAttr, name: str) -> SSAValue:
+    """Give a launch another axis; gives its counter."""
+    axes = list(launch.axes)
+    axes.insert(position, axis)
+    counter = launch.body.block.insert_arg(INDEX, position)
+    counter.name_hint = name
+    launch.axes = ArrayAttr(axes)
+    return counter
+
+
+def remove_axis(launch: LaunchOp, position: int) -> None:
+    """Drop an axis whose counter nothing reads."""
+    axes = list(launch.axes)
+    del axes[position]
+    launch.body.block.erase_arg(launch.body.block.args[position])
+    launch.axes = ArrayAttr(axes)
+
+
+def replace_counter(
+    launch: LaunchOp, old: SSAValue, expr: AffineExpr, counters: Sequence[SSAValue]
+) -> None:
+    """Let an expression over counters stand for an old one, in all index expressions of a launch."""
+    for op in ops_in(launch):
+        rewrite_index(op, {old: expr}, list(counters))
+
+
+def guard(launch: LaunchOp, inside: AffineExpr, counters: Sequence[SSAValue]) -> None:
+    """Put the body of a launch under one more condition: that an expression is at least zero."""
+    block = launch.body.block
+    if (found := find_guard(launch)) is not None:
+        test, _ = found
+        first = len(test.operands_)
+        dims = [AffineExpr.dimension(first + n) for n in range(len(counters))]
+        new = TestOp(
+            [*test.exprs, replace_dims(inside, dims)], [*test.operands_, *counters]
+        )
+        new.result.name_hint = test.result.name_hint
+        block.insert_op_before(new, test)
+        test.result.replace_all_uses_with(new.result)
+        test.detach()
+        test.erase()
+        return
+    body = list(block.ops)
+    for op in body:
+        op.detach()
+    builder = Builder(InsertPoint.at_end(block))
+    test = builder.insert(TestOp([inside], counters))
+    builder.insert(scf.IfOp(test.result, [], Region(Block([*body, scf.YieldOp()]))))
+
+
+def find_guard(launch: LaunchOp) -> tuple[TestOp, scf.IfOp] | None:
+    """The condition that the whole body of a launch is under, if it is and has nothing to do else."""
+    ops = list(launch.body.block.ops)
+    if len(ops) != 2:
+        return None
+    test, branch = ops
+    if not isinstance(test, TestOp) or not isinstance(branch, scf.IfOp):
+        return None
+    whole = branch.cond is test.result and not branch.false_region.blocks and not branch.output
+    return (test, branch) if whole else None

@@ -1,0 +1,59 @@
+"""The base class of primitives: passes that rewrite the named axes of a kernel's launch.
+
+A primitive knows no machine. It declines, with the reason, if the IR lacks something that it needs; its
+options say everything else. So a schedule is a pipeline of primitives, which can be typed behind `deplo-opt
+-p`:
+
+    tileify,split{axis=j by=256 into=j_block,j_thread},bind{axis=j_block to=block}
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...analysis.launches import launches_of
+from ...dialects.inside import ops_in
+from ...dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
+from ..decisions import record
+
+
+@dataclass(frozen=True)
+class Primitive(ModulePass):
+    """A step of a schedule; without `kernel`, it is carried out on each kernel that is one launch."""
+
+    kernel: str = ""
+    """The kernel that it is for; all, if it is empty."""
+
+    @abstractmethod
+    def change(self, launch: LaunchOp) -> str | None:
+        """Rewrite a launch; gives why not, and then leaves it as it is."""
+
+    @property
+    @abstractmethod
+    def done(self) -> str:
+        """What it did, for people."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Carry the step out, and record what came of it."""
+        for kernel, launch in launches_of(op):
+            name, location = kernel.sym_name.data, launch.location
+            if self.kernel in ("", name):
+                reason = works_together(launch) or self.change(launch)
+                record(self.name, name, reason is None, reason or self.done, location)
+
+
+def works_together(launch: LaunchOp) -> str | None:
+    """Why the axes of a launch are to stay as they are: its threads exchange what they compute."""
+    shared = CombineOp | PrefixOp | StageOp
+    found = any(isinstance(op, shared) for op in ops_in(launch))
+    return "its threads already work together" if found else None
+
+
+def steps_text(steps: list[Primitive]) -> str:
+    """The steps as a pipeline."""
+    return ",".join(str(step.spec()) for step in steps)
