@@ -3,8 +3,8 @@
     %rms_norm = torch.rms_norm %x, %p_weight {normalized_shape = [2048], eps = 1.1920929e-07 : f64}
       : (tensor<1x32x2048xf32>, tensor<2048xf32>) -> tensor<1x32x2048xf32>
 
-The classes in `torch_ops.py` are generated from PyTorch's schemas; nothing here needs PyTorch. What
-they share is in `torch_base.py`, their text form in `torch_syntax.py`, their checks of shapes in
+`torch_ops.py` makes the classes from the schemas in `torch_contract.txt`; nothing here needs PyTorch. What
+the classes share is in `torch_base.py`, their text form in `torch_syntax.py`, their checks of shapes in
 `torch_shapes.py` and its neighbours.
 """
 
@@ -35,7 +35,7 @@ from .torch_shapes import IndexShapeOp
 class IndexOp(IndexShapeOp):
     """`aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor`
 
-    Not generated, as the schema's list may have gaps: here it has none and starts at axis `dim`.
+    Not in `torch_contract.txt`: the schema's list may have gaps, this one has none and starts at axis `dim`.
     ```
     %y = torch.index %x, [%i, %j] {dim = 1}
       : (tensor<2x8x9xf32>, tensor<4x1xi64>, tensor<3xi64>) -> tensor<2x4x3xf32>
@@ -57,7 +57,7 @@ class IndexOp(IndexShapeOp):
 class IndexPutOp(IndexPutShapeOp):
     """`aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor`
 
-    Not generated, for the same reason as `torch.index`.
+    Not in `torch_contract.txt`, for the same reason as `torch.index`.
     ```
     %y = torch.index_put %x, [%i, %j], %v {dim = 1, accumulate = true}
       : (tensor<2x8x9xf32>, tensor<4x1xi64>, tensor<3xi64>, tensor<2x4x3xf32>) -> tensor<2x8x9xf32>

@@ -1,7 +1,7 @@
 """Families of `torch` operations: the base classes that check the shape of a result.
 
-A family knows how the arguments of its members give the result's extents. Members are generated
-into `torch_ops.py`, which says for each ATen overload the family it belongs to.
+A family knows how the arguments of its members give the result's extents. `torch_contract.txt` gives
+the family of each ATen overload, and `torch_ops.py` makes the members.
 """
 
 from __future__ import annotations

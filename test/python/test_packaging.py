@@ -18,7 +18,7 @@ def wheel(tmp_path_factory) -> Path:
     """A wheel built from a copy of the checkout, so that nothing is written into it."""
     source = tmp_path_factory.mktemp("source")
     target = tmp_path_factory.mktemp("wheel")
-    for path in shipped_sources():
+    for path in [*shipped_sources(), *shipped_data()]:
         (source / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).write_bytes((ROOT / path).read_bytes())
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -33,15 +33,25 @@ def wheel(tmp_path_factory) -> Path:
 
 def shipped_sources() -> list[Path]:
     """Every module of the package, relative to the checkout."""
-    rooms = [p for p in ROOT.iterdir() if (p / "__init__.py").exists() and p.name != "test"]
     found = [p for p in ROOT.glob("*.py") if p.name not in NOT_SHIPPED]
-    found += [p for room in rooms for p in room.rglob("*.py")]
-    return sorted(p.relative_to(ROOT) for p in found)
+    return sorted(p.relative_to(ROOT) for p in [*found, *in_rooms(".py")])
 
 
-def test_wheel_holds_every_module_and_nothing_else(wheel):
-    names = {n for n in zipfile.ZipFile(wheel).namelist() if n.endswith(".py")}
-    assert names == {f"deplo/{path.as_posix()}" for path in shipped_sources()}
+def shipped_data() -> list[Path]:
+    """Every file that a module reads, relative to the checkout."""
+    return sorted(p.relative_to(ROOT) for p in in_rooms(".txt", ".in"))
+
+
+def in_rooms(*suffixes: str) -> list[Path]:
+    """Every file with one of the suffixes in the package's directories."""
+    rooms = [p for p in ROOT.iterdir() if (p / "__init__.py").exists() and p.name != "test"]
+    return [p for room in rooms for p in room.rglob("*") if p.suffix in suffixes]
+
+
+def test_wheel_holds_every_module_and_its_data_and_nothing_else(wheel):
+    names = {n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n}
+    shipped = [*shipped_sources(), *shipped_data()]
+    assert names == {f"deplo/{path.as_posix()}" for path in shipped}
 
 
 def test_wheel_names_the_scripts_and_the_universe(wheel):
