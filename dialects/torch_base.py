@@ -48,6 +48,7 @@ from .allowed_sizes import allowed_at, allowing
 from .scalars import is_element, verify_element
 from .sizes import Extent, ExtentAttr, Size, UndecidedSize, shape_of
 from .syntax import tensor_type
+from .torch_elements import verify_elements
 from .torch_syntax import (
     TensorArgument,
     parse_arguments,
@@ -189,6 +190,9 @@ class TorchOp(IRDLOperation):
     ATEN: ClassVar[str]
     """The overload's name as PyTorch spells it, such as `add.Tensor`."""
 
+    ELEMENTS: ClassVar[str] = "same"
+    """The rule of each result's element type, named in `torch_elements.py`."""
+
     # ---- arguments as Python values
 
     def integer(self, name: str) -> int:
@@ -288,6 +292,7 @@ class TorchOp(IRDLOperation):
             raise VerifyException(
                 f"its arguments give a result of shape {list(expected)}, not {list(got)}"
             )
+        verify_elements(self, self.ELEMENTS)
 
     # ---- text
 

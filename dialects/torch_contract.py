@@ -1,9 +1,9 @@
 """Reads the contract of Torch IR, the ATen schemas in `torch_contract.txt`.
 
-Each line names a family, a base class in `torch_shapes.py` or a module beside it, and gives the schema of
-one overload as PyTorch prints it:
+Each line names a family, a base class in `torch_shapes.py` or a module beside it, and the rule of the
+results' element types in `torch_elements.py`, and gives the schema of one overload as PyTorch prints it:
 
-    PointwiseOp aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+    PointwiseOp promoted aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
 
 Lines that begin with `#` are comments. Nothing here needs PyTorch.
 """
@@ -18,7 +18,9 @@ from typing import Any
 
 CONTRACT = Path(__file__).with_name("torch_contract.txt")
 
-_ENTRY = re.compile(r"(?P<family>\w+) (?P<text>aten::(?P<operator>\w+)(?:\.(?P<overload>\w+))?.*)")
+_ENTRY = re.compile(
+    r"(?P<family>\w+) (?P<elements>[\w/]+) (?P<text>aten::(?P<operator>\w+)(?:\.(?P<overload>\w+))?.*)"
+)
 _SCHEMA = re.compile(r"aten::[\w.]+\((?P<arguments>.*)\) -> (?P<results>.+)")
 _ITEM = re.compile(
     r"(?P<base>\w+)(?:\(a(?: -> \*)?\))?(?P<length>\[\d*\])?(?P<optional>\??)"
@@ -45,6 +47,8 @@ class Schema:
     """One line of the contract."""
 
     family: str
+    elements: str
+    """The rule of each result's element type."""
     overload: str
     """The overload as PyTorch's Python names it, such as `add.Tensor` or `relu.default`."""
     text: str
@@ -62,13 +66,19 @@ def read_schema(line: str) -> Schema:
     entry = _ENTRY.fullmatch(line)
     schema = entry and _SCHEMA.fullmatch(entry["text"])
     if not entry or not schema:
-        raise ValueError(f"expected a family and an ATen schema, got {line!r}")
+        raise ValueError(f"expected a family, a rule and an ATen schema, got {line!r}")
     results = schema["results"]
     if results.startswith("("):
         results = results[1:-1]
     overload = f"{entry['operator']}.{entry['overload'] or 'default'}"
-    arguments = _read_items(schema["arguments"])
-    return Schema(entry["family"], overload, entry["text"], arguments, _read_items(results))
+    return Schema(
+        family=entry["family"],
+        elements=entry["elements"],
+        overload=overload,
+        text=entry["text"],
+        arguments=_read_items(schema["arguments"]),
+        results=_read_items(results),
+    )
 
 
 def _read_items(text: str) -> tuple[Item, ...]:

@@ -2,7 +2,7 @@
 
 The classes are made from the schemas in `torch_contract.txt` when this module is imported:
 
-    PointwiseOp aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+    PointwiseOp promoted aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
 
 is the class
 
@@ -10,6 +10,7 @@ is the class
     class SubOp(PointwiseOp):
         name = "torch.sub"
         ATEN: ClassVar[str] = "sub.Tensor"
+        ELEMENTS: ClassVar[str] = "promoted"
 
         input = operand_def(TensorType)
         other = operand_def(TensorType)
@@ -66,6 +67,7 @@ from .torch_base import (
     argument_attr,
 )
 from .torch_contract import CONTRACT, Item, Schema, read_contract
+from .torch_elements import RULES
 
 CHECKED = {
     "layout": "strided only",
@@ -154,15 +156,19 @@ def _op_class(schema: Schema, op_name: str) -> type[TorchOp]:
     family = _FAMILIES.get(schema.family)
     if family is None:
         raise ValueError(f"{schema.overload}: no family is called {schema.family}")
+    unknown = set(schema.elements.split("/")).difference(RULES)
+    if unknown:
+        raise ValueError(f"{schema.overload}: no rule is called {unknown.pop()}")
     represented = [a for a in schema.arguments if a.name not in CHECKED]
     checked = [a.name for a in schema.arguments if a.name in CHECKED]
     note = f"\n\nNot represented: {', '.join(checked)}." if checked else ""
     fields: dict[str, Any] = {
         "__module__": __name__,
         "__doc__": f"`{schema.text}`{note}",
-        "__annotations__": {"ATEN": ClassVar[str]},
+        "__annotations__": {"ATEN": ClassVar[str], "ELEMENTS": ClassVar[str]},
         "name": f"torch.{op_name}",
         "ATEN": schema.overload,
+        "ELEMENTS": schema.elements,
         **{"input" if a.name == "self" else a.name: _argument_field(a) for a in represented},
         **_result_fields(schema.results),
         "traits": traits_def(Pure()),

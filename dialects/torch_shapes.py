@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from .scalars import is_bool, is_integer
+from .scalars import is_integer
 from .sizes import Extent, Size, ceil_div
 from .syntax import tensor_type
 from .torch_base import ScalarValue, Shape, TorchOp
@@ -80,16 +80,6 @@ class PointwiseOp(TorchOp):
 
     def result_shape(self) -> Shape | None:
         return broadcast_shapes(*self.operand_shapes())
-
-
-class PredicateOp(PointwiseOp):
-    """A pointwise op that gives bools."""
-
-    def verify_(self) -> None:
-        super().verify_()
-        element = tensor_type(self.results[0]).element_type
-        if not is_bool(element):
-            raise VerifyException(f"gives i1 elements, not {element}")
 
 
 class SameShapeOp(TorchOp):

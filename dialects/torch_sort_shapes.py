@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -84,5 +84,5 @@ class SearchShapeOp(TorchOp):
 
 def _verify_positions(op: TorchOp, shape: Shape) -> None:
     positions = tensor_type(op.results[1])
-    if positions.element_type != i64 or shape_of(positions) != shape:
-        raise VerifyException(f"positions must be i64 of shape {list(shape)}, got {positions}")
+    if shape_of(positions) != shape:
+        raise VerifyException(f"positions must have shape {list(shape)}, got {positions}")

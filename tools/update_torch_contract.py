@@ -3,8 +3,8 @@
     python -m deplo.tools.update_torch_contract            # writes the file
     python -m deplo.tools.update_torch_contract --check    # fails if the file is out of date
 
-To add an operator, add a line with its family and its name, such as `PointwiseOp aten::angle`, run this,
-and give the operation a lowering in `passes/torch`.
+To add an operator, add a line with its family, rule and name, such as `PointwiseOp float aten::angle`, run
+this, and give the operation a lowering in `passes/torch`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from ..dialects.torch_contract import CONTRACT
 
-_ENTRY = re.compile(r"(\w+) aten::(\w+)(?:\.(\w+))?(?:\(.*)?")
+_ENTRY = re.compile(r"(\w+ [\w/]+) aten::(\w+)(?:\.(\w+))?(?:\(.*)?")
 
 
 def header() -> str:
@@ -39,11 +39,13 @@ def _updated_line(line: str) -> str:
         return line
     entry = _ENTRY.fullmatch(line)
     if entry is None:
-        raise SystemExit(f"{CONTRACT}: expected a family and an ATen overload, got {line!r}")
-    family, operator, overload = entry.groups("default")
+        raise SystemExit(
+            f"{CONTRACT}: expected a family, a rule and an ATen overload, got {line!r}"
+        )
+    classification, operator, overload = entry.groups("default")
     try:
         packet: Any = getattr(torch.ops.aten, operator)
-        return f"{family} {getattr(packet, overload)._schema}"
+        return f"{classification} {getattr(packet, overload)._schema}"
     except AttributeError as error:
         raise SystemExit(f"{CONTRACT}: PyTorch has no overload {operator}.{overload}") from error
 

@@ -15,8 +15,8 @@ from xdsl.ir import SSAValue
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Function, is_bool, is_float
 from ...dialects.torch_base import ScalarValue, TorchOp
+from ...dialects.torch_promotion import common_element
 from .lowering import Lowering, Refusal, Rule, compute_element, element_of
-from .promotion import common_element
 
 # --------------------------------------------------------------------------- arithmetic
 

@@ -18,8 +18,8 @@ from ...dialects import torch_ops as t
 from ...dialects.scalars import Function
 from ...dialects.sizes import largest
 from ...dialects.torch_base import TorchOp
+from ...dialects.torch_promotion import common_element
 from .lowering import Lowering, Refusal, Rule, compute_element, shape_of
-from .promotion import common_element
 
 
 def _search(e: Lowering, op: Any) -> SSAValue:

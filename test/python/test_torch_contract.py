@@ -35,21 +35,21 @@ def item(name, type, optional=False, default=None):
     ],
 )
 def test_an_argument_is_read(text, expected):
-    first, read, last = read_schema(f"F aten::f(int x, {text}, *, bool y) -> Tensor").arguments
+    first, read, last = read_schema(f"F same aten::f(int x, {text}, *, bool y) -> Tensor").arguments
     assert (first.name, read, last.name) == ("x", expected, "y")
 
 
 @pytest.mark.parametrize("text", ["float p=1", "float p=1.", "Scalar p=1.0"])
 def test_a_float_has_a_float_for_a_default(text):
-    (argument,) = read_schema(f"F aten::f({text}) -> Tensor").arguments
+    (argument,) = read_schema(f"F same aten::f({text}) -> Tensor").arguments
     assert type(argument.default) is float
 
 
 def test_results_are_read():
-    named = read_schema("F aten::f.dim(Tensor self) -> (Tensor values, Tensor indices)")
+    named = read_schema("F same aten::f.dim(Tensor self) -> (Tensor values, Tensor indices)")
     assert [result.name for result in named.results] == ["values", "indices"]
     assert named.overload == "f.dim"
-    one = read_schema("F aten::f(Tensor self) -> Tensor(a)")
+    one = read_schema("F same aten::f(Tensor self) -> Tensor(a)")
     assert one.results == (item("", "Tensor"),)
     assert one.overload == "f.default"
 
@@ -58,10 +58,11 @@ def test_results_are_read():
     "line",
     [
         "aten::f(Tensor self) -> Tensor",
-        "F aten::f",
-        "F aten::f(Tensor?[] indices) -> Tensor",
-        "F aten::f(Tensor(a!) self) -> Tensor",
-        "F aten::f(int x=[1) -> Tensor",
+        "F aten::f(Tensor self) -> Tensor",
+        "F same aten::f",
+        "F same aten::f(Tensor?[] indices) -> Tensor",
+        "F same aten::f(Tensor(a!) self) -> Tensor",
+        "F same aten::f(int x=[1) -> Tensor",
     ],
 )
 def test_a_line_that_cannot_be_read_is_refused(line):
@@ -72,9 +73,10 @@ def test_a_line_that_cannot_be_read_is_refused(line):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("NoOp aten::f(Tensor self) -> Tensor", "no family is called NoOp"),
-        ("PointwiseOp aten::f(Stream s) -> Tensor", "no kind stands for type Stream"),
-        ("PointwiseOp aten::f(Tensor self) -> bool", "are not tensors"),
+        ("NoOp same aten::f(Tensor self) -> Tensor", "no family is called NoOp"),
+        ("PointwiseOp odd aten::f(Tensor self) -> Tensor", "no rule is called odd"),
+        ("PointwiseOp same aten::f(Stream s) -> Tensor", "no kind stands for type Stream"),
+        ("PointwiseOp same aten::f(Tensor self) -> bool", "are not tensors"),
     ],
 )
 def test_a_schema_that_no_class_stands_for_is_refused(line, message):
@@ -113,11 +115,11 @@ def test_the_contract_is_what_pytorch_says(monkeypatch, tmp_path):
 
 
 def test_an_overload_is_completed_from_pytorch():
-    text = update_torch_contract.updated("# PyTorch 2.0\n# why\nPointwiseOp aten::angle\n")
-    schema = "PointwiseOp aten::angle(Tensor self) -> Tensor"
+    text = update_torch_contract.updated("# PyTorch 2.0\n# why\nPointwiseOp same aten::angle\n")
+    schema = "PointwiseOp same aten::angle(Tensor self) -> Tensor"
     assert text == f"{update_torch_contract.header()}\n# why\n{schema}\n"
     with pytest.raises(SystemExit, match=r"no overload angle\.nothing"):
-        update_torch_contract.updated("#\nPointwiseOp aten::angle.nothing")
+        update_torch_contract.updated("#\nPointwiseOp same aten::angle.nothing")
 
 
 def test_every_schema_of_the_contract_is_an_overload_of_this_pytorch():

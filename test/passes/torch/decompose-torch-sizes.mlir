@@ -96,7 +96,7 @@ func.func @flip_repeat(%x: tensor<?xf32, #sym.extents<s0>>) -> tensor<?xf32, #sy
 // CHECK-NEXT: func.return %a, %b : tensor<?xi64, #sym.extents<s1>>, tensor<?xf32, #sym.extents<s0>>
 func.func @made() -> (tensor<?xi64, #sym.extents<s1>>, tensor<?xf32, #sym.extents<s0>>) {
   %a = torch.arange {start = #sym.extent<s0>, end = #sym.extent<s0 + s1>} : () -> tensor<?xi64, #sym.extents<s1>>
-  %b = torch.full {size = [#sym.extent<s0>], fill_value = #sym.extent<s1>} : () -> tensor<?xf32, #sym.extents<s0>>
+  %b = torch.full {size = [#sym.extent<s0>], fill_value = #sym.extent<s1>, dtype = f32} : () -> tensor<?xf32, #sym.extents<s0>>
   func.return %a, %b : tensor<?xi64, #sym.extents<s1>>, tensor<?xf32, #sym.extents<s0>>
 }
 

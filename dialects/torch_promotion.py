@@ -13,9 +13,9 @@ from functools import reduce
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32, i1, i16, i64
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.scalars import is_bool, is_float, storage_bytes
-from ...dialects.sizes import ExtentAttr
-from ...dialects.syntax import tensor_type
+from .scalars import is_bool, is_float, storage_bytes
+from .sizes import ExtentAttr
+from .syntax import tensor_type
 
 
 def category(element: Attribute) -> int:
@@ -36,7 +36,8 @@ def promote(left: Attribute, right: Attribute) -> Attribute:
     return left if storage_bytes(left) > storage_bytes(right) else right
 
 
-def _number_element(number: IntegerAttr | FloatAttr | ExtentAttr) -> Attribute:
+def number_element(number: IntegerAttr | FloatAttr | ExtentAttr) -> Attribute:
+    """The element type of a Python number."""
     if isinstance(number, FloatAttr):
         return f32
     return i1 if isinstance(number, IntegerAttr) and number.type == IntegerType(1) else i64
@@ -52,7 +53,7 @@ def common_element(
             type = tensor_type(argument)
             groups[0 if type.get_num_dims() else 1].append(type.element_type)
         else:
-            groups[2].append(_number_element(argument))
+            groups[2].append(number_element(argument))
     result: Attribute | None = None
     for group in groups:
         if not group:
