@@ -32,6 +32,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..errors import DeploError
 from .llvm_operations import PRINTED, Scope, declaration, number_text, type_text
+from .math_library import is_in_library, link
 
 GROUP = "!0"
 """The node that names independent accesses."""
@@ -52,17 +53,20 @@ class Notes:
 
 
 def llvm_text(functions: Sequence[tuple[llvm.FuncOp, Notes]], *, named: bool = True) -> str:
-    """The text of a module of functions, defined or declared, and of the intrinsics that they call.
+    """The text of a module of functions, defined or declared, and of what they call.
 
-    Values have the program's names, or none.
+    That is declared, or is defined if it is of the library of elementary functions. Values have the program's
+    names, or none.
 
     Raises DeploError for what has no text here.
     """
     module = _Module(named)
-    parts = [module.function(function, notes) for function, notes in functions]
-    own = {function.sym_name.data for function, _ in functions}
-    declared = [text for name, text in module.called.items() if name not in own]
-    return "\n".join([*declared, "", *parts, *module.metadata(), ""])
+    own = {function.sym_name.data: (function, notes) for function, notes in functions}
+    parts = [module.function(*each) for name, each in own.items() if not is_in_library(name)]
+    linked = link(module.called)
+    called = {**linked.declarations, **module.called}
+    declared = [text for n, text in called.items() if n not in own and not is_in_library(n)]
+    return "\n".join([*declared, "", *linked.definitions, *parts, *module.metadata(), ""])
 
 
 def loop_option(name: str, value: str) -> str:

@@ -1,15 +1,11 @@
-"""`expand-math`: rewrites what LLVM has no good instruction for, to `arith` that it vectorises.
+"""`expand-math`: rewrites what LLVM has no good instruction for, to calls and to `arith`.
 
-    %e = math.exp %x : f32                        %n = ... round(%x / ln 2) ...
-                                   becomes        %p = ... polynomial of %x - %n * ln 2 ...
-                                                  %e = arith.mulf %p, %two_to_the_n : f32
+    %e = math.exp %x : f32        becomes        %e = func.call @deplo_exp_f32(%x) : (f32) -> f32
 
-* functions of f32: polynomials (`polynomials.py`, `hyperbolics.py`, `arcs.py`, `area_functions.py`, and
-  `powers.py` in f64); exponentials, logarithms, tanh and erf of f64, too; rsqrt is 1 / sqrt.
-* erf and tanh of f32 that are added to 1, as in GELU: the sum, right where it is nearly 0 (`near_one.py`).
-* sines, cosines and tangents of f32, and the other functions of f64: a call of the C library's function.
+* elementary functions: a call of a function of the library `codegen/math`, which LLVM inlines and vectorises,
+  or of the C library where that has none (`math_functions.py`); rsqrt is 1 / sqrt.
+* erf and tanh of f32 that are added to 1, as in GELU: a function for the sum, accurate where it is nearly 0.
 * conversions from and to f16 and bf16: through f32 (`narrow_floats.py`).
-* powers of e and of 2 are scaled by an instruction where `scales` says that the CPU has a fast one.
 * float to integer: NaN and what does not fit become the smallest integer first, as x86 and so PyTorch do.
 * integer division: by zero gives zero (a `kernel.assert` has stopped the program by then), the smallest
   integer by -1 wraps; the machine's own instruction would end the process on both.
@@ -28,16 +24,13 @@ from xdsl.dialects import arith, func, math
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float32Type,
-    Float64Type,
     FloatAttr,
     FloatTF32Type,
-    FunctionType,
     IndexType,
     IntegerAttr,
     IntegerType,
     ModuleOp,
     f32,
-    f64,
     i32,
 )
 from xdsl.ir import Operation, SSAValue
@@ -48,84 +41,10 @@ from ...dialects.syntax import scalar_attr
 from ...errors import DeploError
 from ...machine.host_cpu import host_cpu
 from ..decisions import record
-from . import (
-    arcs,
-    area_functions,
-    hyperbolics,
-    integer_division,
-    polynomials,
-    powers,
-)
-from .kernel_loops import function_of
+from . import integer_division, math_functions
+from .bf16_nans import has_short_nans
 from .math_builder import MathBuilder
 from .narrow_floats import NARROW, narrow, widen
-from .near_one import is_added_to_one, plus_one
-from .relax_maxima import AT_MOST_ZERO
-from .short_nans import has_short_nans
-
-_POLYNOMIALS: dict[type[Operation], Callable[..., SSAValue]] = {
-    math.AcosOp: arcs.acos,
-    math.AcoshOp: area_functions.acosh,
-    math.AsinOp: arcs.asin,
-    math.AsinhOp: area_functions.asinh,
-    math.AtanOp: arcs.atan,
-    math.AtanhOp: area_functions.atanh,
-    math.Atan2Op: arcs.atan2,
-    math.CbrtOp: powers.cbrt,
-    math.CoshOp: hyperbolics.cosh,
-    math.ErfOp: polynomials.erf,
-    math.ExpOp: polynomials.exp,
-    math.Exp2Op: polynomials.exp2,
-    math.ExpM1Op: polynomials.expm1,
-    math.LogOp: polynomials.log,
-    math.Log10Op: polynomials.log10,
-    math.Log1pOp: polynomials.log1p,
-    math.Log2Op: polynomials.log2,
-    math.PowFOp: powers.power,
-    math.SinhOp: hyperbolics.sinh,
-    math.TanhOp: polynomials.tanh,
-}
-
-_WIDE_FUNCTIONS: dict[type[Operation], Callable[..., SSAValue]] = {
-    math.ErfOp: polynomials.wide_erf,
-    math.ExpOp: polynomials.exp,
-    math.Exp2Op: polynomials.exp2,
-    math.ExpM1Op: polynomials.expm1,
-    math.LogOp: polynomials.log,
-    math.Log10Op: polynomials.log10,
-    math.Log1pOp: polynomials.log1p,
-    math.Log2Op: polynomials.log2,
-    math.TanhOp: polynomials.tanh,
-}
-"""Those of f64."""
-
-_C_LIBRARY: dict[type[Operation], str] = {
-    math.AcosOp: "acos",
-    math.AcoshOp: "acosh",
-    math.AsinOp: "asin",
-    math.AsinhOp: "asinh",
-    math.AtanOp: "atan",
-    math.AtanhOp: "atanh",
-    math.Atan2Op: "atan2",
-    math.CbrtOp: "cbrt",
-    math.CosOp: "cos",
-    math.CoshOp: "cosh",
-    math.ErfOp: "erf",
-    math.ExpOp: "exp",
-    math.Exp2Op: "exp2",
-    math.ExpM1Op: "expm1",
-    math.LogOp: "log",
-    math.Log10Op: "log10",
-    math.Log1pOp: "log1p",
-    math.Log2Op: "log2",
-    math.PowFOp: "pow",
-    math.RoundOp: "round",
-    math.SinOp: "sin",
-    math.SinhOp: "sinh",
-    math.TanOp: "tan",
-    math.TanhOp: "tanh",
-}
-"""The C library's name of each function for f64; that for f32 ends in `f`."""
 
 _DIVISIONS: dict[type[Operation], Callable[[MathBuilder, SSAValue, SSAValue], SSAValue]] = {
     arith.DivSIOp: integer_division.truncdiv,
@@ -148,7 +67,7 @@ class ExpandMathPass(ModulePass):
         scales = host_cpu().scales if self.scales is None else self.scales
         for function in list(op.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
-                expanded = _expand_function(op, function, scales)
+                expanded = _expand_function(function, scales)
                 if expanded:
                     listed = ", ".join(f"{n} {name}" for name, n in sorted(expanded.items()))
                     reason = f"expanded {listed}"
@@ -159,12 +78,12 @@ class ExpandMathPass(ModulePass):
                 record(self.name, function.sym_name.data, bool(expanded), reason, function)
 
 
-def _expand_function(module: ModuleOp, function: func.FuncOp, scales: bool) -> Counter[str]:
+def _expand_function(function: func.FuncOp, scales: bool) -> Counter[str]:
     expanded: Counter[str] = Counter()
     ops = ops_in(function.body)
     short = {op for op in ops if _rounds_to_bfloat(op) and has_short_nans(op.operands[0])}
     for op in ops:
-        replacement = _expand(module, op, scales, op in short)
+        replacement = _expand(op, scales, op in short)
         if replacement is None:
             continue
         expanded[op.name] += 1
@@ -181,23 +100,15 @@ def _rounds_to_bfloat(op: Operation) -> bool:
     return isinstance(op, arith.TruncFOp) and isinstance(op.result.type, BFloat16Type)
 
 
-def _expand(module: ModuleOp, op: Operation, scales: bool, short_nans: bool) -> SSAValue | None:
+def _expand(op: Operation, scales: bool, short_nans: bool) -> SSAValue | None:
     """Insert what stands for `op` before it, or None if it stays."""
     kind = type(op)
     if kind is math.RsqrtOp:
         return _rsqrt(op)
     if kind is math.PowFOp and (power := _small_power(op)) is not None:
         return power
-    if kind in _POLYNOMIALS and isinstance(op.operands[0].type, Float32Type):
-        if is_added_to_one(op):
-            return plus_one(MathBuilder(op), op)
-        if AT_MOST_ZERO in op.attributes:
-            return polynomials.exp_of_at_most_zero(MathBuilder(op, scales=scales), *op.operands)
-        return _POLYNOMIALS[kind](MathBuilder(op, scales=scales), *op.operands)
-    if kind in _WIDE_FUNCTIONS and isinstance(op.operands[0].type, Float64Type):
-        return _WIDE_FUNCTIONS[kind](MathBuilder(op, f64, scales=scales), *op.operands)
-    if kind in _C_LIBRARY:
-        return _call(module, op)
+    if (name := math_functions.name_of(op, scales=scales)) is not None:
+        return math_functions.call_in_place(op, name)
     if kind in _DIVISIONS and not isinstance(op.operands[0].type, IndexType):
         return _divide(op)
     if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, BFloat16Type):
@@ -226,20 +137,6 @@ def _small_power(op: Operation) -> SSAValue | None:
     for _ in range(int(value) - 1):
         product = m.mul(product, base)
     return product
-
-
-def _call(module: ModuleOp, op: Operation) -> SSAValue | None:
-    """Call the C library's function, declared in the module."""
-    element = op.results[0].type
-    if not isinstance(element, Float32Type | Float64Type):
-        return None
-    name = _C_LIBRARY[type(op)] + ("f" if isinstance(element, Float32Type) else "")
-    declared = any(isinstance(f, func.FuncOp) and f.sym_name.data == name for f in module.ops)
-    if not declared:
-        signature = FunctionType.from_lists(list(op.operand_types), [element])
-        external = func.FuncOp.external(name, list(signature.inputs), list(signature.outputs))
-        module.body.block.insert_op_before(external, function_of(op))
-    return MathBuilder(op).insert(func.CallOp(name, list(op.operands), [element]))
 
 
 def _divide(op: Operation) -> SSAValue | None:

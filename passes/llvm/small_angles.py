@@ -8,9 +8,10 @@
 becomes
     %large = scf.for %j = ... iter_args(%any = %false) -> (i1) {
       %v = loop.load %x[%i, %j]
-      %s = ...                                    // a polynomial: right if |%v| <= 65536, or no number
+      %s = func.call @deplo_sin_small_f32(%v)     // right if |%v| <= 65536, or no number
       loop.store %s, %y[%i, %j]
-      %any_next = arith.ori %any, (|%v| > 65536 and |%v| < infinity)
+      %is_large = func.call @deplo_is_large_angle_f32(%v)
+      %any_next = arith.ori %any, %is_large
       scf.yield %any_next
     }
     scf.if %large { scf.for ... }                 // as it was
@@ -25,36 +26,31 @@ functions in a branch. Angles of f64 are large from 2**30 on; its tangent is lef
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import Float32Type, Float64Type, ModuleOp, f32, f64, i1
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import Float32Type, Float64Type, ModuleOp, i1
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
-from .angles import cos, is_large, sin, tan
 from .kernel_loops import change_loops
 from .math_builder import MathBuilder
+from .math_functions import call, library_name
 
-_FUNCTIONS: dict[tuple[type[Operation], Attribute], Callable[[MathBuilder, SSAValue], SSAValue]] = {
-    (math.SinOp, f32): sin,
-    (math.CosOp, f32): cos,
-    (math.TanOp, f32): tan,
-    (math.SinOp, f64): sin,
-    (math.CosOp, f64): cos,
+_FUNCTIONS: dict[type[Operation], tuple[str, tuple[type[Float32Type | Float64Type], ...]]] = {
+    math.SinOp: ("sin", (Float32Type, Float64Type)),
+    math.CosOp: ("cos", (Float32Type, Float64Type)),
+    math.TanOp: ("tan", (Float32Type,)),
 }
+"""Operation class -> the function's name, and the types for which the library has it."""
 
 
 def _is_function(op: Operation) -> bool:
-    return isinstance(op, math.SinOp | math.CosOp | math.TanOp) and _key(op) in _FUNCTIONS
-
-
-def _key(op: Operation) -> tuple[type[Operation], Attribute]:
-    return type(op), op.results[0].type
+    _, types = _FUNCTIONS.get(op.__class__, ("", ()))
+    return isinstance(op.results[0].type, types) if op.results else False
 
 
 def _reason(loop: scf.ForOp) -> str | None:
@@ -88,8 +84,8 @@ def _speculate(loop: scf.ForOp) -> str | None:
     angles: dict[SSAValue, None] = {}
     for op in [op for op in block.ops if _is_function(op)]:
         angle = op.operands[0]
-        assert isinstance(angle.type, Float32Type | Float64Type)
-        value = _FUNCTIONS[_key(op)](MathBuilder(op, angle.type), angle)
+        name = library_name(_FUNCTIONS[type(op)][0], angle.type, "small")
+        value = call(op, name, [angle], angle.type)
         angles[angle] = None
         value.name_hint = op.results[0].name_hint
         op.results[0].replace_all_uses_with(value)
@@ -97,7 +93,8 @@ def _speculate(loop: scf.ForOp) -> str | None:
         op.erase()
     inside = MathBuilder(end)
     for angle in angles:
-        seen = inside.insert(arith.OrIOp(seen, is_large(inside, angle)))
+        is_large = call(end, library_name("is_large_angle", angle.type), [angle], i1)
+        seen = inside.insert(arith.OrIOp(seen, is_large))
     inside.builder.insert(scf.YieldOp(*end.operands, seen))
     end.detach()
     end.erase()

@@ -39,7 +39,7 @@ def shipped_sources() -> list[Path]:
 
 def shipped_data() -> list[Path]:
     """Every file that a module reads, relative to the checkout."""
-    return sorted(p.relative_to(ROOT) for p in in_rooms(".txt", ".in"))
+    return sorted(p.relative_to(ROOT) for p in in_rooms(".ll", ".txt", ".in"))
 
 
 def in_rooms(*suffixes: str) -> list[Path]:

@@ -1,28 +1,21 @@
-// What LLVM has no instruction for becomes arithmetic or a call of the C library.
+// What LLVM has no instruction for becomes calls of functions, or arithmetic.
 
 // RUN: deplo-opt %s --split-input-file -p expand-math{scales=false} | FileCheck %s
 // RUN: deplo-opt %s --split-input-file -p expand-math{scales=true} | FileCheck %s --check-prefix=SCALES
 // RUN: deplo-opt %s --split-input-file -p expand-math{scales=false} --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
-// REMARK: remark: expand-math: polynomials: expanded 1 math.exp, 1 math.tanh
-// CHECK-LABEL: func.func @polynomials
-// CHECK-NOT:     math.exp
-// A power of two is two products, of which the first one loses nothing: only the bounds are compared.
-// CHECK:         %[[HALF:.*]] = arith.shrui
-// CHECK:         arith.subi %{{.*}}, %[[HALF]] : i32
-// CHECK-NOT:     arith.select
-// CHECK:         %[[GROWN:.*]] = math.fma %{{.*}}, %[[ONE:.*]], %[[ONE]] : f32
-// CHECK-NEXT:    %e = arith.mulf %[[GROWN]], %{{.*}} : f32
-// CHECK-NOT:     math.tanh
-// CHECK:         %t = math.copysign
-// CHECK:         func.return %e, %t : f32, f32
-// A CPU that scales by an instruction needs one.
-// SCALES-LABEL: func.func @polynomials
-// SCALES:         math.fma
-// SCALES-NOT:     arith.select
-// SCALES:         %[[N:.*]] = arith.subi
-// SCALES-NEXT:    %e = llvm.call_intrinsic "llvm.ldexp.f32.i32"(%{{.*}}, %[[N]])
-func.func @polynomials(%x: f32) -> (f32, f32) {
+// REMARK: remark: expand-math: functions: expanded 1 math.exp, 1 math.tanh
+// CHECK:       func.func private @deplo_exp_f32(f32) -> f32
+// CHECK:       func.func private @deplo_tanh_f32(f32) -> f32
+// CHECK-LABEL: func.func @functions
+// CHECK-NEXT:    %e = func.call @deplo_exp_f32(%x) : (f32) -> f32
+// CHECK-NEXT:    %t = func.call @deplo_tanh_f32(%x) : (f32) -> f32
+// CHECK-NEXT:    func.return %e, %t : f32, f32
+// A CPU that scales by an instruction has powers of its own.
+// SCALES-LABEL: func.func @functions
+// SCALES-NEXT:    %e = func.call @deplo_exp_ldexp_f32(%x) : (f32) -> f32
+// SCALES-NEXT:    %t = func.call @deplo_tanh_f32(%x) : (f32) -> f32
+func.func @functions(%x: f32) -> (f32, f32) {
   %e = math.exp %x : f32
   %t = math.tanh %x : f32
   func.return %e, %t : f32, f32
@@ -30,17 +23,11 @@ func.func @polynomials(%x: f32) -> (f32, f32) {
 
 // -----
 
-// Of what is at most 0 there is one bound, and one power of two that has its bits.
+// What is at most 0 has one bound, and one power of two that has its bits.
 // CHECK-LABEL: func.func @at_most_zero
-// CHECK:         arith.select
-// CHECK-NOT:     arith.select
-// CHECK:         %[[POWER:.*]] = arith.bitcast %{{.*}} : i32 to f32
-// CHECK:         %[[GREATER:.*]] = math.fma %{{.*}}, %[[POWER]], %[[POWER]] : f32
-// CHECK-NEXT:    %[[LEAST:.*]] = arith.constant 5.96046448e-08 : f32
-// CHECK-NEXT:    %e = arith.mulf %[[GREATER]], %[[LEAST]] : f32
+// CHECK-NEXT:    %e = func.call @deplo_exp_nonpositive_f32(%x) : (f32) -> f32
 // SCALES-LABEL: func.func @at_most_zero
-// SCALES-NOT:     llvm.call_intrinsic
-// SCALES:         func.return %e
+// SCALES-NEXT:    %e = func.call @deplo_exp_nonpositive_f32(%x) : (f32) -> f32
 func.func @at_most_zero(%x: f32) -> f32 {
   %e = math.exp %x {at_most_zero} : f32
   func.return %e : f32
@@ -50,11 +37,10 @@ func.func @at_most_zero(%x: f32) -> f32 {
 
 // What is only added to 1, as in GELU, is computed with it; where something else has it, too, it is not.
 // CHECK-LABEL: func.func @added_to_one
-// CHECK-NOT:     math.copysign
-// CHECK:         arith.divf
-// CHECK-NOT:     arith.addf %e
-// CHECK:         %f = math.copysign
-// CHECK:         %z = arith.addf
+// CHECK:         %y = func.call @deplo_tanh_plus_one_f32(%x) : (f32) -> f32
+// CHECK-NEXT:    %f = func.call @deplo_tanh_f32(%x) : (f32) -> f32
+// CHECK-NEXT:    %z = arith.addf %one, %f : f32
+// CHECK-NEXT:    func.return %y, %z, %f
 func.func @added_to_one(%x: f32) -> (f32, f32, f32) {
   %one = arith.constant 1.0 : f32
   %e = math.tanh %x : f32
@@ -85,15 +71,11 @@ func.func @calls(%x: f32, %y: f64) {
 
 // -----
 
-// Exponentials of f64 are polynomials, too.
+// Exponentials of f64 are of the library, too.
 // CHECK-LABEL: func.func @wide
-// CHECK-NOT:     call
-// CHECK:         arith.bitcast %{{.*}} : f64 to i64
-// CHECK:         arith.shli %{{.*}} : i64
-// CHECK:         func.return %e : f64
+// CHECK-NEXT:    %e = func.call @deplo_exp_f64(%x) : (f64) -> f64
 // SCALES-LABEL: func.func @wide
-// SCALES:         arith.trunci %{{.*}} : i64 to i32
-// SCALES:         llvm.call_intrinsic "llvm.ldexp.f64.i32"
+// SCALES-NEXT:    %e = func.call @deplo_exp_ldexp_f64(%x) : (f64) -> f64
 func.func @wide(%x: f64) -> f64 {
   %e = math.exp %x : f64
   func.return %e : f64
@@ -101,14 +83,9 @@ func.func @wide(%x: f64) -> f64 {
 
 // -----
 
-// Powers of f32 are computed in f64.
 // REMARK: remark: expand-math: power: expanded 1 math.powf
 // CHECK-LABEL: func.func @power
-// CHECK-NOT:     call
-// CHECK:         arith.extf %y : f32 to f64
-// CHECK:         arith.truncf %{{.*}} : f64 to f32
-// CHECK-NOT:     math.powf
-// CHECK:         func.return %p
+// CHECK-NEXT:    %p = func.call @deplo_pow_f32(%x, %y) : (f32, f32) -> f32
 func.func @power(%x: f32, %y: f32) -> f32 {
   %p = math.powf %x, %y : f32
   func.return %p : f32

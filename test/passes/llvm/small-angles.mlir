@@ -1,16 +1,15 @@
 // RUN: deplo-opt %s -p small-angles --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p small-angles --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
-// A polynomial, and whether it may be wrong; then the loop runs again.
+// A function for small angles, and whether one is large; then the loop runs again.
 // REMARK: remark: small-angles: k_sin: 1 loop
 // CHECK-LABEL: @k_sin
 // CHECK:       %large = scf.for %j = %c0 to %c8 step %c1 iter_args(%any = [[FALSE:%.*]]) -> (i1) {
 // CHECK-NOT:     math.sin
-// CHECK:         [[V:%.*]] = arith.bitcast %{{.*}} : i32 to f32
+// CHECK:         [[V:%.*]] = func.call @deplo_sin_small_f32(%x_1) : (f32) -> f32
 // CHECK-NEXT:    loop.store [[V]], %y[%j]
-// CHECK:         [[SIZE:%.*]] = math.absf %x_1
-// CHECK:         arith.cmpf ogt, [[SIZE]]
-// CHECK:         [[MORE:%.*]] = arith.ori %any
+// CHECK-NEXT:    [[LARGE:%.*]] = func.call @deplo_is_large_angle_f32(%x_1) : (f32) -> i1
+// CHECK-NEXT:    [[MORE:%.*]] = arith.ori %any, [[LARGE]]
 // CHECK-NEXT:    scf.yield [[MORE]] : i1
 // CHECK:       scf.if %large {
 // CHECK-NEXT:    scf.for
@@ -35,8 +34,7 @@ func.func @k_sin(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: inde
 // CHECK-LABEL: @k_tan
 // CHECK:       %large = scf.for
 // CHECK-NOT:     math.tan
-// CHECK:         [[WIDE:%.*]] = arith.divf
-// CHECK-NEXT:    [[V:%.*]] = arith.truncf [[WIDE]] : f64 to f32
+// CHECK:         [[V:%.*]] = func.call @deplo_tan_small_f32(%x_1) : (f32) -> f32
 // CHECK-NEXT:    loop.store [[V]], %y[%j]
 // CHECK:       scf.if %large {
 // CHECK:           math.tan
@@ -58,8 +56,8 @@ func.func @k_tan(%x: memref<8xf32>, %y: memref<8xf32>, %begin: index, %end: inde
 // CHECK-LABEL: @k_wide
 // CHECK:       %large = scf.for
 // CHECK-NOT:     math.cos
-// CHECK:         arith.bitcast %{{.*}} : i64 to f64
-// CHECK:         arith.constant 0x41D0000000000000 : f64
+// CHECK:         func.call @deplo_cos_small_f64(%x_1) : (f64) -> f64
+// CHECK:         func.call @deplo_is_large_angle_f64(%x_1) : (f64) -> i1
 // CHECK:       scf.if %large {
 // CHECK:           math.cos
 func.func @k_wide(%x: memref<8xf64>, %y: memref<8xf64>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
