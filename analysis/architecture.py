@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import cuda
 from ..dialects.inside import ops_in
+from ..dialects.instructions import instruction_of
 from ..errors import DeploError
 from ..machine.targets import TARGETS
 
@@ -15,8 +16,8 @@ from ..machine.targets import TARGETS
 def require_architecture(module: ModuleOp, target: str) -> None:
     """Raise DeploError at an operation whose instruction the GPUs of `target` do not have.
 
-    Operations of the `cuda` dialect say since which compute capability there is theirs (`SINCE`), or the one
-    architecture that has it (`ONLY`), and kernels how much shared memory their launches ask for.
+    The rows of instructions say since which compute capability there are such, kernels how much shared
+    memory their launches ask for.
     """
     limit = TARGETS[target].block_shared_bytes if target in TARGETS else None
     for function in [op for op in ops_in(module) if isinstance(op, cuda.FuncOp)]:
@@ -29,7 +30,8 @@ def require_architecture(module: ModuleOp, target: str) -> None:
     if match is None:
         return
     for op in ops_in(module):
-        since: int = getattr(op, "SINCE", 0)
+        row = instruction_of(op)
+        since: int = getattr(op, "SINCE", 0) if row is None else row.since
         only: str | None = getattr(op, "ONLY", None)
         if int(match.group(1)) < since or only not in (None, target):
             raise DeploError(

@@ -62,13 +62,13 @@ def value_range(value: SSAValue) -> Range:
     match value.owner:
         case CheckedIndexOp(extent=extent):
             return extent_range(extent.data)
-        case IndexOp() | cuda.IndexOp() as op:
+        case IndexOp() as op:
             return bounds(op.map.data.results[0], operand_ranges(op.operands_))
         case arith.IndexCastOp(input=value):
             return _selected_range(value)
-        case kernel.BlockIdOp() | cuda.BlockIdxOp() as op:
+        case kernel.BlockIdOp() as op:
             return _launch_range(op, threads=False)
-        case kernel.ThreadIdOp() | cuda.ThreadIdxOp() as op:
+        case kernel.ThreadIdOp() as op:
             return _launch_range(op, threads=True)
         case _:
             return UNKNOWN

@@ -11,42 +11,16 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from ..dialects import cuda, kernel, loop
 from ..dialects.inside import ops_in
-from ..dialects.kernel_atomic import AtomicAddBase
+from ..dialects.stored import accumulated_in, stores_of
 
 KernelFunc: TypeAlias = kernel.FuncOp | cuda.FuncOp
 
 _DATA = (
     loop.LoadOp,
-    cuda.LoadOp,
     kernel.VectorLoadOp,
-    cuda.VectorLoadOp,
     kernel.ShuffleOp,
-    cuda.ShuffleXorOp,
     cuda.VariableOp,
 )
-
-
-def _stores(function: KernelFunc) -> list[tuple[Operation, SSAValue, list[SSAValue]]]:
-    """The stores to a kernel's arguments, each with the argument and what its index is made of."""
-    found: list[tuple[Operation, SSAValue, list[SSAValue]]] = []
-    for op in ops_in(function):
-        if isinstance(op, loop.StoreOp | kernel.VectorStoreOp | cuda.VectorStoreOp):
-            found.append((op, op.memref, list(op.indices)))
-        elif isinstance(op, cuda.StoreOp):
-            found.append((op, op.pointer, list(op.offset)))
-    arguments = function.body.block.args
-    return [store for store in found if store[1] in arguments]
-
-
-def stored_arguments(function: KernelFunc) -> set[SSAValue]:
-    """The arguments of a kernel that it stores to."""
-    return {argument for _, argument, _ in _stores(function)} | accumulated_arguments(function)
-
-
-def accumulated_arguments(function: KernelFunc) -> set[SSAValue]:
-    """The arguments of a kernel that it adds to."""
-    atomics = [o for o in ops_in(function) if isinstance(o, AtomicAddBase)]
-    return {o.memref for o in atomics if o.memref in function.body.block.args}
 
 
 def storing_operations(function: KernelFunc) -> set[Operation] | None:
@@ -55,13 +29,13 @@ def storing_operations(function: KernelFunc) -> set[Operation] | None:
     None if that depends on what the kernel reads or carries around a loop, or if several threads may change
     one element.
     """
-    if accumulated_arguments(function):
+    if accumulated_in(function.body):
         return None
     needed: set[Operation] = set()
     values: list[SSAValue] = []
-    for op, _, index in _stores(function):
+    for op in stores_of(function.body):
         needed.add(op)
-        values += index
+        values += op.indices
         parent = op.parent_op()
         while parent is not None and parent is not function:
             needed.add(parent)

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    MemRefType,
     ModuleOp,
     Signedness,
 )
@@ -34,15 +35,17 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
-from ..dialects import cuda
+from ..dialects import cuda, kernel, loop
 from ..dialects.cuda_values import RESERVED
 from ..dialects.inside import ops_in
+from ..dialects.instructions import instruction_of
 from ..dialects.scalars import STORAGE_FLOATS
-from ..dialects.sizes import Extent, print_extent
+from ..dialects.sizes import Extent, print_extent, static_shape
+from ..dialects.stored import stored_in
 from ..dialects.tensor_map import TensorMapType
 from ..errors import DeploError
 from ..index.text import print_condition, print_index_expr
-from .cuda_statements import STATEMENTS
+from .cuda_statements import STATEMENTS, instruction_text
 from .literals import bits_literal, float_literal, integer_literal
 
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
@@ -109,9 +112,8 @@ class CudaPrinter(BasePrinter):
                 return table[type.width.data]
             case TensorMapType():
                 return "const __grid_constant__ TensorMap"
-            case cuda.PointerType():
-                const = "const " if type.is_read_only else ""
-                return f"{const}{self.type(type.element)}* __restrict__"
+            case MemRefType():
+                return f"{self.type(type.element_type)}* __restrict__"
             case _:
                 raise ValueError(f"{type} has no C++ form")
 
@@ -159,10 +161,13 @@ class CudaPrinter(BasePrinter):
     @singledispatchmethod
     def print(self, op: Operation) -> None:
         """Print one operation; host code and other dialects have no CUDA text."""
-        text = STATEMENTS.get(type(op))
-        if text is None:
-            raise ValueError(f"'{op.name}' is not of the cuda dialect")
-        for line in text(self, op).split("\n"):
+        if (row := instruction_of(op)) is not None:
+            text = instruction_text(self, op, row)
+        elif (statement := STATEMENTS.get(type(op))) is not None:
+            text = statement(self, op)
+        else:
+            raise ValueError(f"'{op.name}' has no CUDA form")
+        for line in text.split("\n"):
             self.line(line)
 
     @print.register
@@ -172,7 +177,12 @@ class CudaPrinter(BasePrinter):
         self.shared = f"{op.sym_name.data}_shared"
         self.names, self.taken = {}, {op.sym_name.data, self.shared, *called, *sizes}
         self.index_type = self.type(op.index_type)
-        parameters = [f"{self.type(a.type)} {self.name(a)}" for a in op.body.block.args]
+        stored = stored_in(op.body)
+        parameters = [
+            f"{'const ' if isinstance(a.type, MemRefType) and a not in stored else ''}"
+            f"{self.type(a.type)} {self.name(a)}"
+            for a in op.body.block.args
+        ]
         arguments = ",\n    ".join([*parameters, *(f"const {self.index_type} {s}" for s in sizes)])
         threads = op.threads.value.data
         if any(isinstance(a.type, TensorMapType) for a in op.body.block.args):
@@ -193,11 +203,11 @@ class CudaPrinter(BasePrinter):
         self.print_string("\n")
 
     @print.register
-    def _(self, op: cuda.ThreadIdxOp) -> None:
+    def _(self, op: kernel.ThreadIdOp) -> None:
         self.let(op.result, "threadIdx.x")
 
     @print.register
-    def _(self, op: cuda.BlockIdxOp) -> None:
+    def _(self, op: kernel.BlockIdOp) -> None:
         self.let(op.result, "blockIdx.x")
 
     @print.register
@@ -213,11 +223,11 @@ class CudaPrinter(BasePrinter):
         self.names[op.result] = f"({text})" if text.startswith("-") else text
 
     @print.register
-    def _(self, op: cuda.IndexOp) -> None:
+    def _(self, op: loop.IndexOp) -> None:
         self.let(op.result, self.index(op.map, op.operands_))
 
     @print.register
-    def _(self, op: cuda.TestOp) -> None:
+    def _(self, op: loop.TestOp) -> None:
         text = _Text()
         print_condition(
             text, op.set.data, lambda i: text.print_string(self.name(op.operands_[i])), " && "
@@ -263,24 +273,21 @@ class CudaPrinter(BasePrinter):
         self.let(op.result, f"({self.type(op.result.type)}){self.name(op.input)}")
 
     @print.register
-    def _(self, op: cuda.LoadOp) -> None:
-        text = self.element(op.pointer, op.map, op.offset)
+    def _(self, op: loop.LoadOp) -> None:
+        text = self.element(op.memref, op.map, op.indices)
         if _goes_to_a_vector(op):
             self.names[op.result] = text
         else:
             self.let(op.result, text)
 
     @print.register
-    def _(self, op: cuda.StoreOp) -> None:
-        self.line(f"{self.element(op.pointer, op.map, op.offset)} = {self.name(op.value)};")
+    def _(self, op: loop.StoreOp) -> None:
+        self.line(f"{self.element(op.memref, op.map, op.indices)} = {self.name(op.value)};")
 
     @print.register
-    def _(self, op: cuda.SharedOp) -> None:
-        pointer = op.result.type
-        assert isinstance(pointer, cuda.PointerType)
-        extent = op.extent.value.data
+    def _(self, op: kernel.SharedOp) -> None:
+        element, extent = self._row(op.result)
         align = "" if op.align is None else f"__align__({op.alignment}) "
-        element = self.type(pointer.element)
         if op.place is not None:
             first = f"{self.shared} + {op.place[0]}"
             self.line(f"{element}* const {self.name(op.result)} = ({element}*)({first});")
@@ -288,18 +295,18 @@ class CudaPrinter(BasePrinter):
         self.line(f"__shared__ {align}{element} {self.name(op.result)}[{extent}];")
 
     @print.register
-    def _(self, op: cuda.RegistersOp) -> None:
-        pointer = op.result.type
-        assert isinstance(pointer, cuda.PointerType)
-        element, extent = self.type(pointer.element), op.extent.value.data
+    def _(self, op: loop.RegistersOp) -> None:
+        element, extent = self._row(op.result)
         self.line(f"{element} {self.name(op.result)}[{extent}];")
 
-    @print.register
-    def _(self, op: cuda.SyncthreadsOp) -> None:
-        self.line("__syncthreads();")
+    def _row(self, memory: SSAValue) -> tuple[str, int]:
+        """The type and the number of the elements of memory."""
+        assert isinstance(memory.type, MemRefType)
+        (extent,) = static_shape(memory.type)
+        return self.type(memory.type.element_type), extent
 
     @print.register
-    def _(self, op: cuda.ShuffleXorOp) -> None:
+    def _(self, op: kernel.ShuffleOp) -> None:
         arguments = f"0xffffffffu, {self.name(op.value)}, {op.lane_mask.value.data}"
         self.let(op.result, f"__shfl_xor_sync({arguments})")
 
@@ -338,14 +345,14 @@ class CudaPrinter(BasePrinter):
         self.line("__trap();")
 
 
-def _goes_to_a_vector(op: cuda.LoadOp) -> bool:
+def _goes_to_a_vector(op: loop.LoadOp) -> bool:
     """Whether what is loaded from registers is stored next, as an element of a vector, and nothing else."""
-    if not isinstance(op.pointer.owner, cuda.RegistersOp) or not op.result.has_one_use():
+    if not isinstance(op.memref.owner, loop.RegistersOp) or not op.result.has_one_use():
         return False
     following = op.next_op
-    while isinstance(following, cuda.LoadOp):
+    while isinstance(following, loop.LoadOp):
         following = following.next_op
-    return isinstance(following, cuda.VectorStoreOp) and op.result in following.values
+    return isinstance(following, kernel.VectorStoreOp) and op.result in following.values
 
 
 class _Text(BasePrinter):

@@ -1,19 +1,21 @@
-"""CUDA C++ text of the operations in `cuda_async.py`, `cuda_bulk.py`, `cuda_vector.py` and `cuda_mma.py`."""
+"""CUDA C++ text of instructions, which their rows in `machine/` say, of vectors, atomics and products."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from string import Template
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import AffineMapAttr, FloatTF32Type, i64
+from xdsl.dialects.builtin import AffineMapAttr, FloatTF32Type, IntegerAttr, MemRefType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects import cuda
-from ..dialects.cuda_memory import pointer_type
-from ..dialects.mbarriers import BarrierNumberOp, BarrierWaitOp
+from ..dialects import cuda, kernel
 from ..dialects.mma import DEPTH, SLOTS
 from ..dialects.scalars import storage_bytes
+from ..dialects.tensor_map import UNIT
+from ..dialects.tile import SHARED
 from ..dialects.wgmma import GROUP_ROWS, PANEL, ROW_BYTES, STEP, WARPGROUP
+from ..machine.ptx import Instruction
 
 
 class Names(Protocol):
@@ -55,71 +57,45 @@ def shared_address(element: str) -> tuple[str, str]:
     return "r", f"(unsigned)__cvta_generic_to_shared(&{element})"
 
 
-def _cp_async(names: Names, op: cuda.CpAsyncOp) -> str:
-    size = op.bytes.value.data
-    cache = "cg" if size == 16 else "ca"  # only whole units can pass L1 by
-    inputs = [
-        shared_address(names.element(op.destination, op.map, op.indices)),
-        ("l", f"&{names.element(op.source, op.source_map, op.source_indices)}"),
-    ]
-    if op.condition is not None:
-        inputs.append(("r", f"{names.name(op.condition)} ? {size} : 0"))
-    source_size = "" if op.condition is None else ", %2"
-    return asm(f"cp.async.{cache}.shared.global [%0], [%1], {size}{source_size};", *inputs)
+def instruction_text(names: Names, op: Operation, row: Instruction) -> str:
+    """An instruction as its row says it is written."""
+    inputs = [each for what in row.inputs for each in _inputs(names, op, what)]
+    text = Template(row.text).substitute(_numbers(op))
+    return "\n".join(asm(line, *inputs) for line in text.split("\n"))
 
 
-def _barrier(names: Names, op: BarrierNumberOp | BarrierWaitOp) -> tuple[str, str]:
-    return shared_address(names.element(op.barriers, op.map, op.indices))
+def _numbers(op: Operation) -> dict[str, object]:
+    """What an operation says in numbers."""
+    said = op.properties.items()
+    numbers: dict[str, object] = {n: a.value.data for n, a in said if isinstance(a, IntegerAttr)}
+    if isinstance(op, kernel.AsyncCopyOp):  # only whole units can pass L1 by
+        numbers |= {"bytes": op.bytes, "cache": "cg" if op.bytes == UNIT else "ca"}
+    if isinstance(op, kernel.BulkCopyOp):
+        rank = len(op.box.extents)
+        places = ", ".join(f"%{i + 3}" for i in range(rank))
+        numbers |= {"rank": rank, "places": places, "mask": (1 << op.receivers) - 1}
+    return numbers
 
 
-def _as_int(
-    names: Names, map: AffineMapAttr, operands: Sequence[SSAValue]
-) -> list[tuple[str, str]]:
-    """Index expressions as 32-bit inputs of PTX."""
-    texts = names.indices(map, operands)
-    return [("r", text if names.index_type == "int" else f"(int)({text})") for text in texts]
+def _inputs(names: Names, op: Any, what: str) -> list[tuple[str, str]]:
+    """An operand or an index of an operation as inputs of PTX: an address, numbers, or what is copied."""
+    for index in op.INDEXED:
+        if what not in (index.memory, index.map):
+            continue
+        map, indices = op.properties[index.map], getattr(op, index.operands)
+        if index.memory is None:  # PTX has the innermost first
+            texts = names.indices(map, indices)[::-1]
+            return [("r", t if names.index_type == "int" else f"(int)({t})") for t in texts]
+        memory = getattr(op, index.memory)
+        element = names.element(memory, map, indices)
+        is_global = isinstance(memory.type, MemRefType) and memory.type.memory_space != SHARED
+        return [("l", f"&{element}") if is_global else shared_address(element)]
+    name = names.name(getattr(op, what))
+    return [("r", f"{name} ? {op.bytes} : 0") if what == "condition" else ("l", f"&{name}")]
 
 
-def _mbarriers(names: Names, op: cuda.MbarriersOp) -> str:
+def _mbarriers(names: Names, op: kernel.MbarriersOp) -> str:
     return f"__shared__ unsigned long long {names.name(op.result)}[{op.count.value.data}];"
-
-
-def _mbarrier_init(names: Names, op: cuda.MbarrierInitOp) -> str:
-    text = f"mbarrier.init.shared.b64 [%0], {op.number.value.data};"
-    return asm(text, _barrier(names, op))
-
-
-def _mbarrier_expect(names: Names, op: cuda.MbarrierExpectTxOp) -> str:
-    text = f"mbarrier.arrive.expect_tx.shared.b64 _, [%0], {op.number.value.data};"
-    return asm(text, _barrier(names, op))
-
-
-def _mbarrier_wait(names: Names, op: cuda.MbarrierWaitOp) -> str:
-    text = (
-        "{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; "
-        "@!done bra again; }"
-    )
-    return asm(text, _barrier(names, op), *_as_int(names, op.parity, op.parity_indices))
-
-
-def _bulk_tensor(names: Names, op: cuda.BulkTensorOp) -> str:
-    coordinates = _as_int(names, op.box_map, op.box_indices)[::-1]  # PTX has the innermost first
-    rank = len(coordinates)
-    places = ", ".join(f"%{i + 3}" for i in range(rank))
-    where, all_of, receivers = "cta", "", ""
-    if op.receivers > 1:
-        where, all_of, receivers = "cluster", ".multicast::cluster", f", {(1 << op.receivers) - 1}"
-    text = (
-        f"cp.async.bulk.tensor.{rank}d.shared::{where}.global.mbarrier::complete_tx::bytes{all_of} "
-        f"[%0], [%1, {{{places}}}], [%2]{receivers};"
-    )
-    return asm(
-        text,
-        shared_address(names.element(op.destination, op.map, op.indices)),
-        ("l", f"&{names.name(op.tensor_map)}"),
-        shared_address(names.element(op.barriers, op.barrier_map, op.barrier_indices)),
-        *coordinates,
-    )
 
 
 _VECTORS = {
@@ -131,7 +107,7 @@ _VECTORS = {
 """The vectors of C++ types that are not named after them."""
 
 
-def _vector(names: Names, op: cuda.VectorLoadOp | cuda.VectorStoreOp) -> tuple[str, str]:
+def _vector(names: Names, op: kernel.VectorLoadOp | kernel.VectorStoreOp) -> tuple[str, str]:
     """The type and the address of a vector."""
     element = names.type(op.values.types[0])
     vector = f"{_VECTORS.get(element, element)}{len(op.values)}"
@@ -140,7 +116,7 @@ def _vector(names: Names, op: cuda.VectorLoadOp | cuda.VectorStoreOp) -> tuple[s
     return vector, f"&{names.element(op.memref, op.map, op.indices)}"
 
 
-def _in_a_word(op: cuda.VectorLoadOp | cuda.VectorStoreOp) -> int:
+def _in_a_word(op: kernel.VectorLoadOp | kernel.VectorStoreOp) -> int:
     """How many elements each word of a vector has that C++ has no vector type for; else 0."""
     if len(op.values) <= len("xyzw"):
         return 0
@@ -150,7 +126,7 @@ def _in_a_word(op: cuda.VectorLoadOp | cuda.VectorStoreOp) -> int:
 WORD_BYTES = 4
 
 
-def _vector_load(names: Names, op: cuda.VectorLoadOp) -> str:
+def _vector_load(names: Names, op: kernel.VectorLoadOp) -> str:
     vector, address = _vector(names, op)
     whole = names.fresh(f"{op.values[0].name_hint or 'v'}_vector")
     lines = [f"const {vector} {whole} = *reinterpret_cast<const {vector}*>({address});"]
@@ -181,7 +157,7 @@ def _packed(name: str, number: int, type: str, bits: int) -> str:
     return f"{word} << {number * bits}" if number else word
 
 
-def _vector_store(names: Names, op: cuda.VectorStoreOp) -> str:
+def _vector_store(names: Names, op: kernel.VectorStoreOp) -> str:
     vector, address = _vector(names, op)
     listed = [names.name(value) for value in op.values]
     if packed := _in_a_word(op):
@@ -192,7 +168,7 @@ def _vector_store(names: Names, op: cuda.VectorStoreOp) -> str:
     return f"*reinterpret_cast<{vector}*>({address}) = {vector}{{{values}}};"
 
 
-def _atomic_add(names: Names, op: cuda.AtomicAddOp) -> str:
+def _atomic_add(names: Names, op: kernel.AtomicAddOp) -> str:
     address, value = f"&{names.element(op.memref, op.map, op.indices)}", names.name(op.value)
     if op.value.type == i64:  # C++ has it for unsigned numbers; the bits are the same
         wide = "unsigned long long"
@@ -204,7 +180,7 @@ _MMA = "mma.sync.aligned.m16n8k{depth}.row.col.f32.{type}.{type}.f32 "
 """The instruction for so many positions of the reduced axis."""
 
 
-def _mma(names: Names, op: cuda.MmaOp) -> str:
+def _mma(names: Names, op: kernel.MmaOp) -> str:
     if isinstance(op.element, FloatTF32Type):
         return _mma_of_words(names, op)
     registers = [*_rows_in_words(names, op.rows), *_words(names, op.columns)]
@@ -231,7 +207,7 @@ def _rows_in_words(names: Names, values: Sequence[SSAValue]) -> list[str]:
     return [upper_first, lower_first, upper_last, lower_last]
 
 
-def _mma_of_words(names: Names, op: cuda.MmaOp) -> str:
+def _mma_of_words(names: Names, op: kernel.MmaOp) -> str:
     """Two instructions: each multiplies half of a lane's positions, the second adds to the first's sums."""
     rows, columns = ([names.name(v) for v in values] for values in (op.rows, op.columns))
     results = [names.name(v) for v in op.products]
@@ -277,7 +253,7 @@ def _slab(
     return f"(unsigned long long)(({address} & {_OWN:#x}) >> 4) | {_SLAB | leading << 16:#x}ull"
 
 
-def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
+def _wgmma(names: Names, op: kernel.WgmmaOp) -> str:
     function = op.parent_op()
     while not isinstance(function, cuda.FuncOp):
         assert function is not None
@@ -301,7 +277,7 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
     told = 1 if row_slab else 4
     rows_text = f"%{each}" if row_slab else f"{{{', '.join(f'%{each + i}' for i in range(4))}}}"
     orders = f"{'0, ' if row_slab else ''}{int(is_transposed)}"
-    head = _WGMMA.format(columns=width, type=pointer_type(op.columns).element)
+    head = _WGMMA.format(columns=width, type=op.element)
     text = f"{head}{{{sums_text}}}, {rows_text}, %{each + told}, 1, 1, 1, {orders};"
     for step in range(op.depth // STEP):
         place = step * (_units(STEP) if is_transposed else 2)
@@ -322,7 +298,7 @@ def _wgmma(names: Names, op: cuda.WgmmaOp) -> str:
     return "\n".join(lines)
 
 
-def _wgmma_wait(names: Names, op: cuda.WgmmaWaitOp) -> str:
+def _wgmma_wait(names: Names, op: kernel.WgmmaWaitOp) -> str:
     lines = [] if op.onto else [_copies(names, op.results_, op.sums)]
     totals = ", ".join(f'"+f"({names.name(v)})' for v in op.totals)
     lines.append(f'asm volatile("wgmma.wait_group.sync.aligned 0;" : {totals} :: "memory");')
@@ -354,27 +330,13 @@ def _units(rows: int) -> int:
 
 
 STATEMENTS: dict[type[Operation], Callable[[Names, Any], str]] = {
-    cuda.BarSyncOp: lambda names, op: asm(
-        f"bar.sync {op.number.value.data}, {op.threads.value.data};"
-    ),
-    cuda.CpAsyncOp: _cp_async,
-    cuda.CpAsyncCommitOp: lambda names, op: asm("cp.async.commit_group;"),
-    cuda.MbarriersOp: _mbarriers,
-    cuda.MbarrierInitOp: _mbarrier_init,
-    cuda.MbarrierExpectTxOp: _mbarrier_expect,
-    cuda.MbarrierWaitOp: _mbarrier_wait,
-    cuda.FenceProxyAsyncOp: lambda names, op: asm("fence.proxy.async.shared::cta;"),
-    cuda.FenceMbarrierInitOp: lambda names, op: asm("fence.mbarrier_init.release.cluster;"),
-    cuda.ClusterSyncOp: lambda names, op: asm(
-        f"barrier.cluster.arrive{'.relaxed' if op.relaxed else ''}.aligned; barrier.cluster.wait.aligned;"
-    ),
-    cuda.BulkTensorOp: _bulk_tensor,
-    cuda.VectorLoadOp: _vector_load,
-    cuda.VectorStoreOp: _vector_store,
-    cuda.AtomicAddOp: _atomic_add,
-    cuda.MmaOp: _mma,
-    cuda.WgmmaOp: _wgmma,
-    cuda.WgmmaWaitOp: _wgmma_wait,
-    cuda.CpAsyncWaitOp: lambda names, op: asm(f"cp.async.wait_group {op.pending.value.data};"),
+    kernel.BarrierOp: lambda names, op: "__syncthreads();",
+    kernel.MbarriersOp: _mbarriers,
+    kernel.VectorLoadOp: _vector_load,
+    kernel.VectorStoreOp: _vector_store,
+    kernel.AtomicAddOp: _atomic_add,
+    kernel.MmaOp: _mma,
+    kernel.WgmmaOp: _wgmma,
+    kernel.WgmmaWaitOp: _wgmma_wait,
 }
 """The statement of each operation."""

@@ -1,22 +1,23 @@
 """The `cuda` dialect: one operation per C++ construct, so that printing decides nothing.
 
-    cuda.func @k_sum(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>)
-        blocks(32) threads(256) index(i32) {
-      %row = cuda.block_idx
+    cuda.func @k_sum(%x: memref<65536xf32>, %y: memref<32xf32>) blocks(32) threads(256) index(i32) {
+      %row = kernel.block_id
       %zero = cuda.literal 0.0 : f32
       %acc = cuda.variable %zero : f32
       cuda.for %k = 0 to 2048 {
-        %v = cuda.load %x[%row * 2048 + %k] : !cuda.ptr<f32, const>
+        %v = loop.load %x[%row * 2048 + %k] : memref<65536xf32>
         %s = cuda.binary "+" %acc, %v : (f32, f32) -> f32
         cuda.assign %acc, %s : f32
       }
-      cuda.store %acc, %y[%row] : !cuda.ptr<f32>
+      loop.store %acc, %y[%row] : memref<32xf32>
     }
 
-Addresses are flat offsets in elements. Types are C++'s: i32 is `int`, i64 `long long`, i1 `bool`,
-`index` whichever of the first two the function says; f16 and bf16 values are their bits, which only loads,
-stores, selects and conversions touch. A `cuda.variable` is a mutable local: using it reads its value at
-that moment.
+What C++ adds is here: declarations, literals, expressions, control flow. What a thread does with memory and
+with others, it does by the operations of `loop` and `kernel`, one of them an instruction or a declaration.
+Memory is one row of elements, so that an index is the offset in it. Types are C++'s: i32 is `int`, i64
+`long long`, i1 `bool`, `index` whichever of the first two the function says; f16 and bf16 values are their
+bits, which only loads, stores, selects and conversions touch. A `cuda.variable` is a mutable local: using it
+reads its value at that moment.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     IntegerType,
+    MemRefType,
     StringAttr,
     SymbolNameConstraint,
     i32,
@@ -58,40 +60,8 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from .cuda_arithmetic import BinaryOp, CallOp, CastOp, PtxOp, SelectOp, UnaryOp
-from .cuda_async import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
-from .cuda_bulk import (
-    BulkTensorOp,
-    ClusterSyncOp,
-    FenceMbarrierInitOp,
-    FenceProxyAsyncOp,
-    MbarrierExpectTxOp,
-    MbarrierInitOp,
-    MbarriersOp,
-    MbarrierWaitOp,
-)
 from .cuda_control import ForOp, IfOp, TrapOp
-from .cuda_memory import (
-    AssignOp,
-    BarSyncOp,
-    LoadOp,
-    RegistersOp,
-    SharedOp,
-    ShuffleXorOp,
-    StoreOp,
-    SyncthreadsOp,
-    VariableOp,
-)
-from .cuda_mma import MmaOp, WgmmaOp, WgmmaWaitOp
-from .cuda_values import (
-    IDENTIFIER,
-    BlockIdxOp,
-    IndexOp,
-    LiteralOp,
-    PointerType,
-    TestOp,
-    ThreadIdxOp,
-)
-from .cuda_vector import AtomicAddOp, VectorLoadOp, VectorStoreOp
+from .cuda_values import IDENTIFIER, AssignOp, LiteralOp, VariableOp
 from .inside import ops_in
 from .kernel import (
     parse_bounds,
@@ -102,7 +72,10 @@ from .kernel import (
     verify_bounds,
     verify_geometry,
 )
-from .mbarriers import verify_clusters
+from .kernel_bulk import verify_clusters
+from .kernel_shared import SharedOp
+from .mbarriers import MbarriersOp
+from .scalars import verify_bits
 from .sizes import Extent, ExtentAttr, Size, parse_extent
 from .tensor_map import TensorMapType
 
@@ -189,14 +162,24 @@ class FuncOp(IRDLOperation):
         if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
             raise VerifyException("the body's arguments differ from the function type")
         for argument in self.body.block.args:
-            if not isinstance(argument.type, PointerType | TensorMapType):
-                raise VerifyException(f"arguments are pointers or tensor maps, got {argument.type}")
+            if not isinstance(argument.type, MemRefType | TensorMapType):
+                raise VerifyException(f"arguments are memrefs or tensor maps, got {argument.type}")
+        self._verify_memory()
         places = sorted(op.place for op in self.parts if op.place is not None)
         for (first, end), (begin, _) in pairwise(places):
             if begin < end:
                 raise VerifyException(
                     f"shared memory at {first} ends at {end}, that at {begin} begins before"
                 )
+
+    def _verify_memory(self) -> None:
+        """Raise unless memory is rows of elements."""
+        results = [result for op in ops_in(self) for result in op.results]
+        for value in (*self.body.block.args, *results):
+            if isinstance(value.type, MemRefType):
+                verify_bits(value.type.element_type)
+                if value.type.get_num_dims() != 1:
+                    raise VerifyException(f"memory is one row of elements, got {value.type}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -246,46 +229,17 @@ Cuda = Dialect(
     "cuda",
     [
         FuncOp,
-        ThreadIdxOp,
-        BlockIdxOp,
         LiteralOp,
-        IndexOp,
-        TestOp,
         UnaryOp,
         BinaryOp,
         SelectOp,
         CallOp,
         PtxOp,
         CastOp,
-        LoadOp,
-        StoreOp,
-        RegistersOp,
-        SharedOp,
-        SyncthreadsOp,
-        BarSyncOp,
-        ShuffleXorOp,
-        MmaOp,
-        WgmmaOp,
-        WgmmaWaitOp,
-        CpAsyncOp,
-        CpAsyncCommitOp,
-        CpAsyncWaitOp,
-        MbarriersOp,
-        MbarrierInitOp,
-        MbarrierExpectTxOp,
-        MbarrierWaitOp,
-        FenceProxyAsyncOp,
-        FenceMbarrierInitOp,
-        ClusterSyncOp,
-        BulkTensorOp,
-        VectorLoadOp,
-        VectorStoreOp,
-        AtomicAddOp,
         VariableOp,
         AssignOp,
         ForOp,
         IfOp,
         TrapOp,
     ],
-    [PointerType],
 )

@@ -8,7 +8,7 @@ cuda.trap                                    // __trap();
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import UnitAttr, i1
+from xdsl.dialects.builtin import IndexType, UnitAttr, i1
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -25,8 +25,9 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .cuda_values import INDEX
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
+
+INDEX = IndexType()
 
 
 @irdl_op_definition

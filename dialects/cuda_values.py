@@ -1,47 +1,30 @@
-"""Values and types of the `cuda` dialect that others are made of: pointers, numbers, indices and tests."""
+"""Values of the `cuda` dialect that others are made of, literals and variables, and its names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    AffineMapAttr,
-    AffineSetAttr,
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    i1,
-)
-from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
-from xdsl.ir.affine import AffineExpr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
+    AnyAttr,
     IRDLOperation,
-    irdl_attr_definition,
+    VarConstraint,
     irdl_op_definition,
+    operand_def,
+    opt_operand_def,
     prop_def,
     result_def,
     traits_def,
-    var_operand_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import MemoryAllocEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .index import (
-    AffineIndex,
-    Conditions,
-    affine_map,
-    condition,
-    normalize_operands,
-    verify_operand_count,
-)
 from .scalars import verify_bits
 from .syntax import parse_scalar, print_scalar, resolve_scalar, scalar_attr
-
-INDEX = IndexType()
-"""Index values; `int` or `long long`, as the function that they stand in says."""
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 """Symbols that may reach C++ text."""
@@ -56,75 +39,6 @@ RESERVED = frozenset(
     main TensorMap atomicAdd threadIdx blockIdx blockDim gridDim warpSize""".split()
 )
 """Words that are not free for a name in CUDA C++."""
-
-
-@irdl_attr_definition
-class PointerType(ParametrizedAttribute, TypeAttribute):
-    """A pointer to global or shared memory: `!cuda.ptr<f32>`, `!cuda.ptr<f32, const>`."""
-
-    name = "cuda.ptr"
-
-    element: Attribute
-    read_only: IntegerAttr
-
-    def __init__(self, element: Attribute, *, read_only: bool = False):
-        super().__init__(element, IntegerAttr(int(read_only), i1))
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether the pointer is to const."""
-        return bool(self.read_only.value.data)
-
-    def verify(self) -> None:
-        verify_bits(self.element)
-
-    def print_parameters(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_attribute(self.element)
-            if self.is_read_only:
-                printer.print_string(", const")
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            element = parser.parse_type()
-            read_only = parser.parse_optional_punctuation(",") is not None
-            if read_only:
-                parser.parse_keyword("const")
-        return (element, IntegerAttr(int(read_only), i1))
-
-
-# --------------------------------------------------------------------------- values
-
-
-@irdl_op_definition
-class ThreadIdxOp(IRDLOperation):
-    """`threadIdx.x`: `%t = cuda.thread_idx`."""
-
-    name = "cuda.thread_idx"
-
-    result = result_def(INDEX)
-
-    traits = traits_def(Pure())
-    assembly_format = "attr-dict"
-
-    def __init__(self):
-        super().__init__(result_types=[INDEX])
-
-
-@irdl_op_definition
-class BlockIdxOp(IRDLOperation):
-    """`blockIdx.x`: `%b = cuda.block_idx`."""
-
-    name = "cuda.block_idx"
-
-    result = result_def(INDEX)
-
-    traits = traits_def(Pure())
-    assembly_format = "attr-dict"
-
-    def __init__(self):
-        super().__init__(result_types=[INDEX])
 
 
 @irdl_op_definition
@@ -167,59 +81,40 @@ class LiteralOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IndexOp(IRDLOperation):
-    """Index arithmetic: `%row = cuda.index [%b floordiv 74]` is `const int row = b / 74;`.
+class VariableOp(IRDLOperation):
+    """A mutable local, `float acc = 0.0f;` or `float v;`: `%acc = cuda.variable %zero : f32`."""
 
-    Dividends are never negative, so C++ `/` and `%` are floor division and its remainder.
-    """
+    name = "cuda.variable"
 
-    name = "cuda.index"
+    T: ClassVar = VarConstraint("T", AnyAttr())
 
-    operands_ = var_operand_def(IndexType)
-    map = prop_def(AffineMapAttr)
-    result = result_def(INDEX)
+    initial = opt_operand_def(T)
+    result = result_def(T)
 
-    traits = traits_def(Pure())
-    custom_directives = (AffineIndex,)
-    assembly_format = "custom<AffineIndex>($operands_, $map) attr-dict"
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "($initial^)? attr-dict `:` type($result)"
 
-    def __init__(self, expr: AffineExpr, operands: Sequence[SSAValue]):
-        exprs, operands = normalize_operands([expr], operands)
-        super().__init__(
-            operands=[operands],
-            properties={"map": AffineMapAttr(affine_map(len(operands), exprs))},
-            result_types=[INDEX],
-        )
-
-    def verify_(self) -> None:
-        verify_operand_count(self.map.data, self.operands_)
-        if len(self.map.data.results) != 1:
-            raise VerifyException(f"expected one expression, got {len(self.map.data.results)}")
+    def __init__(self, type: Attribute, initial: SSAValue | None = None):
+        super().__init__(operands=[initial], result_types=[type])
 
 
 @irdl_op_definition
-class TestOp(IRDLOperation):
-    """Whether all conditions hold: `%in = cuda.test [%i < 4, %j >= 1]`."""
+class AssignOp(IRDLOperation):
+    """`acc = v;`: `cuda.assign %acc, %v : f32`."""
 
-    name = "cuda.test"
+    name = "cuda.assign"
 
-    operands_ = var_operand_def(IndexType)
-    set = prop_def(AffineSetAttr)
-    result = result_def(i1)
+    T: ClassVar = VarConstraint("T", AnyAttr())
 
-    traits = traits_def(Pure())
-    custom_directives = (Conditions,)
-    assembly_format = "custom<Conditions>($operands_, $set) attr-dict"
+    variable = operand_def(T)
+    value = operand_def(T)
 
-    def __init__(self, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]):
-        exprs, operands = normalize_operands(exprs, operands)
-        super().__init__(
-            operands=[operands],
-            properties={"set": AffineSetAttr(condition(len(operands), exprs))},
-            result_types=[i1],
-        )
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$variable `,` $value attr-dict `:` type($value)"
+
+    def __init__(self, variable: SSAValue, value: SSAValue):
+        super().__init__(operands=[variable, value])
 
     def verify_(self) -> None:
-        verify_operand_count(self.set.data, self.operands_)
-        if not self.set.data.constraints:
-            raise VerifyException("needs at least one condition")
+        if not isinstance(self.variable.owner, VariableOp):
+            raise VerifyException("assigns to a cuda.variable only")

@@ -12,6 +12,7 @@ comparison a person would write. Symbols are the program's dynamic sizes (`sizes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, MemRefType
 from xdsl.ir import Attribute, SSAValue
@@ -51,6 +52,15 @@ from .sizes import Extent, ExtentAttr, extent_expr, parse_extent, print_extent
 
 Index = tuple[Sequence[AffineExpr], Sequence[SSAValue]]
 """Index expressions and their operands."""
+
+
+class Indexed(NamedTuple):
+    """An index that an operation has: the names of its operands, of its map, and of the memory it is in."""
+
+    operands: str
+    map: str
+    memory: str | None = None
+
 
 # --------------------------------------------------------------------------- building
 

@@ -34,3 +34,14 @@ def _collect(block: Block, found: list[Operation]) -> None:
             for inner in region.blocks:
                 _collect(inner, found)
         op = op.next_op
+
+
+def has_flat_addresses(op: Operation) -> bool:
+    """Whether an operation stands in a `cuda.func`: there all memory is one row, and an index its offset.
+
+    The pass that made them so had proofs of their alignment, which an offset does not show.
+    """
+    parent = op.parent_op()
+    while parent is not None and parent.name != "cuda.func":
+        parent = parent.parent_op()
+    return parent is not None

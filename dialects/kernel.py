@@ -27,22 +27,11 @@ from xdsl.ir import Dialect
 from .kernel_async import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp
 from .kernel_atomic import AtomicAddOp
 from .kernel_barriers import WARP, BarrierOp, NamedBarrierOp
-from .kernel_bulk import (
-    BulkCopyOp,
-    FenceOp,
-    MbarrierExpectBytesOp,
-    MbarrierInitOp,
-    MbarriersOp,
-    MbarrierWaitOp,
-    TensorMapOp,
-)
+from .kernel_bulk import BulkCopyOp, TensorMapOp
 from .kernel_device import (
-    MAX_SHARED_BYTES,
-    MAX_STATIC_SHARED_BYTES,
     AssertOp,
     BlockIdOp,
     FuncOp,
-    SharedOp,
     ShuffleOp,
     ThreadIdOp,
 )
@@ -58,9 +47,18 @@ from .kernel_host import (
     verify_bounds,
     verify_geometry,
 )
-from .kernel_mma import MmaOp, WgmmaOp, WgmmaWaitOp
+from .kernel_mma import MmaOp, WgmmaWaitOp
+from .kernel_shared import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES, SharedOp
 from .kernel_vector import VectorLoadOp, VectorStoreOp
-from .mbarriers import MbarriersType
+from .kernel_wgmma import WgmmaOp
+from .mbarriers import (
+    FenceOp,
+    MbarrierExpectBytesOp,
+    MbarrierInitOp,
+    MbarriersOp,
+    MbarriersType,
+    MbarrierWaitOp,
+)
 from .tensor_map import TensorMapType
 
 Kernel = Dialect(

@@ -37,8 +37,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..index.affine import affine_map
 from .alignment import verify_aligned
-from .index import AffineIndex, normalize_operands, verify_access
-from .kernel_device import SharedOp
+from .index import AffineIndex, Indexed, normalize_operands, verify_access
+from .inside import has_flat_addresses
+from .kernel_shared import verify_shared_alignment
 from .scalars import storage_bytes
 from .tile import SHARED
 
@@ -60,6 +61,10 @@ class AsyncCopyOp(IRDLOperation):
     """
 
     name = "kernel.async_copy"
+    INDEXED: ClassVar = (
+        Indexed("source_indices", "source_map", "source"),
+        Indexed("indices", "map", "destination"),
+    )
 
     T: ClassVar = VarConstraint("T", AnyAttr())
 
@@ -106,6 +111,12 @@ class AsyncCopyOp(IRDLOperation):
         """Elements that one thread copies."""
         return self.vector.value.data
 
+    @property
+    def bytes(self) -> int:
+        """Bytes that one thread copies."""
+        assert isinstance(self.source.type, MemRefType)
+        return self.elements * storage_bytes(self.source.type.element_type)
+
     def verify_(self) -> None:
         source, destination = self.source.type, self.destination.type
         assert isinstance(source, MemRefType)
@@ -116,24 +127,13 @@ class AsyncCopyOp(IRDLOperation):
             raise VerifyException(
                 f"copies from global to shared memory, not from {source} to {destination}"
             )
-        vector = self.vector.value.data
-        size = vector * storage_bytes(source.element_type)
+        vector, size = self.elements, self.bytes
         if size not in COPY_BYTES:
             raise VerifyException(f"a thread copies 4, 8 or 16 bytes, not {size}")
-        verify_aligned(self.source_map.data.results, self.source_indices, source, vector)
-        verify_aligned(self.map.data.results, self.indices, destination, vector)
+        if not has_flat_addresses(self):
+            verify_aligned(self.source_map.data.results, self.source_indices, source, vector)
+            verify_aligned(self.map.data.results, self.indices, destination, vector)
         verify_shared_alignment(self.destination, size)
-
-
-def verify_shared_alignment(value: SSAValue, bytes: int) -> None:
-    """Raise unless `value` is shared memory that begins at a multiple of `bytes`."""
-    if not isinstance(value.owner, SharedOp):
-        raise VerifyException("shared memory must be the result of a kernel.shared")
-    if value.owner.alignment % bytes:
-        raise VerifyException(
-            f"needs shared memory aligned to {bytes} bytes, it is aligned to "
-            f"{value.owner.alignment}; declare it with kernel.shared align {bytes}"
-        )
 
 
 @irdl_op_definition

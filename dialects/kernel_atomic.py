@@ -1,8 +1,6 @@
 """The operation of `kernel` by which threads change one element together.
 
     kernel.atomic_add %v, %y[%i] : f32, memref<32xf32>
-
-What it shares with that of `cuda` is in a base class.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, f32, f64, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -22,14 +20,21 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .index import AffineIndex, Index, index_properties, verify_access
+from .index import AffineIndex, Index, Indexed, index_properties, verify_access
 
 ATOMIC = (f32, f64, i32, i64)
 """Types that every GPU adds atomically (CUDA C++ Programming Guide, "atomicAdd()")."""
 
 
-class AtomicAddBase(IRDLOperation):
-    """Adds to an element, in one step; in which order threads do is not defined."""
+@irdl_op_definition
+class AtomicAddOp(IRDLOperation):
+    """Add to an element that others may add to: `kernel.atomic_add %v, %y[%i] : f32, memref<32xf32>`.
+
+    Floats are added in an order that no run repeats.
+    """
+
+    name = "kernel.atomic_add"
+    INDEXED: ClassVar = (Indexed("indices", "map", "memref"),)
 
     value = operand_def()
     memref = operand_def()
@@ -38,8 +43,7 @@ class AtomicAddBase(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     custom_directives = (AffineIndex,)
-
-    FORMAT: ClassVar[str] = (
+    assembly_format = (
         "$value `,` $memref `` custom<AffineIndex>($indices, $map) attr-dict"
         " `:` type($value) `,` type($memref)"
     )
@@ -48,28 +52,12 @@ class AtomicAddBase(IRDLOperation):
         map_attr, operands = index_properties(index)
         super().__init__(operands=[value, memref, operands], properties={"map": map_attr})
 
-    def verify_element(self, element: Attribute) -> None:
-        """Raise unless the value can be added to an element."""
-        if self.value.type not in ATOMIC:
-            raise VerifyException(f"adds f32, f64, i32 or i64 atomically, not {self.value.type}")
-        if self.value.type != element:
-            raise VerifyException(f"adds {self.value.type} to elements of {element}")
-
-
-@irdl_op_definition
-class AtomicAddOp(AtomicAddBase):
-    """Add to an element that others may add to: `kernel.atomic_add %v, %y[%i] : f32, memref<32xf32>`.
-
-    Floats are added in an order that no run repeats.
-    """
-
-    name = "kernel.atomic_add"
-
-    assembly_format = AtomicAddBase.FORMAT
-
     def verify_(self) -> None:
         memref = self.memref.type
         if not isinstance(memref, MemRefType):
             raise VerifyException(f"accesses a memref, got {memref}")
         verify_access(self.map.data, self.indices, memref)
-        self.verify_element(memref.element_type)
+        if self.value.type not in ATOMIC:
+            raise VerifyException(f"adds f32, f64, i32 or i64 atomically, not {self.value.type}")
+        if self.value.type != memref.element_type:
+            raise VerifyException(f"adds {self.value.type} to elements of {memref.element_type}")

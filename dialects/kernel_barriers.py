@@ -4,13 +4,9 @@
     scf.if %first_warps {
       kernel.named_barrier 1 threads 64
     }
-
-What the named one shares with that of `cuda` is in a base class.
 """
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.irdl import (
@@ -56,15 +52,21 @@ class BarrierOp(IRDLOperation):
             raise VerifyException("only a barrier of a cluster can be relaxed")
 
 
-class NamedBarrierBase(IRDLOperation):
-    """Waits for some threads of the block, whole warps that follow each other, all at this operation."""
+@irdl_op_definition
+class NamedBarrierOp(IRDLOperation):
+    """Wait for some threads of the block and make their stores visible to each other.
+
+    `kernel.named_barrier 1 threads 64`: so many threads come, whole warps that follow each other, all to
+    this operation.
+    """
+
+    name = "kernel.named_barrier"
 
     number = prop_def(IntegerAttr.constr(i64))
     threads = prop_def(IntegerAttr.constr(i64))
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-
-    FORMAT: ClassVar[str] = "$number `threads` $threads attr-dict"
+    assembly_format = "$number `threads` $threads attr-dict"
 
     def __init__(self, number: int, threads: int):
         super().__init__(
@@ -80,16 +82,3 @@ class NamedBarrierBase(IRDLOperation):
                 f"waits for whole warps: threads must be a multiple of {WARP} up to {MAX_THREADS}, "
                 f"got {threads}"
             )
-
-
-@irdl_op_definition
-class NamedBarrierOp(NamedBarrierBase):
-    """Wait for some threads of the block and make their stores visible to each other.
-
-    `kernel.named_barrier 1 threads 64`: so many threads come, whole warps that follow each other, all to
-    this operation.
-    """
-
-    name = "kernel.named_barrier"
-
-    assembly_format = NamedBarrierBase.FORMAT

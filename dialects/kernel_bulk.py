@@ -18,103 +18,48 @@ sees what was copied. Before a slab is filled again, a `kernel.barrier` must fol
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import MemRefType, UnitAttr
-from xdsl.ir import SSAValue
+from collections.abc import Iterable
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, MemRefType, i64
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
+    prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .alignment import divisor
-from .index import linearize, verify_access
-from .kernel_async import verify_shared_alignment
-from .mbarriers import (
-    MAX_BYTES,
-    BarrierNumberOp,
-    BarriersOp,
-    BarrierWaitOp,
-    BulkCopyBase,
+from .index import (
+    AffineIndex,
+    Index,
+    Indexed,
+    index_properties,
+    linearize,
+    verify_access,
+    verify_one_index,
+    verify_operand_count,
 )
+from .inside import has_flat_addresses
+from .kernel_shared import verify_shared_alignment
+from .mbarriers import MbarriersType, verify_barriers
 from .scalars import storage_bytes
-from .sizes import shape_of
+from .sizes import shape_of, static_shape
 from .tensor_map import TensorMapType, verify_describes
-from .tile import MAX_THREADS, SHARED
+from .tile import SHARED
 
 
 @irdl_op_definition
-class MbarriersOp(BarriersOp):
-    """Barriers of a block, to be initialised: `%full = kernel.mbarriers 2`."""
-
-    name = "kernel.mbarriers"
-
-    assembly_format = BarriersOp.FORMAT
-
-
-@irdl_op_definition
-class MbarrierInitOp(BarrierNumberOp):
-    """Begin the first phase of a barrier, for so many arrivals in each: `kernel.mbarrier_init %full[0], 1`.
-
-    One thread does it. The others see it after a `kernel.barrier`, the copy engine after a `kernel.fence`.
-    """
-
-    name = "kernel.mbarrier_init"
-
-    assembly_format = BarrierNumberOp.FORMAT
-
-    def verify_(self) -> None:
-        self.verify_numbered("counts arrivals of", MAX_THREADS)
-
-
-@irdl_op_definition
-class MbarrierExpectBytesOp(BarrierNumberOp):
-    """Arrive, and expect so many bytes in this phase: `kernel.mbarrier_expect_bytes %full[0], 4096`."""
-
-    name = "kernel.mbarrier_expect_bytes"
-
-    assembly_format = BarrierNumberOp.FORMAT
-
-    def verify_(self) -> None:
-        self.verify_numbered("expects", MAX_BYTES)
-
-
-@irdl_op_definition
-class MbarrierWaitOp(BarrierWaitOp):
-    """Wait until the phase of a parity is complete, and see what was copied in it.
-
-    `kernel.mbarrier_wait %full[%k mod 2] parity[%k floordiv 2 mod 2]`
-    """
-
-    name = "kernel.mbarrier_wait"
-
-    assembly_format = BarrierWaitOp.FORMAT
-
-
-@irdl_op_definition
-class FenceOp(IRDLOperation):
-    """Make what threads wrote to shared memory visible to the copy engine: `kernel.fence`.
-
-    `kernel.fence cluster` makes barriers that were initialised visible to the copies of other blocks, too.
-    """
-
-    name = "kernel.fence"
-
-    cluster = opt_prop_def(UnitAttr)
-
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "(`cluster` $cluster^)? attr-dict"
-
-    def __init__(self, cluster: bool = False):
-        super().__init__(properties={"cluster": UnitAttr() if cluster else None})
-
-
-@irdl_op_definition
-class BulkCopyOp(BulkCopyBase):
+class BulkCopyOp(IRDLOperation):
     """Start to copy a box of a tensor to shared memory; one thread does it for the block.
 
     The coordinates are of the box's first element; outside of the tensor there are zeros. The box lies in
@@ -123,21 +68,107 @@ class BulkCopyOp(BulkCopyBase):
     """
 
     name = "kernel.bulk_copy"
+    INDEXED: ClassVar = (
+        Indexed("indices", "map", "destination"),
+        Indexed("box_indices", "box_map"),
+        Indexed("barrier_indices", "barrier_map", "barriers"),
+    )
 
-    assembly_format = BulkCopyBase.FORMAT
+    tensor_map = operand_def()
+    box_indices = var_operand_def(IndexType)
+    box_map = prop_def(AffineMapAttr)
+    destination = operand_def()
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    barriers = operand_def(MbarriersType)
+    barrier_indices = var_operand_def(IndexType)
+    barrier_map = prop_def(AffineMapAttr)
+    multicast = opt_prop_def(IntegerAttr.constr(i64))
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    custom_directives = (AffineIndex,)
+
+    assembly_format = (
+        "$tensor_map `` custom<AffineIndex>($box_indices, $box_map)"
+        " `to` $destination `` custom<AffineIndex>($indices, $map)"
+        " `barrier` $barriers `` custom<AffineIndex>($barrier_indices, $barrier_map)"
+        " (`multicast` $multicast^)? attr-dict `:` type($tensor_map) `to` type($destination)"
+    )
+
+    def __init__(
+        self,
+        tensor_map: SSAValue,
+        box: Index,
+        destination: SSAValue,
+        index: Index,
+        barriers: SSAValue,
+        barrier: Index,
+        multicast: int = 1,
+    ):
+        box_attr, box_operands = index_properties(box)
+        map_attr, operands = index_properties(index)
+        barrier_attr, barrier_operands = index_properties(barrier)
+        super().__init__(
+            operands=[
+                tensor_map,
+                box_operands,
+                destination,
+                operands,
+                barriers,
+                barrier_operands,
+            ],
+            properties={
+                "box_map": box_attr,
+                "map": map_attr,
+                "barrier_map": barrier_attr,
+                "multicast": IntegerAttr(multicast, i64) if multicast > 1 else None,
+            },
+        )
+
+    @property
+    def receivers(self) -> int:
+        """Blocks of the cluster in whose memory it arrives; 1 if it is the block's own alone."""
+        return 1 if self.multicast is None else self.multicast.value.data
+
+    @property
+    def box(self) -> TensorMapType:
+        """What of a tensor it copies."""
+        type = self.tensor_map.type
+        assert isinstance(type, TensorMapType)
+        return type
 
     def verify_(self) -> None:
-        self.verify_copy()
+        self._verify_copy()
         type, map = self.destination.type, self.box
         if not isinstance(type, MemRefType) or type.memory_space != SHARED:
             raise VerifyException(f"copies to shared memory, not to {type}")
         verify_access(self.map.data, self.indices, type)
-        self._verify_rows(type)
+        if type.element_type != map.element:
+            raise VerifyException(f"a box of {map} does not fill rows of {type}")
         verify_shared_alignment(self.destination, map.alignment)
+        if has_flat_addresses(self):
+            if map.count > prod(static_shape(type)):
+                raise VerifyException(f"{map} does not fit into {type}")
+            return
+        self._verify_rows(type)
         step = divisor(linearize(self.map.data.results, shape_of(type)), self.indices)
         if step * storage_bytes(map.element) % map.alignment:
             raise VerifyException(
                 f"the index into {type} is not proven to be a multiple of {map.alignment} bytes"
+            )
+
+    def _verify_copy(self) -> None:
+        """Raise unless the map is one, the coordinates fit it, and the barrier is one."""
+        verify_barriers(self.barriers)
+        verify_one_index(self.barrier_map, self.barrier_indices, "the number of a barrier")
+        verify_operand_count(self.box_map.data, self.box_indices)
+        if not isinstance(self.tensor_map.type, TensorMapType):
+            raise VerifyException(f"copies by a !kernel.tensor_map, got {self.tensor_map.type}")
+        if len(self.box_map.data.results) != len(self.box.extents):
+            raise VerifyException(
+                f"{len(self.box_map.data.results)} coordinates of a box of rank "
+                f"{len(self.box.extents)}"
             )
 
     def _verify_rows(self, type: MemRefType) -> None:
@@ -147,7 +178,7 @@ class BulkCopyOp(BulkCopyBase):
         while extents[0] == 1 and len(extents) > 1:
             del extents[0]
         shape = list(shape_of(type))[-len(extents) :]
-        if type.element_type != map.element or shape[1:] != extents[1:]:
+        if shape[1:] != extents[1:]:
             raise VerifyException(f"a box of {map} does not fill rows of {type}")
         rows = self.map.data.results[-len(extents)]
         is_part = isinstance(shape[0], int) and len(extents) > 1 and shape[0] % extents[0] == 0
@@ -155,6 +186,14 @@ class BulkCopyOp(BulkCopyBase):
             is_part and divisor(rows, self.indices) % extents[0] == 0
         ):
             raise VerifyException(f"a box of {map} does not fill rows of {type}")
+
+
+def verify_clusters(ops: Iterable[Operation], cluster: IntegerAttr | None) -> None:
+    """Raise unless copies arrive in all blocks of a kernel's clusters, or in the one that starts them."""
+    count = 1 if cluster is None else cluster.value.data
+    for op in ops:
+        if isinstance(op, BulkCopyOp) and op.receivers not in (1, count):
+            raise VerifyException(f"a copy arrives in {op.receivers} blocks of clusters of {count}")
 
 
 @irdl_op_definition

@@ -1,12 +1,7 @@
-"""Operations of `kernel` for the device: functions, numbers of blocks and threads, shared memory, shuffles.
-
-%lane = kernel.thread_id
-%s = kernel.shared align 16 : memref<256xf32, "shared">
-"""
+"""Operations of `kernel` for the device: functions, numbers of blocks and threads, shuffles, checks."""
 
 from __future__ import annotations
 
-from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -17,6 +12,8 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     SymbolNameConstraint,
+    f32,
+    f64,
     i1,
     i32,
     i64,
@@ -38,7 +35,6 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     IsolatedFromAbove,
-    MemoryAllocEffect,
     MemoryWriteEffect,
     NoTerminator,
     Pure,
@@ -46,8 +42,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from .inside import ops_in
+from .inside import has_flat_addresses, ops_in
 from .kernel_barriers import WARP
+from .kernel_bulk import verify_clusters
 from .kernel_host import (
     parse_bounds,
     parse_geometry,
@@ -57,20 +54,11 @@ from .kernel_host import (
     verify_bounds,
     verify_geometry,
 )
-from .mbarriers import BarriersOp, verify_clusters
-from .scalars import storage_bytes, verify_bits
-from .sizes import Extent, ExtentAttr, static_shape
+from .kernel_shared import MAX_SHARED_BYTES, SharedOp
+from .mbarriers import MbarriersOp
+from .scalars import verify_bits
+from .sizes import Extent, ExtentAttr
 from .tensor_map import TensorMapType
-from .tile import SHARED
-
-MAX_STATIC_SHARED_BYTES = 48 * 1024
-"""Shared memory a kernel may declare statically (CUDA C++ Programming Guide, "Shared Memory")."""
-
-MAX_SHARED_BYTES = 227 * 1024
-"""Shared memory a block may have on the GPU that has most; above what is static, its launch asks for it."""
-
-MAX_SHARED_ALIGNMENT = 1024
-"""The most that any instruction asks of an address: the pattern of the widest swizzle repeats."""
 
 INDEX = IndexType()
 
@@ -116,7 +104,7 @@ class FuncOp(IRDLOperation):
         for op in ops_in(self):
             if isinstance(op, SharedOp):
                 end = -(-end // op.alignment) * op.alignment + op.size
-            elif isinstance(op, BarriersOp):
+            elif isinstance(op, MbarriersOp):
                 barriers += op.size
         return end + barriers
 
@@ -130,6 +118,8 @@ class FuncOp(IRDLOperation):
             raise VerifyException("the body's arguments differ from the function type")
         if self.function_type.outputs.data:
             raise VerifyException("a kernel returns nothing; it stores to memory")
+        if any(isinstance(op, SharedOp) and op.offset is not None for op in ops_in(self)):
+            raise VerifyException("where shared memory lies is not decided before a cuda.func")
         for argument in self.body.block.args:
             if not isinstance(argument.type, MemRefType | IndexType | TensorMapType):
                 raise VerifyException(
@@ -199,63 +189,6 @@ class ThreadIdOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SharedOp(IRDLOperation):
-    """Memory that the threads of a block share, at a multiple of `align` bytes or of its element's.
-
-    ```
-    %s = kernel.shared : memref<256xf32, "shared">
-    %t = kernel.shared align 16 : memref<256xf32, "shared">
-    ```
-    """
-
-    name = "kernel.shared"
-
-    align = opt_prop_def(IntegerAttr.constr(i64))
-    result = result_def(MemRefType)
-
-    traits = traits_def(MemoryAllocEffect())
-    assembly_format = "(`align` $align^)? attr-dict `:` type($result)"
-
-    def __init__(self, type: MemRefType, align: int | None = None):
-        align_attr = None if align is None else IntegerAttr(align, i64)
-        super().__init__(properties={"align": align_attr}, result_types=[type])
-
-    @property
-    def alignment(self) -> int:
-        """Its address is a multiple of so many bytes."""
-        shared = self.result.type
-        assert isinstance(shared, MemRefType)
-        return storage_bytes(shared.element_type) if self.align is None else self.align.value.data
-
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-        shared = self.result.type
-        assert isinstance(shared, MemRefType)
-        return storage_bytes(shared.element_type) * prod(static_shape(shared))
-
-    def verify_(self) -> None:
-        shared = self.result.type
-        assert isinstance(shared, MemRefType)
-        if shared.memory_space != SHARED:
-            raise VerifyException('must be in memory space "shared"')
-        if not 0 < self.size <= MAX_SHARED_BYTES:
-            raise VerifyException(
-                f"{self.size} bytes of shared memory; a block may have 1 to {MAX_SHARED_BYTES}"
-            )
-        verify_shared_align(self.alignment, storage_bytes(shared.element_type))
-
-
-def verify_shared_align(align: int, element: int) -> None:
-    """Raise unless shared memory of elements of so many bytes can be aligned to `align`."""
-    power_of_two = align > 0 and align & (align - 1) == 0
-    if not power_of_two or not element <= align <= MAX_SHARED_ALIGNMENT:
-        raise VerifyException(
-            f"align must be a power of two from {element} to {MAX_SHARED_ALIGNMENT}, got {align}"
-        )
-
-
-@irdl_op_definition
 class ShuffleOp(IRDLOperation):
     """The value of the thread whose lane differs by a mask: `%s = kernel.shuffle %v xor 16 : f32`.
 
@@ -283,6 +216,8 @@ class ShuffleOp(IRDLOperation):
     def verify_(self) -> None:
         if not 0 < self.lane_mask.value.data < WARP:
             raise VerifyException(f"lane mask must be between 1 and {WARP - 1}")
+        if has_flat_addresses(self) and self.value.type not in (f32, f64, i32, i64):
+            raise VerifyException(f"C++ shuffles 32- and 64-bit values, not {self.value.type}")
         if not isinstance(self.value.type, IndexType):
             verify_bits(self.value.type)
 

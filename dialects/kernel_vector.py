@@ -2,8 +2,6 @@
 
     %a, %b = kernel.vector_load %x[%t * 2] : memref<64xf32> -> f32, f32
     kernel.vector_store %b, %a to %y[%t * 2] : f32, f32 to memref<64xf32>
-
-What they share with those of `cuda` is in base classes.
 """
 
 from __future__ import annotations
@@ -27,8 +25,9 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from .alignment import verify_aligned
-from .index import AffineIndex, Index, index_properties, verify_access
-from .kernel_async import verify_shared_alignment
+from .index import AffineIndex, Index, Indexed, index_properties, verify_access
+from .inside import has_flat_addresses
+from .kernel_shared import verify_shared_alignment
 from .scalars import storage_bytes
 from .tile import SHARED
 
@@ -51,8 +50,27 @@ def verify_vector(types: Sequence[Attribute], element: Attribute) -> int:
     return size
 
 
-class VectorLoadBase(IRDLOperation):
-    """Reads neighbours, one result each."""
+def _verify(op: VectorLoadOp | VectorStoreOp) -> None:
+    memref = op.memref.type
+    if not isinstance(memref, MemRefType):
+        raise VerifyException(f"accesses a memref, got {memref}")
+    verify_access(op.map.data, op.indices, memref)
+    size = verify_vector(op.values.types, memref.element_type)
+    if not has_flat_addresses(op):
+        verify_aligned(op.map.data.results, op.indices, memref, len(op.values))
+    if memref.memory_space == SHARED:
+        verify_shared_alignment(op.memref, size)
+
+
+@irdl_op_definition
+class VectorLoadOp(IRDLOperation):
+    """Read neighbours: `%a, %b = kernel.vector_load %x[%t * 2] : memref<64xf32> -> f32, f32`.
+
+    2, 4 or 8 elements, 16 bytes at most; the index is a multiple of their number.
+    """
+
+    name = "kernel.vector_load"
+    INDEXED: ClassVar = (Indexed("indices", "map", "memref"),)
 
     memref = operand_def()
     indices = var_operand_def(IndexType)
@@ -61,8 +79,7 @@ class VectorLoadBase(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect())
     custom_directives = (AffineIndex,)
-
-    FORMAT: ClassVar[str] = (
+    assembly_format = (
         "$memref `` custom<AffineIndex>($indices, $map) attr-dict"
         " `:` type($memref) `->` type($values)"
     )
@@ -73,9 +90,16 @@ class VectorLoadBase(IRDLOperation):
             operands=[memref, operands], properties={"map": map_attr}, result_types=[types]
         )
 
+    def verify_(self) -> None:
+        _verify(self)
 
-class VectorStoreBase(IRDLOperation):
-    """Writes neighbours, one operand each."""
+
+@irdl_op_definition
+class VectorStoreOp(IRDLOperation):
+    """Write neighbours: `kernel.vector_store %a, %b to %y[%t * 2] : f32, f32 to memref<64xf32>`."""
+
+    name = "kernel.vector_store"
+    INDEXED: ClassVar = (Indexed("indices", "map", "memref"),)
 
     values = var_operand_def()
     memref = operand_def()
@@ -85,8 +109,7 @@ class VectorStoreBase(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryWriteEffect())
     custom_directives = (AffineIndex,)
-
-    FORMAT: ClassVar[str] = (
+    assembly_format = (
         "$values `to` $memref `` custom<AffineIndex>($indices, $map) attr-dict"
         " `:` type($values) `to` type($memref)"
     )
@@ -95,40 +118,5 @@ class VectorStoreBase(IRDLOperation):
         map_attr, operands = index_properties(index)
         super().__init__(operands=[values, memref, operands], properties={"map": map_attr})
 
-
-def _verify_in_memref(op: VectorLoadOp | VectorStoreOp) -> None:
-    memref = op.memref.type
-    if not isinstance(memref, MemRefType):
-        raise VerifyException(f"accesses a memref, got {memref}")
-    verify_access(op.map.data, op.indices, memref)
-    size = verify_vector(op.values.types, memref.element_type)
-    verify_aligned(op.map.data.results, op.indices, memref, len(op.values))
-    if memref.memory_space == SHARED:
-        verify_shared_alignment(op.memref, size)
-
-
-@irdl_op_definition
-class VectorLoadOp(VectorLoadBase):
-    """Read neighbours: `%a, %b = kernel.vector_load %x[%t * 2] : memref<64xf32> -> f32, f32`.
-
-    2, 4 or 8 elements, 16 bytes at most; the index is a multiple of their number.
-    """
-
-    name = "kernel.vector_load"
-
-    assembly_format = VectorLoadBase.FORMAT
-
     def verify_(self) -> None:
-        _verify_in_memref(self)
-
-
-@irdl_op_definition
-class VectorStoreOp(VectorStoreBase):
-    """Write neighbours: `kernel.vector_store %a, %b to %y[%t * 2] : f32, f32 to memref<64xf32>`."""
-
-    name = "kernel.vector_store"
-
-    assembly_format = VectorStoreBase.FORMAT
-
-    def verify_(self) -> None:
-        _verify_in_memref(self)
+        _verify(self)

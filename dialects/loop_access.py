@@ -51,6 +51,7 @@ from .index import (
     AffineIndex,
     Conditions,
     ExtentText,
+    Indexed,
     affine_map,
     condition,
     condition_exprs,
@@ -98,6 +99,7 @@ class LoadOp(IRDLOperation):
 
     name = "loop.load"
 
+    INDEXED: ClassVar = (Indexed("indices", "map", "memref"),)
     T: ClassVar = VarConstraint("T", AnyAttr())
 
     memref = operand_def(MemRefType.constr(T))
@@ -124,6 +126,7 @@ class StoreOp(IRDLOperation):
 
     name = "loop.store"
 
+    INDEXED: ClassVar = (Indexed("indices", "map", "memref"),)
     T: ClassVar = VarConstraint("T", AnyAttr())
 
     value = operand_def(T)

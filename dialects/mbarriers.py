@@ -1,4 +1,10 @@
-"""Barriers that count bytes and arrivals: what the operations of `kernel` and of `cuda` on them share.
+"""Barriers that count bytes and arrivals, and the operations of `kernel` on them.
+
+    %full = kernel.mbarriers 2
+    kernel.mbarrier_init %full[0], 1
+    kernel.fence
+    kernel.mbarrier_expect_bytes %full[0], 4096
+    kernel.mbarrier_wait %full[0] parity[0]
 
 A barrier is in a phase until as many threads have arrived as it was initialised with, and as many bytes as
 they said; then the next phase begins. Phases have parity 0, 1, 0, ...; to wait for a parity is to wait until
@@ -7,15 +13,15 @@ the phase of that parity, the current one or the one before, is complete.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, i64
-from xdsl.ir import Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, UnitAttr, i64
+from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     irdl_attr_definition,
+    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -26,8 +32,8 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .index import AffineIndex, Index, index_properties, verify_one_index, verify_operand_count
-from .tensor_map import TensorMapType
+from .index import AffineIndex, Index, Indexed, index_properties, verify_one_index
+from .tile import MAX_THREADS
 
 MAX_BYTES = (1 << 20) - 1
 """Bytes that a barrier can expect in a phase (PTX ISA, "tx-count of an mbarrier object")."""
@@ -48,27 +54,22 @@ class MbarriersType(ParametrizedAttribute, TypeAttribute):
 
 def verify_barriers(value: SSAValue) -> None:
     """Raise unless barriers are declared in the same kernel."""
-    if not isinstance(value.owner, BarriersOp):
+    if not isinstance(value.owner, MbarriersOp):
         raise VerifyException("the barrier must be declared in the same kernel")
 
 
-def verify_clusters(ops: Iterable[Operation], cluster: IntegerAttr | None) -> None:
-    """Raise unless copies arrive in all blocks of a kernel's clusters, or in the one that starts them."""
-    count = 1 if cluster is None else cluster.value.data
-    for op in ops:
-        if isinstance(op, BulkCopyBase) and op.receivers not in (1, count):
-            raise VerifyException(f"a copy arrives in {op.receivers} blocks of clusters of {count}")
+@irdl_op_definition
+class MbarriersOp(IRDLOperation):
+    """Barriers of a block, to be initialised: `%full = kernel.mbarriers 2`."""
 
-
-class BarriersOp(IRDLOperation):
-    """Declares barriers, not initialised yet."""
+    name = "kernel.mbarriers"
 
     count = prop_def(IntegerAttr.constr(i64))
     result = result_def(MbarriersType)
 
     traits = traits_def(MemoryAllocEffect())
 
-    FORMAT: ClassVar[str] = "$count attr-dict"
+    assembly_format = "$count attr-dict"
 
     def __init__(self, count: int):
         super().__init__(
@@ -89,6 +90,8 @@ class BarriersOp(IRDLOperation):
 
 class BarrierNumberOp(IRDLOperation):
     """An operation on one barrier with a number."""
+
+    INDEXED: ClassVar = (Indexed("indices", "map", "barriers"),)
 
     barriers = operand_def(MbarriersType)
     indices = var_operand_def(IndexType)
@@ -115,8 +118,18 @@ class BarrierNumberOp(IRDLOperation):
             raise VerifyException(f"{what} 1 to {largest}, not {self.number.value.data}")
 
 
-class BarrierWaitOp(IRDLOperation):
-    """Waits for the phase of a parity."""
+@irdl_op_definition
+class MbarrierWaitOp(IRDLOperation):
+    """Wait until the phase of a parity is complete, and see what was copied in it.
+
+    `kernel.mbarrier_wait %full[%k mod 2] parity[%k floordiv 2 mod 2]`
+    """
+
+    name = "kernel.mbarrier_wait"
+    INDEXED: ClassVar = (
+        Indexed("indices", "map", "barriers"),
+        Indexed("parity_indices", "parity"),
+    )
 
     barriers = operand_def(MbarriersType)
     indices = var_operand_def(IndexType)
@@ -128,7 +141,7 @@ class BarrierWaitOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     custom_directives = (AffineIndex,)
 
-    FORMAT: ClassVar[str] = (
+    assembly_format = (
         "$barriers `` custom<AffineIndex>($indices, $map) `parity`"
         " custom<AffineIndex>($parity_indices, $parity) attr-dict"
     )
@@ -147,82 +160,46 @@ class BarrierWaitOp(IRDLOperation):
         verify_one_index(self.parity, self.parity_indices, "a parity")
 
 
-class BulkCopyBase(IRDLOperation):
-    """Copies a box of a tensor to shared memory, which completes on a barrier."""
+@irdl_op_definition
+class MbarrierInitOp(BarrierNumberOp):
+    """Begin the first phase of a barrier, for so many arrivals in each: `kernel.mbarrier_init %full[0], 1`.
 
-    tensor_map = operand_def()
-    box_indices = var_operand_def(IndexType)
-    box_map = prop_def(AffineMapAttr)
-    destination = operand_def()
-    indices = var_operand_def(IndexType)
-    map = prop_def(AffineMapAttr)
-    barriers = operand_def(MbarriersType)
-    barrier_indices = var_operand_def(IndexType)
-    barrier_map = prop_def(AffineMapAttr)
-    multicast = opt_prop_def(IntegerAttr.constr(i64))
+    One thread does it. The others see it after a `kernel.barrier`, the copy engine after a `kernel.fence`.
+    """
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    name = "kernel.mbarrier_init"
+
+    assembly_format = BarrierNumberOp.FORMAT
+
+    def verify_(self) -> None:
+        self.verify_numbered("counts arrivals of", MAX_THREADS)
+
+
+@irdl_op_definition
+class MbarrierExpectBytesOp(BarrierNumberOp):
+    """Arrive, and expect so many bytes in this phase: `kernel.mbarrier_expect_bytes %full[0], 4096`."""
+
+    name = "kernel.mbarrier_expect_bytes"
+
+    assembly_format = BarrierNumberOp.FORMAT
+
+    def verify_(self) -> None:
+        self.verify_numbered("expects", MAX_BYTES)
+
+
+@irdl_op_definition
+class FenceOp(IRDLOperation):
+    """Make what threads wrote to shared memory visible to the copy engine: `kernel.fence`.
+
+    `kernel.fence cluster` makes barriers that were initialised visible to the copies of other blocks, too.
+    """
+
+    name = "kernel.fence"
+
+    cluster = opt_prop_def(UnitAttr)
+
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    custom_directives = (AffineIndex,)
+    assembly_format = "(`cluster` $cluster^)? attr-dict"
 
-    FORMAT: ClassVar[str] = (
-        "$tensor_map `` custom<AffineIndex>($box_indices, $box_map)"
-        " `to` $destination `` custom<AffineIndex>($indices, $map)"
-        " `barrier` $barriers `` custom<AffineIndex>($barrier_indices, $barrier_map)"
-        " (`multicast` $multicast^)? attr-dict `:` type($tensor_map) `to` type($destination)"
-    )
-
-    def __init__(
-        self,
-        tensor_map: SSAValue,
-        box: Index,
-        destination: SSAValue,
-        index: Index,
-        barriers: SSAValue,
-        barrier: Index,
-        multicast: int = 1,
-    ):
-        box_attr, box_operands = index_properties(box)
-        map_attr, operands = index_properties(index)
-        barrier_attr, barrier_operands = index_properties(barrier)
-        super().__init__(
-            operands=[
-                tensor_map,
-                box_operands,
-                destination,
-                operands,
-                barriers,
-                barrier_operands,
-            ],
-            properties={
-                "box_map": box_attr,
-                "map": map_attr,
-                "barrier_map": barrier_attr,
-                "multicast": IntegerAttr(multicast, i64) if multicast > 1 else None,
-            },
-        )
-
-    @property
-    def receivers(self) -> int:
-        """Blocks of the cluster in whose memory it arrives; 1 if it is the block's own alone."""
-        return 1 if self.multicast is None else self.multicast.value.data
-
-    @property
-    def box(self) -> TensorMapType:
-        """What of a tensor it copies."""
-        type = self.tensor_map.type
-        assert isinstance(type, TensorMapType)
-        return type
-
-    def verify_copy(self) -> None:
-        """Raise unless the map is one, the coordinates fit it, and the barrier is one."""
-        verify_barriers(self.barriers)
-        verify_one_index(self.barrier_map, self.barrier_indices, "the number of a barrier")
-        verify_operand_count(self.box_map.data, self.box_indices)
-        if not isinstance(self.tensor_map.type, TensorMapType):
-            raise VerifyException(f"copies by a !kernel.tensor_map, got {self.tensor_map.type}")
-        if len(self.box_map.data.results) != len(self.box.extents):
-            raise VerifyException(
-                f"{len(self.box_map.data.results)} coordinates of a box of rank "
-                f"{len(self.box.extents)}"
-            )
+    def __init__(self, cluster: bool = False):
+        super().__init__(properties={"cluster": UnitAttr() if cluster else None})

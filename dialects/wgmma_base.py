@@ -1,39 +1,17 @@
-"""What `kernel.wgmma` and `cuda.wgmma` have in common: products of slabs somewhere in shared memory.
-
-    %d:32 = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus (%c0, ..., %c31)
-      : memref<3x64x64xbf16, "shared"> by memref<3x64x64xbf16, "shared">
-    %e:32 = kernel.wgmma (%a0, ..., %a15) by %vs[%buffer, 0, 0] transposed plus (%c0, ..., %c31)
-      : bf16 by memref<3x32x64xbf16, "shared">
-
-    %f:64 = kernel.wgmma %xs[%buffer, 0, 0] by %vs[%buffer, 0, 0, 0] transposed plus (%c0, ..., %c63)
-      of 64 by 128 : memref<3x64x64xbf16, "shared"> by memref<3x2x64x64xbf16, "shared">
-
-`wgmma.py` says whose elements are where. The panels of a transposed slab are an axis in front of its rows. A
-product that is `leaving 1` goes on while the threads do, and when its operation ends at most one is not done,
-itself. Sums that are on their way are those of another product, or of the loop around it, until they are
-waited for:
-
-    %g:32 = kernel.wgmma %xs[%buffer, 0, 0] by %ws[%buffer, 0, 0] plus (%c0, ..., %c31) leaving 1 : ...
-    %h:32 = kernel.wgmma_wait (%g#0, ..., %g#31)
-
-One that is `joined` to the next begins with it: the threads wait for neither of them alone.
-
-In `cuda` sums may be variables, which then hold the products (`onto`):
-
-    cuda.wgmma %xs[%buffer * 4096] by %ws[%buffer * 2048] onto (%c0, ..., %c31) of 64 by 64 leaving 1 : ...
-    cuda.wgmma_wait onto (%c0, ..., %c31)
-"""
+"""What `kernel.wgmma` holds and how it is written; `kernel_wgmma.py` says what is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
+    MemRefType,
     UnitAttr,
     f32,
     i64,
@@ -54,10 +32,9 @@ from xdsl.irdl import (
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, is_side_effect_free
-from xdsl.utils.exceptions import VerifyException
 
 from ..index.text import parse_index_expr, print_index_expr
-from .index import Index, OperandNames, index_properties
+from .index import Index, Indexed, OperandNames, index_properties
 from .wgmma import ROW_BYTES
 
 
@@ -72,8 +49,13 @@ class SlabAt:
 class WgmmaBase(IRDLOperation):
     """A product of two slabs that lie somewhere in shared memory, added to `sums`.
 
-    Or of what the threads hold by one. All threads of the block must take part.
+    Or of what the threads hold by one.
     """
+
+    INDEXED: ClassVar = (
+        Indexed("row_indices", "row_map", "rows"),
+        Indexed("column_indices", "column_map", "columns"),
+    )
 
     rows = opt_operand_def()
     row_indices = var_operand_def(IndexType)
@@ -148,19 +130,6 @@ class WgmmaBase(IRDLOperation):
             before = before.prev_op
         return count
 
-    def verify_joined(self) -> None:
-        """Raise unless a product that is joined to the next has one, and none waits for a part of some."""
-        if self.joined is not None:
-            after = self.next_op
-            while after is not None and not isinstance(after, WgmmaBase):
-                after = after.next_op if is_side_effect_free(after) else None
-            if after is None:
-                raise VerifyException("is joined to a product that does not follow it")
-        elif self.pending % (self.joined_to_it + 1):
-            raise VerifyException(
-                f"leaves {self.pending} of products that begin {self.joined_to_it + 1} at a time"
-            )
-
     @property
     def totals(self) -> Sequence[SSAValue]:
         """What holds the products afterwards."""
@@ -170,6 +139,12 @@ class WgmmaBase(IRDLOperation):
     def pending(self) -> int:
         """Products that may be on their way when it ends."""
         return 0 if self.leaving is None else self.leaving.value.data
+
+    @property
+    def element(self) -> Attribute:
+        """The type of what is multiplied."""
+        assert isinstance(self.columns.type, MemRefType)
+        return self.columns.type.element_type
 
     @property
     def depth(self) -> int:
@@ -225,7 +200,7 @@ class WgmmaBase(IRDLOperation):
         printer.print_attribute(self.columns.type)
 
     @classmethod
-    def parse(cls, parser: Parser) -> WgmmaBase:
+    def parse(cls, parser: Parser) -> Self:
         held = parser.parse_optional_comma_separated_list(
             parser.Delimiter.PAREN, parser.parse_unresolved_operand
         )
@@ -272,48 +247,6 @@ class WgmmaBase(IRDLOperation):
             onto=onto,
         )
         op.attributes |= attributes
-        return op
-
-
-class WgmmaWaitBase(IRDLOperation):
-    """All products that are on their way are done; the results are their sums, in order."""
-
-    sums = var_operand_def(f32)
-    onto = opt_prop_def(UnitAttr)
-    results_ = var_result_def(f32)
-
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-
-    def __init__(self, sums: Sequence[SSAValue], onto: bool = False):
-        super().__init__(
-            operands=[list(sums)],
-            properties={"onto": UnitAttr() if onto else None},
-            result_types=[[] if onto else [f32] * len(sums)],
-        )
-
-    def verify_(self) -> None:
-        if len(self.totals) != len(self.sums):
-            raise VerifyException(f"gives {len(self.results_)} of {len(self.sums)} sums")
-
-    @property
-    def totals(self) -> Sequence[SSAValue]:
-        """What holds the sums afterwards."""
-        return self.sums if self.onto else self.results_
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" onto " if self.onto else " ")
-        with printer.in_parens():
-            printer.print_list(self.sums, printer.print_ssa_value)
-        printer.print_op_attributes(self.attributes)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> WgmmaWaitBase:
-        onto = parser.parse_optional_keyword("onto") is not None
-        sums = parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, parser.parse_unresolved_operand
-        )
-        op = cls([parser.resolve_operand(value, f32) for value in sums], onto)
-        op.attributes |= parser.parse_optional_attr_dict()
         return op
 
 

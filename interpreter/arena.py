@@ -14,10 +14,11 @@ from xdsl.ir import Operation, SSAValue
 
 from ..analysis.launch_groups import array_of
 from ..analysis.plan import buffer_bytes
-from ..analysis.stores import KernelFunc, accumulated_arguments, stored_arguments
+from ..analysis.stores import KernelFunc
 from ..dialects.inside import ops_in
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
 from ..dialects.sizes import static_extent
+from ..dialects.stored import accumulated_in, stored_in
 from .tensor_ir import ProgramFault
 
 FREE = -1
@@ -58,7 +59,7 @@ class Arena:
         Raises ProgramFault if one of its buffers holds nothing, or another buffer by now, or if it stores to
         one that it also gets as another argument, which C++'s `__restrict__` forbids.
         """
-        stored, added = stored_arguments(function), accumulated_arguments(function)
+        stored, added = stored_in(function.body), accumulated_in(function.body)
         arguments = function.body.block.args
         pairs = [(array_of(v), a) for v, a in zip(op.arguments, arguments, strict=True)]
         for array, argument in pairs:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from ..dialects import cuda, kernel
+from ..dialects import kernel
 from .flights import Flight, Flights
 from .lanes import Lanes
 from .numpy_types import Array
@@ -32,14 +32,11 @@ class ThreadCopies:
         self.started: list[tuple[Flight, tuple[Array, Array], Array, Array]] = []
         self.handlers: dict[type[Operation], Callable[[Any], None]] = {
             kernel.AsyncCopyOp: self._copy,
-            cuda.CpAsyncOp: self._copy,
             kernel.AsyncCommitOp: self._commit,
-            cuda.CpAsyncCommitOp: self._commit,
             kernel.AsyncWaitOp: self._wait,
-            cuda.CpAsyncWaitOp: self._wait,
         }
 
-    def _copy(self, op: kernel.AsyncCopyOp | cuda.CpAsyncOp) -> None:
+    def _copy(self, op: kernel.AsyncCopyOp) -> None:
         lanes, width = self.lanes, op.elements
         outer = lanes.mask
         memory, flat = lanes.place(op, op.destination, op.map, op.indices, width)
@@ -79,7 +76,7 @@ class ThreadCopies:
     def _commit(self, op: Operation) -> None:
         self.committed += self.lanes.full(self.lanes.mask)
 
-    def _wait(self, op: kernel.AsyncWaitOp | cuda.CpAsyncWaitOp) -> None:
+    def _wait(self, op: kernel.AsyncWaitOp) -> None:
         """Active threads wait for all but their newest groups; the others arrive."""
         done = np.maximum(self.waited, self.committed - op.pending.value.data)
         self.waited = np.where(self.lanes.mask, done, self.waited)

@@ -21,8 +21,8 @@ import numpy as np
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects import cuda, kernel
-from ..dialects.mbarriers import BarrierNumberOp, BarriersOp, BarrierWaitOp, BulkCopyBase
+from ..dialects import kernel
+from ..dialects.mbarriers import BarrierNumberOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.tensor_map import swizzled
 from .device_memory import NOBODY, Memory, Touched, fault
@@ -70,23 +70,16 @@ class BulkCopies:
         flights.watchers.append(self._check_seen)
         self.handlers: dict[type[Operation], Callable[[Any], None]] = {
             kernel.MbarriersOp: self._declare,
-            cuda.MbarriersOp: self._declare,
             kernel.MbarrierInitOp: self._init,
-            cuda.MbarrierInitOp: self._init,
             kernel.MbarrierExpectBytesOp: self._expect,
-            cuda.MbarrierExpectTxOp: self._expect,
             kernel.MbarrierWaitOp: self._wait,
-            cuda.MbarrierWaitOp: self._wait,
             kernel.FenceOp: self._fence,
-            cuda.FenceProxyAsyncOp: self._fence,
-            cuda.FenceMbarrierInitOp: lambda op: None,
             kernel.BulkCopyOp: self._copy,
-            cuda.BulkTensorOp: self._copy,
         }
 
     # ------------------------------------------------------------------ barriers
 
-    def _declare(self, op: BarriersOp) -> None:
+    def _declare(self, op: kernel.MbarriersOp) -> None:
         state = self.barriers
         count = op.count.value.data
         self.first[op.result] = (state.count.shape[1], count)
@@ -141,7 +134,7 @@ class BulkCopies:
         state.phase += done
         state.pending[done] = state.count[done]
 
-    def _wait(self, op: BarrierWaitOp) -> None:
+    def _wait(self, op: kernel.MbarrierWaitOp) -> None:
         lanes, at = self._which(op, op.barriers, op.map, tuple(op.indices))
         self._check_ready(op, lanes, at)
         state = self.barriers
@@ -202,7 +195,7 @@ class BulkCopies:
 
     # ------------------------------------------------------------------ copies
 
-    def _copy(self, op: BulkCopyBase) -> None:
+    def _copy(self, op: kernel.BulkCopyOp) -> None:
         threads, at = self._which(op, op.barriers, op.barrier_map, tuple(op.barrier_indices))
         if not threads.numbers.size:
             return
@@ -233,7 +226,7 @@ class BulkCopies:
 
     def _receivers(
         self,
-        op: BulkCopyBase,
+        op: kernel.BulkCopyOp,
         memory: Memory,
         at: tuple[Array, Array],
         target: Touched,
@@ -263,7 +256,7 @@ class BulkCopies:
         numbers = target.numbers[rows]
         return at, Touched(slots, target.threads[rows], numbers, to), box[rows]
 
-    def _target(self, op: BulkCopyBase) -> tuple[Memory, Touched]:
+    def _target(self, op: kernel.BulkCopyOp) -> tuple[Memory, Touched]:
         """The elements of shared memory that each active thread fills, in the order of the box."""
         memory, flat = self.lanes.place(op, op.destination, op.map, op.indices)
         target = self.lanes.touched(memory, flat)
@@ -283,7 +276,7 @@ class BulkCopies:
         target.where = (np.broadcast_to(slots[:, None], where.shape), where)
         return memory, target
 
-    def _box(self, op: BulkCopyBase) -> Array:
+    def _box(self, op: kernel.BulkCopyOp) -> Array:
         """The elements of the box that each active thread copies; zeros outside of the tensor."""
         source = self.lanes.memories[op.tensor_map]
         active = self.lanes.full(self.lanes.mask)
@@ -304,7 +297,7 @@ class BulkCopies:
             return
         state, memory = self.barriers, flight.memory
         at = tuple(a[rows] for a in to)
-        assert isinstance(flight.op, BulkCopyBase)
+        assert isinstance(flight.op, kernel.BulkCopyOp)
         assert memory.writer is not None
         self.flights.arrive(flight, rows)
         where = tuple(w[rows] for w in flight.where)

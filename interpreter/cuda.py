@@ -11,7 +11,6 @@ from collections.abc import Callable, Container, Iterator, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import (
-    AffineMapAttr,
     BFloat16Type,
     FloatAttr,
     IndexType,
@@ -27,10 +26,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
-from ..dialects import cuda, loop
+from ..dialects import cuda
 from ..dialects.cuda_arithmetic import is_float_call
 from ..dialects.sizes import static_extent
-from .device_memory import Memory, fault
+from .device_memory import fault
 from .numpy_types import Array, convert, float_to_integer, numpy_dtype
 from .scalar_ops import erf, fma
 from .simt import SimtMachine
@@ -143,25 +142,13 @@ class CudaMachine(SimtMachine):
         self._divided: dict[int, tuple[AffineExpr, Sequence[AffineExpr]]] = {}
         self.narrow = function.index_type == i32
         self.handlers |= {
-            cuda.ThreadIdxOp: self._set(lambda op: self.thread_id),
-            cuda.BlockIdxOp: self._set(lambda op: self.block_id),
             cuda.LiteralOp: self._set(self._literal),
-            cuda.IndexOp: self._set(self._index_expr),
-            cuda.TestOp: self.test,
             cuda.UnaryOp: self._set(self._unary),
             cuda.BinaryOp: self._set(self._binary),
             cuda.SelectOp: self._set(lambda op: np.where(*(self.values[v] for v in op.operands))),
             cuda.CallOp: self._set(self._call),
             cuda.PtxOp: self._set(self._ptx),
             cuda.CastOp: self._set(self._cast),
-            cuda.LoadOp: self._load_flat,
-            cuda.StoreOp: self._store_flat,
-            cuda.SharedOp: self._shared_array,
-            cuda.RegistersOp: self._own_array,
-            cuda.SyncthreadsOp: self.barrier,
-            cuda.ClusterSyncOp: lambda op: self.barrier(op, True, op.relaxed is not None),
-            cuda.BarSyncOp: self.named_barrier,
-            cuda.ShuffleXorOp: self.shuffle,
             cuda.VariableOp: self._variable,
             cuda.AssignOp: self._assign,
             cuda.ForOp: self._counted,
@@ -188,33 +175,11 @@ class CudaMachine(SimtMachine):
                 raise fault(op, "overflows: its index does not fit int")
         return index
 
-    def _check_dividends(
-        self, op: Operation, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
-    ) -> None:
-        dims = [self.values[v] for v in operands]
-        for dividend in (d for expr in exprs for d in self._dividends_of(expr)):
-            if np.any((self._fits(op, evaluate_index(dividend, dims)) < 0) & self.mask):
-                raise fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
-
     def _dividends_of(self, expr: AffineExpr) -> Sequence[AffineExpr]:
         """The dividends in an index expression, which is looked through once."""
         if (known := self._divided.get(id(expr))) is None:
             known = self._divided[id(expr)] = expr, tuple(_dividends(expr))
         return known[1]
-
-    def test(self, op: loop.TestOp | cuda.TestOp) -> None:
-        """Whether all of some conditions hold."""
-        exprs = [c.lhs for c in op.set.data.constraints]
-        self._check_dividends(op, exprs, op.operands_)
-        dims = [self.values[v] for v in op.operands_]
-        for expr in exprs:
-            self._fits(op, evaluate_index(expr, dims))
-        super().test(op)
-
-    def _index_expr(self, op: cuda.IndexOp) -> Array:
-        self._check_dividends(op, op.map.data.results, op.operands_)
-        dims = [self.values[v] for v in op.operands_]
-        return self._fits(op, evaluate_index(op.map.data.results[0], dims))
 
     def _unary(self, op: cuda.UnaryOp) -> Array:
         value = self.values[op.operand]
@@ -255,42 +220,13 @@ class CudaMachine(SimtMachine):
             return float_to_integer(value, dtype)
         return value.astype(dtype)
 
-    def place(
-        self,
-        op: Operation,
-        memref: SSAValue,
-        map: AffineMapAttr,
-        operands: Sequence[SSAValue],
-        width: int = 1,
-    ) -> tuple[Memory, Array]:
-        """The memory and the flat offset of an access to `width` neighbours; `memref` is a pointer."""
-        memory = self.memories[memref]
-        extents = (memory.own,) if memory.own else memory.data.shape[-1:]
-        flat = self.offsets(op, map.data.results, operands, extents, width)
-        return memory, self._fits(op, flat)
-
     def index(self, op: Operation, expr: AffineExpr, operands: Sequence[SSAValue]) -> Array:
         """The value of an index expression, as C++ computes it."""
-        self._check_dividends(op, [expr], operands)
-        return super().index(op, expr, operands)
-
-    def _load_flat(self, op: cuda.LoadOp) -> None:
-        memory, flat = self.place(op, op.pointer, op.map, op.offset)
-        self.values[op.result] = self.load(op, memory, flat)
-
-    def _store_flat(self, op: cuda.StoreOp) -> None:
-        memory, flat = self.place(op, op.pointer, op.map, op.offset)
-        self.store(op, memory, flat, op.value)
-
-    def _shared_array(self, op: cuda.SharedOp) -> None:
-        pointer = op.result.type
-        assert isinstance(pointer, cuda.PointerType)
-        self.allocate_shared(op.result, op.extent.value.data, pointer.element)
-
-    def _own_array(self, op: cuda.RegistersOp) -> None:
-        pointer = op.result.type
-        assert isinstance(pointer, cuda.PointerType)
-        self.allocate_own(op.result, op.extent.value.data, pointer.element)
+        dims = [self.values[v] for v in operands]
+        for dividend in self._dividends_of(expr):
+            if np.any((self._fits(op, evaluate_index(dividend, dims)) < 0) & self.mask):
+                raise fault(op, f"divides a negative index, {dividend}: C++ rounds to zero")
+        return self._fits(op, super().index(op, expr, operands))
 
     def _variable(self, op: cuda.VariableOp) -> None:
         if op.initial is not None:

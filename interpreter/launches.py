@@ -24,10 +24,11 @@ import numpy as np
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ..analysis.cost import operations
-from ..analysis.stores import KernelFunc, stored_arguments, storing_operations
+from ..analysis.stores import KernelFunc, storing_operations
 from ..dialects import cuda
-from ..dialects.kernel_barriers import NamedBarrierBase
+from ..dialects.kernel_barriers import NamedBarrierOp
 from ..dialects.sizes import static_extent
+from ..dialects.stored import stored_in
 from .accesses import Accesses
 from .compare import compare
 from .cuda import CudaMachine
@@ -54,7 +55,7 @@ def launch(function: KernelFunc, args: Sequence[Array], history: History) -> Non
     if history.accesses is not None:
         _launch(function, args, history, number)
         return
-    stored = sorted(cast("BlockArgument", each).index for each in stored_arguments(function))
+    stored = sorted(cast("BlockArgument", each).index for each in stored_in(function.body))
 
     def compute() -> list[Array]:
         _launch(function, args, history, number)
@@ -124,7 +125,7 @@ def run_blocks(
     threads = function.threads.value.data
     cluster = cluster_of(function)
     at_a_time = max(LANES // threads // cluster, 1) * cluster
-    has_named_barriers = any(isinstance(op, NamedBarrierBase) for op in function.walk())
+    has_named_barriers = any(isinstance(op, NamedBarrierOp) for op in function.walk())
     for first in range(0, len(blocks), at_a_time):
         part = blocks[first : first + at_a_time]
         if isinstance(function, cuda.FuncOp):

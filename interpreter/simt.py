@@ -24,14 +24,12 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ..analysis.stores import KernelFunc, stored_arguments
+from ..analysis.stores import KernelFunc
 from ..dialects import cuda, kernel, loop
 from ..dialects.kernel import WARP
-from ..dialects.kernel_atomic import AtomicAddBase
-from ..dialects.kernel_barriers import NamedBarrierBase
-from ..dialects.kernel_vector import VectorLoadBase, VectorStoreBase
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import static_shape
+from ..dialects.stored import stored_in
 from .async_copies import ThreadCopies
 from .bulk_copies import BulkCopies
 from .device_memory import MachineFault as MachineFault
@@ -43,7 +41,7 @@ from .poison import poisoned
 from .scalar_ops import NotExecutable, evaluate_silently
 from .teams import Teams
 from .tensor_cores import multiply_in_warps
-from .tensor_ir import ProgramError, evaluate_index
+from .tensor_ir import ProgramError
 from .warpgroups import Warpgroups
 
 OVERHEAD = 512
@@ -69,24 +67,18 @@ class SimtMachine(Lanes):
             kernel.ThreadIdOp: self._thread_id,
             kernel.BlockIdOp: self._block_id,
             kernel.SharedOp: self._shared,
-            kernel.BarrierOp: lambda op: self.barrier(
-                op, op.cluster is not None, op.relaxed is not None
-            ),
-            kernel.NamedBarrierOp: self.named_barrier,
-            kernel.ShuffleOp: self.shuffle,
+            kernel.BarrierOp: self._barrier,
+            kernel.NamedBarrierOp: self._named_barrier,
+            kernel.ShuffleOp: self._shuffle,
             kernel.MmaOp: lambda op: multiply_in_warps(self, op),
-            cuda.MmaOp: lambda op: multiply_in_warps(self, op),
             kernel.AssertOp: self._assert,
             kernel.VectorLoadOp: self._vector_load,
-            cuda.VectorLoadOp: self._vector_load,
             kernel.VectorStoreOp: self._vector_store,
-            cuda.VectorStoreOp: self._vector_store,
             kernel.AtomicAddOp: self._atomic_add,
-            cuda.AtomicAddOp: self._atomic_add,
             loop.LoadOp: self._load,
             loop.StoreOp: self._store,
             loop.IndexOp: self._index,
-            loop.TestOp: self.test,
+            loop.TestOp: self._test,
             loop.RegistersOp: self._registers,
             scf.ForOp: self._for,
             scf.IfOp: self._if,
@@ -137,15 +129,12 @@ class SimtMachine(Lanes):
         self.values[op.result] = self.block_id
 
     def _index(self, op: loop.IndexOp) -> None:
-        dims = [self.values[v] for v in op.operands_]
-        self.values[op.result] = evaluate_index(op.map.data.results[0], dims)
+        self.values[op.result] = self.index(op, op.map.data.results[0], op.operands_)
 
-    def test(self, op: loop.TestOp | cuda.TestOp) -> None:
-        """Whether all of some conditions hold."""
-        dims = [self.values[v] for v in op.operands_]
+    def _test(self, op: loop.TestOp) -> None:
         holds = np.ones((1, 1), bool)
         for constraint in op.set.data.constraints:
-            holds = holds & (evaluate_index(constraint.lhs, dims) >= 0)
+            holds = holds & (self.index(op, constraint.lhs, op.operands_) >= 0)
         self.values[op.result] = holds
 
     def _assert(self, op: kernel.AssertOp) -> None:
@@ -157,9 +146,9 @@ class SimtMachine(Lanes):
     def _shared(self, op: kernel.SharedOp) -> None:
         memref = op.result.type
         assert isinstance(memref, MemRefType)
-        self.allocate_shared(op.result, prod(static_shape(memref)), memref.element_type)
+        self._allocate(op.result, prod(static_shape(memref)), memref.element_type)
 
-    def allocate_shared(self, value: SSAValue, count: int, element: Attribute) -> None:
+    def _allocate(self, value: SSAValue, count: int, element: Attribute) -> None:
         """Shared memory of every block, holding nothing yet."""
         shape = (self.shape[0], count)
         name, item = value.name_hint or "shared", storage_bytes(element)
@@ -174,15 +163,13 @@ class SimtMachine(Lanes):
     def _registers(self, op: loop.RegistersOp) -> None:
         memref = op.result.type
         assert isinstance(memref, MemRefType)
-        self.allocate_own(op.result, prod(static_shape(memref)), memref.element_type)
+        count = prod(static_shape(memref))
+        self._allocate(op.result, count * self.shape[1], memref.element_type)
+        self.memories[op.result].own = count
 
-    def allocate_own(self, value: SSAValue, count: int, element: Attribute) -> None:
-        """An array of every thread's own, holding nothing yet."""
-        self.allocate_shared(value, count * self.shape[1], element)
-        self.memories[value].own = count
-
-    def barrier(self, op: Operation, of_cluster: bool = False, relaxed: bool = False) -> None:
+    def _barrier(self, op: kernel.BarrierOp) -> None:
         """All threads of a block meet, or of all blocks of a cluster, or none come."""
+        of_cluster, relaxed = op.cluster is not None, op.relaxed is not None
         active = self.full(self.mask)
         arrived: Array = np.any(active, axis=1)
         present: Array = np.all(active, axis=1)
@@ -205,7 +192,7 @@ class SimtMachine(Lanes):
             raise fault(op, "is relaxed, and does not show that an mbarrier was initialised")
         self.bulk_copies.barrier(arrived, of_cluster)
 
-    def named_barrier(self, op: NamedBarrierBase) -> None:
+    def _named_barrier(self, op: kernel.NamedBarrierOp) -> None:
         """Some threads of a block meet: whole warps that follow each other, or nobody comes."""
         wanted = op.threads.value.data
         active = self.full(self.mask)
@@ -221,7 +208,7 @@ class SimtMachine(Lanes):
                 if memory.teams is not None:
                     memory.meet(first + low, first + high)
 
-    def shuffle(self, op: kernel.ShuffleOp | cuda.ShuffleXorOp) -> None:
+    def _shuffle(self, op: kernel.ShuffleOp) -> None:
         """Exchange values between the lanes of a warp."""
         threads = self.shape[1]
         source = np.arange(threads) ^ op.lane_mask.value.data
@@ -261,7 +248,7 @@ class SimtMachine(Lanes):
         if self.only is None:
             memory.data[lanes.where] = self.full(self.values[value])[self.full(self.mask)]
 
-    def _vector_load(self, op: VectorLoadBase) -> None:
+    def _vector_load(self, op: kernel.VectorLoadOp) -> None:
         width = len(op.values)
         memory, flat = self.place(op, op.memref, op.map, op.indices, width)
         lanes = self.rows(op, memory, flat, width)
@@ -273,7 +260,7 @@ class SimtMachine(Lanes):
             self.values[value] = np.zeros(self.shape, memory.data.dtype)
             self.values[value][active] = component
 
-    def _vector_store(self, op: VectorStoreBase) -> None:
+    def _vector_store(self, op: kernel.VectorStoreOp) -> None:
         width = len(op.values)
         memory, flat = self.place(op, op.memref, op.map, op.indices, width)
         lanes = self.rows(op, memory, flat, width)
@@ -285,7 +272,7 @@ class SimtMachine(Lanes):
             values = [self.full(self.values[value])[active] for value in op.values]
             memory.data[lanes.where] = np.stack(values, axis=1)
 
-    def _atomic_add(self, op: AtomicAddBase) -> None:
+    def _atomic_add(self, op: kernel.AtomicAddOp) -> None:
         memory, flat = self.place(op, op.memref, op.map, op.indices)
         lanes = self.touched(memory, flat)
         self.note(op, memory, lanes)
@@ -376,7 +363,7 @@ def find_kernel(module: ModuleOp, launch: kernel.LaunchOp) -> KernelFunc:
 def element_of(type: Attribute) -> Attribute:
     """The type of the elements of a kernel's argument."""
     match type:
-        case cuda.PointerType() | kernel.TensorMapType():
+        case kernel.TensorMapType():
             return type.element
         case MemRefType():
             return type.element_type
@@ -386,7 +373,7 @@ def element_of(type: Attribute) -> Attribute:
 
 def memories_of(function: KernelFunc, args: Sequence[Array]) -> dict[SSAValue, Memory]:
     """The memory that each argument of a kernel stands for; those it stores to are watched."""
-    stored = stored_arguments(function)
+    stored = stored_in(function.body)
     memories: dict[SSAValue, Memory] = {}
     for argument, value in zip(function.body.block.args, args, strict=True):
         name = argument.name_hint or f"#{argument.index}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from ..dialects import cuda, kernel
+from ..dialects import kernel
 from ..dialects.tensor_map import swizzled
 from ..dialects.wgmma import GROUP_ROWS, PANEL, ROW_BYTES, WARPGROUP
 from .device_memory import Memory, Touched, fault
@@ -68,9 +68,7 @@ class Warpgroups:
         flights.watchers.append(self._check)
         self.handlers: dict[type[Operation], Callable[[Any], None]] = {
             kernel.WgmmaOp: self._multiply,
-            cuda.WgmmaOp: self._multiply,
             kernel.WgmmaWaitOp: self._wait,
-            cuda.WgmmaWaitOp: self._wait,
         }
 
     def finish(self) -> None:
@@ -78,7 +76,7 @@ class Warpgroups:
         for product in self.pending:
             raise fault(product.op, "is on its way when the kernel ends: nobody waits for it")
 
-    def _multiply(self, op: kernel.WgmmaOp | cuda.WgmmaOp) -> None:
+    def _multiply(self, op: kernel.WgmmaOp) -> None:
         active = self._blocks(op)
         threads = self.machine.shape[1]
         height, width = op.shape
@@ -109,7 +107,7 @@ class Warpgroups:
         self.pending.append(product)
         self._complete(active, op.pending)
 
-    def _wait(self, op: kernel.WgmmaWaitOp | cuda.WgmmaWaitOp) -> None:
+    def _wait(self, op: kernel.WgmmaWaitOp) -> None:
         for result, total in zip(op.totals, op.sums, strict=True):
             self.machine.values[result] = self.machine.values[total]
         self._complete(self._blocks(op), 0)

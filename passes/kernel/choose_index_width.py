@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -26,10 +27,8 @@ from xdsl.passes import ModulePass
 from ...analysis.index import bounds, operand_ranges, simplify
 from ...analysis.sizes import size_limits
 from ...dialects import kernel, loop
+from ...dialects.index import Indexed
 from ...dialects.inside import ops_in
-from ...dialects.kernel_atomic import AtomicAddBase
-from ...dialects.kernel_vector import VectorLoadBase, VectorStoreBase
-from ...dialects.mbarriers import BarrierNumberOp, BarrierWaitOp, BulkCopyBase
 from ...dialects.sizes import extent_expr, shape_of
 from ...index.ranges import symbols_within
 from ..decisions import record
@@ -50,32 +49,20 @@ class _Use:
 def _uses(op: Operation) -> list[_Use]:
     """The index expressions of an operation."""
     match op:
-        case (
-            loop.LoadOp() | loop.StoreOp() | VectorLoadBase() | VectorStoreBase() | AtomicAddBase()
-        ):
-            return [_Use(op.map.data.results, op.indices, op.memref)]
-        case kernel.AsyncCopyOp():
-            return [
-                _Use(op.source_map.data.results, op.source_indices, op.source),
-                _Use(op.map.data.results, op.indices, op.destination),
-            ]
-        case BulkCopyBase():
-            return [
-                _Use(op.map.data.results, op.indices, op.destination),
-                _Use(op.box_map.data.results, op.box_indices),
-                _Use(op.barrier_map.data.results, op.barrier_indices),
-            ]
-        case BarrierWaitOp():
-            parity = _Use(op.parity.data.results, op.parity_indices)
-            return [_Use(op.map.data.results, op.indices), parity]
-        case BarrierNumberOp():
-            return [_Use(op.map.data.results, op.indices)]
         case loop.IndexOp():
             return [_Use(op.map.data.results, op.operands_)]
         case loop.TestOp():
             return [_Use(op.exprs, op.operands_)]
         case _:
-            return []
+            return [_use(op, index) for index in getattr(op, "INDEXED", ())]
+
+
+def _use(op: Any, index: Indexed) -> _Use:
+    """An index that an operation has; barriers are numbered, not elements."""
+    map, indices = op.properties.get(index.map), getattr(op, index.operands)
+    memory = None if index.memory is None else getattr(op, index.memory)
+    is_element = memory is not None and isinstance(memory.type, MemRefType)
+    return _Use(map.data.results if map else (), indices, memory if is_element else None)
 
 
 def _numbers(function: kernel.FuncOp) -> Iterator[tuple[int, str]]:

@@ -10,19 +10,19 @@
       loop.store %s, %y[%i] : memref<4xf32>
     }
 becomes
-    cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(4) threads(1) index(i32) {
-      %i = cuda.block_idx
+    cuda.func @k(%x: memref<32xf32>, %y: memref<4xf32>) blocks(4) threads(1) index(i32) {
+      %i = kernel.block_id
       %s = cuda.variable %zero : f32
       cuda.for %k = 0 to 8 {
-        %v = cuda.load %x[%i * 8 + %k] : !cuda.ptr<f32, const> -> f32
+        %v = loop.load %x[%i * 8 + %k] : memref<32xf32>
         %n = cuda.binary "+" %s, %v : (f32, f32) -> f32
         cuda.assign %s, %n : f32
       }
-      cuda.store %s, %y[%i] : f32, !cuda.ptr<f32>
+      loop.store %s, %y[%i] : memref<4xf32>
     }
 
-Indices become flat offsets, in `int` where `choose-index-width` says that they fit, else in `long long`.
-Symbols become C++ identifiers. The host function stays as it is.
+Memory becomes rows of elements and an index the offset in one, in `int` where `choose-index-width` says that
+all of them fit, else in `long long`. Symbols become C++ identifiers. The host function stays as it is.
 """
 
 from __future__ import annotations
@@ -30,13 +30,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
-    AffineMapAttr,
     IndexType,
     MemRefType,
     ModuleOp,
@@ -49,21 +47,19 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
-from ...analysis.index import known_extent, operand_ranges, simplify, value_range
+from ...analysis.index import known_extent, operand_ranges, value_range
 from ...analysis.sizes import symbols_used
-from ...analysis.stores import stored_arguments
 from ...dialects import cuda, kernel, loop
 from ...dialects.cuda_arithmetic import CALLS
 from ...dialects.cuda_values import IDENTIFIER, RESERVED
-from ...dialects.index import Index
 from ...dialects.inside import ops_in
-from ...dialects.sizes import Extent, extent_expr, static_shape
+from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
 from ...index.ranges import is_bounded, numbers
 from ..decisions import record
-from .cuda_copies import COPY_HANDLERS
-from .cuda_indices import flat_offset, nonnegative
+from .cuda_indices import nonnegative
+from .cuda_instructions import flat, lower_instruction, lower_product, lower_wait
 from .cuda_scalars import emit_scalar
 
 
@@ -116,9 +112,11 @@ class _Lowering:
         """Translate one operation."""
         block = self.builder.insertion_point.block
         last = block.last_op
-        handler = _HANDLERS.get(type(op)) or COPY_HANDLERS.get(type(op))
+        handler = _HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op)
+        elif isinstance(op, _AS_THEY_ARE) or op.dialect_name() == kernel.Kernel.name:
+            lower_instruction(self, op)
         else:
             result = None
             if op.results and not isinstance(op.results[0].type, IndexType | MemRefType):
@@ -136,10 +134,10 @@ class _Lowering:
         match op:
             case arith.MinSIOp(lhs=index, rhs=extent) if (most := known_extent(extent)) is not None:
                 # what ends a loop
-                less = cuda.TestOp(
+                less = loop.TestOp(
                     [extent_expr(most) + AffineExpr.dimension(0) * -1], [self.values[index]]
                 )
-                end = self.builder.insert(cuda.IndexOp(extent_expr(most), []))
+                end = self.builder.insert(loop.IndexOp(extent_expr(most), []))
                 self.builder.insert(less)
                 least = cuda.SelectOp(less.result, self.values[index], end.result)
                 return self.builder.insert(least).result
@@ -159,19 +157,6 @@ class _Lowering:
         for old, result in zip(op.results, new.results, strict=True):
             result.name_hint = old.name_hint
             self.values[old] = result
-
-    def address(
-        self, memref: SSAValue, exprs: Sequence[AffineExpr], indices: Sequence[SSAValue]
-    ) -> tuple[SSAValue, AffineExpr, list[SSAValue]]:
-        """The pointer, flat offset and operands of an access."""
-        offset = flat_offset(memref, exprs, operand_ranges(indices))
-        return self.values[memref], offset, [self.values[v] for v in indices]
-
-    def index_of(self, map: AffineMapAttr, indices: Sequence[SSAValue]) -> Index:
-        """Index expressions as C++ computes them, and their operands."""
-        ranges = operand_ranges(indices)
-        exprs = [nonnegative(simplify(e, ranges), ranges) for e in map.data.results]
-        return exprs, [self.values[v] for v in indices]
 
 
 def _end_of(op: scf.ForOp) -> tuple[SSAValue | None, Extent | None]:
@@ -230,40 +215,22 @@ def _lower_assert(state: _Lowering, op: kernel.AssertOp) -> None:
     state.builder.insert(cuda.IfOp(failed.result, Region(Block([cuda.TrapOp()]))))
 
 
-def _lower_load(state: _Lowering, op: loop.LoadOp) -> None:
-    where = state.address(op.memref, op.map.data.results, op.indices)
-    state.simple(op, cuda.LoadOp(*where))
-
-
-def _lower_store(state: _Lowering, op: loop.StoreOp) -> None:
-    where = state.address(op.memref, op.map.data.results, op.indices)
-    state.simple(op, cuda.StoreOp(state.values[op.value], *where))
-
-
 def _lower_index(state: _Lowering, op: loop.IndexOp) -> None:
     if not op.operands_ and all(isinstance(use.operation, scf.ForOp) for use in op.result.uses):
         return  # read by the loops it bounds
     expr = nonnegative(op.map.data.results[0], operand_ranges(op.operands_))
-    state.simple(op, cuda.IndexOp(expr, [state.values[v] for v in op.operands_]))
+    state.simple(op, loop.IndexOp(expr, [state.values[v] for v in op.operands_]))
 
 
 def _lower_test(state: _Lowering, op: loop.TestOp) -> None:
     exprs = [nonnegative(e, operand_ranges(op.operands_)) for e in op.exprs]
-    state.simple(op, cuda.TestOp(exprs, [state.values[v] for v in op.operands_]))
+    state.simple(op, loop.TestOp(exprs, [state.values[v] for v in op.operands_]))
 
 
 def _lower_shared(state: _Lowering, op: kernel.SharedOp) -> None:
-    memref = op.result.type
+    align, memref = None if op.align is None else op.alignment, flat(op.result.type)
     assert isinstance(memref, MemRefType)
-    align = None if op.align is None else op.alignment
-    count, place = prod(static_shape(memref)), state.places.get(op)
-    state.simple(op, cuda.SharedOp(count, memref.element_type, align, place))
-
-
-def _lower_registers(state: _Lowering, op: loop.RegistersOp) -> None:
-    memref = op.result.type
-    assert isinstance(memref, MemRefType)
-    state.simple(op, cuda.RegistersOp(prod(static_shape(memref)), memref.element_type))
+    state.simple(op, kernel.SharedOp(memref, align, state.places.get(op)))
 
 
 def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:
@@ -275,32 +242,18 @@ def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:
     state.values[op.result] = value
 
 
+_AS_THEY_ARE = (loop.LoadOp, loop.StoreOp, loop.RegistersOp)
+
 _HANDLERS: dict[type[Operation], Callable[..., None]] = {
     arith.ConstantOp: _lower_constant,
     scf.ForOp: _lower_for,
     scf.IfOp: _lower_if,
-    loop.LoadOp: _lower_load,
-    loop.StoreOp: _lower_store,
     loop.IndexOp: _lower_index,
     loop.TestOp: _lower_test,
-    loop.RegistersOp: _lower_registers,
     kernel.AssertOp: _lower_assert,
     kernel.SharedOp: _lower_shared,
-    kernel.BlockIdOp: lambda state, op: state.simple(op, cuda.BlockIdxOp()),
-    kernel.ThreadIdOp: lambda state, op: state.simple(op, cuda.ThreadIdxOp()),
-    kernel.BarrierOp: lambda state, op: state.simple(
-        op, cuda.SyncthreadsOp() if op.cluster is None else cuda.ClusterSyncOp(op.relaxed)
-    ),
-    kernel.NamedBarrierOp: lambda state, op: state.simple(
-        op, cuda.BarSyncOp(op.number.value.data, op.threads.value.data)
-    ),
-    kernel.MmaOp: lambda state, op: state.simple(
-        op,
-        cuda.MmaOp(*([state.values[v] for v in held] for held in (op.rows, op.columns, op.sums))),
-    ),
-    kernel.ShuffleOp: lambda state, op: state.simple(
-        op, cuda.ShuffleXorOp(state.values[op.value], op.lane_mask.value.data)
-    ),
+    kernel.WgmmaOp: lower_product,
+    kernel.WgmmaWaitOp: lower_wait,
 }
 
 
@@ -326,14 +279,11 @@ def _erase_unused(entry: Block) -> None:
 
 def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
     """The C++ form of a kernel, under the symbol `name`."""
-    stored = stored_arguments(function)
     entry = Block()
     state = _Lowering(Builder(InsertPoint.at_end(entry)), places=_place_shared(function))
     for argument in function.body.block.args:
-        type = argument.type
-        if isinstance(type, MemRefType):
-            type = cuda.PointerType(type.element_type, read_only=argument not in stored)
-        elif not isinstance(type, TensorMapType):
+        type = flat(argument.type)
+        if not isinstance(type, MemRefType | TensorMapType):
             raise DeploError(
                 f"lower-to-cuda: argument {argument.name_hint or argument.index} of "
                 f"@{function.sym_name.data} is {type}; sizes as arguments are not supported yet"

@@ -64,12 +64,12 @@ func.func @main(%x: memref<64xf32>) -> memref<64xf32> {
 """
 
 CUDA = """
-cuda.func @k_double(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(2) threads(32) index(i32) {
-  %b = cuda.block_idx
-  %t = cuda.thread_idx
-  %v = cuda.load %x[%b * 32 + %t] : !cuda.ptr<f32, const> -> f32
+cuda.func @k_double(%x: memref<64xf32>, %y: memref<64xf32>) blocks(2) threads(32) index(i32) {
+  %b = kernel.block_id
+  %t = kernel.thread_id
+  %v = loop.load %x[%b * 32 + %t] : memref<64xf32>
   %w = cuda.binary "+" %v, %v : (f32, f32) -> f32
-  cuda.store %w, %y[%b * 32 + %t] : f32, !cuda.ptr<f32>
+  loop.store %w, %y[%b * 32 + %t] : memref<64xf32>
 }
 """
 

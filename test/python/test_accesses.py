@@ -106,7 +106,7 @@ def test_copies_and_vectors_are_counted(level: str) -> None:
     program = PROGRAMS["pipeline"]
     module = program.cuda_module() if level == "cuda" else program.kernel_module()
     rows = {(row.operation.split(".")[1], row.memory): row for row in access_rows(module, [INPUT])}
-    copy = "async_copy" if level == "kernel" else "cp_async"
+    copy = "async_copy"
     assert rows[(copy, "s")].worst == rows[(copy, "s")].cost == 1
     assert rows[("load", "s")].worst == 1
     assert rows[(copy, "x")].cost == rows[(copy, "x")].least == 16
@@ -140,7 +140,7 @@ def test_the_machine_counts_the_conflicts_that_the_analysis_predicts(
     inputs = [rng.standard_normal(s).astype(np.float32) for s in ((64, 64), (64, 64), (64,))]
     counted: dict[str, list[int]] = {}
     for row in access_rows(module, inputs):
-        if row.space == "shared" and row.operation == "cuda.load":
+        if row.space == "shared" and row.operation == "loop.load":
             counted.setdefault(row.memory, []).append(row.worst)
     assert len(predicted) == 2
     assert not skipped or schedule == "small" or max(map(max, predicted.values())) > 1

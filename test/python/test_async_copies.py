@@ -141,10 +141,10 @@ def test_a_fault_is_reported_at_its_operation(name: str, level: str) -> None:
 
 
 MISALIGNED = """
-cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(1) threads(64) index(i32) {
-  %t = cuda.thread_idx
-  %s = cuda.shared 512 align 16 : !cuda.ptr<f32>
-  cuda.cp_async %x[%t * 4 + 2] to %s[%t * 4] bytes 16 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
+cuda.func @k(%x: memref<512xf32>, %y: memref<512xf32>) blocks(1) threads(64) index(i32) {
+  %t = kernel.thread_id
+  %s = kernel.shared align 16 : memref<512xf32, "shared">
+  kernel.async_copy %x[%t * 4 + 2] to %s[%t * 4] vector 4 : memref<512xf32> to memref<512xf32, "shared">
 }
 func.func @main(%x: memref<512xf32>) -> memref<512xf32> {
   %y = kernel.alloc : memref<512xf32>
@@ -227,6 +227,6 @@ def test_it_compiles_without_warnings(name: str, architecture: str) -> None:
 def test_an_architecture_without_the_instruction_is_refused() -> None:
     module = PROGRAMS["pipeline"].cuda_module()
     require_architecture(module, "sm_80")
-    message = r"'cuda.cp_async' at loc\(\"k.mlir\":12:1\) needs sm_80 or later, the target is sm_75"
+    message = r"'kernel.async_copy' at loc\(\"k.mlir\":12:1\) needs sm_80 or later, the target is sm_75"
     with pytest.raises(DeploError, match=message):
         build_plan(module, "sm_75", kernel_texts(module))

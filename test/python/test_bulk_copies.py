@@ -231,12 +231,13 @@ def test_a_mutant_is_caught(name: str, level: str) -> None:
 
 
 MISALIGNED = """
-cuda.func @k(%x: !kernel.tensor_map<1x32xf32>, %y: !cuda.ptr<f32>) blocks(1) threads(1) index(i32) {
-  %s = cuda.shared 64 align 128 : !cuda.ptr<f32>
-  %full = cuda.mbarriers 1
-  cuda.mbarrier_init %full[0], 1
-  cuda.fence_proxy_async
-  cuda.bulk_tensor %x[0, 0] to %s[16] barrier %full[0] : !kernel.tensor_map<1x32xf32> to !cuda.ptr<f32>
+cuda.func @k(%x: !kernel.tensor_map<1x32xf32>, %y: memref<1xf32>) blocks(1) threads(1) index(i32) {
+  %s = kernel.shared align 128 : memref<64xf32, "shared">
+  %full = kernel.mbarriers 1
+  kernel.mbarrier_init %full[0], 1
+  kernel.fence
+  kernel.bulk_copy %x[0, 0] to %s[16] barrier %full[0]
+    : !kernel.tensor_map<1x32xf32> to memref<64xf32, "shared">
 }
 func.func @main(%x: memref<8x256xf32>) -> memref<1xf32> {
   %y = kernel.alloc : memref<1xf32>
@@ -263,5 +264,5 @@ def test_where_a_box_is_put_is_checked(offset: str, message: str) -> None:
 
 def test_an_architecture_without_a_copy_engine_is_refused() -> None:
     module = PROGRAMS["bulk pipeline"].cuda_module()
-    with pytest.raises(DeploError, match=r"'cuda.fence_proxy_async' at .* needs sm_90 or later"):
+    with pytest.raises(DeploError, match=r"'kernel.fence' at .* needs sm_90 or later"):
         build_plan(module, "sm_80", kernel_texts(module))

@@ -1,4 +1,4 @@
-"""Deliberate defects in a copy of the lowering of copies: executing what it makes catches every one."""
+"""Deliberate defects in a copy of the lowering of instructions: executing what it makes catches every one."""
 
 import numpy as np
 import pytest
@@ -9,100 +9,68 @@ from xdsl.utils.exceptions import VerifyException
 
 from deplo.interpreter import ProgramError, execute
 
-COPIES = ("lower-to-cuda", "kernel.cuda_copies")
+LOWERING = ("lower-to-cuda", "kernel.cuda_instructions")
 BULK = ("bulk pipeline",)
 
 MUTANTS = {
-    "every copy is of one element": Mutant(
-        *COPIES, "op.vector.value.data * storage_bytes", "storage_bytes", ("pipeline",)
-    ),
-    "a copy forgets its condition": Mutant(
-        *COPIES,
-        "None if op.condition is None else state.values[op.condition]",
-        "None",
+    "an operation forgets its condition": Mutant(
+        *LOWERING,
+        "name: _each(getattr(op, name)",
+        'name: _each(None if name == "condition" else getattr(op, name)',
         ("pipeline",),
     ),
-    "a copy reads where it writes": Mutant(
-        *COPIES,
-        "state.address(op.source, op.source_map.data.results, op.source_indices)",
-        "state.address(op.destination, op.map.data.results, op.indices)",
+    "every index is the first one of an operation": Mutant(
+        *LOWERING,
+        "_offset(state, op, index)\n",
+        'op.properties[index.map], operands["indices"]\n',
         ("pipeline",),
     ),
-    "a wait leaves one group more": Mutant(
-        *COPIES,
-        "cuda.CpAsyncWaitOp(op.pending.value.data)",
-        "cuda.CpAsyncWaitOp(op.pending.value.data + 1)",
-        ("pipeline",),
+    "an offset is one element on": Mutant(
+        *LOWERING,
+        "[flat_offset(memory, exprs, ranges)]",
+        "[flat_offset(memory, exprs, ranges) + 1]",
+        ("pipeline", "vectors"),
     ),
-    "nothing is committed": Mutant(
-        *COPIES, "state.simple(op, cuda.CpAsyncCommitOp())", "None", ("pipeline",)
-    ),
-    "waits are left out": Mutant(
-        *COPIES,
-        "    state.simple(op, cuda.CpAsyncWaitOp(",
-        "    repr(cuda.CpAsyncWaitOp(",
-        ("zeros",),
-    ),
-    "a barrier of one arrival more": Mutant(
-        *COPIES,
-        "cuda.MbarrierInitOp(state.values[op.barriers], index, op.number.value.data)",
-        "cuda.MbarrierInitOp(state.values[op.barriers], index, op.number.value.data + 1)",
+    "a box goes to the first slot": Mutant(
+        *LOWERING,
+        "[flat_offset(memory, exprs, ranges)]",
+        "[flat_offset(memory, exprs, ranges) * 0]",
         BULK,
     ),
-    "half of the bytes are expected": Mutant(
-        *COPIES,
-        "cuda.MbarrierExpectTxOp(state.values[op.barriers], index, op.number.value.data)",
-        "cuda.MbarrierExpectTxOp(state.values[op.barriers], index, op.number.value.data // 2)",
-        BULK,
+    "groups, barriers and bytes are one more": Mutant(
+        *LOWERING,
+        "    said.pop(",
+        "    for key in {'pending', 'number'} & said.keys():\n"
+        "        said[key] = type(said[key])(said[key].value.data + 1, i64)\n"
+        "    said.pop(",
+        ("pipeline", *BULK),
     ),
-    "the parity is the number of the barrier": Mutant(
-        *COPIES,
-        "parity = state.index_of(op.parity, op.parity_indices)",
-        "parity = index",
-        BULK,
-    ),
-    "barriers that begin with the other parity": Mutant(
-        *COPIES,
-        "parity = state.index_of(op.parity, op.parity_indices)",
-        "parity = state.index_of(op.parity, op.parity_indices)\n"
-        "    parity = ([(parity[0][0] + 1) % 2], parity[1])",
-        BULK,
-    ),
-    "fences are left out": Mutant(
-        *COPIES, "state.simple(op, cuda.FenceProxyAsyncOp())", "None", BULK
+    "waits, commits, fences and barriers are left out": Mutant(
+        *LOWERING,
+        "    state.builder.insert(new)\n    for old, result",
+        "    if op.results or op.operands:\n        state.builder.insert(new)\n    for old, result",
+        ("pipeline", "zeros", *BULK),
     ),
     "waits for barriers are left out": Mutant(
-        *COPIES,
-        "    state.simple(op, cuda.MbarrierWaitOp(",
-        "    repr(cuda.MbarrierWaitOp(",
+        *LOWERING,
+        "    state.builder.insert(new)\n    for old, result",
+        "    if 'wait' not in op.name:\n        state.builder.insert(new)\n    for old, result",
+        ("zeros", *BULK),
+    ),
+    "barriers and parities are one on": Mutant(
+        *LOWERING,
+        "[nonnegative(simplify(expr, ranges), ranges) for",
+        "[(nonnegative(simplify(expr, ranges), ranges) + 1) % 2 for",
         BULK,
     ),
     "coordinates from the innermost out": Mutant(
-        *COPIES,
-        "        state.index_of(op.box_map, op.box_indices),",
-        "        (lambda i: (i[0][::-1], i[1]))(state.index_of(op.box_map, op.box_indices)),",
-        BULK,
-    ),
-    "a box completes on the first barrier": Mutant(
-        *COPIES,
-        "state.index_of(op.barrier_map, op.barrier_indices)",
-        "([AffineExpr.constant(0)], ())",
-        BULK,
-    ),
-    "a box goes to the first slot": Mutant(
-        *COPIES,
-        "        ([offset], operands),\n        state",
-        "        ([AffineExpr.constant(0)], ()),\n        state",
+        *LOWERING,
+        "ranges) for expr in exprs]\n",
+        "ranges) for expr in exprs][::-1]\n",
         BULK,
     ),
     "a vector is stored in reverse": Mutant(
-        *COPIES, "for v in op.values]", "for v in op.values[::-1]]", ("vectors",)
-    ),
-    "a vector is stored one element on": Mutant(
-        *COPIES,
-        "VectorStoreOp(values, pointer, ([offset]",
-        "VectorStoreOp(values, pointer, ([offset + 1]",
-        ("vectors",),
+        *LOWERING, "for value in held]", "for value in held[::-1]]", ("vectors",)
     ),
 }
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 import deplo
 from deplo import interpreter
 from deplo.analysis.tilings import MIN_PRODUCT
-from deplo.dialects import cuda
+from deplo.dialects import kernel
 from deplo.passes.decisions import recording
 
 CONVOLUTIONS: dict[tuple[int, bool], Any] = {
@@ -38,7 +38,7 @@ def executed(program: Any, inputs: list[Tensor]) -> tuple[np.ndarray, bool, bool
     arrays = [(x.float() if x.dtype == torch.bfloat16 else x).contiguous().numpy() for x in inputs]
     (got,) = interpreter.execute(module, arrays)
     flat = any(d.fired for d in decisions if d.pass_name == "flatten-windows")
-    return got, flat, any(isinstance(op, cuda.MmaOp) for op in module.walk())
+    return got, flat, any(isinstance(op, kernel.MmaOp) for op in module.walk())
 
 
 @pytest.mark.sample(10)

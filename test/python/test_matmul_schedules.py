@@ -10,7 +10,7 @@ from xdsl.passes import get_pass_option_infos
 
 from deplo import interpreter
 from deplo.analysis.verify import verify_module
-from deplo.dialects import cuda
+from deplo.dialects import cuda, kernel, loop
 from deplo.dialects.schedule import CHOICES
 from deplo.dialects.tile import LaunchOp, StageOp
 from deplo.errors import UsageError
@@ -196,6 +196,6 @@ def test_the_kernel_has_no_loads_from_memory_in_its_inner_loop() -> None:
     loops = [op for op in function.walk() if isinstance(op, cuda.ForOp)]
     products = [op for op in loops if any(o.name == "cuda.binary" for o in op.body.block.ops)]
     (inner,) = [op for op in products if not any(isinstance(o, cuda.ForOp) for o in op.body.walk())]
-    loads = [op for op in inner.body.walk() if isinstance(op, cuda.LoadOp)]
+    loads = [op for op in inner.body.walk() if isinstance(op, loop.LoadOp)]
     assert len(loads) == 2 + 8
-    assert all(isinstance(load.pointer.owner, cuda.SharedOp) for load in loads)
+    assert all(isinstance(load.memref.owner, kernel.SharedOp) for load in loads)

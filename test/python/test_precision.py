@@ -17,7 +17,7 @@ from xdsl.ir import Attribute
 import deplo
 from deplo import interpreter
 from deplo.analysis.roundings import roundings
-from deplo.dialects import cuda
+from deplo.dialects import kernel
 from deplo.dialects.products import PRODUCTS, Product, rounded_products
 from deplo.errors import DeploError
 from deplo.interpreter.numpy_types import round_to_tf32
@@ -156,7 +156,7 @@ def test_tensor_cores_multiply_tf32(name: str) -> None:
     torch.set_float32_matmul_precision("high")
     inputs = [torch.ones(shape) for shape in shapes]
     module = deplo.compile(function, inputs, target="sm_90a").stage("cuda")
-    (op, *_) = [op for op in module.walk() if isinstance(op, cuda.MmaOp)]
+    (op, *_) = [op for op in module.walk() if isinstance(op, kernel.MmaOp)]
     assert op.element == tf32
     assert cubin(module, "sm_90a").code
 

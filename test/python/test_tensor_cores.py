@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from deplo import interpreter
 from deplo.analysis.verify import verify_module
 from deplo.codegen.cuda_printer import cuda_source
-from deplo.dialects import cuda
+from deplo.dialects import kernel
 from deplo.dialects.tile_mma import MmaOp
 from deplo.errors import UsageError
 from deplo.passes.decisions import recording
@@ -239,7 +239,7 @@ def test_a_product_of_dynamic_rows(m: int) -> None:
     module = parse(product("s0", 40, 48, "bf16", transposed=True))
     for each in make_pipeline("loop-to-cuda", "sm_90a", "mma=1,BM=32,BN=32,BK=32,FM=2,FN=8"):
         each.apply(make_context(), module)
-    assert any(isinstance(op, cuda.MmaOp) for op in module.walk())
+    assert any(isinstance(op, kernel.MmaOp) for op in module.walk())
     rng = np.random.default_rng(m)
     x, w, b = (rng.integers(-4, 5, s).astype(np.float32) for s in ((m, 48), (40, 48), (40,)))
     (got,) = interpreter.execute(module, [x, w, b])
@@ -252,7 +252,7 @@ def test_infinities_and_nan_stay_in_their_rows_and_columns(element: str) -> None
     module = parse(product(16, 16, 40, element, transposed=True))
     for each in make_pipeline("loop-to-cuda", "sm_90a", "mma=1,BM=16,BN=16,BK=32,FM=2,FN=4"):
         each.apply(make_context(), module)
-    assert any(isinstance(op, cuda.MmaOp) for op in module.walk())
+    assert any(isinstance(op, kernel.MmaOp) for op in module.walk())
     x, w = np.ones((16, 40), np.float32), np.ones((16, 40), np.float32)
     x[3, 39], x[5, 0], w[7, 20] = np.inf, np.nan, -np.inf
     (got,) = interpreter.execute(module, [x, w, np.zeros(16, np.float32)])

@@ -14,7 +14,7 @@ from test_matmul_schedules import product as linear
 from xdsl.dialects.builtin import ModuleOp, f32
 
 from deplo import interpreter
-from deplo.dialects import cuda
+from deplo.dialects import cuda, kernel
 from deplo.dialects.schedule import parse_choices
 from deplo.dialects.tensor_map import TensorMapType
 
@@ -73,7 +73,7 @@ def check(module: ModuleOp, m: int, n: int, k: int, element: str, *, transposed:
 def copied(module: ModuleOp) -> dict[str, int]:
     """How many operands go by each transport that has instructions of its own."""
     ops = list(module.walk())
-    sources = {op.source for op in ops if isinstance(op, cuda.CpAsyncOp)}
+    sources = {op.source for op in ops if isinstance(op, kernel.AsyncCopyOp)}
     functions = [op for op in ops if isinstance(op, cuda.FuncOp)]
     maps = [a for f in functions for a in f.body.block.args if isinstance(a.type, TensorMapType)]
     return {"cp_async": len(sources), "tma": len(maps)}

@@ -98,7 +98,7 @@ def test_tiles_save_sectors_and_lanes_meet_in_no_bank(name: str) -> None:
     assert sectors(case, tiled) == pytest.approx(case.after, rel=0.05)
     assert {row.space for row in plain} == {"global"}
     shared = [row for row in tiled if row.space == "shared"]
-    reads = [row.cost for row in shared if row.operation == "cuda.load"]
+    reads = [row.cost for row in shared if row.operation == "loop.load"]
     assert max(reads) < 1.1
     assert max(row.worst for row in shared) <= 2  # rows that are half as long as a warp's copies
 

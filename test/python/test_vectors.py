@@ -53,10 +53,10 @@ loop.store %z, %s[%t * 2] : memref<128xf32, "shared">
 
 
 MISALIGNED = """
-cuda.func @k(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(1) threads(4) index(i32) {
-  %t = cuda.thread_idx
-  %v, %w = cuda.vector_load %x[%t * 2 + 1] : !cuda.ptr<f32, const> -> f32, f32
-  cuda.vector_store %v, %w to %y[%t * 2] : f32, f32 to !cuda.ptr<f32>
+cuda.func @k(%x: memref<64xf32>, %y: memref<8xf32>) blocks(1) threads(4) index(i32) {
+  %t = kernel.thread_id
+  %v, %w = kernel.vector_load %x[%t * 2 + 1] : memref<64xf32> -> f32, f32
+  kernel.vector_store %v, %w to %y[%t * 2] : f32, f32 to memref<8xf32>
 }
 func.func @main(%x: memref<64xf32>) -> memref<8xf32> {
   %y = kernel.alloc : memref<8xf32>

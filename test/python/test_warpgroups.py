@@ -21,7 +21,7 @@ from deplo.analysis.architecture import require_architecture
 from deplo.analysis.tiling_choice import choose
 from deplo.analysis.tilings import Problem
 from deplo.codegen.cuda_printer import cuda_source
-from deplo.dialects import cuda
+from deplo.dialects import kernel
 from deplo.dialects.inside import ops_in
 from deplo.dialects.kernel import BarrierOp, MbarrierWaitOp, WgmmaOp
 from deplo.errors import DeploError, UsageError
@@ -288,7 +288,7 @@ def test_a_slab_is_not_filled_while_a_product_that_goes_on_reads_it() -> None:
 def test_a_kernel_does_not_end_before_its_products() -> None:
     inputs = linear(64, 32, 512, torch.bfloat16)
     module = compiled(inputs, ONE).stage("cuda")
-    (wait,) = [op for op in ops_in(module) if isinstance(op, cuda.WgmmaWaitOp)]
+    (wait,) = [op for op in ops_in(module) if isinstance(op, kernel.WgmmaWaitOp)]
     wait.detach()
     wait.erase()
     with pytest.raises(MachineFault, match="is on its way when the kernel ends"):

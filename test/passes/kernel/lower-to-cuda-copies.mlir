@@ -4,27 +4,27 @@
 // RUN: diff /dev/null %t.err
 
 // Two slots: a row is on its way while the last one is added up. What is beyond the last row is zeros.
-// CHECK-LABEL: cuda.func @pipeline(%x: !cuda.ptr<f32, const>, %y: !cuda.ptr<f32>) blocks(2) threads(64) index(i32) {
-// CHECK-NEXT:  %b = cuda.block_idx
-// CHECK-NEXT:  %t = cuda.thread_idx
+// CHECK-LABEL: cuda.func @pipeline(%x: memref<2048xf32>, %y: memref<128xf32>) blocks(2) threads(64) index(i32) {
+// CHECK-NEXT:  %b = kernel.block_id
+// CHECK-NEXT:  %t = kernel.thread_id
 // CHECK-NEXT:  %zero = cuda.literal 0.0 : f32
-// CHECK-NEXT:  %s = cuda.shared 512 align 16 : !cuda.ptr<f32>
-// CHECK-NEXT:  cuda.cp_async %x[%b * 1024 + %t * 4] to %s[%t * 4] bytes 16 : !cuda.ptr<f32, const> to !cuda.ptr<f32>
-// CHECK-NEXT:  cuda.cp_async_commit
+// CHECK-NEXT:  %s = kernel.shared align 16 : memref<512xf32, "shared">
+// CHECK-NEXT:  kernel.async_copy %x[%b * 1024 + %t * 4] to %s[%t * 4] vector 4 : memref<2048xf32> to memref<512xf32, "shared">
+// CHECK-NEXT:  kernel.async_commit
 // CHECK-NEXT:  %sum = cuda.variable %zero : f32
 // CHECK-NEXT:  cuda.for %k = 0 to 4 {
-// CHECK-NEXT:  %more = cuda.test[%k < 3]
-// CHECK-NEXT:  cuda.cp_async %x[%b * 1024 + %k * 256 + %t * 4 + 256] to %s[(%k + 1) mod 2 * 256 + %t * 4] bytes 16 if %more : !cuda.ptr<f32, const> to !cuda.ptr<f32>
-// CHECK-NEXT:  cuda.cp_async_commit
-// CHECK-NEXT:  cuda.cp_async_wait 1
-// CHECK-NEXT:  cuda.syncthreads
-// CHECK-NEXT:  %v = cuda.load %s[%k mod 2 * 256 - %t + 255] : !cuda.ptr<f32> -> f32
+// CHECK-NEXT:  %more = loop.test[%k < 3]
+// CHECK-NEXT:  kernel.async_copy %x[%b * 1024 + %k * 256 + %t * 4 + 256] to %s[(%k + 1) mod 2 * 256 + %t * 4] vector 4 if %more : memref<2048xf32> to memref<512xf32, "shared">
+// CHECK-NEXT:  kernel.async_commit
+// CHECK-NEXT:  kernel.async_wait 1
+// CHECK-NEXT:  kernel.barrier
+// CHECK-NEXT:  %v = loop.load %s[%k mod 2 * 256 - %t + 255] : memref<512xf32, "shared">
 // CHECK-NEXT:  %n = cuda.binary "+" %sum, %v : (f32, f32) -> f32
-// CHECK-NEXT:  cuda.syncthreads
+// CHECK-NEXT:  kernel.barrier
 // CHECK-NEXT:  cuda.assign %sum, %n : f32
 // CHECK-NEXT:  }
-// CHECK-NEXT:  cuda.cp_async_wait 0
-// CHECK-NEXT:  cuda.store %sum, %y[%b * 64 + %t] : f32, !cuda.ptr<f32>
+// CHECK-NEXT:  kernel.async_wait 0
+// CHECK-NEXT:  loop.store %sum, %y[%b * 64 + %t] : memref<128xf32>
 // CPP:        __shared__ __align__(16) float s[512];
 // CPP:        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((unsigned)__cvta_generic_to_shared(&s[t * 4])), "l"(&x[b * 1024 + t * 4]) : "memory");
 // CPP:        asm volatile("cp.async.commit_group;" ::: "memory");
@@ -65,15 +65,15 @@ func.func @main(%x: memref<8x256xf32>) -> memref<128xf32> {
 // -----
 
 // Two bytes at a time are no copy; four and eight go through L1.
-// CHECK-LABEL: cuda.func @narrow(%h: !cuda.ptr<f16, const>, %y: !cuda.ptr<f16>) blocks(1) threads(8) index(i32) {
-// CHECK-NEXT:  %t = cuda.thread_idx
-// CHECK-NEXT:  %s = cuda.shared 64 align 8 : !cuda.ptr<f16>
-// CHECK-NEXT:  cuda.cp_async %h[%t * 64 + 8] to %s[%t * 8] bytes 4 : !cuda.ptr<f16, const> to !cuda.ptr<f16>
-// CHECK-NEXT:  cuda.cp_async %h[%t * 64 + 16] to %s[%t * 8 + 4] bytes 8 : !cuda.ptr<f16, const> to !cuda.ptr<f16>
-// CHECK-NEXT:  cuda.cp_async_commit
-// CHECK-NEXT:  cuda.cp_async_wait 0
-// CHECK-NEXT:  %v = cuda.load %s[%t * 8] : !cuda.ptr<f16> -> f16
-// CHECK-NEXT:  cuda.store %v, %y[%t] : f16, !cuda.ptr<f16>
+// CHECK-LABEL: cuda.func @narrow(%h: memref<512xf16>, %y: memref<64xf16>) blocks(1) threads(8) index(i32) {
+// CHECK-NEXT:  %t = kernel.thread_id
+// CHECK-NEXT:  %s = kernel.shared align 8 : memref<64xf16, "shared">
+// CHECK-NEXT:  kernel.async_copy %h[%t * 64 + 8] to %s[%t * 8] vector 2 : memref<512xf16> to memref<64xf16, "shared">
+// CHECK-NEXT:  kernel.async_copy %h[%t * 64 + 16] to %s[%t * 8 + 4] vector 4 : memref<512xf16> to memref<64xf16, "shared">
+// CHECK-NEXT:  kernel.async_commit
+// CHECK-NEXT:  kernel.async_wait 0
+// CHECK-NEXT:  %v = loop.load %s[%t * 8] : memref<64xf16, "shared">
+// CHECK-NEXT:  loop.store %v, %y[%t] : memref<64xf16>
 // CPP:        __shared__ __align__(8) unsigned short s[64];
 // CPP:        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"((unsigned)__cvta_generic_to_shared(&s[t * 8])), "l"(&h[t * 64 + 8]) : "memory");
 // CPP:        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" :: "r"((unsigned)__cvta_generic_to_shared(&s[t * 8 + 4])), "l"(&h[t * 64 + 16]) : "memory");
@@ -98,24 +98,24 @@ func.func @main(%h: memref<8x64xf16>) -> memref<64xf16> {
 // -----
 
 // One thread lets the copy engine fetch 16 rows; everybody waits for its bytes.
-// CHECK-LABEL: cuda.func @bulk(%x: !kernel.tensor_map<1x16x64xf32>, %y: !cuda.ptr<f32>) blocks(4) threads(64) index(i32) {
-// CHECK-NEXT:  %b = cuda.block_idx
-// CHECK-NEXT:  %t = cuda.thread_idx
-// CHECK-NEXT:  %s = cuda.shared 2048 align 128 : !cuda.ptr<f32>
-// CHECK-NEXT:  %full = cuda.mbarriers 2
-// CHECK-NEXT:  %one = cuda.test[%t < 1]
+// CHECK-LABEL: cuda.func @bulk(%x: !kernel.tensor_map<1x16x64xf32>, %y: memref<256xf32>) blocks(4) threads(64) index(i32) {
+// CHECK-NEXT:  %b = kernel.block_id
+// CHECK-NEXT:  %t = kernel.thread_id
+// CHECK-NEXT:  %s = kernel.shared align 128 : memref<2048xf32, "shared">
+// CHECK-NEXT:  %full = kernel.mbarriers 2
+// CHECK-NEXT:  %one = loop.test[%t < 1]
 // CHECK-NEXT:  cuda.if %one {
-// CHECK-NEXT:  cuda.mbarrier_init %full[1], 1
-// CHECK-NEXT:  cuda.fence_proxy_async
+// CHECK-NEXT:  kernel.mbarrier_init %full[1], 1
+// CHECK-NEXT:  kernel.fence
 // CHECK-NEXT:  }
-// CHECK-NEXT:  cuda.syncthreads
+// CHECK-NEXT:  kernel.barrier
 // CHECK-NEXT:  cuda.if %one {
-// CHECK-NEXT:  cuda.mbarrier_expect_tx %full[1], 4096
-// CHECK-NEXT:  cuda.bulk_tensor %x[%b, %b * 16 - 8, 0] to %s[1024] barrier %full[1] : !kernel.tensor_map<1x16x64xf32> to !cuda.ptr<f32>
+// CHECK-NEXT:  kernel.mbarrier_expect_bytes %full[1], 4096
+// CHECK-NEXT:  kernel.bulk_copy %x[%b, %b * 16 - 8, 0] to %s[1024] barrier %full[1] : !kernel.tensor_map<1x16x64xf32> to memref<2048xf32, "shared">
 // CHECK-NEXT:  }
-// CHECK-NEXT:  cuda.mbarrier_wait %full[1] parity[0]
-// CHECK-NEXT:  %v = cuda.load %s[%b * 64 + %t + 1024] : !cuda.ptr<f32> -> f32
-// CHECK-NEXT:  cuda.store %v, %y[%b * 64 + %t] : f32, !cuda.ptr<f32>
+// CHECK-NEXT:  kernel.mbarrier_wait %full[1] parity[0]
+// CHECK-NEXT:  %v = loop.load %s[%b * 64 + %t + 1024] : memref<2048xf32, "shared">
+// CHECK-NEXT:  loop.store %v, %y[%b * 64 + %t] : memref<256xf32>
 // CPP:      #ifndef DEPLO_TENSOR_MAP
 // CPP-NEXT: #define DEPLO_TENSOR_MAP
 // CPP-NEXT: struct __align__(64) TensorMap { unsigned long long words[16]; };
@@ -172,12 +172,12 @@ func.func @main(%x: memref<4x48x64xf32>) -> memref<4x64xf32> {
 // -----
 
 // Neighbours at once: a vector of C++, its components by name.
-// CHECK-LABEL: cuda.func @vectors(%x: !cuda.ptr<f32, const>, %h: !cuda.ptr<bf16, const>, %y: !cuda.ptr<f32>) blocks(4) threads(16) index(i32) {
-// CHECK-NEXT:  %b = cuda.block_idx
-// CHECK-NEXT:  %t = cuda.thread_idx
-// CHECK-NEXT:  %p, %q, %r, %u = cuda.vector_load %x[%b * 64 + %t * 4] : !cuda.ptr<f32, const> -> f32, f32, f32, f32
-// CHECK-NEXT:  %g, %k = cuda.vector_load %h[%t * 2 + 32] : !cuda.ptr<bf16, const> -> bf16, bf16
-// CHECK-NEXT:  cuda.vector_store %u, %r, %q, %p to %y[%b * 64 + %t * 4] : f32, f32, f32, f32 to !cuda.ptr<f32>
+// CHECK-LABEL: cuda.func @vectors(%x: memref<256xf32>, %h: memref<64xbf16>, %y: memref<256xf32>) blocks(4) threads(16) index(i32) {
+// CHECK-NEXT:  %b = kernel.block_id
+// CHECK-NEXT:  %t = kernel.thread_id
+// CHECK-NEXT:  %p, %q, %r, %u = kernel.vector_load %x[%b * 64 + %t * 4] : memref<256xf32> -> f32, f32, f32, f32
+// CHECK-NEXT:  %g, %k = kernel.vector_load %h[%t * 2 + 32] : memref<64xbf16> -> bf16, bf16
+// CHECK-NEXT:  kernel.vector_store %u, %r, %q, %p to %y[%b * 64 + %t * 4] : f32, f32, f32, f32 to memref<256xf32>
 // CPP:      // <<<4, 16>>>
 // CPP-NEXT: extern "C" __global__ void __launch_bounds__(16) vectors(
 // CPP-NEXT: const float* __restrict__ x,
@@ -207,8 +207,8 @@ func.func @main(%x: memref<4x64xf32>, %h: memref<64xbf16>) -> memref<4x64xf32> {
 
 // More shared memory than a kernel may declare is asked for by its launch, each part where it is aligned.
 // CHECK-LABEL: cuda.func @large
-// CHECK:       %s = cuda.shared 12289 at 0 : !cuda.ptr<f32>
-// CHECK:       %u = cuda.shared 4 align 16 at 49168 : !cuda.ptr<f32>
+// CHECK:       %s = kernel.shared at 0 : memref<12289xf32, "shared">
+// CHECK:       %u = kernel.shared align 16 at 49168 : memref<4xf32, "shared">
 // CPP-LABEL:   __global__ void __launch_bounds__(32) large(
 // CPP:         {
 // CPP-NEXT:        extern __shared__ __align__(16) unsigned char large_shared[];

@@ -4,16 +4,16 @@
 // RUN: deplo-opt %s --assume=race-free -p choose-index-width,lower-to-cuda --split-input-file --check-each-pass >/dev/null
 
 // A loop-carried sum is a variable; the address is one flat offset; what is only read is const.
-// CHECK-LABEL: cuda.func @rows(%in: !cuda.ptr<f32, const>, %out: !cuda.ptr<f32>) blocks(4) threads(1) index(i32) {
-// CHECK-NEXT:    %i = cuda.block_idx
+// CHECK-LABEL: cuda.func @rows(%in: memref<32xf32>, %out: memref<4xf32>) blocks(4) threads(1) index(i32) {
+// CHECK-NEXT:    %i = kernel.block_id
 // CHECK-NEXT:    %zero = cuda.literal 0.0 : f32
 // CHECK-NEXT:    %s = cuda.variable %zero : f32
 // CHECK-NEXT:    cuda.for %k = 0 to 8 {
-// CHECK-NEXT:      %v = cuda.load %in[%i * 8 + %k] : !cuda.ptr<f32, const> -> f32
+// CHECK-NEXT:      %v = loop.load %in[%i * 8 + %k] : memref<32xf32>
 // CHECK-NEXT:      %n = cuda.binary "+" %s, %v : (f32, f32) -> f32
 // CHECK-NEXT:      cuda.assign %s, %n : f32
 // CHECK-NEXT:    }
-// CHECK-NEXT:    cuda.store %s, %out[%i] : f32, !cuda.ptr<f32>
+// CHECK-NEXT:    loop.store %s, %out[%i] : memref<4xf32>
 // CPP:      // <<<4, 1>>>
 // CPP-NEXT: extern "C" __global__ void __launch_bounds__(1) rows(
 // CPP-NEXT:     const float* __restrict__ in,
@@ -150,7 +150,7 @@ func.func @main(%x: memref<1xf32>) -> memref<1xf32> {
 
 // A dividend that may be negative is shifted before C++ divides it.
 // CHECK-LABEL: cuda.func @shifted
-// CHECK:         cuda.load %in[(%i + 2) mod 4]
+// CHECK:         loop.load %in[(%i + 2) mod 4]
 kernel.func @shifted(%in: memref<4xf32>, %out: memref<4xf32>) blocks(4) threads(1) {
   %i = kernel.block_id
   %v = loop.load %in[(%i - 2) mod 4] : memref<4xf32>
@@ -167,7 +167,7 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 // What an index is made of must fit too, though the address is small.
 // CHECK-LABEL: cuda.func @intermediate
 // CHECK-SAME:    index(i64)
-// CHECK:         cuda.load %in[%i * 100000 mod 7]
+// CHECK:         loop.load %in[%i * 100000 mod 7]
 kernel.func @intermediate(%in: memref<7xf32>, %out: memref<30000xf32>) blocks(30000) threads(1) {
   %i = kernel.block_id
   %v = loop.load %in[(%i * 100000) mod 7] : memref<7xf32>
@@ -193,7 +193,7 @@ kernel.func @condition(%out: memref<30000xf32>) blocks(30000) threads(1) {
 // An index from data that was checked is as small as its extent, and never negative.
 // CHECK-LABEL: cuda.func @checked
 // CHECK-SAME:    index(i32)
-// CHECK:         cuda.load %in[%row floordiv 3]
+// CHECK:         loop.load %in[%row floordiv 3]
 kernel.func @checked(%id: memref<1xi64>, %in: memref<2xf32>, %out: memref<1xf32>) blocks(1) threads(1) {
   %v = loop.load %id[0] : memref<1xi64>
   %limit = arith.constant 6 : i64
@@ -220,7 +220,7 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 // CHECK-LABEL: cuda.func @rows(
 // CHECK-SAME:    blocks((s0 - 1) floordiv 8 + 1) threads(8) index(i64) sizes(s0, s1) {
 // CHECK:         cuda.for %k = 0 to s1 {
-// CHECK-NEXT:      cuda.load %in[%i_block * s1 * 8 + %i_thread * s1 + %k]
+// CHECK-NEXT:      loop.load %in[%i_block * s1 * 8 + %i_thread * s1 + %k]
 // CPP-LABEL: // <<<(s0 - 1) / 8 + 1, 8>>>
 // CPP:           float* __restrict__ out,
 // CPP-NEXT:      const long long s0,
@@ -290,7 +290,7 @@ kernel.func @products(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf64>) b
 
 // The second warp waits for nobody but itself.
 // CHECK-LABEL: cuda.func @some
-// CHECK:         cuda.bar_sync 1 threads 32
+// CHECK:         kernel.named_barrier 1 threads 32
 // CPP-LABEL:   some(
 // CPP:           asm volatile("bar.sync 1, 32;" ::: "memory");
 kernel.func @some(%x: memref<64xf32>) blocks(1) threads(64) {

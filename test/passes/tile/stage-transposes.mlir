@@ -17,7 +17,7 @@
 // CHECK-NEXT:        loop.store %v, %out[%i_block * 32 + %i_serial * 8 + %i_thread, %j_block * 32 + %j_thread]
 // A row is a word longer than what it holds: 33 are in 33 banks.
 // CUDA-LABEL:  @turn
-// CUDA:          cuda.shared {{.*}}1056
+// CUDA:          kernel.shared {{.*}}1056
 func.func @main(%x: tensor<288x512xf32>) -> tensor<512x288xf32> {
   %y = loop.kernel @turn(%x) : (tensor<288x512xf32>) -> tensor<512x288xf32> {
   ^bb0(%in: memref<288x512xf32>, %out: memref<512x288xf32>):
