@@ -8,8 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import cuda
 from ..dialects.inside import ops_in
-from ..dialects.instructions import instruction_of
+from ..dialects.instructions import row_of
 from ..errors import DeploError
+from ..machine.matrix_instructions import MatrixInstruction
 from ..machine.targets import TARGETS
 
 
@@ -30,9 +31,9 @@ def require_architecture(module: ModuleOp, target: str) -> None:
     if match is None:
         return
     for op in ops_in(module):
-        row = instruction_of(op)
-        since: int = getattr(op, "SINCE", 0) if row is None else row.since
-        only: str | None = getattr(op, "ONLY", None)
+        row = row_of(op)
+        since = 0 if row is None else row.since
+        only = row.only if isinstance(row, MatrixInstruction) else None
         if int(match.group(1)) < since or only not in (None, target):
             raise DeploError(
                 f"'{op.name}' at {op.location} needs {only or f'sm_{since} or later'}, the target is "

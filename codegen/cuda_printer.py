@@ -46,6 +46,7 @@ from ..dialects.tensor_map import TensorMapType
 from ..errors import DeploError
 from ..index.text import print_condition, print_index_expr
 from .cuda_statements import STATEMENTS, instruction_text
+from .index_text import IndexText
 from .literals import bits_literal, float_literal, integer_literal
 
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
@@ -138,7 +139,7 @@ class CudaPrinter(BasePrinter):
         """The C++ text of index expressions."""
 
         def text(expr: AffineExpr) -> str:
-            text = _Text()
+            text = IndexText()
             print_index_expr(text, expr, lambda i: text.print_string(self.name(operands[i])))
             return text.cpp()
 
@@ -154,7 +155,7 @@ class CudaPrinter(BasePrinter):
 
     def extent(self, extent: Extent) -> str:
         """The C++ text of an extent."""
-        text = _Text()
+        text = IndexText()
         print_extent(text, extent)
         return text.cpp()
 
@@ -176,6 +177,7 @@ class CudaPrinter(BasePrinter):
         sizes = [f"s{i}" for i in op.size_arguments]
         self.shared = f"{op.sym_name.data}_shared"
         self.names, self.taken = {}, {op.sym_name.data, self.shared, *called, *sizes}
+        assert op.index_type is not None
         self.index_type = self.type(op.index_type)
         stored = stored_in(op.body)
         parameters = [
@@ -228,7 +230,7 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: loop.TestOp) -> None:
-        text = _Text()
+        text = IndexText()
         print_condition(
             text, op.set.data, lambda i: text.print_string(self.name(op.operands_[i])), " && "
         )
@@ -353,21 +355,6 @@ def _goes_to_a_vector(op: loop.LoadOp) -> bool:
     while isinstance(following, loop.LoadOp):
         following = following.next_op
     return isinstance(following, kernel.VectorStoreOp) and op.result in following.values
-
-
-class _Text(BasePrinter):
-    """Collects index text and writes its operators as C++ does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-
-    def print_string(self, text: str, *, indent: int | None = None) -> None:
-        self.parts.append(text)
-
-    def cpp(self) -> str:
-        """The text with `/` and `%` for division and remainder."""
-        return "".join(self.parts).replace(" floordiv ", " / ").replace(" mod ", " % ")
 
 
 def kernel_texts(module: ModuleOp) -> dict[str, str]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from string import Template
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import AffineMapAttr, FloatTF32Type, IntegerAttr, MemRefType, i64
+from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr, MemRefType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects import cuda, kernel
-from ..dialects.mma import DEPTH, SLOTS
+from ..dialects.fragments import COLUMNS, ROWS, SUMS, elements_of_registers
 from ..dialects.scalars import storage_bytes
 from ..dialects.tensor_map import UNIT
 from ..dialects.tile import SHARED
 from ..dialects.wgmma import GROUP_ROWS, PANEL, ROW_BYTES, STEP, WARPGROUP
+from ..machine.matrix_instructions import WGMMA, MatrixInstruction
 from ..machine.ptx import Instruction
 
 
@@ -176,57 +178,69 @@ def _atomic_add(names: Names, op: kernel.AtomicAddOp) -> str:
     return f"atomicAdd({address}, {value});"
 
 
-_MMA = "mma.sync.aligned.m16n8k{depth}.row.col.f32.{type}.{type}.f32 "
-"""The instruction for so many positions of the reduced axis."""
+_REGISTERS = {"f32": "f", "f64": "d", "i32": "r"}
+"""The registers of PTX that hold sums."""
 
 
 def _mma(names: Names, op: kernel.MmaOp) -> str:
-    if isinstance(op.element, FloatTF32Type):
-        return _mma_of_words(names, op)
-    registers = [*_rows_in_words(names, op.rows), *_words(names, op.columns)]
-    sums = [names.name(v) for v in op.sums] or ["0.0f"] * 4
+    row, repeats = op.instruction
+    type = names.type(op.products[0].type)
     results = [names.name(v) for v in op.products]
-    outputs = ", ".join(f'"=f"({name})' for name in results)
-    inputs = ", ".join([f'"r"({each})' for each in registers] + [f'"f"({each})' for each in sums])
-    text = (
-        _MMA.format(depth=DEPTH, type=op.element)
-        + "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
-    )
-    return f'float {", ".join(results)};\nasm volatile("{text}" : {outputs} : {inputs});'
+    sums = [names.name(v) for v in op.sums] or ["0.0f" if type == "float" else "0"] * len(results)
+    rows, columns = _fragments(names, op.rows, row, ROWS), _fragments(names, op.columns, row, COLUMNS)
+    letter = _REGISTERS[row.sum_type]
+    text = Template(row.text).substitute(type=op.element)
+    count = [len(results), len(rows[0]), len(columns[0]), len(sums)]
+    if repeats > 1:  # each adds to what the one before gave
+        places = _places(count[:3])
+        lines = [f"{type} {', '.join(f'{r} = {s}' for r, s in zip(results, sums, strict=True))};"]
+        text, outputs = f"{text} {', '.join([*places, places[0]])};", _listed(f"+{letter}", results)
+        for of_rows, of_columns in zip(rows, columns, strict=True):
+            words = _listed(_word(op), [*of_rows, *of_columns])
+            lines.append(f'asm volatile("{text}" : {outputs} : {words});')
+        return "\n".join(lines)
+    text = f"{text} {', '.join(_places(count))};"
+    inputs = f"{_listed(_word(op), [*rows[0], *columns[0]])}, {_listed(letter, sums)}"
+    outputs = _listed(f"={letter}", results)
+    return f'{type} {", ".join(results)};\nasm volatile("{text}" : {outputs} : {inputs});'
 
 
-def _words(names: Names, values: Sequence[SSAValue]) -> list[str]:
-    """Pairs of short floats in one register each."""
-    bits = [f"(unsigned){names.name(v)}" for v in values]
-    return [f"{low} | {high} << 16" for low, high in zip(bits[::2], bits[1::2], strict=True)]
+def _listed(register: str, expressions: Sequence[str]) -> str:
+    """Operands of PTX that are in registers of one kind."""
+    return ", ".join(f'"{register}"({expression})' for expression in expressions)
 
 
-def _rows_in_words(names: Names, values: Sequence[SSAValue]) -> list[str]:
-    """What a thread holds of two rows: PTX has two positions of both, then the other two of both."""
-    upper_first, upper_last, lower_first, lower_last = _words(names, values)
-    return [upper_first, lower_first, upper_last, lower_last]
+def _places(counts: Sequence[int]) -> list[str]:
+    """The operands of an instruction, each so many registers in braces."""
+    ends = list(accumulate(counts))
+    return [
+        f"{{{', '.join(f'%{i}' for i in range(end - count, end))}}}"
+        for count, end in zip(counts, ends, strict=True)
+    ]
 
 
-def _mma_of_words(names: Names, op: kernel.MmaOp) -> str:
-    """Two instructions: each multiplies half of a lane's positions, the second adds to the first's sums."""
-    rows, columns = ([names.name(v) for v in values] for values in (op.rows, op.columns))
-    results = [names.name(v) for v in op.products]
-    sums = [names.name(v) for v in op.sums] or ["0.0f"] * len(results)
-    text = (
-        _MMA.format(depth=DEPTH // 2, type=op.element)
-        + "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-    )
-    lines = [f"float {', '.join(f'{r} = {s}' for r, s in zip(results, sums, strict=True))};"]
-    totals = ", ".join(f'"+f"({name})' for name in results)
-    for slot in range(0, SLOTS, 2):
-        # PTX has one position of both rows, then the other one of both
-        places = [rows[p] for s in (slot, slot + 1) for p in (s, SLOTS + s)]
-        words = ", ".join(f'"r"({name})' for name in [*places, *columns[slot : slot + 2]])
-        lines.append(f'asm volatile("{text}" : {totals} : {words});')
-    return "\n".join(lines)
+def _word(op: kernel.MmaOp) -> str:
+    """The registers of PTX that hold what is multiplied."""
+    return "d" if storage_bytes(op.element) > WORD_BYTES else "r"
 
 
-_WGMMA = "wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{type}.{type} "
+def _fragments(
+    names: Names, values: Sequence[SSAValue], row: MatrixInstruction, along: int
+) -> list[list[str]]:
+    """What a thread holds as each instruction wants it: short elements are several in a register."""
+    layout, depth = (row.rows, row.columns)[along == COLUMNS], row.shape[2]
+    count = row.held[along == COLUMNS]
+    orders = elements_of_registers(layout, count, along, depth, len(values) // count)
+    packed = max(WORD_BYTES // storage_bytes(values[0].type), 1)
+    type, bits = names.type(values[0].type), 8 * WORD_BYTES // packed
+    fragments: list[list[str]] = []
+    for order in orders:
+        parts = [names.name(values[number]) for number in order]
+        if packed > 1:
+            parts = [_packed(part, i % packed, type, bits) for i, part in enumerate(parts)]
+        fragments.append([" | ".join(parts[i : i + packed]) for i in range(0, count, packed)])
+    return fragments
+
 
 _SLAB = (1 << 62) | (8 * ROW_BYTES // 16 << 32)
 """What the tensor cores are told of a slab besides its address: a swizzle of 128 bytes, and how far apart
@@ -273,22 +287,23 @@ def _wgmma(names: Names, op: kernel.WgmmaOp) -> str:
     if not op.joined_to_it:
         lines.append(asm("wgmma.fence.sync.aligned;"))
     each = width // 2
+    (order,) = elements_of_registers(WGMMA.sums, each, SUMS)
     sums_text = ", ".join(f"%{i}" for i in range(each))
     told = 1 if row_slab else 4
     rows_text = f"%{each}" if row_slab else f"{{{', '.join(f'%{each + i}' for i in range(4))}}}"
     orders = f"{'0, ' if row_slab else ''}{int(is_transposed)}"
-    head = _WGMMA.format(columns=width, type=op.element)
-    text = f"{head}{{{sums_text}}}, {rows_text}, %{each + told}, 1, 1, 1, {orders};"
+    head = Template(WGMMA.text).substitute(columns=width, type=op.element)
+    text = f"{head} {{{sums_text}}}, {rows_text}, %{each + told}, 1, 1, 1, {orders};"
     for step in range(op.depth // STEP):
         place = step * (_units(STEP) if is_transposed else 2)
         for part in range(height // (groups * GROUP_ROWS) if row_slab else 1):
             own = results[part * each : (part + 1) * each]
-            totals = ", ".join(f'"+f"({r})' for r in _fragment(own))
+            totals = _listed("+f", [own[number] for number in order])
             if row_slab:
                 inputs = [f'"l"({_further(rows, part * groups * _units(GROUP_ROWS) + step * 2)})']
             else:
-                held = op.held[step * 2 * SLOTS : (step + 1) * 2 * SLOTS]
-                inputs = [f'"r"({word})' for word in _rows_in_words(names, held)]
+                held = op.held[step * WGMMA.held[0] : (step + 1) * WGMMA.held[0]]
+                inputs = [_listed("r", _fragments(names, held, WGMMA, ROWS)[0])]
             inputs.append(f'"l"({_further(columns, place)})')
             lines.append(f'asm volatile("{text}" : {totals} : {", ".join(inputs)});')
     if op.joined is None:
@@ -316,12 +331,6 @@ def _copies(names: Names, results: Sequence[SSAValue], values: Sequence[SSAValue
 def _further(slab: str, units: int) -> str:
     """A place so many units of 16 bytes into a slab."""
     return f"{slab} + {units}" if units else slab
-
-
-def _fragment(sums: Sequence[str]) -> list[str]:
-    """The sums of a thread's two rows as PTX has them: of each 8 columns two of one row, two of the other."""
-    half = len(sums) // 2
-    return [sums[row + i] for two in range(0, half, 2) for row in (0, half) for i in (two, two + 1)]
 
 
 def _units(rows: int) -> int:

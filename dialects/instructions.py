@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from ..machine.matrix_instructions import WGMMA, MatrixInstruction
 from ..machine.ptx import Instruction, find_instruction
+from .kernel_mma import MmaOp, WgmmaWaitOp
+from .kernel_wgmma import WgmmaOp
+
+
+def row_of(op: Operation) -> Instruction | MatrixInstruction | None:
+    """The row that says which GPUs have what an operation is; None if all of them do."""
+    match op:
+        case MmaOp():
+            return op.instruction[0]
+        case WgmmaOp() | WgmmaWaitOp():
+            return WGMMA
+        case _:
+            return instruction_of(op)
 
 
 def instruction_of(op: Operation) -> Instruction | None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -36,8 +35,6 @@ class MmaOp(MmaBase):
 
     name = "kernel.mma"
 
-    SINCE: ClassVar[int] = 80
-
 
 def verify_variables(op: Operation, onto: Attribute | None, sums: Sequence[SSAValue]) -> None:
     """Raise if products are put onto sums that are no variables of C++."""
@@ -57,8 +54,6 @@ class WgmmaWaitOp(IRDLOperation):
     """
 
     name = "kernel.wgmma_wait"
-
-    ONLY: ClassVar[str] = "sm_90a"
 
     sums = var_operand_def(f32)
     onto = opt_prop_def(UnitAttr)

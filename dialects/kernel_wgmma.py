@@ -27,8 +27,6 @@ may be variables, which then hold the products (`onto`):
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import SSAValue
@@ -75,8 +73,6 @@ class WgmmaOp(WgmmaBase):
     """
 
     name = "kernel.wgmma"
-
-    ONLY: ClassVar[str] = "sm_90a"
 
     @property
     def shape(self) -> tuple[int, int]:

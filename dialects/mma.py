@@ -1,4 +1,4 @@
-"""What the products of small matrices by a warp have in common, in `tile`, `kernel` and `cuda`.
+"""What the products of small matrices by a warp have in common, in `tile` and `kernel`.
 
     %d0, %d1, %d2, %d3 = tile.mma (%a0, ..., %a7) by (%b0, ..., %b3) : bf16
 
@@ -9,15 +9,16 @@ the elements of one column, that of its group, at the same 4 positions. It gets 
 of columns twice its lane and the one after: two of one row, then two of the other.
 
 Which positions of the reduced axis are whose is up to the operands: all that counts is that the threads of
-one lane hold the same ones. Elements are bf16, f16 or tf32; of the last, two instructions multiply 8
-positions each ("mma.m16n8k8").
+one lane hold the same ones. So it is of bf16, f16 and tf32; of the last, two instructions multiply 8
+positions each. Other instructions, each a row of `machine/matrix_instructions.py`, are found by what threads
+hold: `(%a) by (%b) : f64` is one of 8 rows by 8 columns over 4 positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, f64, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -29,10 +30,12 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .scalars import STORAGE_FLOATS
+from ..machine.matrix_instructions import MMA, MatrixInstruction, find_mma
 
-ROWS, COLUMNS, DEPTH = 16, 8, 16
-"""Rows, columns and positions of the reduced axis that a warp multiplies at once."""
+ROWS, COLUMNS, DEPTH = next(each for each in MMA if "bf16" in each.types).shape
+"""Rows, columns and positions of the reduced axis that a warp multiplies at once, of bf16."""
+
+_SUM_TYPES = {"f32": f32, "f64": f64, "i32": i32}
 
 LANES = 4
 """Threads that share a row; `WARP / LANES` groups of them share a column."""
@@ -46,8 +49,8 @@ class MmaBase(IRDLOperation):
 
     rows = var_operand_def()
     columns = var_operand_def()
-    sums = var_operand_def(f32)
-    products = var_result_def(f32)
+    sums = var_operand_def()
+    products = var_result_def()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -57,23 +60,37 @@ class MmaBase(IRDLOperation):
         columns: Sequence[SSAValue],
         sums: Sequence[SSAValue] = (),
     ):
-        super().__init__(operands=[rows, columns, sums], result_types=[[f32] * 4])
+        types = _sum_types(rows[0].type if rows else f32, len(rows), len(columns))
+        super().__init__(operands=[rows, columns, sums], result_types=[types])
 
     @property
     def element(self) -> Attribute:
         """The type of what is multiplied."""
         return self.rows[0].type
 
-    def verify_(self) -> None:
-        counts = len(self.rows), len(self.columns), len(self.products)
-        if counts != (2 * SLOTS, SLOTS, 4) or len(self.sums) not in (0, 4):
+    @property
+    def instruction(self) -> tuple[MatrixInstruction, int]:
+        """The instruction, and how many of it follow each other on the same sums; raises if there is none."""
+        found = find_mma(str(self.element), len(self.rows), len(self.columns))
+        if found is None:
             raise VerifyException(
-                f"multiplies {2 * SLOTS} elements of rows by {SLOTS} of a column to 4 sums, got "
-                f"{counts[0]} by {counts[1]} to {counts[2]}, and {len(self.sums)} to add to"
+                f"no instruction multiplies {len(self.rows)} elements of rows by {len(self.columns)} of a "
+                f"column, of {self.element}, in each thread"
             )
+        return found
+
+    def verify_(self) -> None:
         types = {value.type for value in (*self.rows, *self.columns)}
-        if len(types) != 1 or not isinstance(self.element, STORAGE_FLOATS):
-            raise VerifyException(f"multiplies bf16, f16 or tf32, got {', '.join(map(str, types))}")
+        if len(types) != 1:
+            raise VerifyException(f"multiplies elements of one type, got {', '.join(map(str, types))}")
+        count = self.instruction[0].held[2]
+        expected = _sum_types(self.element, len(self.rows), len(self.columns))
+        sums = [value.type for value in self.sums]
+        if [v.type for v in self.products] != expected or sums not in ([], expected):
+            raise VerifyException(
+                f"gives {count} sums of {expected[0]}, not {len(self.products)}, and adds to "
+                f"as many or to none, got {len(sums)}"
+            )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -104,10 +121,18 @@ class MmaBase(IRDLOperation):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         element = parser.parse_type()
+        types = _sum_types(element, len(rows), len(columns), len(sums))
         op = cls(
             [parser.resolve_operand(value, element) for value in rows],
             [parser.resolve_operand(value, element) for value in columns],
-            [parser.resolve_operand(value, f32) for value in sums],
+            parser.resolve_operands(sums, types, parser.pos) if sums else [],
         )
         op.attributes |= attributes
         return op
+
+
+def _sum_types(element: Attribute, rows: int, columns: int, count: int = 4) -> list[Attribute]:
+    """The types of a thread's sums; `count` of f32 if no instruction multiplies so."""
+    if (found := find_mma(str(element), rows, columns)) is None:
+        return [f32] * count
+    return [_SUM_TYPES[found[0].sum_type]] * found[0].held[2]

@@ -1,4 +1,4 @@
-"""What the products of slabs by warpgroups have in common, in `tile`, `kernel` and `cuda`.
+"""What the products of slabs by warpgroups have in common, in `tile` and `kernel`.
 
     %d:32 = tile.wgmma %xs by %ws to 32 : memref<64x64xbf16, "shared"> by memref<64x64xbf16, "shared">
     %e:32 = tile.wgmma (%a0, ..., %a31) by %ws to 32 : bf16 by memref<64x64xbf16, "shared">
@@ -33,20 +33,18 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, MemRefType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ..machine.matrix_instructions import WGMMA
 from .scalars import storage_bytes
 from .sizes import static_shape
 
-WARPGROUP = 128
+WARPGROUP = WGMMA.threads
 """Threads that multiply together."""
 
-GROUP_ROWS = 64
-"""Rows that a warpgroup multiplies at once."""
-
-WARP_ROWS = 16
-"""Rows of these that a warp has."""
+GROUP_ROWS, MIN_COLUMNS, STEP = WGMMA.shape
+"""Rows that a warpgroup multiplies at once, the least columns, and positions of the reduced axis."""
 
 PAIR = 8
-"""How far apart the two rows of a thread are among them."""
+"""How far apart the two rows of a thread are among the 16 of its warp."""
 
 ROW_BYTES = 128
 """The bytes of a row of a slab, the width of its swizzle."""
@@ -54,10 +52,7 @@ ROW_BYTES = 128
 PANEL = ROW_BYTES // 2
 """Columns of a panel, bf16 or f16, of a transposed slab."""
 
-STEP = 16
-"""Positions of the reduced axis that one instruction multiplies."""
-
-MIN_COLUMNS, MAX_COLUMNS = 8, 256
+MAX_COLUMNS = 256
 """Columns of an instruction, a multiple of the least."""
 
 

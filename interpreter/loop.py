@@ -45,7 +45,7 @@ from .memory import Buffer, Output
 from .numpy_types import Array, numpy_dtype
 from .product import Product, Value, as_array, multiply
 from .scalar_ops import COMBINER_OPS, NotExecutable, evaluate, fold
-from .tensor_cores import check_warpgroups, rows_held, sums_of_threads
+from .tensor_cores import check_warpgroups, multiply_slabs, rows_held, sums_of_threads
 from .tensor_cores import multiply as multiply_fragments
 from .tensor_ir import ProgramError, ProgramFault, evaluate_index
 from .views import MAX_ELEMENTS, TooWide
@@ -313,7 +313,8 @@ class LoopMachine(LaneMemory):
         check_warpgroups(op, len(op.products), rows.shape[-2], columns.shape[-1], count)
         self._require((*outer, rows.shape[-2], columns.shape[-1]))
         inner = range(len(outer) - len(axes), len(outer))
-        for result, sums in zip(op.products, sums_of_threads(rows @ columns, count), strict=True):
+        products = sums_of_threads(multiply_slabs(rows, columns), count)
+        for result, sums in zip(op.products, products, strict=True):
             lanes = np.squeeze(sums.reshape(*outer, *extents), tuple(axes))
             self.values[result] = np.moveaxis(lanes, inner, axes)
 

@@ -20,7 +20,7 @@ from .device_memory import Memory, Touched, fault
 from .flights import Flights
 from .lanes import Lanes
 from .numpy_types import Array
-from .tensor_cores import check_warpgroups, rows_held, sums_of_threads
+from .tensor_cores import check_warpgroups, multiply_slabs, rows_held, sums_of_threads
 
 UNIT_BYTES = 16
 """What a thread is noted to read at once of a slab."""
@@ -99,7 +99,7 @@ class Warpgroups:
         if op.transposed:
             columns = np.concatenate(np.split(slabs[-1], panels, axis=-2), axis=-1)
         with np.errstate(all="ignore"):
-            products = sums_of_threads(rows @ columns, threads)
+            products = sums_of_threads(multiply_slabs(rows, columns), threads)
         for result, value, total in zip(op.totals, products, op.sums, strict=True):
             before = self.machine.values[total]
             new = value + before

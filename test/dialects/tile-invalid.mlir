@@ -629,7 +629,7 @@ func.func @main(%x: tensor<32xbf16>) -> tensor<32xf32> {
   ^bb0(%x: memref<32xbf16>, %y: memref<32xf32>):
     tile.launch (%r = 32 : thread) {
       %v = loop.load %x[%r] : memref<32xbf16>
-      // expected-error@+1 {{multiplies 8 elements of rows by 4 of a column to 4 sums, got 2 by 4 to 4, and 0 to add to}}
+      // expected-error@+1 {{no instruction multiplies 2 elements of rows by 4 of a column, of bf16, in each thread}}
       %a, %b, %c, %d = tile.mma (%v, %v) by (%v, %v, %v, %v) : bf16
       loop.store %a, %y[%r] : memref<32xf32>
     }
@@ -644,7 +644,7 @@ func.func @main(%x: tensor<32xf32>) -> tensor<32xf32> {
   ^bb0(%x: memref<32xf32>, %y: memref<32xf32>):
     tile.launch (%r = 32 : thread) {
       %v = loop.load %x[%r] : memref<32xf32>
-      // expected-error@+1 {{multiplies bf16, f16 or tf32, got f32}}
+      // expected-error@+1 {{no instruction multiplies 8 elements of rows by 4 of a column, of f32, in each thread}}
       %a, %b, %c, %d = tile.mma (%v, %v, %v, %v, %v, %v, %v, %v) by (%v, %v, %v, %v) : f32
       loop.store %a, %y[%r] : memref<32xf32>
     }

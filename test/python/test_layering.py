@@ -18,7 +18,7 @@ ALLOWED = {
     "codegen": {"errors", "index", "machine", "dialects"},
     "analysis": {"errors", "index", "machine", "dialects"},
     "passes": {"errors", "index", "machine", "dialects", "analysis"},
-    "interpreter": {"errors", "index", "dialects", "analysis"},
+    "interpreter": {"errors", "index", "machine", "dialects", "analysis"},
     "runtime": {"errors"},
     "frontend": {"errors", "index", "dialects", "analysis"},
 }

@@ -219,9 +219,14 @@ MUTANTS = {
         "linearize(exprs, shape_of(memref.type))",
         "linearize(exprs, shape_of(memref.type)[::-1])",
         ("cat_transposed",),
+        through=("kernel.cuda_instructions",),
     ),
     "a negative index is divided as C++ does": Mutant(
-        *CUDA_INDICES, "shift = -(low // rhs.value)", "shift = 0", ("negative_dividend",)
+        *CUDA_INDICES,
+        "shift = -(low // rhs.value)",
+        "shift = 0",
+        ("negative_dividend",),
+        through=("kernel.cuda_instructions",),
     ),
     "32-bit indices where they do not fit": Mutant(
         *WIDTH, "if most >= LIMIT)", "if most >= LIMIT * LIMIT)", ("huge_index",)
