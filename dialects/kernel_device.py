@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     FunctionType,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -19,6 +22,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Region, SSAValue
+from xdsl.ir.affine import AffineSymExpr
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -57,14 +61,111 @@ from .kernel_host import (
 from .kernel_shared import MAX_SHARED_BYTES, SharedOp
 from .mbarriers import MbarriersOp
 from .scalars import verify_bits
-from .sizes import Extent, ExtentAttr
+from .sizes import Extent, ExtentAttr, Size, parse_extent
 from .tensor_map import TensorMapType
 
 INDEX = IndexType()
 
 
+class DeviceFunction(IRDLOperation):
+    """A kernel and its launch geometry, as `kernel` and `cuda` have them."""
+
+    sym_name = prop_def(SymbolNameConstraint())
+    function_type = prop_def(FunctionType)
+    blocks = prop_def(ExtentAttr)
+    threads = prop_def(IntegerAttr.constr(i64))
+    resident = opt_prop_def(IntegerAttr.constr(i64))
+    cluster = opt_prop_def(IntegerAttr.constr(i64))
+    index_type = opt_prop_def(IntegerType)
+    sizes = opt_prop_def(ArrayAttr[IntAttr])
+    """The dynamic sizes that are arguments behind the others, by number."""
+    body = region_def("single_block")
+
+    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
+
+    def __init__(
+        self,
+        sym_name: str,
+        body: Region,
+        blocks: Extent,
+        threads: int,
+        index_type: IntegerType | None = None,
+        sizes: Sequence[int] = (),
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "function_type": FunctionType.from_lists(list(body.block.arg_types), []),
+                "blocks": ExtentAttr(blocks),
+                "threads": IntegerAttr(threads, i64),
+                "index_type": index_type,
+                "sizes": ArrayAttr([IntAttr(size) for size in sizes]) if sizes else None,
+            },
+            regions=[body],
+        )
+
+    @property
+    def size_arguments(self) -> list[int]:
+        """The dynamic sizes that are its last arguments, by number."""
+        return [] if self.sizes is None else [size.data for size in self.sizes]
+
+    def verify_launch(self) -> None:
+        """Raise unless its launch is possible, and its arguments are those of its type."""
+        verify_geometry(self.blocks.data, self.threads.value.data)
+        verify_bounds(self.blocks.data, self.resident, self.cluster)
+        verify_clusters(ops_in(self), self.cluster)
+        if self.index_type not in (None, i32, i64):
+            raise VerifyException(f"indices are computed in i32 or i64, got {self.index_type}")
+        if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
+            raise VerifyException("the body's arguments differ from the function type")
+        if self.function_type.outputs.data:
+            raise VerifyException("a kernel returns nothing; it stores to memory")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        with printer.in_parens():
+            printer.print_list(self.body.block.args, printer.print_block_argument)
+        print_geometry(printer, self.blocks.data, self.threads.value.data)
+        print_bounds(printer, self.resident, self.cluster)
+        printer.print_string(" " if self.index_type is None else f" index({self.index_type}) ")
+        if self.size_arguments:
+            printer.print_string(f"sizes({', '.join(f's{i}' for i in self.size_arguments)}) ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        sym_name = parser.parse_symbol_name()
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        blocks, threads = parse_geometry(parser)
+        resident, cluster = parse_bounds(parser)
+        index_type = parse_index_type(parser) if parser.parse_optional_keyword("index") else None
+        sizes: list[int] = []
+        if parser.parse_optional_keyword("sizes"):
+            sizes = parser.parse_comma_separated_list(
+                parser.Delimiter.PAREN, lambda: _parse_size(parser)
+            )
+        body = parser.parse_region(arguments)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(sym_name.data, body, blocks, threads, index_type, sizes)
+        op.resident, op.cluster = resident, cluster
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+def _parse_size(parser: Parser) -> int:
+    """Parse the name of a dynamic size, `s0`."""
+    pos = parser.pos
+    extent = parse_extent(parser)
+    if not isinstance(extent, Size) or not isinstance(extent.expr, AffineSymExpr):
+        parser.raise_error(f"expected a size such as s0, got {extent}", pos, parser.pos)
+    return extent.expr.position
+
+
 @irdl_op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(DeviceFunction):
     """A kernel and its launch geometry; see the dialect's example.
 
     `resident(2)` says that a multiprocessor must have room for two blocks, so that a thread has so many
@@ -74,28 +175,6 @@ class FuncOp(IRDLOperation):
     """
 
     name = "kernel.func"
-
-    sym_name = prop_def(SymbolNameConstraint())
-    function_type = prop_def(FunctionType)
-    blocks = prop_def(ExtentAttr)
-    threads = prop_def(IntegerAttr.constr(i64))
-    resident = opt_prop_def(IntegerAttr.constr(i64))
-    cluster = opt_prop_def(IntegerAttr.constr(i64))
-    index_type = opt_prop_def(IntegerType)
-    body = region_def("single_block")
-
-    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
-
-    def __init__(self, sym_name: str, body: Region, blocks: Extent, threads: int):
-        super().__init__(
-            properties={
-                "sym_name": StringAttr(sym_name),
-                "function_type": FunctionType.from_lists(list(body.block.arg_types), []),
-                "blocks": ExtentAttr(blocks),
-                "threads": IntegerAttr(threads, i64),
-            },
-            regions=[body],
-        )
 
     @property
     def shared_bytes(self) -> int:
@@ -109,15 +188,9 @@ class FuncOp(IRDLOperation):
         return end + barriers
 
     def verify_(self) -> None:
-        verify_geometry(self.blocks.data, self.threads.value.data)
-        verify_bounds(self.blocks.data, self.resident, self.cluster)
-        verify_clusters(ops_in(self), self.cluster)
-        if self.index_type not in (None, i32, i64):
-            raise VerifyException(f"indices are computed in i32 or i64, got {self.index_type}")
-        if tuple(self.body.block.arg_types) != tuple(self.function_type.inputs):
-            raise VerifyException("the body's arguments differ from the function type")
-        if self.function_type.outputs.data:
-            raise VerifyException("a kernel returns nothing; it stores to memory")
+        self.verify_launch()
+        if self.sizes is not None:
+            raise VerifyException("sizes are arguments of a cuda.func only")
         if any(isinstance(op, SharedOp) and op.offset is not None for op in ops_in(self)):
             raise VerifyException("where shared memory lies is not decided before a cuda.func")
         for argument in self.body.block.args:
@@ -130,32 +203,6 @@ class FuncOp(IRDLOperation):
                 f"{self.shared_bytes} bytes of shared memory in all; a block may have "
                 f"{MAX_SHARED_BYTES}"
             )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.sym_name.data)
-        with printer.in_parens():
-            printer.print_list(self.body.block.args, printer.print_block_argument)
-        print_geometry(printer, self.blocks.data, self.threads.value.data)
-        print_bounds(printer, self.resident, self.cluster)
-        printer.print_string(" " if self.index_type is None else f" index({self.index_type}) ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> FuncOp:
-        sym_name = parser.parse_symbol_name()
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
-        blocks, threads = parse_geometry(parser)
-        resident, cluster = parse_bounds(parser)
-        index_type = parse_index_type(parser) if parser.parse_optional_keyword("index") else None
-        body = parser.parse_region(arguments)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(sym_name.data, body, blocks, threads)
-        op.resident, op.cluster, op.index_type = resident, cluster, index_type
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
 
 
 @irdl_op_definition

@@ -8,7 +8,7 @@
 
 // -----
 
-// expected-error@+1 {{index arithmetic is in i32 or i64, got i16}}
+// expected-error@+1 {{indices are computed in i32 or i64, got i16}}
 "cuda.func"() <{sym_name = "k", function_type = () -> (), blocks = #sym.extent<1>, threads = 1 : i64, index_type = i16}> ({
 ^bb0:
 }) : () -> ()
