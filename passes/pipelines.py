@@ -93,7 +93,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "inline-calls",
         "group-launches",
         "assign-arena",
-        "expand-math",
+        "expand-math{target=$target}",
         "convert-scf-to-cf",
         "convert-to-llvm",
     ),

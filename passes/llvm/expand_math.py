@@ -39,7 +39,7 @@ from xdsl.passes import ModulePass
 from ...dialects.inside import ops_in
 from ...dialects.syntax import scalar_attr
 from ...errors import DeploError
-from ...machine.host_cpu import host_cpu
+from ...machine.targets import get_cpu
 from ..decisions import record
 from . import integer_division, math_functions
 from .bf16_nans import has_short_nans
@@ -59,12 +59,13 @@ class ExpandMathPass(ModulePass):
 
     name = "expand-math"
 
+    target: str = "cpu"
     scales: bool | None = None
-    """Whether to scale by an instruction; by default, whether the CPU that deplo runs on has one."""
+    """Whether to scale by an instruction; by default, whether the target has a fast one."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Expand the operations of every function with a body."""
-        scales = host_cpu().scales if self.scales is None else self.scales
+        scales = get_cpu(self.target).scales if self.scales is None else self.scales
         for function in list(op.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
                 expanded = _expand_function(function, scales)
