@@ -16,7 +16,8 @@ becomes, by `bind{axis=i to=block},bind{axis=j to=serial}`,
 Values that are the same for all neighbours of a vector are computed in front of its loop. If the body is
 under a condition on the neighbours, they are accessed at once where it holds for the last one, else one by
 one. An axis of one point is removed, wherever it is bound to. The pass declines vectors of axes of dynamic
-extent, and of bodies under a condition that may hold for a neighbour and not for the one before it.
+extent or without points, of points that run loops, and under a condition that may hold for a neighbour and not
+for the one before it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.vectors import VECTOR
+from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, LaunchOp, Level
@@ -111,11 +113,14 @@ def _peel(loop: ForOp, test: TestOp, branch: scf.IfOp) -> None:
     n = operands.index(counter) if counter in operands else -1
     of_loop = [expr for expr in test.exprs if n in expr.used_dims()]
     others = [expr for expr in test.exprs if n not in expr.used_dims()]
-    tail = _unguarded(loop, test, branch)
+    _take_off_condition(loop, test, branch)
     if others:
         _enter(loop, others, operands)
     if not of_loop:
         return
+    tail = loop.clone()
+    del tail.attributes[VECTOR]
+    tail.induction_var.name_hint = counter.name_hint
     before = Builder(InsertPoint.before(loop))
     dims: list[AffineExpr] = [AffineExpr.dimension(m) for m in range(len(operands))]
     dims[n] = AffineExpr.constant(static_extent(loop.extent.data) - 1)
@@ -138,19 +143,14 @@ def _enter(loop: ForOp, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue
     branch.true_region.block.add_ops([loop, scf.YieldOp()])
 
 
-def _unguarded(loop: ForOp, test: TestOp, branch: scf.IfOp) -> ForOp:
-    """Take the condition off the body of a loop; gives a copy of the loop without a mark."""
-    inner = branch.true_region.block
-    for op in list(inner.ops)[:-1]:
+def _take_off_condition(loop: ForOp, test: TestOp, branch: scf.IfOp) -> None:
+    """Run the body of a loop without the condition that it is under."""
+    for op in list(branch.true_region.block.ops)[:-1]:
         op.detach()
         loop.body.block.insert_op_before(op, branch)
     for op in (branch, test):
         op.detach()
         op.erase()
-    tail = loop.clone()
-    del tail.attributes[VECTOR]
-    tail.induction_var.name_hint = loop.induction_var.name_hint
-    return tail
 
 
 def may_be_vector(launch: LaunchOp, position: int) -> str | None:
@@ -158,6 +158,10 @@ def may_be_vector(launch: LaunchOp, position: int) -> str | None:
     counter, extent = launch.body.block.args[position], launch.axes.data[position].extent.data
     if not isinstance(extent, int):
         return "its extent is dynamic"
+    if extent == 0:
+        return "it has no points"
+    if any(isinstance(op, ForOp) for op in ops_in(launch)):
+        return "each point runs a loop"
     found = find_guard(launch)
     if found is None or counter not in found[0].operands_:
         return None
