@@ -65,14 +65,16 @@ def find(key: str) -> Compiled | None:
         return None
     entry = json.loads(data)
     decisions = [
-        Decision(name, kernel, fired, reason, others=tuple(others))
-        for name, kernel, fired, reason, others in entry["decisions"]
+        Decision(name, kernel, fired, reason, others=tuple(others), steps=steps)
+        for name, kernel, fired, reason, others, steps in entry["decisions"]
     ]
     return Compiled(entry["plan"], decisions)
 
 
 def keep(key: str, compiled: Compiled) -> None:
     """Keep what compiling gave under a key."""
-    decisions = [[d.pass_name, d.kernel, d.fired, d.reason, d.others] for d in compiled.decisions]
+    decisions = [
+        [d.pass_name, d.kernel, d.fired, d.reason, d.others, d.steps] for d in compiled.decisions
+    ]
     entry = {"plan": compiled.plan, "decisions": decisions}
     open_cache().put("program", key, json.dumps(entry, separators=(",", ":")).encode())

@@ -37,6 +37,8 @@ class Decision:
     """Where the kernel comes from."""
     others: tuple[str, ...] = ()
     """Other kernels that it is about: what this one was merged into or with, was made of, or was called."""
+    steps: str = ""
+    """The primitives that carried it out, as a pipeline; empty where none did."""
 
     def __str__(self) -> str:
         verdict = "" if self.fired else "declined: "
@@ -53,13 +55,14 @@ def record(
     reason: str,
     location: Operation | Attribute | None = None,
     others: tuple[str, ...] = (),
+    steps: str = "",
 ) -> None:
     """Tell whoever listens what `pass_name` did about `kernel`; free when nobody does."""
     sinks = _SINKS.get()
     if not sinks:
         return
     where = location.location if isinstance(location, Operation) else location
-    decision = Decision(pass_name, kernel, fired, reason, where or UNKNOWN_LOC, others)
+    decision = Decision(pass_name, kernel, fired, reason, where or UNKNOWN_LOC, others, steps)
     for sink in sinks:
         sink.append(decision)
 

@@ -314,6 +314,16 @@ def _specs(segment: str, target: str) -> tuple[str, ...]:
     return _LOOP_TO_TILE[get_target(target).is_gpu]
 
 
+def order_of(segment: str) -> dict[str, tuple[str, ...]]:
+    """The names of the passes that a segment runs, in order, by family where these differ, else under ""."""
+    targets = {"a GPU": DEFAULT_CUDA_TARGET, "a CPU": DEFAULT_CPU_TARGET}
+    found = {
+        family: tuple(spec.partition("{")[0] for spec in _specs(segment, target))
+        for family, target in targets.items()
+    }
+    return found if len(set(found.values())) > 1 else {"": found["a GPU"]}
+
+
 def families_of(name: str) -> set[str]:
     """The families of machines, "a GPU" and "a CPU", whose pipelines run the pass `name`."""
     roads = {

@@ -13,7 +13,7 @@ from ..program import Program
 from ..program_stages import passes_to, stages_of
 from .compiling import add_compile_options, capture_source, load
 from .console import write_output
-from .explanation import Cost, KernelExplanation, explain, why_not
+from .explanation import Cost, KernelExplanation, explain, schedule_lines, why_not
 from .target_option import add_target_option
 
 NAME = "explain"
@@ -29,6 +29,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="PASS",
         help="only say why this pass did nothing, a line for each kernel",
     )
+    parser.add_argument(
+        "--schedule-only",
+        action="store_true",
+        help="only print the pipeline of primitives that schedules each kernel, a line for each",
+    )
     parser.add_argument("--json", action="store_true", help="the same as data")
 
 
@@ -40,6 +45,9 @@ def main(options: argparse.Namespace) -> int:
     program = Program(captured, target, options.schedule)
     if options.why_not is not None:
         write_output(_why_not(program, options.why_not))
+        return 0
+    if options.schedule_only:
+        write_output("".join(f"{line}\n" for line in schedule_lines(program)))
         return 0
     kernels, note = explain(program)
     if options.json:

@@ -136,6 +136,20 @@ def why_not(program: Program, pass_name: str) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
+def schedule_lines(program: Program) -> list[str]:
+    """For each kernel, the pipeline of primitives from Loop IR to Tile IR, or which passes are none yet."""
+    segments = dict(passes_to("tile", program.target, program.schedule, stage_of(program.code.module)))
+    road = {each.name for each in segments["tile"]}
+    decisions = [d for d in program.compilation.decisions if d.fired and d.pass_name in road]
+    lines: list[str] = []
+    for kernel in program.plan.kernels:
+        own = [d for d in decisions if d.kernel == kernel.name]
+        others = list(dict.fromkeys(d.pass_name for d in own if not d.steps))
+        line = ",".join(d.steps for d in own if d.steps)
+        lines.append(f"{kernel.name}: {'no pipeline yet: ' + ', '.join(others) if others else line}")
+    return lines
+
+
 def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:
     """The kernels of a program as Tile IR, all of it or as one pass leaves it, by name."""
     module = program.code.module.clone()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..passes import PASSES
 from ..passes.levels import LEVELS, levels_of
-from ..passes.pipelines import PIPELINES
+from ..passes.pipelines import PIPELINES, order_of
 from .pass_help import markdown
 
 PAGE = Path(__file__).parent.parent / "docs" / "passes.md"
@@ -26,14 +26,20 @@ HEAD = """\
 Written by `python -m deplo.tools.generate_passes` from the passes; do not edit.
 
 `deplo-opt --help-pass NAME` prints the same of one pass, `deplo-opt --list-passes` all names,
-`deplo-opt --list-passes=options` their options. [Architecture](architecture.md#passes-and-pipelines) has the
-order in which they run. The option `target` of a pass is the machine to compile for; `deplo-opt`'s own
-option `-t` is the text to write.
+`deplo-opt --list-passes=options` their options. The option `target` of a pass is the machine
+to compile for; `deplo-opt`'s own option `-t` is the text to write.
 
 ## Levels
 
 A pass looks for the operations of one level. Of a program without them, `deplo-opt --remarks` says so, and
 which pipeline makes them.
+"""
+
+ORDER = """\
+## Order
+
+A segment takes a program from one IR to the next, and runs these passes in this order; a pipeline is a row of
+segments.
 """
 
 KERNELS = """\
@@ -59,7 +65,8 @@ def generate() -> str:
         f"| {level.name} | {level.mark} | {f'`{level.pipeline}`' if level.pipeline else ''} |"
         for level in LEVELS.values()
     ]
-    parts = [HEAD, "\n".join(["| level | known by | made by |", "|---|---|---|", *rows]) + "\n", KERNELS]
+    parts = [HEAD, "\n".join(["| level | known by | made by |", "|---|---|---|", *rows]) + "\n"]
+    parts += [ORDER, _order(), KERNELS]
     for name, level in {**LEVELS, "": None}.items():
         passes = [each for each in PASSES if levels_of(each)[0] == name]
         title = f"Passes that read {level.name}" if level else "Passes that read any level"
@@ -67,6 +74,16 @@ def generate() -> str:
             parts += [f"## {title}\n", *(f"{markdown(each)}\n" for each in passes)]
     parts += ["## Pipelines\n", *(f"{markdown(each)}\n" for each in PIPELINES)]
     return "\n".join(parts)
+
+
+def _order() -> str:
+    """A table of the passes of each segment."""
+    rows: list[str] = []
+    for segment in [name for name, segments in PIPELINES.items() if segments == (name,)]:
+        for family, passes in order_of(segment).items():
+            title = f"`{segment}` for {family}" if family else f"`{segment}`"
+            rows.append(f"| {title} | {', '.join(f'`{each}`' for each in passes)} |")
+    return "\n".join(["| segment | passes |", "|---|---|", *rows]) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,8 +16,8 @@ becomes, by `bind{axis=i to=block},bind{axis=j to=serial}`,
 Values that are the same for all neighbours of a vector are computed in front of its loop. If the body is
 under a condition on the neighbours, they are accessed at once where it holds for the last one, else one by
 one. An axis of one point is removed, wherever it is bound to. The pass declines vectors of axes of dynamic
-extent or without points, of points that run loops, and under a condition that may hold for a neighbour and not
-for the one before it.
+extent or without points, of points that run loops, and under a condition that may hold for a neighbour and
+not for the one before it.
 """
 
 from __future__ import annotations

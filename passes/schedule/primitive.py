@@ -10,7 +10,8 @@ options say everything else. So a schedule is a pipeline of primitives, which ca
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -54,6 +55,16 @@ def works_together(launch: LaunchOp) -> str | None:
     return "its threads already work together" if found else None
 
 
-def steps_text(steps: list[Primitive]) -> str:
-    """The steps as a pipeline."""
-    return ",".join(str(step.spec()) for step in steps)
+def steps_text(steps: Sequence[Primitive]) -> str:
+    """The steps as a pipeline, which `deplo-opt -p` reads: `split{axis=j by=256 into=j_block,j_thread}`."""
+    return ",".join(map(_text, steps))
+
+
+def _text(step: Primitive) -> str:
+    given = {field.name: getattr(step, field.name) for field in fields(step)}
+    options = [f"{name}={_value(value)}" for name, value in given.items() if value not in ("", ())]
+    return f"{step.name}{{{' '.join(sorted(options))}}}"
+
+
+def _value(value: int | str | tuple[str, ...]) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)

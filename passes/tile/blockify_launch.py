@@ -42,7 +42,7 @@ from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..schedule.axes import axis_names, name_axes
 from ..schedule.bind import BindPass
-from ..schedule.primitive import Primitive, works_together
+from ..schedule.primitive import Primitive, steps_text, works_together
 from ..schedule.split import SplitPass, split_axis
 from .axis_splits import (
     Split,
@@ -226,6 +226,6 @@ class BlockifyLaunchPass(ModulePass):
         if (vector := max((s.vector for s in splits), default=1)) > 1:
             schedule = schedule.with_choices(vector=vector)
         blocks, location = prod(s.blocks for s in splits), launch.location
-        blockify(launch, splits, schedule)
+        steps = steps_text(blockify(launch, splits, schedule))
         per = f"{block} threads" if target.is_gpu else f"{serial} elements"
-        record(self.name, name, True, f"{blocks} blocks of {per}{note}", location)
+        record(self.name, name, True, f"{blocks} blocks of {per}{note}", location, steps=steps)

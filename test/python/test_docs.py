@@ -39,8 +39,6 @@ import pytest
 from conftest import ROOT, script
 
 from deplo.dialects import get_all_dialects
-from deplo.passes import PASSES
-from deplo.passes.pipelines import _SEGMENTS as SEGMENTS
 from deplo.tools import deplo
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -247,21 +245,6 @@ def test_links_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#]+)", page.read_text())
     own = [target for target in targets if not target.startswith("http")]
     assert not [target for target in own if not (page.parent / target).exists()]
-
-
-def test_the_architecture_page_lists_every_pass_and_the_pipelines_it_runs_in():
-    rows = re.findall(
-        r"^\| `([a-z-]+)` \| (.*?) \|", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE
-    )
-    segments = {
-        name: ", ".join(
-            f"`{segment}`"
-            for segment, specs in SEGMENTS.items()
-            if name in [spec.partition("{")[0] for spec in specs]
-        )
-        for name in PASSES
-    }
-    assert dict(rows) == segments
 
 
 PAGE_HAS_IT = "; see the dialect's example"
