@@ -6,6 +6,8 @@ current server cores. `host_cpu.py` asks the system about the CPU that deplo run
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..errors import UsageError
@@ -262,39 +264,31 @@ GENERIC = {
 """Vectors -> LLVM's name of a core that has them and little else."""
 
 CORES = {
-    "x86-64-v4": "avx512",
-    "x86-64-v3": "avx2",
-    "x86-64": "sse2",
-    "haswell": "avx2",
-    "broadwell": "avx2",
-    "skylake-avx512": "avx512",
-    "skylake": "avx2",
-    "cascadelake": "avx512",
-    "icelake-server": "avx512",
-    "sapphirerapids": "amx",
-    "emeraldrapids": "amx",
-    "graniterapids": "amx",
-    "alderlake": "avx2",
-    "znver4": "avx512",
-    "znver5": "avx512",
-    "znver": "avx2",
-    "neoverse-": "neon",
-    "cortex-": "neon",
-    "apple-m": "neon",
+    **dict.fromkeys(("x86-64", "x86-64-v2"), "sse2"),
+    **dict.fromkeys(("x86-64-v3", "haswell", "broadwell", "skylake", "alderlake"), "avx2"),
+    **dict.fromkeys(("znver1", "znver2", "znver3"), "avx2"),
+    **dict.fromkeys(("x86-64-v4", "skylake-avx512", "cascadelake", "icelake-server"), "avx512"),
+    **dict.fromkeys(("znver4", "znver5"), "avx512"),
+    **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), "amx"),
+    **dict.fromkeys(("neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2"), "neon"),
+    **dict.fromkeys(("cortex-a72", "cortex-a76", "apple-m1", "apple-m2", "apple-m3", "apple-m4"), "neon"),
 }
-"""What LLVM's name of a core begins with -> the widest vectors that it has; the first that fits counts."""
+"""LLVM's name of a core -> the widest vectors that it has."""
 
 PAIRS = ("znver4", "znver5", "sapphirerapids", "emeraldrapids", "graniterapids")
-"""What the names of cores with AVX512_BF16 begin with."""
+"""Cores with AVX512_BF16."""
 
-SIZES = ("l1_bytes", "l2_bytes", "cores", "pairs")
-"""What may differ between machines with the same core: caches as the system reports them, processors."""
+NARROWER = ("sse2", "avx2", "avx512", "amx")
+"""The vectors of x86; a core that has some has those before them, too."""
+
+SIZES = {"l1_bytes": 2**30, "l2_bytes": 2**40, "cores": 2**16, "pairs": 1}
+"""What may differ between machines with the same core, and the most that it may be."""
 
 
 def typical_cpu(vectors: str, core: str) -> Cpu:
     """The CPU with these vectors and what was measured of such cores."""
     cpu = replace(CPUS[vectors], core=core)
-    pairs = cpu.pairs or (cpu.vector_bytes == 64 and core.startswith(PAIRS))
+    pairs = cpu.pairs or (cpu.vector_bytes == 64 and core in PAIRS)
     return as_measured(replace(cpu, pairs=pairs), core)
 
 
@@ -303,20 +297,38 @@ def parse_cpu(text: str) -> Cpu:
 
     `avx512`, `znver4`, `avx512:znver4` and `avx2:znver3:cores=2:l2_bytes=524288` name one. Raises UsageError.
     """
-    first, *rest = text.split(":")
-    vectors = first
-    if first not in CPUS:
-        vectors = next((v for name, v in CORES.items() if first.startswith(name)), "")
-        rest.insert(0, first)
-    core = rest.pop(0) if rest and "=" not in rest[0] else ""
-    sizes = {name: value for name, _, value in (part.partition("=") for part in rest)}
-    known = not core or core.startswith(tuple(CORES))
-    if not vectors or not known or any(k not in SIZES or not v.isdecimal() for k, v in sizes.items()):
-        raise UsageError(
-            f"unknown CPU '{text}'; it is vectors ({', '.join(CPUS)}), LLVM's name of a core, such as znver4 "
-            "or neoverse-v2, or both (avx2:znver3)"
-        )
-    return replace(typical_cpu(vectors, core), **{name: int(value) for name, value in sizes.items()})
+    names = [part for part in text.split(":") if "=" not in part]
+    given = [part.partition("=") for part in text.split(":")[len(names) :]]
+    sizes = {name: int(value) for name, _, value in given if re.fullmatch("[0-9]{1,13}", value)}
+    known = len(names) == 1 or (len(names) == 2 and names[0] in CPUS and names[1] in CORES)
+    if not known or not {*names} <= {*CPUS, *CORES} or not all(_legal(sizes, each) for each, _, _ in given):
+        raise UsageError(f"unknown CPU '{text}'; {_KNOWN}")
+    core = names[-1] if names[-1] in CORES else ""
+    vectors = names[0] if names[0] in CPUS else CORES[core]
+    if len(sizes) < len(given):
+        raise UsageError(f"'{text}' gives a size twice")
+    if core and not has_vectors(core, vectors):
+        raise UsageError(f"'{text}': {core} has no {vectors}")
+    return replace(typical_cpu(vectors, core), **sizes)
+
+
+def _legal(sizes: Mapping[str, int], name: str) -> bool:
+    """Whether there is a size of that name, and the number is one that it may be."""
+    least = 0 if name == "pairs" else 1
+    return name in SIZES and least <= sizes.get(name, -1) <= SIZES[name]
+
+
+def has_vectors(core: str, vectors: str) -> bool:
+    """Whether a core has some vectors."""
+    widest = CORES[core]
+    if widest not in NARROWER or vectors not in NARROWER:
+        return widest == vectors
+    return NARROWER.index(vectors) <= NARROWER.index(widest)
+
+
+_KNOWN = (
+    f"it is vectors ({', '.join(CPUS)}), LLVM's name of a core ({', '.join(CORES)}), or both (avx2:znver3)"
+)
 
 
 def with_habits_of_others(cpu: Cpu) -> list[Cpu]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from .cpus import CORES, CPUS, KIB, MIB, Cpu, as_measured, parse_cpu
+from .cpus import CORES, CPUS, KIB, MIB, Cpu, as_measured, has_vectors, parse_cpu
 from .targets import Target, get_target
 
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18
@@ -49,7 +49,8 @@ def _host_cpu(*, measured: bool) -> Cpu:
     l2 = _cache_bytes(caches / "index2/size") or cpu.l2_bytes
     pairs = cpu.vector_bytes == 64 and "avx512bf16" in _host_flags()
     host = replace(cpu, l1_bytes=l1, l2_bytes=l2, cores=os.cpu_count() or 1, pairs=pairs)
-    core = _host_name() if _host_name().startswith(tuple(CORES)) else ""
+    name = _host_name()
+    core = name if name in CORES and has_vectors(name, cpu.name) else ""
     return as_measured(replace(host, core=core), core) if measured else host
 
 

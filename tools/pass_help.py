@@ -28,6 +28,7 @@ _PASSES = Path(__file__).resolve().parent.parent / "passes"
 
 _COMMON = {
     "target": f"the machine: {', '.join(TARGETS)}, or a CPU by its core or vectors, such as cpu:znver4",
+    "kernel": "the kernel that it is for; all, if it is empty",
     "schedule": "choices that contractions are to make: BM=16,BN=16",
 }
 """What options mean that several passes have."""

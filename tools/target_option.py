@@ -23,11 +23,22 @@ class TargetNames(Container[str]):
         yield from TARGETS
 
 
+def _target(name: str) -> str:
+    """The name of a target; one of a CPU that is none is an error with the names of cores."""
+    if name.startswith("cpu:"):
+        try:
+            get_target(name)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+    return name
+
+
 def add_target_option(parser: argparse.ArgumentParser) -> None:
     """Add `--target`."""
     parser.add_argument(
         "--target",
         choices=TargetNames(),
+        type=_target,
         help=f"machine to compile for ({DEFAULT_CUDA_TARGET}); cpu is this one, cpu:znver4 or "
         "cpu:neoverse-v2 one with that core",
     )

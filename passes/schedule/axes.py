@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from string import ascii_lowercase
 
@@ -15,6 +16,7 @@ from xdsl.rewriter import InsertPoint
 from ...dialects.inside import ops_in
 from ...dialects.loop import TestOp
 from ...dialects.tile import AxisAttr, LaunchOp
+from ...errors import UsageError
 from ...index.affine import replace_dims
 from ..tile.rewrite_indices import rewrite_index
 
@@ -41,11 +43,15 @@ def find_axis(launch: LaunchOp, name: str) -> int | str:
     names = axis_names(launch)
     if names.count(name) == 1:
         return names.index(name)
+    if not name:
+        return f"no axis is given; its axes are {', '.join(names)}"
     listed = f"its axes are {', '.join(names)}" if names else "it has no axis"
     return f"{names.count(name) or 'no'} axis of the launch is named {name}; {listed}"
 
 
-def insert_axis(launch: LaunchOp, position: int, axis: AxisAttr, name: str) -> SSAValue:
+def insert_axis(
+    launch: LaunchOp, position: int, axis: AxisAttr, name: str | None
+) -> SSAValue:
     """Give a launch another axis; gives its counter."""
     axes = list(launch.axes)
     axes.insert(position, axis)
@@ -64,11 +70,11 @@ def remove_axis(launch: LaunchOp, position: int) -> None:
 
 
 def replace_counter(
-    launch: LaunchOp, old: SSAValue, expr: AffineExpr, counters: Sequence[SSAValue]
+    launch: LaunchOp, old: dict[SSAValue, AffineExpr], counters: Sequence[SSAValue]
 ) -> None:
-    """Let an expression over counters stand for an old one, in all index expressions of a launch."""
+    """Let expressions over counters stand for old ones, in all index expressions of a launch."""
     for op in ops_in(launch):
-        rewrite_index(op, {old: expr}, list(counters))
+        rewrite_index(op, old, list(counters))
 
 
 def guard(launch: LaunchOp, inside: AffineExpr, counters: Sequence[SSAValue]) -> None:
@@ -103,5 +109,28 @@ def find_guard(launch: LaunchOp) -> tuple[TestOp, scf.IfOp] | None:
     test, branch = ops
     if not isinstance(test, TestOp) or not isinstance(branch, scf.IfOp):
         return None
-    whole = branch.cond is test.result and not branch.false_region.blocks and not branch.output
-    return (test, branch) if whole else None
+    return (test, branch) if is_guard(test, branch) else None
+
+
+def is_guard(test: TestOp, branch: scf.IfOp) -> bool:
+    """Whether a branch runs under a test that nothing else reads, and does nothing where it fails."""
+    reads = [use.operation for use in test.result.uses]
+    return reads == [branch] and not branch.false_region.blocks and not branch.output
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise UsageError for names that axes cannot have: those of values keep no number at their end."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or re.search(r"_\d+$", name):
+            raise UsageError(
+                f"an axis may be named by letters, digits and _, with no number behind a _, not '{name}'"
+            )
+    if len(set(names)) < len(names):
+        raise UsageError(f"axes have names of their own, not {' and '.join(names)}")
+
+
+def taken(launch: LaunchOp, names: Sequence[str], replaced: Sequence[str]) -> str | None:
+    """Why axes cannot be named so: others have these names; None if they can."""
+    others = [name for name in axis_names(launch) if name not in replaced]
+    found = next((name for name in names if name in others), None)
+    return None if found is None else f"another axis is named {found}"

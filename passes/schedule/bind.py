@@ -16,8 +16,8 @@ becomes, by `bind{axis=i to=block},bind{axis=j to=serial}`,
 Values that are the same for all neighbours of a vector are computed in front of its loop. If the body is
 under a condition on the neighbours, they are accessed at once where it holds for the last one, else one by
 one. An axis of one point is removed, wherever it is bound to. The pass declines vectors of axes of dynamic
-extent or without points, of points that run loops, and under a condition that may hold for a neighbour and
-not for the one before it.
+extent or of more points than a vector has, of points with loops or conditions of their own, and
+under a condition that may hold for a neighbour and not for the one before it.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.vectors import VECTOR
 from ...dialects.inside import ops_in
+from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, LaunchOp, Level
@@ -43,7 +44,7 @@ from ...errors import UsageError
 from ...index.affine import ZERO, replace_dims
 from ..loop.hoist_invariants import hoist_from
 from ..tile.masks import mask_contributions
-from .axes import INDEX, find_axis, find_guard, insert_axis, remove_axis, replace_counter
+from .axes import INDEX, find_axis, find_guard, insert_axis, is_guard, remove_axis, replace_counter
 from .primitive import Primitive
 
 PLACES = ("block", "thread", "serial", "vector")
@@ -53,7 +54,7 @@ PLACES = ("block", "thread", "serial", "vector")
 def bind_axis(launch: LaunchOp, position: int, to: str) -> None:
     """Bind an axis; one of one point goes away."""
     if launch.axes.data[position].extent.data == 1:
-        replace_counter(launch, launch.body.block.args[position], ZERO, [])
+        replace_counter(launch, {launch.body.block.args[position]: ZERO}, [])
         remove_axis(launch, position)
     elif to in ("serial", "vector"):
         loop = _to_loop(launch, position)
@@ -104,7 +105,7 @@ def _condition(loop: ForOp) -> tuple[TestOp, scf.IfOp] | None:
     test, *rest = loop.body.block.ops
     if not isinstance(test, TestOp) or len(rest) != 2 or not isinstance(rest[0], scf.IfOp):
         return None
-    return test, rest[0]
+    return (test, rest[0]) if is_guard(test, rest[0]) else None
 
 
 def _peel(loop: ForOp, test: TestOp, branch: scf.IfOp) -> None:
@@ -158,11 +159,14 @@ def may_be_vector(launch: LaunchOp, position: int) -> str | None:
     counter, extent = launch.body.block.args[position], launch.axes.data[position].extent.data
     if not isinstance(extent, int):
         return "its extent is dynamic"
-    if extent == 0:
-        return "it has no points"
+    if not 1 <= extent <= max(WIDTHS):
+        return f"a thread accesses 1 to {max(WIDTHS)} neighbours at once, not {extent}"
     if any(isinstance(op, ForOp) for op in ops_in(launch)):
         return "each point runs a loop"
     found = find_guard(launch)
+    branches = [op for op in ops_in(launch) if isinstance(op, scf.IfOp)]
+    if branches != ([] if found is None else [found[1]]):
+        return "a condition stands inside of its body"
     if found is None or counter not in found[0].operands_:
         return None
     test, n = found[0], list(found[0].operands_).index(counter)

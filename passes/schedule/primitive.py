@@ -19,8 +19,14 @@ from xdsl.passes import ModulePass
 
 from ...analysis.launches import launches_of
 from ...dialects.inside import ops_in
-from ...dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
+from ...dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp
+from ...dialects.tile_mma import MmaOp, WgmmaOp
+from ...dialects.tile_pack import PackOp
+from ...errors import UsageError
 from ..decisions import record
+
+SHARED = CombineOp | PrefixOp | StageOp | MmaOp | WgmmaOp
+"""What the threads of a block do together."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,6 @@ class Primitive(ModulePass):
     """A step of a schedule; without `kernel`, it is carried out on each kernel that is one launch."""
 
     kernel: str = ""
-    """The kernel that it is for; all, if it is empty."""
 
     @abstractmethod
     def change(self, launch: LaunchOp) -> str | None:
@@ -40,19 +45,30 @@ class Primitive(ModulePass):
         """What it did, for people."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Carry the step out, and record what came of it."""
+        """Carry the step out and record the result. Raises UsageError for a kernel that is not there."""
+        names: list[str] = []
         for kernel, launch in launches_of(op):
             name, location = kernel.sym_name.data, launch.location
+            names.append(name)
             if self.kernel in ("", name):
-                reason = works_together(launch) or self.change(launch)
+                reason = settled_axes(launch) or self.change(launch)
                 record(self.name, name, reason is None, reason or self.done, location)
+        if self.kernel and self.kernel not in names:
+            listed = f"there are {', '.join(names)}" if names else "there is none"
+            raise UsageError(f"no kernel with a launch is named {self.kernel}; {listed}")
 
 
-def works_together(launch: LaunchOp) -> str | None:
-    """Why the axes of a launch are to stay as they are: its threads exchange what they compute."""
-    shared = CombineOp | PrefixOp | StageOp
-    found = any(isinstance(op, shared) for op in ops_in(launch))
-    return "its threads already work together" if found else None
+def settled_axes(launch: LaunchOp) -> str | None:
+    """Why the axes of a launch are to stay as they are, or None."""
+    if any(isinstance(op, SHARED) for op in ops_in(launch)):
+        return "its threads already work together"
+    if any(isinstance(op, PackOp) for op in ops_in(launch)):
+        return "its blocks read packed copies, which are made for its axes"
+    if launch.extents(Level.CLUSTER):
+        return "its blocks form clusters"
+    if launch.schedule is not None and launch.schedule.get("m") is not None:
+        return "its schedule numbers its axes"
+    return None
 
 
 def steps_text(steps: Sequence[Primitive]) -> str:

@@ -19,26 +19,33 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...dialects.sizes import ceil_div, extent_expr
+from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp
 from ...errors import UsageError
-from .axes import find_axis, guard, insert_axis, remove_axis, replace_counter
+from ...index.affine import product
+from .axes import check_names, find_axis, guard, insert_axis, remove_axis, replace_counter, taken
 from .primitive import Primitive
+
+MOST = 2**31 - 1
+"""Points of an axis: what an `int` of CUDA C++ holds."""
 
 Inside = tuple[AffineExpr, list[SSAValue]]
 """An expression over counters that is at least zero where there is a point."""
 
 
-def split_axis(launch: LaunchOp, position: int, by: int, names: tuple[str, str]) -> Inside | None:
+def split_axis(
+    launch: LaunchOp, position: int, by: Extent, names: tuple[str, str]
+) -> Inside | None:
     """Split an axis; gives where its points are if there are more of the new ones than it has."""
     axis, old = launch.axes.data[position], launch.body.block.args[position]
     extent, level = axis.extent.data, axis.level.data
-    parts = ceil_div(extent, by)
+    parts = (extent + (by - 1)) // by
     insert_axis(launch, position, AxisAttr(parts, level), names[0])
     insert_axis(launch, position + 1, AxisAttr(by, level), names[1])
     counters: list[SSAValue] = [arg for arg in launch.body.block.args if arg is not old]
-    expr = AffineExpr.dimension(position) * by + AffineExpr.dimension(position + 1)
-    replace_counter(launch, old, expr, counters)
+    outer, inner = AffineExpr.dimension(position), AffineExpr.dimension(position + 1)
+    expr = product(outer, extent_expr(by)) + inner
+    replace_counter(launch, {old: expr}, counters)
     remove_axis(launch, position + 2)
     if parts * by == extent:
         return None
@@ -59,10 +66,11 @@ class SplitPass(Primitive):
     """The names of the outer and of the inner axis."""
 
     def __post_init__(self):
-        if self.by < 1:
-            raise UsageError(f"by is a number of points, 1 or more, not {self.by}")
+        if isinstance(self.by, bool) or not 1 <= self.by <= MOST:
+            raise UsageError(f"by is a number of points, 1 to {MOST}, not {self.by}")
         if len(self.into) not in (0, 2):
             raise UsageError(f"into is two names, not {len(self.into)}")
+        check_names(self.into)
 
     @property
     def done(self) -> str:
@@ -80,6 +88,8 @@ class SplitPass(Primitive):
         position = find_axis(launch, self.axis)
         if isinstance(position, str):
             return position
+        if (reason := taken(launch, self.names, [self.axis])) is not None:
+            return reason
         if (inside := split_axis(launch, position, self.by, self.names)) is not None:
             guard(launch, *inside)
         return None

@@ -42,7 +42,7 @@ from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..schedule.axes import axis_names, name_axes
 from ..schedule.bind import BindPass
-from ..schedule.primitive import Primitive, steps_text, works_together
+from ..schedule.primitive import SHARED, Primitive, steps_text
 from ..schedule.split import SplitPass, split_axis
 from .axis_splits import (
     Split,
@@ -185,8 +185,8 @@ class BlockifyLaunchPass(ModulePass):
         if launch.is_partitioned:
             record(self.name, name, False, "the launch is partitioned already", launch)
             return
-        if (reason := works_together(launch)) is not None:
-            record(self.name, name, False, reason, launch)
+        if any(isinstance(op, SHARED) for op in ops_in(launch)):
+            record(self.name, name, False, "its threads already work together", launch)
             return
         if launch.schedule is not None and launch.schedule.get("block_m") is not None:
             blocks = blockify_contraction(launch, launch.schedule)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -34,10 +34,11 @@ from ...dialects.index import dims_in_order, linearize
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ...dialects.sizes import extent_expr, shape_of
-from ...dialects.tile import AxisAttr, LaunchOp, Level
-from ...index.affine import divisions, quotient, remainder, replace_dims
+from ...dialects.tile import LaunchOp
+from ...index.affine import divisions, replace_dims
 from ..decisions import record
-from .rewrite_indices import index_of, rewrite_index
+from ..schedule.fuse import fuse_axes
+from .rewrite_indices import index_of
 
 VECTOR = 16
 """Elements of the longest vectors of f32."""
@@ -133,21 +134,7 @@ def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, AffineExpr | int]) -> Af
 
 def collapse(launch: LaunchOp, axis: int) -> None:
     """Make one axis of an axis of a launch and the one in front of it."""
-    body, axes = launch.body.block, list(launch.axes)
-    outer, inner = body.args[axis - 1], body.args[axis]
-    extent = axes[axis].extent.data
-    joined = AxisAttr(axes[axis - 1].extent.data * extent, Level.THREAD)
-    counter = body.insert_arg(IndexType(), axis - 1)
-    counter.name_hint = inner.name_hint
-    launch.axes = ArrayAttr([*axes[: axis - 1], joined, *axes[axis - 1 :]])
-    place = AffineExpr.dimension(0)
-    size = extent_expr(extent)
-    old: dict[SSAValue, AffineExpr] = {outer: quotient(place, size), inner: remainder(place, size)}
-    for op in ops_in(launch.body):
-        rewrite_index(op, old, [counter])
-    body.erase_arg(outer)
-    body.erase_arg(inner)
-    launch.axes = ArrayAttr([*axes[: axis - 1], joined, *axes[axis + 1 :]])
+    fuse_axes(launch, axis - 1, launch.body.block.args[axis].name_hint)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.conditions import Term, terms
@@ -32,6 +32,7 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
 from ..decisions import record
+from ..schedule.reorder import reorder_axes
 from .rewrite_indices import index_of
 from .split_axes import quotients, split, trial
 
@@ -64,16 +65,8 @@ def index_sums(launch: LaunchOp) -> Iterator[dict[Term, int] | None]:
 
 def move_last(launch: LaunchOp, axes: Sequence[int]) -> None:
     """Make some axes the innermost ones, in the order that they have."""
-    body = launch.body.block
-    order = [i for i in range(len(launch.axes)) if i not in axes] + list(axes)
-    for axis in order:
-        old = body.args[axis]
-        new = body.insert_arg(IndexType(), len(body.args))
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    launch.axes = ArrayAttr([launch.axes.data[axis] for axis in order])
-    for _ in order:
-        body.erase_arg(body.args[0])
+    others = [i for i in range(len(launch.axes)) if i not in axes]
+    reorder_axes(launch, [*others, *axes])
 
 
 def has_windows(launch: LaunchOp) -> bool:

@@ -43,9 +43,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
-from xdsl.ir import BlockArgument, SSAValue
-from xdsl.ir.affine import AffineBinaryOpKind, AffineDimExpr, AffineExpr
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument
+from xdsl.ir.affine import AffineBinaryOpKind, AffineDimExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
@@ -55,13 +55,15 @@ from ...analysis.products import axes_of_factors, find_product
 from ...analysis.transposes import find_tile
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
-from ...dialects.sizes import Extent, extent_expr, extent_of
-from ...dialects.tile import AxisAttr, LaunchOp, Level
-from ...index.affine import divisions, product
+from ...dialects.sizes import Extent, extent_of
+from ...dialects.tile import LaunchOp
+from ...index.affine import divisions
 from ...machine.targets import get_target
 from ..decisions import record
+from ..schedule.reorder import reorder_axes
+from ..schedule.split import split_axis
 from .deepen_launch import deepened, find_loop
-from .rewrite_indices import index_of, rewrite_index
+from .rewrite_indices import index_of
 
 LONG = 64
 """Places that are worth a loop of their own."""
@@ -106,23 +108,11 @@ def divisors(
 
 def split(launch: LaunchOp, axis: int, part: Extent, *, places_first: bool = False) -> None:
     """Make two axes of one: its parts, and the places in a part, which may become the outermost axis."""
-    body, axes = launch.body.block, list(launch.axes)
-    whole, extent = body.args[axis], axes[axis].extent.data
-    parts, place = (body.insert_arg(IndexType(), axis + n) for n in range(2))
+    name = launch.body.block.args[axis].name_hint or "i"
+    split_axis(launch, axis, part, (f"{name}_part", name))
     if places_first:
-        body.erase_arg(place)
-        place = body.insert_arg(IndexType(), 0)
-    parts.name_hint, place.name_hint = f"{whole.name_hint or 'i'}_part", whole.name_hint
-    many, few = (AxisAttr(n, Level.THREAD) for n in ((extent + (part - 1)) // part, part))
-    before = [few, *axes[:axis], many] if places_first else [*axes[:axis], many, few]
-    launch.axes = ArrayAttr([*before, *axes[axis:]])
-    old: dict[SSAValue, AffineExpr] = {
-        whole: product(AffineExpr.dimension(0), extent_expr(part)) + AffineExpr.dimension(1)
-    }
-    for op in ops_in(launch.body):
-        rewrite_index(op, old, [parts, place])
-    body.erase_arg(whole)
-    launch.axes = ArrayAttr([*before, *axes[axis + 1 :]])
+        others = [n for n in range(len(launch.axes)) if n != axis + 1]
+        reorder_axes(launch, [axis + 1, *others])
 
 
 def has_phases(launch: LaunchOp, axis: int, part: int) -> bool:

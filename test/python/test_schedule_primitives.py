@@ -13,6 +13,9 @@ from deplo.analysis.verify import verify_module
 from deplo.passes.pipelines import expand, make_passes
 from deplo.passes.schedule.axes import axis_names
 from deplo.passes.schedule.bind import PLACES, BindPass
+from deplo.passes.schedule.fuse import FusePass
+from deplo.passes.schedule.primitive import Primitive
+from deplo.passes.schedule.reorder import ReorderPass
 from deplo.passes.schedule.split import SplitPass
 from deplo.program_stages import make_context
 
@@ -60,6 +63,20 @@ func.func @main(%x: tensor<{given}>) -> tensor<{made}> {{
 }}"""
 
 
+def steps(names: list[str]) -> st.SearchStrategy[Primitive]:
+    """Primitives about axes of these names; some of them decline."""
+    axis = st.sampled_from(names)
+    made = [
+        st.builds(SplitPass, axis=axis, by=st.integers(1, 9)),
+        st.builds(BindPass, axis=axis, to=st.sampled_from(PLACES)),
+    ]
+    if len(names) > 1:
+        n = st.integers(0, len(names) - 2)
+        made.append(n.map(lambda n: FusePass(axes=(names[n], names[n + 1]))))
+        made.append(st.permutations(names).map(lambda order: ReorderPass(axes=tuple(order))))
+    return st.one_of(made)
+
+
 def apply(module, passes) -> None:
     context = make_context()
     for each in passes:
@@ -86,12 +103,7 @@ def test_primitives_leave_the_meaning_as_it_is(body, data, extents):
     for _ in range(data.draw(st.integers(1, 5))):
         if not (names := axis_names(launch)):
             break
-        axis = data.draw(st.sampled_from(names))
-        if data.draw(st.booleans()):
-            step = SplitPass(axis=axis, by=data.draw(st.integers(1, 9)))
-        else:
-            step = BindPass(axis=axis, to=data.draw(st.sampled_from(PLACES)))
-        apply(module, [step])
+        apply(module, [data.draw(steps(names))])
         (result,) = interpreter.execute(module, inputs)
         np.testing.assert_array_equal(result, expected)
     threads = launch.num_threads

@@ -5,7 +5,7 @@
 // RUN: not deplo-opt %s -p 'split{axis=j by=0}' 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not deplo-opt %s -p 'split{axis=j by=2 into=a}' 2>&1 | FileCheck %s --check-prefix=NAMES
 
-// ZERO: pass 'split': by is a number of points, 1 or more, not 0
+// ZERO: pass 'split': by is a number of points, 1 to 2147483647, not 0
 // NAMES: pass 'split': into is two names, not 1
 
 // REMARK: remark: split: negate: j is j_outer and j_inner, of 256 points
