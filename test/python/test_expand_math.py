@@ -205,7 +205,7 @@ def wide_sample(count: int = 1500) -> np.ndarray:
 def scaling(request, monkeypatch) -> None:
     """Powers of two by integers and comparisons, or by an instruction, whatever this CPU is better at."""
     known = dataclasses.replace(host_cpu(), scales=request.param)
-    monkeypatch.setattr(expand_math, "host_cpu", lambda: known)
+    monkeypatch.setattr(expand_math, "get_cpu", lambda _: known)
 
 
 @pytest.mark.parametrize("function", ["exp", "exp2"])

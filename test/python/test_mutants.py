@@ -133,7 +133,7 @@ LIFT = ("lift-to-loops", "loop.lift_to_loops")
 SCALAR_CODE = ("lift-to-loops", "loop.scalar_code")
 MERGE = ("fuse-loops", "loop.merging")
 DEDUP = ("dedup-loads", "loop.dedup_loads")
-BLOCKIFY = ("blockify-launch", "tile.blockify_launch")
+SPLIT = ("blockify-launch", "schedule.split")
 COOPERATE = ("cooperative-reduce", "tile.cooperative_reduce")
 SIBLINGS = ("merge-siblings", "loop.merge_siblings")
 JOIN = ("join-kernels", "loop.join_kernels")
@@ -306,28 +306,19 @@ MUTANTS = {
         ("differences",),
     ),
     "ragged tail without its guard": Mutant(
-        *BLOCKIFY, "if ends := _ends(state, splits):", "if ends := []:", ("longer_than_a_block",)
+        *SPLIT, "guard(launch, *inside)", "pass", ("longer_than_a_block",)
     ),
     "ragged tail one element long": Mutant(
-        *BLOCKIFY,
-        "extent_expr(split.units - 1)",
-        "extent_expr(split.units)",
-        ("longer_than_a_block",),
+        *SPLIT, "extent_expr(extent - 1)", "extent_expr(extent)", ("longer_than_a_block",)
     ),
     "ragged tail left out": Mutant(
-        "blockify-launch",
-        "tile.axis_splits",
-        "threads=size))\n            left //= size",
-        "threads=size) if extent <= size else Split(extent, extent // size, size))\n"
-        "            left //= size",
-        ("longer_than_a_block",),
+        *SPLIT, "(extent + (by - 1)) // by", "extent // by", ("longer_than_a_block",)
     ),
-    "serial elements overlap": Mutant(
-        *BLOCKIFY,
-        "split.threads * split.serial if level",
-        "split.threads if level",
-        ("tanh_gelu",),
-        "cpu",
+    "parts overlap": Mutant(
+        *SPLIT,
+        "product(outer, extent_expr(by)) + inner",
+        "outer + inner",
+        ("longer_than_a_block",),
     ),
     "the tail of a shared sweep without its mask": Mutant(
         *COOPERATE, "if visits * lanes != units:", "if units < 0:", ("sum_keeps_half",)
@@ -393,9 +384,9 @@ MUTANTS = {
         *ARENA, "end = end + lifetime.size", "end = end + 64", ("dynamic_arena",)
     ),
     "the tail of a dynamic axis without its guard": Mutant(
-        *BLOCKIFY,
-        "if split.ragged and",
-        "if isinstance(split.extent, int) and",
+        *SPLIT,
+        "if parts * by == extent:",
+        "if not isinstance(extent, int) or parts * by == extent:",
         ("dynamic_product",),
     ),
     "a dynamic sweep without its mask": Mutant(

@@ -71,7 +71,7 @@ def test_what_the_model_chooses_is_right_and_reads_a_row_once(name: str) -> None
 
 
 COOPERATE = ("cooperative-reduce", "tile.cooperative_reduce")
-BLOCKIFY = ("blockify-launch", "tile.blockify_launch")
+BIND = ("blockify-launch", "schedule.bind")
 KEEP = ("keep-rows", "tile.keep_rows")
 VECTORIZE = ("vectorize-accesses", "kernel.vectorize_accesses")
 PART, WARP = "a part of a warp", "a warp"
@@ -110,10 +110,11 @@ MUTANTS = {
     "blocks share rows": (
         Mutant(
             "cooperative-reduce",
-            "tile.blockify_launch",
-            "state.exprs[axis] = state.exprs[axis] + product(counter, extent_expr(scale))",
-            "state.exprs[axis] = counter",
+            "schedule.split",
+            "product(outer, extent_expr(by)) + inner",
+            "outer + inner",
             ("norm",),
+            through=("tile.blockify_launch",),
         ),
         (64, WARP),
     ),
@@ -194,18 +195,24 @@ MUTANTS = {
     ),
     "the tail begins one element late": (
         Mutant(
-            *BLOCKIFY, "extent_expr(extent - width)", "extent_expr(extent - width + 1)", ("flat",)
+            *BIND,
+            "static_extent(loop.extent.data) - 1)",
+            "static_extent(loop.extent.data) - 2)",
+            ("flat",),
         ),
         (31, WARP),
     ),
     "the tail ends one element late": (
         Mutant(
-            *BLOCKIFY, "* -1 + extent_expr(extent - 1)]", "* -1 + extent_expr(extent)]", ("flat",)
+            *BIND,
+            "mask_contributions(tail, of_loop, operands)",
+            "mask_contributions(tail, [each + 1 for each in of_loop], operands)",
+            ("flat",),
         ),
         (129, WARP),
     ),
     "the tail is left out": (
-        Mutant(*BLOCKIFY, "Block([tail, scf.YieldOp()])", "Block([scf.YieldOp()])", ("flat",)),
+        Mutant(*BIND, "Block([tail, scf.YieldOp()])", "Block([scf.YieldOp()])", ("flat",)),
         (129, WARP),
     ),
 }

@@ -11,7 +11,7 @@ from deplo import compile
 from deplo.analysis.tiling_choice import choose
 from deplo.analysis.tilings import Problem
 from deplo.analysis.verify import verify_module
-from deplo.dialects.cuda import AtomicAddOp
+from deplo.dialects.kernel_atomic import AtomicAddOp
 from deplo.frontend.sources import Program as Source
 from deplo.machine.targets import TARGETS
 from deplo.passes.decisions import Decision, recording
