@@ -41,7 +41,6 @@ KEPT_BY_EXPORT = (
     aten.unbind_copy.int,
     aten.upsample_bilinear2d.vec,
     aten.upsample_nearest2d.vec,
-    aten.view_copy.default,
 )
 """Operators that PyTorch can decompose exactly, though export does not."""
 
@@ -149,6 +148,11 @@ def _binary_cross_entropy(
         return NotImplemented
     losses = aten.binary_cross_entropy(value, target, weight, 0)
     return losses.mean() if reduction == 1 else losses.sum()
+
+
+def _view_copy(value: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
+    """A copy in another shape; PyTorch's rule refuses some that have no view."""
+    return value.reshape(size).clone(memory_format=torch.contiguous_format)
 
 
 _INDEX_COPY: Any = get_decompositions([aten.index_copy.default])[aten.index_copy.default]
@@ -280,6 +284,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.scatter.reduce: _scatter_reduce,
     aten.scatter.value_reduce: _scatter_number_reduce,
     aten.soft_margin_loss.default: _soft_margin_loss,
+    aten.view_copy.default: _view_copy,
     **COMPOSITES,
     **ENCODER_LAYERS,
     **OF_WINDOWS,

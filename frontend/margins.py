@@ -23,9 +23,11 @@ def multilabel_margin_loss(
 ) -> torch.Tensor:
     """The sum over labels j and other classes c of max(0, 1 - value[j] + value[c]), over the classes.
 
-    `value` and `target` are (classes) or (rows, classes); `reduction` is none, mean or sum. As eager does, a
-    NaN counts as no loss.
+    `value` and `target` are (classes) or (rows, classes), or have no axis, as one class; `reduction` is none,
+    mean or sum. As eager does, a NaN counts as no loss.
     """
+    if value.ndim == 0:
+        value, target = value.reshape(1), target.reshape(1)
     classes = value.shape[-1]
     place = torch.arange(classes, device=target.device)
     end = torch.where(target == -1, place, classes).amin(-1, keepdim=True)
