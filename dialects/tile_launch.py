@@ -79,7 +79,7 @@ class LaunchOp(IRDLOperation):
     def is_partitioned(self) -> bool:
         """Whether its axes are shared out between blocks and threads."""
         decided = self.schedule is not None and self.schedule.get("threads") is not None
-        return decided or bool(self.extents(Level.BLOCK))
+        return decided or any(axis.level.data is not Level.THREAD for axis in self.axes)
 
     @property
     def settled(self) -> str | None:
