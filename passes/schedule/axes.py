@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from string import ascii_lowercase
 
 from xdsl.builder import Builder
@@ -29,13 +30,24 @@ def axis_names(launch: LaunchOp) -> list[str]:
 
 
 def name_axes(launch: LaunchOp) -> list[str]:
-    """Give each axis of a launch a name that no other one has; gives the names."""
+    """Give each axis of a launch a name that is legal and that no other one has; gives the names."""
     names = axis_names(launch)
     for n, counter in enumerate(launch.body.block.args):
-        if names.count(names[n]) > 1 or counter.name_hint is None:
-            names[n] = next(each for each in ascii_lowercase[8:] if each not in names)
+        if names.count(names[n]) > 1 or counter.name_hint is None or not is_name(names[n]):
+            names[n] = next(each for each in _letters() if each not in names)
             counter.name_hint = names[n]
     return names
+
+
+def _letters() -> Iterator[str]:
+    """i, j, ..., z, ii, jj, ..."""
+    for count in itertools.count(1):
+        yield from (letter * count for letter in ascii_lowercase[8:])
+
+
+def is_name(text: str) -> bool:
+    """Whether an axis may be called so: the name of a value keeps no number behind an underscore."""
+    return re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII) is not None and not re.search(r"_\d+$", text)
 
 
 def find_axis(launch: LaunchOp, name: str) -> int | str:
@@ -119,9 +131,9 @@ def is_guard(test: TestOp, branch: scf.IfOp) -> bool:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise UsageError for names that axes cannot have: those of values keep no number at their end."""
+    """Raise UsageError for names that axes cannot have."""
     for name in names:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or re.search(r"_\d+$", name):
+        if not is_name(name):
             raise UsageError(
                 f"an axis may be named by letters, digits and _, with no number behind a _, not '{name}'"
             )

@@ -117,25 +117,36 @@ def steps_of(launch: LaunchOp, splits: list[Split]) -> list[Primitive]:
     steps: list[Primitive] = []
     blocks: list[Primitive] = []
     loops: list[Primitive] = []
-    for name, split in zip(name_axes(launch), splits, strict=True):
+    axes = name_axes(launch)
+    taken = set(axes)
+
+    def fresh(name: str) -> str:
+        while name in taken:
+            name += "_inner"
+        taken.add(name)
+        return name
+
+    for name, split in zip(axes, splits, strict=True):
         parts, within = split.threads * split.serial, name
         is_cut, width = parts not in (1, split.units), split.vector
-        vectors = [SplitPass(axis=name, by=width, into=(name, "e")), BindPass(axis="e", to="vector")]
+        element = fresh("e") if width > 1 else ""
         if width > 1 and not (is_cut and split.has_tail):
-            steps += vectors
+            steps.append(SplitPass(axis=name, by=width, into=(name, element)))
+            steps.append(BindPass(axis=element, to="vector"))
             width = 1
         if is_cut:
-            within = f"{name}_{'thread' if split.serial == 1 else 'serial'}"
-            names = (f"{name}_block", within)
+            level = "thread" if split.serial == 1 else "serial"
+            names = (fresh(f"{name}_block"), fresh(f"{name}_{level}"))
             steps.append(SplitPass(axis=name, by=static_extent(parts) * width, into=names))
             blocks.append(BindPass(axis=names[0], to="block"))
+            within = names[1]
         elif parts == 1:
             blocks.append(BindPass(axis=name, to="block"))
         if width > 1:
-            steps.append(SplitPass(axis=within, by=width, into=(within, "e")))
-            steps.append(vectors[1])
+            steps.append(SplitPass(axis=within, by=width, into=(within, element)))
+            steps.append(BindPass(axis=element, to="vector"))
         if split.threads != 1 and split.serial != 1:
-            names = (f"{name}_serial", f"{name}_thread")
+            names = (within if is_cut else fresh(f"{name}_serial"), fresh(f"{name}_thread"))
             steps.append(SplitPass(axis=within, by=split.threads, into=names))
             within = names[0]
         if split.serial != 1:

@@ -399,3 +399,21 @@ func.func @main(%ids: tensor<64xi64>, %table: tensor<10x64xf32>, %x: tensor<130x
   }
   func.return %y, %z : tensor<64x64xf32>, tensor<130xf32>
 }
+
+// -----
+
+// Names of axes that a person gave: one that vectors have, and one that no step could write.
+// FOUR-LABEL: loop.kernel @named
+// FOUR:         tile.launch (%e_block = 32 : block, %e_thread = 2 : thread, %i = 16 : thread)
+// FOUR-NEXT:      loop.for %e_inner = 0 to 4 {
+func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %y = loop.kernel @named(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%x: memref<64x64xf32>, %y: memref<64x64xf32>):
+    tile.launch (%e = 64 : thread, %my.axis = 64 : thread) {
+      %v = loop.load %x[%e, %my.axis] : memref<64x64xf32>
+      %w = arith.negf %v : f32
+      loop.store %w, %y[%e, %my.axis] : memref<64x64xf32>
+    }
+  }
+  func.return %y : tensor<64x64xf32>
+}
