@@ -35,6 +35,8 @@ PASSES = {
     "tileify": ".tile.tileify:TileifyPass",
     "split": ".schedule.split:SplitPass",
     "bind": ".schedule.bind:BindPass",
+    "partial": ".schedule.partial:PartialPass",
+    "stage": ".schedule.stage:StagePass",
     "fuse": ".schedule.fuse:FusePass",
     "reorder": ".schedule.reorder:ReorderPass",
     "join-lines": ".tile.join_lines:JoinLinesPass",

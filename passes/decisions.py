@@ -12,13 +12,16 @@ Whoever wants to know wraps the passes in `recording`; the same records serve `-
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+
+from .schedule.text import steps_text
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,14 @@ def record(
     reason: str,
     location: Operation | Attribute | None = None,
     others: tuple[str, ...] = (),
-    steps: str = "",
+    steps: Sequence[ModulePass] = (),
 ) -> None:
     """Tell whoever listens what `pass_name` did about `kernel`; free when nobody does."""
     sinks = _SINKS.get()
     if not sinks:
         return
     where = location.location if isinstance(location, Operation) else location
-    decision = Decision(pass_name, kernel, fired, reason, where or UNKNOWN_LOC, others, steps)
+    decision = Decision(pass_name, kernel, fired, reason, where or UNKNOWN_LOC, others, steps_text(steps))
     for sink in sinks:
         sink.append(decision)
 

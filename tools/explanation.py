@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, bf16, tf32
+from xdsl.utils.arg_spec import parse_pipeline
 
 from ..analysis.coalescing import AccessCost, access_costs
 from ..analysis.cost import hints_of, traffic, work
@@ -17,6 +18,9 @@ from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
 from ..passes.decisions import Decision
+from ..passes.pipelines import make_passes
+from ..passes.schedule.primitive import Primitive
+from ..passes.schedule.text import steps_text
 from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.cuda import CudaProgram
@@ -141,13 +145,25 @@ def schedule_lines(program: Program) -> list[str]:
     segments = dict(passes_to("tile", program.target, program.schedule, stage_of(program.code.module)))
     road = {each.name for each in segments["tile"]}
     decisions = [d for d in program.compilation.decisions if d.fired and d.pass_name in road]
-    lines: list[str] = []
-    for kernel in program.plan.kernels:
-        own = [d for d in decisions if d.kernel == kernel.name]
-        others = list(dict.fromkeys(d.pass_name for d in own if not d.steps))
-        line = ",".join(d.steps for d in own if d.steps)
-        lines.append(f"{kernel.name}: {'no pipeline yet: ' + ', '.join(others) if others else line}")
-    return lines
+    roots: dict[str, str] = {}
+    for decision in decisions:
+        roots |= dict.fromkeys(decision.others if decision.steps else (), decision.kernel)
+    names = dict.fromkeys(roots.get(kernel.name, kernel.name) for kernel in program.plan.kernels)
+    return [_schedule_line(name, decisions, roots) for name in names]
+
+
+def _schedule_line(name: str, decisions: list[Decision], roots: dict[str, str]) -> str:
+    """What became of one kernel of Loop IR; steps about one of several kernels that it became name it."""
+    own = [d for d in decisions if name in (d.kernel, roots.get(d.kernel))]
+    if others := list(dict.fromkeys(d.pass_name for d in own if not d.steps)):
+        return f"{name}: no pipeline yet: {', '.join(others)}"
+    steps = [
+        replace(step, kernel=d.kernel) if isinstance(step, Primitive) and d.kernel in roots else step
+        for d in own
+        for step in make_passes(parse_pipeline(d.steps))
+    ]
+    once = dict.fromkeys(reversed(steps))  # what is said of no kernel is done to all
+    return f"{name}: {steps_text([*reversed(once)])}"
 
 
 def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:

@@ -253,6 +253,14 @@ def remove_input(kernel: KernelOp, argument: SSAValue) -> None:
     kernel.body.block.erase_arg(kernel.body.block.args[position])
 
 
+def drop_unused_inputs(kernel: KernelOp) -> None:
+    """Drop what a kernel computes or loads for nobody, and inputs that it does not read."""
+    dedup_kernel(kernel)
+    for argument in list(kernel.input_args):
+        if not argument.uses:
+            remove_input(kernel, argument)
+
+
 def _is_plain(op: Operation) -> bool:
     """Whether a statement only loads, or converts what is loaded: it may stand where it is used."""
     return isinstance(op, LoadOp | arith.ExtFOp | arith.ExtSIOp | arith.ExtUIOp)

@@ -124,6 +124,30 @@ def find_guard(launch: LaunchOp) -> tuple[TestOp, scf.IfOp] | None:
     return (test, branch) if is_guard(test, branch) else None
 
 
+def take_off_guard(launch: LaunchOp) -> tuple[list[AffineExpr], list[SSAValue]]:
+    """Run the body of a launch without the condition that it is under; gives that, none if there is none.
+
+    There is a point where the expressions are at least zero, over the values.
+    """
+    if (found := find_guard(launch)) is None:
+        return [], []
+    test, branch = found
+    condition = list(test.exprs), list(test.operands_)
+    take_off_condition(test, branch)
+    return condition
+
+
+def take_off_condition(test: TestOp, branch: scf.IfOp) -> None:
+    """Run what stands in a branch in any case."""
+    assert branch.parent is not None
+    for op in list(branch.true_region.block.ops)[:-1]:
+        op.detach()
+        branch.parent.insert_op_before(op, branch)
+    for op in (branch, test):
+        op.detach()
+        op.erase()
+
+
 def is_guard(test: TestOp, branch: scf.IfOp) -> bool:
     """Whether a branch runs under a test that nothing else reads, and does nothing where it fails."""
     reads = [use.operation for use in test.result.uses]

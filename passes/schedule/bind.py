@@ -40,12 +40,20 @@ from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, LaunchOp, Level
-from ...errors import UsageError
 from ...index.affine import ZERO, replace_dims
 from ..loop.hoist_invariants import hoist_from
 from ..tile.masks import mask_contributions
-from .axes import INDEX, find_axis, find_guard, insert_axis, is_guard, remove_axis, replace_counter
-from .primitive import Primitive
+from .axes import (
+    INDEX,
+    find_axis,
+    find_guard,
+    insert_axis,
+    is_guard,
+    remove_axis,
+    replace_counter,
+    take_off_condition,
+)
+from .primitive import Primitive, check_word
 
 PLACES = ("block", "thread", "serial", "vector")
 """Where an axis may run."""
@@ -114,7 +122,7 @@ def _peel(loop: ForOp, test: TestOp, branch: scf.IfOp) -> None:
     n = operands.index(counter) if counter in operands else -1
     of_loop = [expr for expr in test.exprs if n in expr.used_dims()]
     others = [expr for expr in test.exprs if n not in expr.used_dims()]
-    _take_off_condition(loop, test, branch)
+    take_off_condition(test, branch)
     if others:
         _enter(loop, others, operands)
     if not of_loop:
@@ -142,16 +150,6 @@ def _enter(loop: ForOp, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue
     branch = before.insert(scf.IfOp(test.result, [], Region(Block())))
     loop.detach()
     branch.true_region.block.add_ops([loop, scf.YieldOp()])
-
-
-def _take_off_condition(loop: ForOp, test: TestOp, branch: scf.IfOp) -> None:
-    """Run the body of a loop without the condition that it is under."""
-    for op in list(branch.true_region.block.ops)[:-1]:
-        op.detach()
-        loop.body.block.insert_op_before(op, branch)
-    for op in (branch, test):
-        op.detach()
-        op.erase()
 
 
 def may_be_vector(launch: LaunchOp, position: int) -> str | None:
@@ -195,12 +193,11 @@ class BindPass(Primitive):
 
     axis: str = ""
     """The axis, by the name of its counter."""
-    to: str = "block"
+    to: str = ""
     """Where its points run: block, thread, serial or vector."""
 
     def __post_init__(self):
-        if self.to not in PLACES:
-            raise UsageError(f"to is one of {', '.join(PLACES)}, not {self.to}")
+        check_word("to", self.to, PLACES)
 
     @property
     def done(self) -> str:

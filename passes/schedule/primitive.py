@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -33,6 +34,8 @@ SHARED = CombineOp | PrefixOp | StageOp | MmaOp | WgmmaOp
 class Primitive(ModulePass):
     """A step of a schedule; without `kernel`, it is carried out on each kernel that is one launch."""
 
+    rewrites_axes: ClassVar[bool] = True
+
     kernel: str = ""
 
     @abstractmethod
@@ -51,7 +54,8 @@ class Primitive(ModulePass):
             name, location = kernel.sym_name.data, launch.location
             names.append(name)
             if self.kernel in ("", name):
-                reason = settled_axes(launch) or self.change(launch)
+                settled = settled_axes(launch) if self.rewrites_axes else None
+                reason = settled or self.change(launch)
                 record(self.name, name, reason is None, reason or self.done, location)
         if self.kernel and self.kernel not in names:
             listed = f"there are {', '.join(names)}" if names else "there is none"
@@ -71,16 +75,7 @@ def settled_axes(launch: LaunchOp) -> str | None:
     return None
 
 
-def steps_text(steps: Sequence[Primitive]) -> str:
-    """The steps as a pipeline, which `deplo-opt -p` reads: `split{axis=j by=256 into=j_block,j_thread}`."""
-    return ",".join(map(_text, steps))
-
-
-def _text(step: Primitive) -> str:
-    given = {field.name: getattr(step, field.name) for field in fields(step)}
-    options = [f"{name}={_value(value)}" for name, value in given.items() if value not in ("", ())]
-    return f"{step.name}{{{' '.join(sorted(options))}}}"
-
-
-def _value(value: int | str | tuple[str, ...]) -> str:
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+def check_word(option: str, word: str, words: Sequence[str]) -> None:
+    """Raise UsageError for an option that is none of the words it may be."""
+    if word not in words:
+        raise UsageError(f"{option} is one of {', '.join(words)}, not {word or 'nothing'}")

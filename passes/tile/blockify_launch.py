@@ -19,13 +19,12 @@ rectangles instead of rows, one that reduces columns gets strips of columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import executions, hints_of, trips
@@ -34,16 +33,15 @@ from ...dialects.inside import ops_in
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.schedule import ScheduleAttr
-from ...dialects.sizes import Extent, ceil_div, extent_expr, static_extent
+from ...dialects.sizes import Extent, ceil_div, static_extent
 from ...dialects.tile import LaunchOp, Level
 from ...errors import UsageError
-from ...index.affine import ZERO
 from ...machine.targets import Target, get_target
 from ..decisions import record
-from ..schedule.axes import axis_names, name_axes
+from ..schedule.axes import name_axes
 from ..schedule.bind import BindPass
-from ..schedule.primitive import SHARED, Primitive, steps_text
-from ..schedule.split import SplitPass, split_axis
+from ..schedule.primitive import SHARED, Primitive
+from ..schedule.split import SplitPass
 from .axis_splits import (
     Split,
     choose_vector,
@@ -75,41 +73,19 @@ def blockify_contraction(launch: LaunchOp, schedule: ScheduleAttr) -> Extent:
     return prod(split.blocks for split in splits)
 
 
-def partition(
-    launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr
-) -> tuple[list[AffineExpr], list[SSAValue]]:
-    """Share the axes of a launch out to blocks and threads, with no condition where they are ragged.
-
-    Gives expressions that are at least zero where there is a point, and the counters that they are over.
-    """
-    ragged: list[tuple[SplitPass, Extent]] = []
-    for step in steps_of(launch, splits):
-        if not isinstance(step, SplitPass):
-            step.change(launch)
-            continue
-        position = axis_names(launch).index(step.axis)
-        extent = launch.axes.data[position].extent.data
-        if split_axis(launch, position, step.by, step.names) is not None:
-            ragged.append((step, extent))
-    launch.schedule = schedule
-    counters: dict[str, AffineExpr] = {
-        name: AffineExpr.dimension(n) for n, name in enumerate(axis_names(launch))
-    }
-    ends: list[AffineExpr] = []
-    for step, extent in ragged:
-        outer, inner = (counters.get(name, ZERO) for name in step.names)
-        ends.append((outer * step.by + inner) * -1 + extent_expr(extent - 1))
-    return ends, list(launch.body.block.args)
-
-
 def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> list[Primitive]:
     """Share the axes of a launch out to blocks, threads and serial loops; gives the steps."""
     steps = steps_of(launch, splits)
+    carry_out(steps, launch, schedule)
+    return steps
+
+
+def carry_out(steps: Sequence[Primitive], launch: LaunchOp, schedule: ScheduleAttr) -> None:
+    """Take steps that are known to be legal, and write down what they come to."""
     for step in steps:
         reason = step.change(launch)
         assert reason is None, reason
     launch.schedule = schedule
-    return steps
 
 
 def steps_of(launch: LaunchOp, splits: list[Split]) -> list[Primitive]:
@@ -237,6 +213,6 @@ class BlockifyLaunchPass(ModulePass):
         if (vector := max((s.vector for s in splits), default=1)) > 1:
             schedule = schedule.with_choices(vector=vector)
         blocks, location = prod(s.blocks for s in splits), launch.location
-        steps = steps_text(blockify(launch, splits, schedule))
+        steps = blockify(launch, splits, schedule)
         per = f"{block} threads" if target.is_gpu else f"{serial} elements"
         record(self.name, name, True, f"{blocks} blocks of {per}{note}", location, steps=steps)

@@ -41,8 +41,9 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.tile import MAX_THREADS, LaunchOp
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
+from ..schedule.partial_threads import sweeps_of
 from .cooperative_reduce import cooperate, lanes_share_columns, obstacle
-from .row_shape import covering, most_rows, sweeps_of
+from .row_shape import covering, most_rows
 
 BUSY_THREADS = 512
 """Threads of a multiprocessor that hide what one waits for."""
@@ -137,6 +138,6 @@ class ChunkReducePass(ModulePass):
             record(self.name, name, False, chunks, launch)
             return
         location = launch.location
-        cooperate(launch, RowShape(chunks, columns), columns=True)
+        steps = cooperate(launch, RowShape(chunks, columns), columns=True)
         reason = f"{chunks} threads share each of {columns} columns of a block"
-        record(self.name, name, True, reason, location)
+        record(self.name, name, True, reason, location, steps=steps)

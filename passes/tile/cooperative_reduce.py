@@ -29,25 +29,19 @@ which neighbouring points read the same, if there are many, and short sweeps tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, UnitAttr
-from xdsl.ir import Block, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.launches import launches_of
 from ...analysis.row_neighbours import misfit
-from ...analysis.vectors import VECTOR, accesses_along, is_unit_stride
+from ...analysis.vectors import accesses_along, is_unit_stride
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
@@ -55,32 +49,23 @@ from ...dialects.loop import (
     ForOp,
     KernelOp,
     LoadOp,
-    StoreOp,
-    TestOp,
-    YieldOp,
 )
-from ...dialects.scalars import is_weighted
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
-from ...dialects.sizes import Extent, ceil_div, extent_expr
-from ...dialects.tile import MAX_THREADS, AxisAttr, CombineOp, LaunchOp, Level, PrefixOp, StageOp
+from ...dialects.tile import MAX_THREADS, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
-from ...index.affine import replace_dims
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
-from ..loop.scalar_code import emit_constant
-from ..lower_loops import CHUNK
+from ..schedule import partial_threads
+from ..schedule.partial import PartialPass
+from ..schedule.partial_threads import sweeps_of, widest_vector
+from ..schedule.primitive import Primitive
 from ..tuned import tuned_choices
-from .blockify_launch import partition
-from .masks import mask_contributions
-from .rewrite_indices import rewrite_index
+from .blockify_launch import carry_out, steps_of
 from .row_shape import (
-    between,
     choose_shape,
     limits_of,
     most_rows,
     split_rows,
-    sweeps_of,
-    widest_vector,
 )
 
 INDEX = IndexType()
@@ -172,12 +157,8 @@ def obstacle(launch: LaunchOp) -> str | None:
         return "the schedule gives each thread a tile of its own"
     if any(isinstance(op, CombineOp | PrefixOp | StageOp) for op in ops_in(launch)):
         return "its threads already work together"
-    if not any(sweep.res for sweep in sweeps_of(launch)):
-        return "no reduce loop in the body"
-    if any(is_weighted([c.data for c in sweep.combiners]) for sweep in sweeps_of(launch)):
-        return "it folds weighted means, which one thread joins"
-    if any(isinstance(inner, StoreOp) for op in between(launch) for inner in ops_in(op)):
-        return "it stores under a condition between the sweeps"
+    if (reason := partial_threads.obstacle(launch)) is not None:
+        return reason
     if is_contraction(launch):
         return "a contraction: its operands depend on different axes of the launch"
     return None
@@ -201,31 +182,8 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     return None
 
 
-# --------------------------------------------------------------------------- the rewriting
-
-
-@dataclass(frozen=True)
-class _Sharing:
-    """How a launch is shared: its shape, the counter of a row's threads, and where the rows end.
-
-    There is a row where `ends` are at least zero, over `counters`.
-    """
-
-    shape: RowShape
-    lane: SSAValue
-    ends: list[AffineExpr]
-    counters: list[SSAValue]
-
-    def inside(
-        self, expr: AffineExpr, operands: Sequence[SSAValue]
-    ) -> tuple[list[AffineExpr], list[SSAValue]]:
-        """The conditions that there is a row and that `expr` over `operands` is at least zero."""
-        dims = [AffineExpr.dimension(len(self.counters) + i) for i in range(len(operands))]
-        return [*self.ends, replace_dims(expr, dims)], [*self.counters, *operands]
-
-
-def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> None:
-    """Let `shape.lanes` threads share the sweeps over each point of the launch.
+def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> list[Primitive]:
+    """Let `shape.lanes` threads share the sweeps over each point of the launch; gives the steps.
 
     Neighbouring threads are lanes of one row; with `columns`, they are neighbouring points.
     """
@@ -237,92 +195,12 @@ def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> No
     for later in ("keep", "transport"):
         if launch.schedule is not None and (word := launch.schedule.word(later)) is not None:
             schedule = schedule.with_choices(**{later: word})
-    splits = split_rows(launch.extents(Level.THREAD), shape.rows)
-    ends, counters = partition(launch, splits, schedule)
-    axes = list(launch.axes)
-    place = len(launch.extents(Level.BLOCK)) if columns else len(axes)
-    lane = launch.body.block.insert_arg(INDEX, place)
-    lane.name_hint = "lane"
-    axes.insert(place, AxisAttr(shape.lanes, Level.THREAD))
-    launch.axes = ArrayAttr(axes)
-    sharing = _Sharing(shape, lane, ends, counters)
-    for op in list(launch.body.block.ops):
-        if isinstance(op, ForOp):
-            _share_sweep(op, sharing)
-        elif isinstance(op, StoreOp):
-            _guard(op, "first", *sharing.inside(AffineExpr.dimension(0) * -1, [lane]))
-        elif isinstance(op, LoadOp) and ends:
-            _guard(op, "inside", ends, counters)
-
-
-def _share_sweep(sweep: ForOp, sharing: _Sharing) -> None:
-    """Let a loop visit every so many elements or vectors from `lane` on, and combine what it reduces."""
-    lanes, vector = sharing.shape.lanes, sharing.shape.vector
-    units = ceil_div(sweep.extent.data, vector)
-    visits = ceil_div(units, lanes)
-    unit = AffineExpr.dimension(0) * lanes + AffineExpr.dimension(1)
-    old = sweep.induction_var
-    body, neighbours = sweep.detach_region(sweep.body), None
-    if vector > 1:
-        neighbours = loop_like(sweep, vector, body, "_vector")
-        neighbours.attributes[VECTOR] = UnitAttr()
-        body = Region(Block([neighbours, YieldOp(*neighbours.res)], arg_types=[INDEX]))
-        body.block.args[0].name_hint, old.name_hint = old.name_hint, "e"
-    shared = loop_like(sweep, visits, body, "_part")
-    assert sweep.parent is not None
-    sweep.parent.insert_op_before(shared, sweep)
-    counters: list[SSAValue] = [shared.induction_var, sharing.lane]
-    element = unit if vector == 1 else unit * vector + AffineExpr.dimension(2)
-    space = counters if vector == 1 else [*counters, old]
-    for op in ops_in(shared):
-        rewrite_index(op, {old: element}, space)
-    if visits * lanes != units:
-        last = unit * -1 + extent_expr(units - 1)
-        mask_contributions(shared, *sharing.inside(last, counters))
-    elif sharing.ends:
-        mask_contributions(shared, sharing.ends, sharing.counters)
-    elif neighbours is not None and neighbours.res:
-        neighbours.attributes[CHUNK] = UnitAttr()
-    after = Builder(InsertPoint.before(sweep))
-    for mine, theirs, combiner in zip(sweep.res, shared.res, sweep.combiners, strict=True):
-        combined = after.insert(CombineOp(combiner.data, theirs, [sharing.lane]))
-        combined.location = sweep.location
-        combined.result.name_hint = mine.name_hint
-        mine.replace_all_uses_with(combined.result)
-    sweep.detach()
-    sweep.erase()
-
-
-def loop_like(sweep: ForOp, extent: Extent, body: Region, suffix: str = "") -> ForOp:
-    """A loop that folds as `sweep` does; `suffix` is added to the names of its results."""
-    combiners = [c.data for c in sweep.combiners]
-    new = ForOp(extent, body, combiners=combiners, result_types=list(sweep.res.types))
-    new.location = sweep.location
-    for mine, theirs in zip(sweep.res, new.res, strict=True):
-        theirs.name_hint = f"{mine.name_hint or 'value'}{suffix}"
-    return new
-
-
-def _guard(
-    op: LoadOp | StoreOp, name: str, conditions: Sequence[AffineExpr], operands: Sequence[SSAValue]
-) -> None:
-    """Put an access under a condition; what is not loaded is 0."""
-    before = Builder(InsertPoint.before(op))
-    test = before.insert(TestOp(conditions, operands))
-    test.result.name_hint = name
-    types = [result.type for result in op.results]
-    then, otherwise = Block(), Block()
-    if types:
-        zero = emit_constant(Builder(InsertPoint.at_end(otherwise)), 0, types[0])
-        otherwise.add_op(scf.YieldOp(zero))
-    guard = scf.IfOp(test.result, types, Region(then), Region(otherwise) if types else None)
-    guard.location = op.location
-    before.insert(guard)
-    for mine, theirs in zip(op.results, guard.output, strict=True):
-        theirs.name_hint = mine.name_hint
-        mine.replace_all_uses_with(theirs)
-    op.detach()
-    then.add_ops([op, scf.YieldOp(*op.results)])
+    launch.schedule = None
+    steps = steps_of(launch, split_rows(launch.extents(Level.THREAD), shape.rows))
+    lanes, vector = shape.lanes, shape.vector
+    steps.append(PartialPass(across="thread", parts=lanes, vector=vector, columns=columns))
+    carry_out(steps, launch, schedule)
+    return steps
 
 
 @dataclass(frozen=True)
@@ -386,10 +264,10 @@ class CooperativeReducePass(ModulePass):
         longest = max((sweep.extent.data for sweep in sweeps_of(launch)), key=trips)
         shape, why = self._shape(kernel, launch, target)
         location = launch.location
-        cooperate(launch, shape)
+        steps = cooperate(launch, shape)
         reason = f"{shape.lanes} threads share each sweep of up to {longest} elements"
         if shape.vector > 1:
             reason += f", in vectors of {shape.vector}"
         if shape.rows > 1:
             reason += f"; a block has {shape.rows} rows"
-        record(self.name, name, True, f"{reason}{why}", location)
+        record(self.name, name, True, f"{reason}{why}", location, steps=steps)

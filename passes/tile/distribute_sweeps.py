@@ -42,7 +42,7 @@ from math import prod
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import IndexType, ModuleOp, TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -52,12 +52,13 @@ from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, 
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
+from ..loop.merging import drop_unused_inputs
+from ..schedule.partial_threads import sweeps_of
 from ..symbol_names import insert_kernel
 from .chunk_reduce import block_columns
 from .cooperative_reduce import lanes_share_columns, obstacle
 from .deepen_launch import spread
-from .row_shape import sweeps_of
-from .split_reduce import LEAST, drop_unused_inputs, kernel_like
+from .split_reduce import LEAST
 from .tileify import is_scalar
 
 WORTH_KERNELS = 4 * LEAST
@@ -183,7 +184,7 @@ class _Distribution:
         kept = [self.kernel.outputs[self.kernel.output_args.index(a)].type for a in stored]
         types = [*kept, *(TensorType(value.type, self.extents) for value in passed_on)]
         inputs = [*self.kernel.inputs, *self.rows.values()]
-        new, values = kernel_like(self.kernel, name, inputs, types)
+        new, values = _kernel_like(self.kernel, name, inputs, types)
         body = self._body(new, values, segment, stored, passed_on)
         launch = LaunchOp([AxisAttr(e, Level.THREAD) for e in self.extents], Region(body))
         launch.location = self.launch.location
@@ -223,6 +224,18 @@ class _Distribution:
             argument.name_hint = f"{value.name_hint or 'value'}_rows"
             builder.insert(StoreOp(values[value], argument, place, list(body.args)))
         return body
+
+
+def _kernel_like(
+    kernel: KernelOp, name: str, inputs: Sequence[SSAValue], outputs: Sequence[Attribute]
+) -> tuple[KernelOp, dict[SSAValue, SSAValue]]:
+    """A kernel of that name without a body; gives the arguments in the place of its inputs, too."""
+    new = KernelOp(name, inputs, outputs)
+    new.location = kernel.location
+    values: dict[SSAValue, SSAValue] = {}
+    for old, argument in zip(kernel.input_args, new.input_args, strict=False):
+        argument.name_hint, values[old] = old.name_hint, argument
+    return new, values
 
 
 def _identity(rank: int) -> list[AffineExpr]:

@@ -52,10 +52,10 @@ from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import LaunchOp
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
+from ..schedule.partial_threads import loop_like, sweeps_of
 from .chunk_reduce import BUSY_THREADS
-from .cooperative_reduce import lanes_share_columns, loop_like, obstacle
+from .cooperative_reduce import lanes_share_columns, obstacle
 from .rewrite_indices import rewrite_index
-from .row_shape import sweeps_of
 from .tileify import is_scalar
 
 

@@ -54,4 +54,4 @@ class MarkUnrollPass(ModulePass):
                 continue
             for loop in loops:
                 loop.attributes[UNROLL] = UnitAttr()
-            record(self.name, name, True, counted(len(loops), "loop"), kernel, steps=self.name)
+            record(self.name, name, True, counted(len(loops), "loop"), kernel, steps=[self])

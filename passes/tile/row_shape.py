@@ -12,20 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2, prod
 
-from xdsl.dialects import scf
-from xdsl.ir import Operation
-
 from ...analysis.cost import trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.row_neighbours import RowLimits
-from ...analysis.vectors import vector_width
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
-from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp
+from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import Extent, ceil_div
 from ...dialects.tile import MAX_THREADS, LaunchOp
 from ...machine.targets import Target
+from ..schedule.partial_threads import checks, sweeps_of, widest_vector
 from .axis_splits import Split
 
 LATENCY = 600
@@ -105,21 +102,6 @@ def rows_per_block(count: int, lanes: int, target: Target) -> int:
 # --------------------------------------------------------------------------- launches
 
 
-def sweeps_of(launch: LaunchOp) -> list[ForOp]:
-    """The loops of a launch's body."""
-    return [op for op in launch.body.block.ops if isinstance(op, ForOp)]
-
-
-def between(launch: LaunchOp) -> list[Operation]:
-    """What stands between the sweeps and is no store."""
-    return [op for op in launch.body.block.ops if not isinstance(op, ForOp | StoreOp)]
-
-
-def checks(launch: LaunchOp) -> bool:
-    """Whether something between the sweeps must not run for rows past the last one."""
-    return any(isinstance(op, CheckedIndexOp | AssertOp | scf.IfOp) for op in between(launch))
-
-
 def covering(extent: Extent) -> int:
     """The least power of two that covers an extent, or its hint."""
     return 1 << (max(trips(extent), 1) - 1).bit_length()
@@ -133,20 +115,6 @@ def split_rows(extents: Sequence[Extent], rows: int) -> list[Split]:
         rows //= size
         splits.append(Split(extent, blocks=ceil_div(extent, size), threads=size))
     return splits[::-1]
-
-
-def widest_vector(launch: LaunchOp) -> int:
-    """The most neighbours that every sweep of a launch can access at once; a row has two vectors."""
-    widths: list[int] = []
-    for sweep in sweeps_of(launch):
-        extent = sweep.extent.data
-        width = vector_width(sweep.induction_var, sweep.body.block)
-        if not isinstance(width, int):
-            return 1
-        while width > 1 and (extent % width != 0 or trips(extent) <= width):
-            width //= 2
-        widths.append(width)
-    return min(widths)
 
 
 def most_rows(launch: LaunchOp) -> int:

@@ -66,8 +66,9 @@ from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..replacing import replace
+from ..schedule.axes import take_off_guard
 from .axis_splits import Split
-from .blockify_launch import partition
+from .blockify_launch import blockify
 from .row_shape import covering, rows_per_block, split_rows
 from .running_folds import misfit, runs, varying_ops
 from .scan_places import Places, ScanShape
@@ -191,7 +192,8 @@ def _share(launch: LaunchOp, scan: _Scan, shape: ScanShape) -> None:
     schedule = ScheduleAttr(threads=shape.lanes * prod(s.threads for s in splits))
     if shape.vector > 1:
         schedule = schedule.with_choices(vector=shape.vector)
-    row_ends, counters = _without_unused(*partition(launch, splits, schedule))
+    blockify(launch, splits, schedule)
+    row_ends, counters = _without_unused(*take_off_guard(launch))
     axis = sum(s.blocks != 1 for s in splits[: scan.axis])
     body = launch.body.block
     place = body.args[axis]

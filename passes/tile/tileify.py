@@ -87,4 +87,4 @@ class TileifyPass(ModulePass):
             peeled = tileify(kernel)
             told = f"{peeled} free loops became thread axes"
             told += f", each thread computes {sunk} scalars" if sunk else ""
-            record(self.name, name, True, told, kernel, steps=self.name)
+            record(self.name, name, True, told, kernel, steps=[self])

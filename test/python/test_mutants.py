@@ -8,6 +8,7 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -134,7 +135,9 @@ SCALAR_CODE = ("lift-to-loops", "loop.scalar_code")
 MERGE = ("fuse-loops", "loop.merging")
 DEDUP = ("dedup-loads", "loop.dedup_loads")
 SPLIT = ("blockify-launch", "schedule.split")
-COOPERATE = ("cooperative-reduce", "tile.cooperative_reduce")
+cooperate = partial(
+    Mutant, "cooperative-reduce", "schedule.partial_threads", through=("schedule.partial",)
+)
 SIBLINGS = ("merge-siblings", "loop.merge_siblings")
 JOIN = ("join-kernels", "loop.join_kernels")
 SHARE = ("share-sweeps", "loop.share_sweeps")
@@ -320,17 +323,15 @@ MUTANTS = {
         "outer + inner",
         ("longer_than_a_block",),
     ),
-    "the tail of a shared sweep without its mask": Mutant(
-        *COOPERATE, "if visits * lanes != units:", "if units < 0:", ("sum_keeps_half",)
+    "the tail of a shared sweep without its mask": cooperate(
+        "if visits * lanes != units:", "if units < 0:", ("sum_keeps_half",)
     ),
-    "all lanes visit the same elements": Mutant(
-        *COOPERATE,
+    "all lanes visit the same elements": cooperate(
         "AffineExpr.dimension(0) * lanes + AffineExpr.dimension(1)",
         "AffineExpr.dimension(0) * lanes",
         ("rms_norm",),
     ),
-    "every thread stores the result of a row": Mutant(
-        *COOPERATE,
+    "every thread stores the result of a row": cooperate(
         '_guard(op, "first", *sharing.inside(AffineExpr.dimension(0) * -1, [lane]))',
         "pass",
         ("sum_keeps_half",),
@@ -389,8 +390,7 @@ MUTANTS = {
         "if not isinstance(extent, int) or parts * by == extent:",
         ("dynamic_product",),
     ),
-    "a dynamic sweep without its mask": Mutant(
-        *COOPERATE,
+    "a dynamic sweep without its mask": cooperate(
         "if visits * lanes != units:",
         "if isinstance(units, int):",
         ("dynamic_arena",),

@@ -1,5 +1,7 @@
 """Rows of awkward lengths under several schedules, on the lockstep machine; deliberate defects are caught."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from row_programs import COLUMNS, EXPECTED, FLAT, SCHEDULES, inputs, lower, source
@@ -70,20 +72,21 @@ def test_what_the_model_chooses_is_right_and_reads_a_row_once(name: str) -> None
         assert len(loads) == (2 if name == "norm" else 1) or n < 4
 
 
-COOPERATE = ("cooperative-reduce", "tile.cooperative_reduce")
+cooperate = partial(
+    Mutant, "cooperative-reduce", "schedule.partial_threads", through=("schedule.partial",)
+)
 BIND = ("blockify-launch", "schedule.bind")
-KEEP = ("keep-rows", "tile.keep_rows")
+KEEP = ("keep-rows", "schedule.stage")
 VECTORIZE = ("vectorize-accesses", "kernel.vectorize_accesses")
 PART, WARP = "a part of a warp", "a warp"
 
 MUTANTS = {
     "rows past the last one are summed": (
-        Mutant(*COOPERATE, "    elif sharing.ends:", "    elif False:", ("norm",)),
+        cooperate("    elif sharing.ends:", "    elif False:", ("norm",)),
         (64, PART),
     ),
     "rows past the last one are stored": (
-        Mutant(
-            *COOPERATE,
+        cooperate(
             "*sharing.inside(last, counters))\n    elif sharing",
             "[last], counters)\n    elif sharing",
             ("softmax",),
@@ -91,16 +94,15 @@ MUTANTS = {
         (100, WARP),
     ),
     "what stands between the sweeps is loaded for rows past the last one": (
-        Mutant(*COOPERATE, "isinstance(op, LoadOp) and ends", "False", ("norm",)),
+        cooperate("isinstance(op, LoadOp) and ends", "False", ("norm",)),
         (64, PART),
     ),
     "the tail of a row is a vector longer": (
-        Mutant(*COOPERATE, "extent_expr(units - 1)", "extent_expr(units)", ("softmax",)),
+        cooperate("extent_expr(units - 1)", "extent_expr(units)", ("softmax",)),
         (100, WARP),
     ),
     "lanes overlap": (
-        Mutant(
-            *COOPERATE,
+        cooperate(
             "element = unit if vector == 1 else unit * vector",
             "element = unit",
             ("softmax",),
@@ -158,9 +160,9 @@ MUTANTS = {
     "a part is left out": (
         Mutant(
             "split-reduce",
-            "tile.split_reduce",
-            "        split.parts,\n        Region(body)",
-            "        split.parts - 1,\n        Region(body)",
+            "schedule.partial_blocks",
+            "ForOp(parts.count, Region(body)",
+            "ForOp(parts.count - 1, Region(body)",
             ("long",),
         ),
         (40000, WARP),
@@ -168,9 +170,9 @@ MUTANTS = {
     "the last part goes on past the end": (
         Mutant(
             "split-reduce",
-            "tile.split_reduce",
-            "extent_expr(_extent(split.sweep) - 1)",
-            "extent_expr(_extent(split.sweep))",
+            "schedule.partial_blocks",
+            "extent_expr(parts.extent - 1)",
+            "extent_expr(parts.extent)",
             ("long",),
         ),
         (40003, WARP),

@@ -14,9 +14,12 @@ from deplo.passes.pipelines import expand, make_passes
 from deplo.passes.schedule.axes import axis_names
 from deplo.passes.schedule.bind import PLACES, BindPass
 from deplo.passes.schedule.fuse import FusePass
+from deplo.passes.schedule.partial import PartialPass
 from deplo.passes.schedule.primitive import Primitive
 from deplo.passes.schedule.reorder import ReorderPass
 from deplo.passes.schedule.split import SplitPass
+from deplo.passes.schedule.stage import PLACES as KEPT_IN
+from deplo.passes.schedule.stage import StagePass
 from deplo.program_stages import make_context
 
 EXTENTS = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 8, 12, 17])
@@ -40,7 +43,20 @@ ROWS = """
         %w = arith.mulf %s, %i_as_f32 : f32
         loop.store %w, %y[{axes}] : memref<{shape}xf32>"""
 
-BODIES = {"pointwise": POINTWISE, "transposed": TRANSPOSED, "rows": ROWS}
+SWEEPS = """
+        %s = loop.for %r = 0 to 12 reduce(add) -> f32 {{
+          %v = loop.load %x[{axes}, %r] : memref<{shape}x12xf32>
+          loop.yield %v : f32
+        }}
+        %t = loop.for %r = 0 to 12 reduce(max) -> f32 {{
+          %u = loop.load %x[{axes}, %r] : memref<{shape}x12xf32>
+          %d = arith.subf %u, %s : f32
+          loop.yield %d : f32
+        }}
+        loop.store %t, %y[{axes}] : memref<{shape}xf32>"""
+
+BODIES = {"pointwise": POINTWISE, "transposed": TRANSPOSED, "rows": ROWS, "sweeps": SWEEPS}
+LENGTHS = {ROWS: 5, SWEEPS: 12}
 
 
 def program(body: str, extents: list[int]) -> str:
@@ -48,7 +64,7 @@ def program(body: str, extents: list[int]) -> str:
     names = "ijk"[: len(extents)]
     axes, turned = (", ".join(f"%{n}" for n in order) for order in (names, names[::-1]))
     shape, turned_shape = ("x".join(map(str, order)) for order in (extents, extents[::-1]))
-    given = f"{shape}x5xf32" if body is ROWS else f"{shape}xf32"
+    given = f"{shape}x{LENGTHS[body]}xf32" if body in LENGTHS else f"{shape}xf32"
     made = f"{turned_shape}xf32" if body is TRANSPOSED else f"{shape}xf32"
     text = body.format(axes=axes, turned=turned, shape=shape, turned_shape=turned_shape)
     for name, extent in reversed([*zip(names, extents, strict=True)]):
@@ -69,6 +85,17 @@ def steps(names: list[str]) -> st.SearchStrategy[Primitive]:
     made = [
         st.builds(SplitPass, axis=axis, by=st.integers(1, 9)),
         st.builds(BindPass, axis=axis, to=st.sampled_from(PLACES)),
+        st.builds(
+            PartialPass,
+            across=st.just("thread"),
+            parts=st.sampled_from([1, 2, 4, 8, 64]),
+            vector=st.sampled_from([1, 2, 4]),
+            columns=st.booleans(),
+        ),
+        st.builds(
+            PartialPass, across=st.just("block"), parts=st.integers(1, 5), grain=st.integers(1, 3)
+        ),
+        st.builds(StagePass, to=st.sampled_from(KEPT_IN)),
     ]
     if len(names) > 1:
         n = st.integers(0, len(names) - 2)
@@ -96,19 +123,17 @@ def lowered(module, pipeline: str):
 @given(data=st.data(), extents=st.lists(EXTENTS, min_size=1, max_size=3))
 def test_primitives_leave_the_meaning_as_it_is(body, data, extents):
     module = Parser(make_context(), program(body, extents)).parse_module()
-    inputs = interpreter.random_inputs(module)[-1]
+    inputs = [np.round(8 * x) for x in interpreter.random_inputs(module)[-1]]  # any order of a sum
     (expected,) = interpreter.execute(module, inputs)
     apply(module, make_passes(parse_pipeline("tileify")))
-    ((_, launch),) = launches_of(module)
     for _ in range(data.draw(st.integers(1, 5))):
-        if not (names := axis_names(launch)):
-            break
-        apply(module, [data.draw(steps(names))])
+        names = sorted({name for _, each in launches_of(module) for name in axis_names(each)})
+        apply(module, [data.draw(steps(names or ["i"]))])
         (result,) = interpreter.execute(module, inputs)
         np.testing.assert_array_equal(result, expected)
-    threads = launch.num_threads
-    if not isinstance(threads, int) or not 0 < threads <= 1024 or 0 in extents:
+    counts = [launch.num_threads for _, launch in launches_of(module)]
+    if not all(isinstance(n, int) and 0 < n <= 1024 for n in counts) or 0 in extents:
         return
-    # On the machine that finds races; and the kernel is one for a GPU.
+    # On the machine that finds races; and the kernels are some for a GPU.
     (result,) = interpreter.execute(lowered(module, "tile-to-kernel"), inputs)
     np.testing.assert_array_equal(result, expected)

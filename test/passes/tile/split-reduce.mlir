@@ -5,14 +5,14 @@
 
 // A mean: the parts in one kernel, where the last one is shorter; the division where it was. What only the parts
 // read is no input of the second kernel, nor the other way round.
-// CHECK:       %s_parts = loop.kernel @mean_parts(%x) : (tensor<50003xf32>) -> tensor<4xf32> {
-// CHECK:         tile.launch (%part = 4 : thread) {
+// CHECK:       %s_parts = loop.kernel @mean_partial(%x) : (tensor<50003xf32>) -> tensor<4xf32> {
+// CHECK:         tile.launch (%k_part = 4 : thread) {
 // CHECK-NEXT:      %s = loop.for %k = 0 to 12512 reduce(add) -> f32 {
-// CHECK-NEXT:        %[[in:.+]] = loop.test[%part * 12512 + %k < 50003]
+// CHECK-NEXT:        %[[in:.+]] = loop.test[%k_part * 12512 + %k < 50003]
 // CHECK-NEXT:        scf.if %[[in]] -> (f32) {
-// CHECK-NEXT:          loop.load %in[%part * 12512 + %k]
-// CHECK:           loop.store %s, %s_parts[%part]
-// CHECK:       %y = loop.kernel @mean(%n, %s_parts) : (tensor<1xf32>, tensor<4xf32>) -> tensor<f32> {
+// CHECK-NEXT:          loop.load %in[%k_part * 12512 + %k]
+// CHECK:           loop.store %s, %s_parts[%k_part]
+// CHECK:       %y = loop.kernel @mean_fold(%n, %s_parts) : (tensor<1xf32>, tensor<4xf32>) -> tensor<f32> {
 // CHECK:           %s = loop.for %part = 0 to 4 reduce(add) -> f32 {
 // CHECK-NEXT:        loop.load %s_parts[%part]
 // CHECK:           loop.load %count[0]
@@ -38,13 +38,13 @@ func.func @main(%x: tensor<50003xf32>, %n: tensor<1xf32>) -> tensor<f32> {
 // -----
 
 // Two results of one sweep have parts of their own. Of a sweep over several axes the outermost loop is split.
-// CHECK:       %s_parts, %m_parts = loop.kernel @nested_parts(%x) : (tensor<3x80x480xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
-// CHECK:         tile.launch (%part = 4 : thread, %i = 3 : thread) {
+// CHECK:       %s_parts, %m_parts = loop.kernel @nested_partial(%x) : (tensor<3x80x480xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+// CHECK:         tile.launch (%k_part = 4 : thread, %i = 3 : thread) {
 // CHECK-NEXT:      %s, %m = loop.for %k = 0 to 20 reduce(add, max) -> f32, f32 {
 // CHECK-NEXT:        loop.for %l = 0 to 480 reduce(add, max) -> f32, f32 {
-// CHECK-NEXT:          loop.load %in[%i, %part * 20 + %k, %l]
-// CHECK:           loop.store %s, %s_parts[%part, %i]
-// CHECK-NEXT:      loop.store %m, %m_parts[%part, %i]
+// CHECK-NEXT:          loop.load %in[%i, %k_part * 20 + %k, %l]
+// CHECK:           loop.store %s, %s_parts[%k_part, %i]
+// CHECK-NEXT:      loop.store %m, %m_parts[%k_part, %i]
 // CHECK:           loop.for %part = 0 to 4 reduce(add, max) -> f32, f32 {
 // REMARK: remark: split-reduce: nested: 4 parts, folded by a second kernel
 func.func @main(%x: tensor<3x80x480xf32>) -> tensor<3xf32> {
