@@ -48,4 +48,4 @@ def environment_choices() -> str:
             hint = f"did you mean {close[0]}?" if close else "see docs/schedules.md"
             raise UsageError(f"deplo has no environment variable {name}; {hint}")
         asked.append(f"{known[name]}={value}")
-    return ",".join(filter(None, asked))
+    return "\n".join(filter(None, asked))

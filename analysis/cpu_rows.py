@@ -150,7 +150,7 @@ class RowChoices:
     @property
     def written(self) -> dict[str, int]:
         """The choices of a schedule that say this."""
-        left_out = {"interleave": 0, "rows": 1, "strip": 0, "divide": 0}
+        left_out = {"prefetch": 0, "interleave": 0, "rows": 1, "strip": 0, "divide": 0}
         return {n: v for n, v in self.choices.items() if v != left_out.get(n)}
 
 

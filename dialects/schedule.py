@@ -199,12 +199,9 @@ class ScheduleAttr(ParametrizedAttribute):
         return (self.get("thread_m") or 1) * (self.get("thread_n") or 1)
 
     @property
-    def leaves_threads_open(self) -> bool:
-        """Whether it says what passes are still to make of the axes."""
-        return any(
-            choice in self.choices.data
-            for choice in ("block_m", "lanes", "vector", "keep", "grain")
-        )
+    def settles_threads(self) -> bool:
+        """Whether all is decided, or the threads of a block are: no pass is to make anything of the axes."""
+        return "threads" in self.choices.data or not self.choices.data
 
     def with_choices(self, **choices: int | str) -> ScheduleAttr:
         """This schedule with some choices made or made otherwise."""
@@ -255,6 +252,28 @@ class ScheduleAttr(ParametrizedAttribute):
 
 def _to_attribute(value: int | str) -> Attribute:
     return StringAttr(value) if isinstance(value, str) else IntegerAttr(value, i64)
+
+
+_SCHEDULE = re.compile(r"\s*([\w.$-]+)\s*:\s*(.*?)\s*")
+
+
+def split_schedules(text: str) -> tuple[dict[str, str], str]:
+    """The schedules of kernels in a text, by kernel, and the choices that stand beside them.
+
+    They stand in lines of their own, or between semicolons: `k: tileify,bind{axis=i to=block}; BM=16`. Raises
+    UsageError for a kernel that has two.
+    """
+    given: dict[str, str] = {}
+    choices: list[str] = []
+    for line in filter(str.strip, re.split(r"[\n;]", text)):
+        if (found := _SCHEDULE.fullmatch(line)) is None:
+            choices.append(line)
+            continue
+        kernel, steps = found.groups()
+        if kernel in given:
+            raise UsageError(f"schedule: {kernel} has two")
+        given[kernel] = steps
+    return given, ",".join(choices)
 
 
 def parse_choices(text: str) -> dict[str, int | str]:

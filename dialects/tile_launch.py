@@ -77,8 +77,8 @@ class LaunchOp(IRDLOperation):
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether its axes are shared out between blocks and threads."""
-        decided = self.schedule is not None and self.schedule.get("threads") is not None
+        """Whether its axes are shared out between blocks and threads, or all is decided: `<>`."""
+        decided = self.schedule is not None and self.schedule.settles_threads
         return decided or any(axis.level.data is not Level.THREAD for axis in self.axes)
 
     @property
@@ -94,9 +94,7 @@ class LaunchOp(IRDLOperation):
             raise VerifyException(f"body must take one index per axis, {len(self.axes)} in all")
         self._verify_clusters()
         schedule = self.schedule
-        if schedule is not None and (
-            not schedule.leaves_threads_open or schedule.get("threads") is not None
-        ):
+        if schedule is not None and schedule.settles_threads:
             self._verify_threads(schedule)
 
     def _verify_clusters(self) -> None:

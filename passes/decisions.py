@@ -40,8 +40,8 @@ class Decision:
     """Where the kernel comes from."""
     others: tuple[str, ...] = ()
     """Other kernels that it is about: what this one was merged into or with, was made of, or was called."""
-    steps: str = ""
-    """The primitives that carried it out, as a pipeline; empty where none did."""
+    steps: str | None = None
+    """The primitives that carried it out, as a pipeline; None where it takes more than primitives."""
 
     def __str__(self) -> str:
         verdict = "" if self.fired else "declined: "
@@ -58,23 +58,24 @@ def record(
     reason: str,
     location: Operation | Attribute | None = None,
     others: tuple[str, ...] = (),
-    steps: Sequence[ModulePass] = (),
+    steps: Sequence[ModulePass] | None = None,
 ) -> None:
     """Tell whoever listens what `pass_name` did about `kernel`; free when nobody does."""
     sinks = _SINKS.get()
     if not sinks:
         return
     where = location.location if isinstance(location, Operation) else location
-    decision = Decision(pass_name, kernel, fired, reason, where or UNKNOWN_LOC, others, steps_text(steps))
+    text = None if steps is None else steps_text(steps)
+    decision = Decision(pass_name, kernel, fired, reason, where or UNKNOWN_LOC, others, text)
     for sink in sinks:
         sink.append(decision)
 
 
 @contextmanager
-def recording() -> Generator[list[Decision]]:
-    """Collect the decisions made inside the `with` block; of nested blocks, each sees its own."""
+def recording(*, alone: bool = False) -> Generator[list[Decision]]:
+    """Collect the decisions made inside the `with` block; blocks around it do, too, unless it is `alone`."""
     decisions: list[Decision] = []
-    token = _SINKS.set((*_SINKS.get(), decisions))
+    token = _SINKS.set((decisions,) if alone else (*_SINKS.get(), decisions))
     try:
         yield decisions
     finally:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from string import Template
 from typing import ClassVar, cast
@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes as get_xdsl_passes
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
-from ..dialects.schedule import SWITCHES, parse_choices
+from ..dialects.schedule import SWITCHES, parse_choices, split_schedules
 from ..errors import UsageError
 from ..machine.targets import get_target
 from . import get_all_passes
@@ -116,6 +116,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
 
 _LOOP_TO_TILE: dict[bool, tuple[str, ...]] = {
     True: (
+        "apply-schedules",
         "drop-unit-axes",
         "flatten-windows{target=$target}",
         "tileify",
@@ -152,6 +153,7 @@ _LOOP_TO_TILE: dict[bool, tuple[str, ...]] = {
         "order-blocks{target=$target}",
     ),
     False: (
+        "apply-schedules",
         "transpose-weights",
         "tileify",
         "split-axes{target=$target}",
@@ -294,17 +296,21 @@ def make_passes(specs: Iterable[ArgSpec]) -> tuple[ModulePass, ...]:
 def make_pipeline(name: str, target: str, schedule: str = "") -> tuple[ModulePass, ...]:
     """The passes that the pipeline or segment `name` runs for `target`; made once, as no pass keeps anything.
 
-    `schedule` has choices that contractions are to make. Raises UsageError for wrong ones.
+    `schedule` has choices that contractions are to make, and schedules of single kernels, a line each. Raises
+    UsageError for wrong ones.
     """
+    given, choices = split_schedules(schedule)
     specs = (spec for segment in PIPELINES[name] for spec in _specs(segment, target))
     asked = dict.fromkeys(("choices", *_PLACES.values()), "")
-    for key, value in parse_choices(schedule).items():
+    for key, value in parse_choices(choices).items():
         if key in SWITCHES:
             asked[_PLACES[SWITCHES[key]]] += f" {key}={'true' if value else 'false'}"
         else:
             asked["choices"] += f" {key}={value}"
     text = ",".join(Template(spec).substitute(target=f'"{target}"', **asked) for spec in specs)
-    return make_passes(parse_pipeline(text))
+    lines = "\n".join(f"{kernel}: {steps}" for kernel, steps in given.items())
+    passes = make_passes(parse_pipeline(text))
+    return tuple(replace(p, given=lines) if p.name == "apply-schedules" else p for p in passes)  # pyright: ignore
 
 
 def _specs(segment: str, target: str) -> tuple[str, ...]:

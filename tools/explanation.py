@@ -147,7 +147,8 @@ def schedule_lines(program: Program) -> list[str]:
     decisions = [d for d in program.compilation.decisions if d.fired and d.pass_name in road]
     roots: dict[str, str] = {}
     for decision in decisions:
-        roots |= dict.fromkeys(decision.others if decision.steps else (), decision.kernel)
+        root = roots.get(decision.kernel, decision.kernel)
+        roots |= {name: root for name in decision.others if name != root}
     names = dict.fromkeys(roots.get(kernel.name, kernel.name) for kernel in program.plan.kernels)
     return [_schedule_line(name, decisions, roots) for name in names]
 
@@ -155,12 +156,12 @@ def schedule_lines(program: Program) -> list[str]:
 def _schedule_line(name: str, decisions: list[Decision], roots: dict[str, str]) -> str:
     """What became of one kernel of Loop IR; steps about one of several kernels that it became name it."""
     own = [d for d in decisions if name in (d.kernel, roots.get(d.kernel))]
-    if others := list(dict.fromkeys(d.pass_name for d in own if not d.steps)):
+    if others := list(dict.fromkeys(d.pass_name for d in own if d.steps is None)):
         return f"{name}: no pipeline yet: {', '.join(others)}"
     steps = [
         replace(step, kernel=d.kernel) if isinstance(step, Primitive) and d.kernel in roots else step
         for d in own
-        for step in make_passes(parse_pipeline(d.steps))
+        for step in make_passes(parse_pipeline(d.steps or ""))
     ]
     once = dict.fromkeys(reversed(steps))  # what is said of no kernel is done to all
     return f"{name}: {steps_text([*reversed(once)])}"

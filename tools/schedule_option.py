@@ -1,4 +1,4 @@
-"""`--schedule`: choices that contractions are to make."""
+"""`--schedule`: schedules of kernels, and choices that others are to make."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from ..program_stages import asked_schedule
 
 SCHEDULE_OPTION: dict[str, Any] = {
-    "metavar": "KEY=VALUE,...",
-    "help": "choices for contractions on a GPU, such as BM=16,BN=16,FM=2,FN=2 (docs/schedules.md); "
+    "metavar": "TEXT",
+    "help": "schedules of kernels as `deplo explain --schedule-only` prints them, and choices for all "
+    "others on a GPU, such as BM=16,BN=16,FM=2,FN=2 (docs/schedules.md), in lines or between semicolons; "
     "else those of the environment variables DEPLO_SCHEDULE, DEPLO_BM, DEPLO_BN, ...",
 }
 """The option's declaration."""
@@ -30,4 +31,4 @@ def add_schedule_options(parser: argparse.ArgumentParser) -> None:
 def settle_schedule(options: argparse.Namespace) -> None:
     """Write what the environment and the switches ask for into `options.schedule`. Raises UsageError."""
     asked = [asked_schedule(options.schedule), *options.switches]
-    options.schedule = ",".join(filter(None, asked))
+    options.schedule = "\n".join(filter(None, asked))

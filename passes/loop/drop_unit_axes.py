@@ -73,4 +73,4 @@ class DropUnitAxesPass(ModulePass):
             reason = f"{counted(dropped, 'result')} without its innermost axes of one element"
             if not dropped:
                 reason = "no result that others read ends with an axis of one element"
-            record(self.name, kernel.sym_name.data, dropped > 0, reason, kernel)
+            record(self.name, kernel.sym_name.data, dropped > 0, reason, kernel, steps=[self])

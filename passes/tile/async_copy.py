@@ -61,7 +61,8 @@ class AsyncCopyPass(ModulePass):
                 continue
             stage.via = TransportAttr(Transport.CP_ASYNC)
             elements = copy_elements(stage, stage.padding)
-            record(self.name, name, True, f"{hint}: copies of up to {elements} elements", stage)
+            told = f"{hint}: copies of up to {elements} elements"
+            record(self.name, name, True, told, stage, steps=[self])
         if launch.schedule is not None:
             used = max((stage.transport for stage in stages), key=list(Transport).index)
             launch.schedule = launch.schedule.with_choices(transport=used.value)

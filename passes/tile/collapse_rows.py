@@ -37,7 +37,8 @@ from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp
 from ...index.affine import divisions, replace_dims
 from ..decisions import record
-from ..schedule.fuse import fuse_axes
+from ..schedule.axes import name_axes
+from ..schedule.fuse import FusePass, fuse_axes
 from .rewrite_indices import index_of
 
 VECTOR = 16
@@ -132,9 +133,11 @@ def shifted(op: LoadOp | StoreOp, steps: dict[SSAValue, AffineExpr | int]) -> Af
     return simplify(replace_dims(offset, dims), operand_ranges(op.indices))
 
 
-def collapse(launch: LaunchOp, axis: int) -> None:
-    """Make one axis of an axis of a launch and the one in front of it."""
-    fuse_axes(launch, axis - 1, launch.body.block.args[axis].name_hint)
+def collapse(launch: LaunchOp, axis: int) -> FusePass:
+    """Make one axis of an axis of a launch and the one in front of it; gives the step."""
+    names = name_axes(launch)
+    fuse_axes(launch, axis - 1, names[axis])
+    return FusePass(axes=(names[axis - 1], names[axis]))
 
 
 @dataclass(frozen=True)
@@ -145,9 +148,9 @@ class CollapseRowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, launch in launches_of(op):
-            found, count = find_axis(launch), 0
+            found, steps = find_axis(launch), list[FusePass]()
             while isinstance(found, int):
-                collapse(launch, found)
-                count, found = count + 1, find_axis(launch)
-            reason = f"{count + 1} axes are one" if count else found
-            record(self.name, kernel.sym_name.data, count > 0, reason, launch)
+                steps.append(collapse(launch, found))
+                found = find_axis(launch)
+            reason = f"{len(steps) + 1} axes are one" if steps else found
+            record(self.name, kernel.sym_name.data, bool(steps), reason, launch, steps=steps)

@@ -25,45 +25,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.launches import launches_of
 from ...analysis.products import find_product
-from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, YieldOp
-from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp
+from ...dialects.tile import LaunchOp
 from ...machine.targets import get_target
 from ..decisions import record
+from ..schedule.deepen import DeepenPass, deepen, find_loop
 from .tileify import is_scalar
-
-
-def find_loop(launch: LaunchOp) -> ForOp | str:
-    """The loop that can become an axis, or why there is none."""
-    if launch.settled is not None:
-        return launch.settled
-    ops = list(launch.body.block.ops)
-    loops = [op for op in ops if op.regions]
-    loop = ops[-1] if ops else None
-    if loops != [loop] or not isinstance(loop, ForOp) or loop.res:
-        return "its body does not end with its one free loop"
-    return loop
-
-
-def deepen(launch: LaunchOp, loop: ForOp) -> None:
-    """Make a free loop at the end of a launch its innermost axis."""
-    body = launch.body.block
-    counter = body.insert_arg(IndexType(), len(body.args))
-    counter.name_hint = loop.induction_var.name_hint
-    launch.axes = ArrayAttr([*launch.axes, AxisAttr(loop.extent.data, Level.THREAD)])
-    loop.induction_var.replace_all_uses_with(counter)
-    for op in list(loop.body.block.ops):
-        op.detach()
-        if isinstance(op, YieldOp):
-            op.erase()
-        else:
-            body.add_op(op)
-    loop.detach()
-    loop.erase()
 
 
 def deepened(launch: LaunchOp) -> LaunchOp:
@@ -85,13 +57,16 @@ class DeepenLaunchPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         make_deeper = spread if get_target(self.target).is_gpu else _make_contraction
         for kernel, launch in launches_of(op):
-            reason = make_deeper(launch)
-            fired, name = reason is None, kernel.sym_name.data
-            record(self.name, name, fired, reason or "its columns are an axis", kernel)
+            made, name = make_deeper(launch), kernel.sym_name.data
+            if isinstance(made, str):
+                record(self.name, name, False, made, kernel)
+                continue
+            steps = [DeepenPass(loops=made)]
+            record(self.name, name, True, "its columns are an axis", kernel, steps=steps)
 
 
-def _make_contraction(launch: LaunchOp) -> str | None:
-    """Deepen a launch to a contraction; gives why not."""
+def _make_contraction(launch: LaunchOp) -> int | str:
+    """Deepen a launch to a contraction; gives by how many loops, or why not."""
     loop = find_loop(launch)
     if isinstance(loop, str):
         return loop
@@ -103,20 +78,21 @@ def _make_contraction(launch: LaunchOp) -> str | None:
     assert launch.parent is not None
     trial.location = launch.location
     launch.parent.insert_op_before(trial, launch)
+    count = len(trial.axes) - len(launch.axes)
     launch.detach()
     launch.erase()
-    return None
+    return count
 
 
-def spread(launch: LaunchOp) -> str | None:
-    """Deepen a launch as long as only scalars stand in front of a loop; gives why not at all."""
-    loop, reason = find_loop(launch), "more than scalars stand in front of its loop"
+def spread(launch: LaunchOp) -> int | str:
+    """Deepen a launch as long as only scalars stand in front of a loop; gives how often, or why not."""
+    loop, count = find_loop(launch), 0
     if isinstance(loop, str):
         return loop
     while isinstance(loop, ForOp) and _only_scalars_before(loop):
         deepen(launch, loop)
-        loop, reason = find_loop(launch), None
-    return reason
+        loop, count = find_loop(launch), count + 1
+    return count or "more than scalars stand in front of its loop"
 
 
 def _only_scalars_before(loop: ForOp) -> bool:

@@ -252,8 +252,8 @@ def _repeat(value: SSAValue, builder: Builder, values: dict[SSAValue, SSAValue])
     builder.insert(owner.clone(value_mapper=values))
 
 
-def distribute(kernel: KernelOp, launch: LaunchOp) -> int:
-    """Put a kernel for each sweep of a launch in the place of one; gives how many."""
+def distribute(kernel: KernelOp, launch: LaunchOp) -> list[str]:
+    """Put a kernel for each sweep of a launch in the place of one; gives their names."""
     block = kernel.parent
     assert block is not None
     segments = segments_of(launch)
@@ -274,9 +274,10 @@ def distribute(kernel: KernelOp, launch: LaunchOp) -> int:
     position = made.index(kernel)
     kernel.detach()
     kernel.erase()
-    for new in made[position - len(segments) : position]:
+    new_ones = made[position - len(segments) : position]
+    for new in new_ones:
         drop_unused_inputs(new)
-    return len(segments)
+    return [new.sym_name.data for new in new_ones]
 
 
 @dataclass(frozen=True)
@@ -303,5 +304,6 @@ class DistributeSweepsPass(ModulePass):
             if reason is not None:
                 record(self.name, name, False, reason, location)
                 continue
-            count = distribute(kernel, launch)
-            record(self.name, name, True, f"{count} sweeps, a kernel each", location)
+            made = distribute(kernel, launch)
+            told = f"{len(made)} sweeps, a kernel each"
+            record(self.name, name, True, told, location, tuple(made))

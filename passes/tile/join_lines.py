@@ -95,5 +95,6 @@ class JoinLinesPass(ModulePass):
             found = find_contraction(launch)
             assert isinstance(found, Contraction)
             line, lines = (launch.axes.data[axis].extent.data for axis in (found.n, found.n - 1))
-            collapse(launch, found.n)
-            record(self.name, name, True, f"{lines} lines of {line} are one axis", launch)
+            step = collapse(launch, found.n)
+            told = f"{lines} lines of {line} are one axis"
+            record(self.name, name, True, told, launch, steps=[step])

@@ -32,7 +32,9 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
 from ..decisions import record
-from ..schedule.reorder import reorder_axes
+from ..schedule.axes import name_axes
+from ..schedule.primitive import Primitive
+from ..schedule.reorder import ReorderPass
 from .rewrite_indices import index_of
 from .split_axes import quotients, split, trial
 
@@ -63,10 +65,16 @@ def index_sums(launch: LaunchOp) -> Iterator[dict[Term, int] | None]:
             yield found and found[0]
 
 
-def move_last(launch: LaunchOp, axes: Sequence[int]) -> None:
-    """Make some axes the innermost ones, in the order that they have."""
-    others = [i for i in range(len(launch.axes)) if i not in axes]
-    reorder_axes(launch, [*others, *axes])
+def move_last(launch: LaunchOp, axes: Sequence[int]) -> list[Primitive]:
+    """Make some axes the innermost ones, in the order that they have; gives the steps."""
+    names = name_axes(launch)
+    order = [*(n for i, n in enumerate(names) if i not in axes), *(names[i] for i in axes)]
+    if order == names:
+        return []
+    step = ReorderPass(axes=tuple(order))
+    reason = step.change(launch)
+    assert reason is None, reason
+    return [step]
 
 
 def has_windows(launch: LaunchOp) -> bool:
@@ -75,8 +83,8 @@ def has_windows(launch: LaunchOp) -> bool:
     return bool(loops) and all(op.res and trips(op.extent.data) <= MOST_STEPS for op in loops)
 
 
-def _arrange(launch: LaunchOp) -> str | None:
-    """Split and order the axes of a launch; gives why not."""
+def _arrange(launch: LaunchOp) -> list[Primitive] | str:
+    """Split and order the axes of a launch; gives the steps, or why not."""
     if launch.settled is not None:
         return launch.settled
     if not has_windows(launch):
@@ -88,8 +96,7 @@ def _arrange(launch: LaunchOp) -> str | None:
             _order(copy, parts)
             if not _are_in_order(copy):
                 continue
-        _order(launch, parts)
-        return None
+        return _order(launch, parts)
     return "no order of its axes has windows of neighbours"
 
 
@@ -100,11 +107,10 @@ def _are_in_order(launch: LaunchOp) -> bool:
     )
 
 
-def _order(launch: LaunchOp, parts: tuple[int, int] | None) -> None:
+def _order(launch: LaunchOp, parts: tuple[int, int] | None) -> list[Primitive]:
     """Split an axis in parts of a size, if that is to be, and have windows slide along the innermost axes."""
-    if parts is not None:
-        split(launch, *parts)
-    move_last(launch, sliding_axes(launch))
+    steps = [] if parts is None else split(launch, *parts)
+    return [*steps, *move_last(launch, sliding_axes(launch))]
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,9 @@ class OrderWindowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, launch in launches_of(op):
-            reason = _arrange(launch)
-            said = reason or "its windows slide along the innermost axes now"
-            record(self.name, kernel.sym_name.data, reason is None, said, launch)
+            steps, name = _arrange(launch), kernel.sym_name.data
+            if isinstance(steps, str):
+                record(self.name, name, False, steps, launch)
+                continue
+            told = "its windows slide along the innermost axes now"
+            record(self.name, name, True, told, launch, steps=steps)

@@ -111,4 +111,4 @@ class PadSmemPass(ModulePass):
                 continue
             stage.pad = IntegerAttr(best, i64)
             reason = f"{hint}: {best} more, {counts[0]} turns of a warp become {counts[best]}"
-            record(self.name, name, True, reason, stage)
+            record(self.name, name, True, reason, stage, steps=[self])

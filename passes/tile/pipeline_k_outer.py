@@ -64,4 +64,5 @@ class PipelineKOuterPass(ModulePass):
                 continue
             loop.attributes[PIPELINED] = UnitAttr()
             buffers = next(o.num_buffers for o in loop.body.ops if isinstance(o, StageOp))
-            record(self.name, name, True, f"copies run {buffers - 1} chunks ahead", loop)
+            told = f"copies run {buffers - 1} chunks ahead"
+            record(self.name, name, True, told, loop, steps=[self])

@@ -72,7 +72,7 @@ from .blockify_launch import blockify
 from .row_shape import covering, rows_per_block, split_rows
 from .running_folds import misfit, runs, varying_ops
 from .scan_places import Places, ScanShape
-from .split_axes import split
+from .split_axes import split_in_parts
 from .split_loops import fold_tests
 
 INDEX = IndexType()
@@ -149,7 +149,7 @@ def _find(launch: LaunchOp, axis: int, part: int) -> _Scan | str:
     if part < FEWEST:
         return f"a part has {part} places, each of which folds alone"
     if extent != part:
-        split(launch, axis, part)
+        split_in_parts(launch, axis, part)
         axis += 1
     place = launch.body.block.args[axis]
     varying = varying_ops(launch.body.block, place)

@@ -15,7 +15,7 @@ options: `schedule-rows{prefetch=0}`; what a kernel cannot have as it is asked f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import cast
@@ -39,6 +39,7 @@ from ...dialects.tile import LaunchOp
 from ...machine.cpus import Cpu
 from ...machine.targets import get_cpu
 from ..decisions import record
+from ..schedule.hint import HintPass
 from ..tuned import settle_choices
 from .blockify_launch import work_per_point
 from .column_strips import find_strips
@@ -145,4 +146,8 @@ class ScheduleRowsPass(ModulePass):
         count += f", {best.rows} rows side by side" if best.rows > 1 else ""
         count += ", divided and not multiplied" if best.divide else ""
         count += f", strips of {best.strip} columns" if best.strip else ""
-        record(self.name, name, True, f"{reason}{best.width} bits{count}{why}", launch)
+        hints = HintPass()
+        for choice, value in best.written.items():
+            hints = hints if choice == "grain" else replace(hints, **{choice: value})
+        told = f"{reason}{best.width} bits{count}{why}"
+        record(self.name, name, True, told, launch, steps=[hints])

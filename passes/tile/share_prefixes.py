@@ -56,7 +56,7 @@ from ..lower_loops import combine, identity_constant
 from ..replacing import replace
 from .rewrite_indices import rewrite_index
 from .running_folds import misfit, runs, varying_ops
-from .split_axes import split
+from .split_axes import split_in_parts
 from .split_loops import fold_tests
 
 MOST_OPERATIONS = 1000
@@ -66,7 +66,7 @@ MOST_OPERATIONS = 1000
 def _share(launch: LaunchOp, axis: int, part: int) -> str | None:
     """Make an axis one of parts, and copies of the body of their places; gives None, or why not."""
     extent = launch.axes.data[axis].extent.data
-    split(launch, axis, part)
+    split_in_parts(launch, axis, part)
     body = launch.body.block
     place = body.args[axis + 1]
     varying = varying_ops(body, place)
@@ -206,4 +206,4 @@ class SharePrefixesPass(ModulePass):
         """Share the prefixes of every launch that has running folds."""
         for kernel, launch in launches_of(op):
             done, reason = _change(launch)
-            record(self.name, kernel.sym_name.data, done, reason, launch)
+            record(self.name, kernel.sym_name.data, done, reason, launch, steps=[self])

@@ -38,7 +38,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -60,9 +60,12 @@ from ...dialects.tile import LaunchOp
 from ...index.affine import divisions
 from ...machine.targets import get_target
 from ..decisions import record
-from ..schedule.reorder import reorder_axes
-from ..schedule.split import split_axis
-from .deepen_launch import deepened, find_loop
+from ..schedule.axes import name_axes
+from ..schedule.deepen import find_loop
+from ..schedule.primitive import Primitive
+from ..schedule.reorder import ReorderPass
+from ..schedule.split import SplitPass, split_axis
+from .deepen_launch import deepened
 from .rewrite_indices import index_of
 
 LONG = 64
@@ -106,13 +109,39 @@ def divisors(
                 yield value.index, part
 
 
-def split(launch: LaunchOp, axis: int, part: Extent, *, places_first: bool = False) -> None:
-    """Make two axes of one: its parts, and the places in a part, which may become the outermost axis."""
-    name = launch.body.block.args[axis].name_hint or "i"
-    split_axis(launch, axis, part, (f"{name}_part", name))
+def split(
+    launch: LaunchOp, axis: int, part: Extent, *, places_first: bool = False
+) -> list[Primitive]:
+    """Make two axes of one: its parts, and the places in a part, which may become the outermost axis.
+
+    Gives the steps; none if a part's size is dynamic, which no step can say.
+    """
+    if not isinstance(part, int):
+        split_in_parts(launch, axis, part)
+        return []
+    names = name_axes(launch)
+    name, parts = names[axis], _name_of_parts(names, axis)
+    steps: list[Primitive] = [SplitPass(axis=name, by=part, into=(parts, name))]
     if places_first:
-        others = [n for n in range(len(launch.axes)) if n != axis + 1]
-        reorder_axes(launch, [axis + 1, *others])
+        names[axis] = parts
+        steps.append(ReorderPass(axes=(name, *names)))
+    for step in steps:
+        reason = step.change(launch)
+        assert reason is None, reason
+    return steps
+
+
+def split_in_parts(launch: LaunchOp, axis: int, part: Extent) -> None:
+    """The same for any part, without a condition on the places of the last one."""
+    names = name_axes(launch)
+    split_axis(launch, axis, part, (_name_of_parts(names, axis), names[axis]))
+
+
+def _name_of_parts(names: Sequence[str], axis: int) -> str:
+    name = f"{names[axis]}_part"
+    while name in names:
+        name += "_part"
+    return name
 
 
 def has_phases(launch: LaunchOp, axis: int, part: int) -> bool:
@@ -145,24 +174,28 @@ class SplitAxesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
             for kernel, launch in launches_of(op):
-                done, reason = self._split(launch)
-                record(self.name, kernel.sym_name.data, done, reason, launch)
+                done = self._split(launch)
+                reason, steps = (done, None) if isinstance(done, str) else done
+                fired, name = not isinstance(done, str), kernel.sym_name.data
+                record(self.name, name, fired, reason, launch, steps=steps)
 
-    def _split(self, launch: LaunchOp) -> tuple[bool, str]:
+    def _split(self, launch: LaunchOp) -> tuple[str, list[Primitive] | None] | str:
+        """Split the axes of a launch; gives what was done, and the steps, or why not."""
         if launch.settled is not None:
-            return False, launch.settled
+            return launch.settled
         steps = self._steps(launch)
         if isinstance(steps, str):
             split_more = self._split_transposed if self._on_gpu else self._split_remainder
             reason, steps = steps, [] if self._is_contraction(launch) else split_more(launch)
             if not steps:
-                return False, reason
-        said = list[str]()
+                return reason
+        said, taken = list[str](), list[Primitive]()
         for axis, part, places_first in steps:
             name = launch.body.block.args[axis].name_hint or f"axis {axis}"
             said.append(f"{name} is split in {'phases' if places_first else f'parts of {part}'}")
-            split(launch, axis, part, places_first=places_first)
-        return True, ", ".join(said)
+            taken += split(launch, axis, part, places_first=places_first)
+        known = all(isinstance(part, int) for _, part, _ in steps)
+        return ", ".join(said), taken if known else None
 
     def _steps(self, launch: LaunchOp) -> list[tuple[int, Extent, bool]] | str:
         """The splits that make a launch a contraction, or why there are none.

@@ -146,7 +146,7 @@ class SplitLoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             fired, reason = _split_kernel(kernel)
-            record(self.name, kernel.sym_name.data, fired, reason, kernel)
+            record(self.name, kernel.sym_name.data, fired, reason, kernel, steps=[self])
 
 
 def _split_kernel(kernel: KernelOp) -> tuple[bool, str]:

@@ -65,4 +65,4 @@ class StraightenIndicesPass(ModulePass):
                     count += 1
             done = f"{count} accesses go straight through memory"
             reason = done if count else "all addresses show it"
-            record(self.name, kernel.sym_name.data, count > 0, reason, kernel)
+            record(self.name, kernel.sym_name.data, count > 0, reason, kernel, steps=[self])

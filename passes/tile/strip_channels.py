@@ -30,6 +30,7 @@ from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
 from ..decisions import record
+from ..schedule.primitive import Primitive
 from .order_windows import has_windows, index_sums, move_last, sliding_axes
 from .split_axes import quotients, split, trial
 
@@ -65,8 +66,8 @@ def _walk_along_channels(launch: LaunchOp) -> bool:
     return known and bool(axes) and len(launch.axes) - 1 not in axes
 
 
-def _arrange(launch: LaunchOp) -> str | None:
-    """Split and order the axes of a launch; gives why not."""
+def _arrange(launch: LaunchOp) -> list[Primitive] | str:
+    """Split and order the axes of a launch; gives the steps, or why not."""
     if launch.settled is not None:
         return launch.settled
     if not launch.axes or not has_windows(launch):
@@ -80,14 +81,12 @@ def _arrange(launch: LaunchOp) -> str | None:
                 split(copy, *parts)
             if not _walk_along_channels(copy):
                 continue
-        if parts is not None:
-            split(launch, *parts)
+        steps = [] if parts is None else split(launch, *parts)
         last = len(launch.axes) - 1
         if launch.axes.data[last].extent.data != lanes:
-            split(launch, last, lanes)
+            steps += split(launch, last, lanes)
             last += 1
-        move_last(launch, [*sliding_axes(launch), last])
-        return None
+        return [*steps, *move_last(launch, [*sliding_axes(launch), last])]
     return "channels do not come last in all that its windows read"
 
 
@@ -99,6 +98,9 @@ class StripChannelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, launch in launches_of(op):
-            reason = _arrange(launch)
-            said = reason or "its windows slide over an image for a strip of channels at a time"
-            record(self.name, kernel.sym_name.data, reason is None, said, launch)
+            steps, name = _arrange(launch), kernel.sym_name.data
+            if isinstance(steps, str):
+                record(self.name, name, False, steps, launch)
+                continue
+            told = "its windows slide over an image for a strip of channels at a time"
+            record(self.name, name, True, told, launch, steps=steps)

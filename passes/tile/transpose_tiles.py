@@ -325,7 +325,7 @@ class TransposeTilesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
             fired, reason = _tile_kernel(kernel)
-            record(self.name, kernel.sym_name.data, fired, reason, kernel)
+            record(self.name, kernel.sym_name.data, fired, reason, kernel, steps=[self])
 
 
 def _tile_kernel(kernel: KernelOp) -> tuple[bool, str]:

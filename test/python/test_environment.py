@@ -30,8 +30,8 @@ def test_every_variable_that_the_sources_read_is_known() -> None:
     [
         ({"DEPLO_FM": "2"}, "thread_m=2"),
         ({"DEPLO_THREAD_M": "2"}, "thread_m=2"),
-        ({"DEPLO_SCHEDULE": "BM=16", "DEPLO_BN": "16"}, "BM=16,block_n=16"),
-        ({"DEPLO_TRANSPORT": "cp_async", "DEPLO_ATOMICS": "1"}, "transport=cp_async,atomics=1"),
+        ({"DEPLO_SCHEDULE": "BM=16", "DEPLO_BN": "16"}, "BM=16\nblock_n=16"),
+        ({"DEPLO_TRANSPORT": "cp_async", "DEPLO_ATOMICS": "1"}, "transport=cp_async\natomics=1"),
         ({"DEPLO_CACHE": "0"}, ""),
     ],
 )

@@ -4,13 +4,13 @@
 // Rows are divided by what they add up to where that takes no longer than products with its inverse: that
 // depends on the core, if rows are not short.
 // FAST-LABEL: @k_short
-// FAST:         schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 1, rows = 4, divide = 1>)
+// FAST:         schedule(#tile.schedule<grain = 4096, width = 512, interleave = 1, rows = 4, divide = 1>)
 // FAST-LABEL: @k_long
-// FAST:         schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 2, rows = 2, divide = 1>)
+// FAST:         schedule(#tile.schedule<grain = 4096, width = 512, interleave = 2, rows = 2, divide = 1>)
 // SLOW-LABEL: @k_short
-// SLOW:         schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 1, rows = 4, divide = 1>)
+// SLOW:         schedule(#tile.schedule<grain = 4096, width = 512, interleave = 1, rows = 4, divide = 1>)
 // SLOW-LABEL: @k_long
-// SLOW:         schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 2, rows = 2>)
+// SLOW:         schedule(#tile.schedule<grain = 4096, width = 512, interleave = 2, rows = 2>)
 builtin.module {
   func.func @main(%x: tensor<64x100xf32>, %z: tensor<64x300xf32>) -> (tensor<64x100xf32>, tensor<64x300xf32>) {
     %y = loop.kernel @k_short(%x) : (tensor<64x100xf32>) -> tensor<64x100xf32> {

@@ -2,7 +2,7 @@
 
 // The second fold waits for the first one.
 // CHECK-LABEL: @k_waits
-// CHECK:         tile.launch (%i = 512 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 1, rows = 4>)
+// CHECK:         tile.launch (%i = 512 : thread) schedule(#tile.schedule<grain = 4096, width = 512, interleave = 1, rows = 4>)
 builtin.module {
   func.func @main(%x: tensor<512x100xf32>) -> tensor<512xf32> {
     %y = loop.kernel @k_waits(%x) : (tensor<512x100xf32>) -> tensor<512xf32> {
@@ -28,7 +28,7 @@ builtin.module {
 
 // LLVM makes many vectors of a single one at once, if their number is known.
 // CHECK-LABEL: @k_single
-// CHECK:         tile.launch (%i = 512 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+// CHECK:         tile.launch (%i = 512 : thread) schedule(#tile.schedule<grain = 4096, width = 512>)
 builtin.module {
   func.func @main(%x: tensor<512x100xf32>) -> tensor<512xf32> {
     %y = loop.kernel @k_single(%x) : (tensor<512x100xf32>) -> tensor<512xf32> {
@@ -48,7 +48,7 @@ builtin.module {
 // -----
 
 // CHECK-LABEL: @k_size
-// CHECK:         tile.launch (%i = 512 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 1, rows = 4>)
+// CHECK:         tile.launch (%i = 512 : thread) schedule(#tile.schedule<grain = 4096, width = 512, interleave = 1, rows = 4>)
 builtin.module {
   func.func @main(%x: tensor<512x?xf32, #sym.extents<s0>>) -> tensor<512xf32> {
     %y = loop.kernel @k_size(%x) : (tensor<512x?xf32, #sym.extents<s0>>) -> tensor<512xf32> {
@@ -70,11 +70,11 @@ builtin.module {
 // Of three rows there are no four; of long rows two are vectors enough, and of longer ones, or where they come
 // from another cache, one is.
 // CHECK-LABEL: @k_few
-// CHECK:         tile.launch (%i = 3 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+// CHECK:         tile.launch (%i = 3 : thread) schedule(#tile.schedule<grain = 4096, width = 512>)
 // CHECK-LABEL: @k_long
-// CHECK:         tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 4, rows = 2>)
+// CHECK:         tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, width = 512, interleave = 4, rows = 2>)
 // CHECK-LABEL: @k_longer
-// CHECK:         tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+// CHECK:         tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, width = 512>)
 // CHECK-LABEL: @k_far
 // CHECK:         tile.launch (%i = 800 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512>)
 builtin.module {

@@ -24,20 +24,20 @@
 // CHECK:      loop.kernel @k_far
 // CHECK:      tile.launch (%i = 1024 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 4096, width = 512>)
 // CHECK:      loop.kernel @k_near
-// CHECK:      tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+// CHECK:      tile.launch (%i = 8 : thread) schedule(#tile.schedule<grain = 4096, width = 512>)
 // CHECK:      loop.kernel @k_elements
-// CHECK:      tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512>)
+// CHECK:      tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<grain = 4096, width = 512>)
 // A long chain of operations for each element: several at once.
 // CHECK:      loop.kernel @k_chains
-// CHECK:      tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<grain = 4096, prefetch = 0, width = 512, interleave = 4>)
+// CHECK:      tile.launch (%i = 1048576 : thread) schedule(#tile.schedule<grain = 4096, width = 512, interleave = 4>)
 // Windows of four elements, which are folded a vector of windows at a time: four times as many accesses.
 // CHECK:      loop.kernel @k_windows
-// CHECK:      tile.launch (%i = 4093 : thread) schedule(#tile.schedule<grain = 16384, prefetch = 0, width = 512>)
+// CHECK:      tile.launch (%i = 4093 : thread) schedule(#tile.schedule<grain = 16384, width = 512>)
 // Those of neighbouring rows read the same: rows of them are computed side by side.
 // CHECK:      loop.kernel @k_overlap
-// CHECK:      tile.launch (%i = 6 : thread, %j = 8 : thread) schedule(#tile.schedule<grain = 12288, prefetch = 0, width = 512, interleave = 1, rows = 4>)
+// CHECK:      tile.launch (%i = 6 : thread, %j = 8 : thread) schedule(#tile.schedule<grain = 12288, width = 512, interleave = 1, rows = 4>)
 // CHECK:      loop.kernel @k_apart
-// CHECK:      tile.launch (%i = 3 : thread, %j = 8 : thread) schedule(#tile.schedule<grain = 12288, prefetch = 0, width = 512>)
+// CHECK:      tile.launch (%i = 3 : thread, %j = 8 : thread) schedule(#tile.schedule<grain = 12288, width = 512>)
 builtin.module {
   func.func @main(%x: tensor<1024x4096xf32>, %y: tensor<8x4096xf32>, %z: tensor<1048576xf32>) -> (tensor<1024xf32>, tensor<8xf32>, tensor<1048576xf32>, tensor<1048576xf32>, tensor<4093xf32>, tensor<6x8xf32>, tensor<3x8xf32>) {
     %a = loop.kernel @k_far(%x) : (tensor<1024x4096xf32>) -> tensor<1024xf32> {

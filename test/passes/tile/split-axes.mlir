@@ -212,8 +212,8 @@ func.func @main(%x: tensor<8x128xf32>, %w: tensor<6x4xf32>, %u: tensor<64xf32>) 
 // TILES-NEXT:      loop.load %in[%i, %i_part]
 // TILES-NEXT:      loop.store %v, %out[%i_part * 160 + %i]
 // TILES-LABEL: loop.kernel @batch
-// TILES:         tile.launch (%i_part = 2 : thread, %i_part_1 = 100 : thread, %i = 160 : thread) {
-// TILES-NEXT:      loop.load %in[%i_part, %i, %i_part_1]
+// TILES:         tile.launch (%i_part = 2 : thread, %i_part_part = 100 : thread, %i = 160 : thread) {
+// TILES-NEXT:      loop.load %in[%i_part, %i, %i_part_part]
 func.func @main(%x: tensor<160x200xf32>, %z: tensor<2x160x100xf32>, %s: tensor<16x20xf32>) -> (tensor<32000xf32>, tensor<32000xf32>, tensor<320xf32>, tensor<32000xf32>) {
   %a = loop.kernel @flat(%x) : (tensor<160x200xf32>) -> tensor<32000xf32> {
   ^bb0(%in: memref<160x200xf32>, %out: memref<32000xf32>):

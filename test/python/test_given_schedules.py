@@ -1,0 +1,165 @@
+"""Schedules that people give: what `explain --schedule-only` prints gives the same kernels again."""
+
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from xdsl.parser import Parser
+
+from deplo import interpreter
+from deplo.dialects.schedule import split_schedules
+from deplo.errors import UsageError
+from deplo.frontend.capture import capture
+from deplo.machine.host_cpu import find_target
+from deplo.passes.pipelines import expand, make_pipeline
+from deplo.program import Program
+from deplo.program_stages import make_context
+from deplo.tools.explanation import schedule_lines
+
+
+class Columns(nn.Module):
+    def forward(self, x):
+        return (x - x.mean(0)) / (x.var(0) + 1e-5).sqrt()
+
+
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.mean()
+
+
+class Strips(nn.Module):
+    def forward(self, x, y):
+        return torch.cat([x, F.pad(y, (1, 2))], 1)
+
+
+class Turned(nn.Module):
+    def forward(self, x, y):
+        return x.T + y
+
+
+PROGRAMS = {
+    "gelu": (nn.GELU(), [(10, 1003)]),
+    "vectors": (nn.GELU(), [(1024, 1024)]),
+    "rms_norm": (nn.RMSNorm(512), [(3, 512)]),
+    "softmax": (nn.Softmax(-1), [(77, 1000)]),
+    "long rows": (nn.Softmax(-1), [(3, 30000)]),
+    "columns": (Columns(), [(100, 60)]),
+    "mean": (Mean(), [(600003,)]),
+    "pool": (nn.MaxPool2d(2), [(2, 3, 8, 8)]),
+    "strips": (Strips(), [(6, 10), (6, 7)]),
+    "batch_norm": (nn.BatchNorm2d(6).eval(), [(2, 6, 14, 14)]),
+}
+TURNED = (Turned(), [(60, 100), (100, 60)])
+TARGETS = ("sm_80", "sm_120", "cpu:znver4", "cpu:neoverse-v2")
+
+
+def given_back(program, shapes, target: str) -> tuple[list[str], Program, Program]:
+    """A program's lines, the program, and the one that these lines give."""
+    captured = capture(program, tuple(torch.randn(shape) for shape in shapes))
+    first = Program(captured, find_target(target))
+    lines = schedule_lines(first)
+    return lines, first, Program(captured, find_target(target), "\n".join(lines))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_line_of_a_kernel_gives_the_same_kernel(name, target):
+    lines, first, again = given_back(*PROGRAMS[name], target)
+    end = "cuda" if target.startswith("sm") else "llvm"
+    assert again.ir(end) == first.ir(end)
+    assert schedule_lines(again) == lines
+
+
+@pytest.mark.parametrize("target", TARGETS[2:])
+def test_blocks_that_turn_operands_have_a_line_on_a_cpu(target):
+    _, first, again = given_back(*TURNED, target)
+    assert again.ir("llvm") == first.ir("llvm")
+
+
+LOOPS = """
+func.func @main(%x: tensor<6x40xf32>) -> (tensor<6x40xf32>, tensor<6xf32>) {
+  %y = loop.kernel @double(%x) : (tensor<6x40xf32>) -> tensor<6x40xf32> {
+  ^bb0(%x: memref<6x40xf32>, %y: memref<6x40xf32>):
+    loop.for %i = 0 to 6 {
+      loop.for %j = 0 to 40 {
+        %v = loop.load %x[%i, %j] : memref<6x40xf32>
+        %w = arith.addf %v, %v : f32
+        loop.store %w, %y[%i, %j] : memref<6x40xf32>
+      }
+    }
+  } ATTRIBUTES
+  %z = loop.kernel @sum(%y) : (tensor<6x40xf32>) -> tensor<6xf32> {
+  ^bb0(%y: memref<6x40xf32>, %z: memref<6xf32>):
+    loop.for %i = 0 to 6 {
+      %s = loop.for %k = 0 to 40 reduce(add) -> f32 {
+        %v = loop.load %y[%i, %k] : memref<6x40xf32>
+        loop.yield %v : f32
+      }
+      loop.store %s, %z[%i] : memref<6xf32>
+    }
+  }
+  func.return %y, %z : tensor<6x40xf32>, tensor<6xf32>
+}"""
+
+
+def scheduled(schedule: str, attributes: str = "", target: str = "sm_90a"):
+    """The loops as Tile IR, under a schedule."""
+    module = Parser(make_context(), LOOPS.replace("ATTRIBUTES", attributes)).parse_module()
+    for each in expand(make_pipeline("loop-to-tile", target, schedule)):
+        each.apply(make_context(), module)
+    module.verify()
+    return module
+
+
+def test_one_kernel_has_a_schedule_and_the_other_a_recipe():
+    text = str(scheduled("double: tileify,split{axis=j by=7},bind{axis=i to=block}"))
+    assert "%i = 6 : block, %j_outer = 6 : thread, %j_inner = 7 : thread" in text
+    assert "tile.combine add" in text
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "cpu"])
+def test_an_attribute_says_the_same(target):
+    steps = "tileify,bind{axis=j to=block},bind{axis=i to=serial}"
+    by_attribute = scheduled("", f'attributes {{schedule = "{steps}"}}', target)
+    assert str(by_attribute) == str(scheduled(f"double: {steps}", "", target))
+
+
+def test_a_kernel_that_becomes_two_keeps_what_it_computes():
+    steps = (
+        "tileify,partial{across=block parts=3 grain=4},bind{axis=i to=block},"
+        "partial{across=thread kernel=sum_fold parts=2}"
+    )
+    module = scheduled(f"sum: {steps}")
+    assert re.findall(r"loop.kernel @(\w+)", str(module)) == ["double", "sum_partial", "sum_fold"]
+    inputs = [(8 * x).round() for x in interpreter.random_inputs(module)[-1]]
+    doubled, sums = interpreter.execute(module, inputs)
+    assert (doubled == 2 * inputs[0]).all()
+    assert (sums == doubled.sum(1)).all()
+
+
+WRONG = {
+    "tripel: tileify": "no kernel is named tripel; there are double, sum",
+    "double: bind{axis=i to=block}": "schedule of double: bind: there is no launch",
+    "double: tileify,bind{axis=q to=block}": "bind: no axis of the launch is named q; its axes are i, j",
+    "double: tileify,split{axis=j by=0}": "split: by is a number of points",
+    "double: tileify,flip{axis=j}": "'flip' is no step of a schedule",
+    "double: tileify,tile-to-cuda": "'tile-to-cuda' is no step of a schedule",
+    "double: tileify,split{axis=j": "it is no pipeline",
+    "double: drop-unit-axes": "schedule of double: drop-unit-axes:",
+    "sum: tileify,partial{across=thread parts=1024}": "6144 threads exceed the 1024 a block can hold",
+    "double: tileify; double: tileify": "double has two",
+}
+
+
+@pytest.mark.parametrize("schedule", WRONG)
+def test_a_step_that_is_not_legal_is_an_error_that_names_it(schedule):
+    with pytest.raises(UsageError, match=re.escape(WRONG[schedule])):
+        scheduled(schedule)
+
+
+def test_choices_stand_beside_schedules():
+    given, choices = split_schedules("k: tileify,bind{axis=i to=block}; BM=16\nl: tileify\nFM=2")
+    assert given == {"k": "tileify,bind{axis=i to=block}", "l": "tileify"}
+    assert choices == " BM=16,FM=2"
