@@ -15,20 +15,14 @@ from io import StringIO
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import (
     AffineMapAttr,
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    FloatTF32Type,
+    FloatAttr,
     IndexType,
     IntegerAttr,
-    IntegerType,
     MemRefType,
     ModuleOp,
-    Signedness,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -36,26 +30,20 @@ from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
 from ..dialects import cuda, kernel, loop
+from ..dialects.cuda_scalars import form_of
 from ..dialects.cuda_values import RESERVED
 from ..dialects.inside import ops_in
 from ..dialects.instructions import instruction_of
-from ..dialects.scalars import STORAGE_FLOATS
 from ..dialects.sizes import Extent, print_extent, static_shape
 from ..dialects.stored import stored_in
 from ..dialects.tensor_map import TensorMapType
 from ..errors import DeploError
 from ..index.text import print_condition, print_index_expr
+from ..machine.cuda_scalars import TYPES
+from .cuda_scalars import scalar_text
 from .cuda_statements import STATEMENTS, instruction_text
 from .index_text import IndexText
-from .literals import bits_literal, float_literal, integer_literal
-
-_INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
-_UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
-
-_PTX_REGISTER = {"f32": "f", "f64": "d", "f16": "h", "bf16": "h", "tf32": "r"}
-
-_PTX_TEMPLATES = {"cvt.f32.bf16": "mov.b32 %0, {0, %1};"}
-"""PTX whose text is not `instruction result, arguments`: bf16 is the upper half of a float."""
+from .literals import literal_text
 
 _TENSOR_MAP = """
 #ifndef DEPLO_TENSOR_MAP
@@ -98,25 +86,14 @@ class CudaPrinter(BasePrinter):
     def type(self, type: Attribute) -> str:
         """The C++ type of a value."""
         match type:
-            case Float32Type():
-                return "float"
-            case Float64Type():
-                return "double"
-            case Float16Type() | BFloat16Type():
-                return "unsigned short"
-            case FloatTF32Type():
-                return "unsigned"
             case IndexType():
                 return self.index_type
-            case IntegerType():
-                table = _UNSIGNED if type.signedness.data is Signedness.UNSIGNED else _INTEGERS
-                return table[type.width.data]
             case TensorMapType():
                 return "const __grid_constant__ TensorMap"
             case MemRefType():
                 return f"{self.type(type.element_type)}* __restrict__"
             case _:
-                raise ValueError(f"{type} has no C++ form")
+                return TYPES[str(type)]
 
     # ------------------------------------------------------------------ statements
 
@@ -162,7 +139,9 @@ class CudaPrinter(BasePrinter):
     @singledispatchmethod
     def print(self, op: Operation) -> None:
         """Print one operation; host code and other dialects have no CUDA text."""
-        if (row := instruction_of(op)) is not None:
+        if (form := form_of(op)) is not None:
+            text = scalar_text(self, op, form)
+        elif (row := instruction_of(op)) is not None:
             text = instruction_text(self, op, row)
         elif (statement := STATEMENTS.get(type(op))) is not None:
             text = statement(self, op)
@@ -173,7 +152,8 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: cuda.FuncOp) -> None:
-        called = {o.callee.data for o in ops_in(op) if isinstance(o, cuda.CallOp)}
+        forms = [form_of(o) for o in ops_in(op)]
+        called = {name for form in forms if form is not None for name in form.functions}
         sizes = [f"s{i}" for i in op.size_arguments]
         self.shared = f"{op.sym_name.data}_shared"
         self.names, self.taken = {}, {op.sym_name.data, self.shared, *called, *sizes}
@@ -213,16 +193,9 @@ class CudaPrinter(BasePrinter):
         self.let(op.result, "blockIdx.x")
 
     @print.register
-    def _(self, op: cuda.LiteralOp) -> None:
-        value = op.value
-        if isinstance(value, IntegerAttr):
-            assert isinstance(op.result.type, IntegerType)
-            text = integer_literal(value.value.data, op.result.type)
-        elif isinstance(op.result.type, STORAGE_FLOATS):
-            text = bits_literal(value.value.data, op.result.type)
-        else:
-            text = float_literal(value.value.data, op.result.type)
-        self.names[op.result] = f"({text})" if text.startswith("-") else text
+    def _(self, op: arith.ConstantOp) -> None:
+        assert isinstance(op.value, IntegerAttr | FloatAttr)
+        self.names[op.result] = literal_text(op.value.value.data, op.result.type)
 
     @print.register
     def _(self, op: loop.IndexOp) -> None:
@@ -237,42 +210,13 @@ class CudaPrinter(BasePrinter):
         self.let(op.result, text.cpp())
 
     @print.register
-    def _(self, op: cuda.UnaryOp) -> None:
-        self.let(op.result, f"{op.operator.data}{self.name(op.operand)}")
-
-    @print.register
-    def _(self, op: cuda.BinaryOp) -> None:
-        self.let(op.result, f"{self.name(op.lhs)} {op.operator.data} {self.name(op.rhs)}")
-
-    @print.register
-    def _(self, op: cuda.SelectOp) -> None:
-        arms = f"{self.name(op.lhs)} : {self.name(op.rhs)}"
-        self.let(op.result, f"{self.name(op.condition)} ? {arms}")
-
-    @print.register
-    def _(self, op: cuda.CallOp) -> None:
-        self.let(op.result, f"{op.callee.data}({', '.join(map(self.name, op.arguments))})")
-
-    @print.register
-    def _(self, op: cuda.PtxOp) -> None:
-        instruction = op.instruction.data
-        places = ", ".join(f"%{i}" for i in range(len(op.arguments) + 1))
-        text = _PTX_TEMPLATES.get(instruction, f"{instruction} {places};")
-        result = self.name(op.result)
-        inputs = ", ".join(map(self._ptx_input, op.arguments))
-        output = f'"={_PTX_REGISTER[str(op.result.type)]}"({result})'
-        self.line(f"{self.type(op.result.type)} {result};")
-        self.line(f'asm("{text}" : {output} : {inputs});')
-
-    def _ptx_input(self, value: SSAValue) -> str:
-        """A value and its register; the bits of a constant half are an int in C++, too wide for its own."""
-        register, text = _PTX_REGISTER[str(value.type)], self.name(value)
-        is_wide = register == "h" and isinstance(value.owner, cuda.LiteralOp)
-        return f'"{register}"({"(unsigned short)" if is_wide else ""}{text})'
-
-    @print.register
-    def _(self, op: cuda.CastOp) -> None:
-        self.let(op.result, f"({self.type(op.result.type)}){self.name(op.input)}")
+    def _(self, op: kernel.AssertOp) -> None:
+        failed = self.fresh("v")
+        self.line(f"const bool {failed} = !{self.name(op.condition)};")
+        self.line(f"if ({failed}) {{")
+        with self.indented(2):
+            self.line("__trap();")
+        self.line("}")
 
     @print.register
     def _(self, op: loop.LoadOp) -> None:
@@ -341,10 +285,6 @@ class CudaPrinter(BasePrinter):
             self.line("} else {")
             self.body(op.otherwise.block)
         self.line("}")
-
-    @print.register
-    def _(self, op: cuda.TrapOp) -> None:
-        self.line("__trap();")
 
 
 def _goes_to_a_vector(op: loop.LoadOp) -> bool:

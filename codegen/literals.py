@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 import struct
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, FloatTF32Type, IntegerType
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    FloatTF32Type,
+    IndexType,
+    IntegerType,
+)
 from xdsl.ir import Attribute
 
 
@@ -51,3 +58,17 @@ def bits_literal(value: float, type: Attribute) -> str:
             return f"0x{bits:08x}u"
         bits >>= 16
     return f"0x{bits:04x}"
+
+
+def literal_text(value: float, type: Attribute) -> str:
+    """A C++ literal of any scalar, as an operand of any operator."""
+    match type:
+        case IntegerType():
+            text = integer_literal(int(value), type)
+        case IndexType():
+            text = str(value)
+        case Float16Type() | BFloat16Type() | FloatTF32Type():
+            text = bits_literal(value, type)
+        case _:
+            text = float_literal(value, type)
+    return f"({text})" if text.startswith("-") else text

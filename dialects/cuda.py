@@ -2,45 +2,41 @@
 
     cuda.func @k_sum(%x: memref<65536xf32>, %y: memref<32xf32>) blocks(32) threads(256) index(i32) {
       %row = kernel.block_id
-      %zero = cuda.literal 0.0 : f32
+      %zero = arith.constant 0.0 : f32
       %acc = cuda.variable %zero : f32
       cuda.for %k = 0 to 2048 {
         %v = loop.load %x[%row * 2048 + %k] : memref<65536xf32>
-        %s = cuda.binary "+" %acc, %v : (f32, f32) -> f32
+        %s = arith.addf %acc, %v : f32
         cuda.assign %acc, %s : f32
       }
       loop.store %acc, %y[%row] : memref<32xf32>
     }
 
-What C++ adds is here: declarations, literals, expressions, control flow. What a thread does with memory and
-with others, it does by the operations of `loop` and `kernel`, one of them an instruction or a declaration.
-Memory is one row of elements, so that an index is the offset in it. Types are C++'s: i32 is `int`, i64
-`long long`, i1 `bool`, `index` whichever of the first two the function says; f16 and bf16 values are their
-bits, which only loads, stores, selects and conversions touch. A `cuda.variable` is a mutable local: using it
-reads its value at that moment.
+What C++ adds is here: functions, variables, control flow. Scalars are computed by operations of `arith` and
+`math`; what a thread does with memory and with others, it does by those of `loop` and `kernel`. Each is an
+expression, an instruction or a declaration; one without a C++ form is refused. Memory is one row of elements,
+so that an index is the offset in it. Types are C++'s: i32 is `int`, i64 `long long`, i1 `bool`, `index`
+whichever of the first two the function says; f16 and bf16 values are their bits, which only loads, stores,
+selects and conversions touch. A `cuda.variable` is a mutable local: using it reads its value at that moment.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-from xdsl.dialects.builtin import (
-    MemRefType,
-)
-from xdsl.ir import (
-    Dialect,
-)
-from xdsl.irdl import (
-    irdl_op_definition,
-)
+from xdsl.dialects.builtin import AnyFloat, IntegerType, MemRefType
+from xdsl.ir import Dialect, Operation
+from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
-from .cuda_arithmetic import BinaryOp, CallOp, CastOp, PtxOp, SelectOp, UnaryOp
-from .cuda_control import ForOp, IfOp, TrapOp
-from .cuda_values import IDENTIFIER, AssignOp, LiteralOp, VariableOp
+from .cuda_control import ForOp, IfOp
+from .cuda_scalars import describe, form_of, is_number
+from .cuda_values import IDENTIFIER, AssignOp, VariableOp
 from .inside import ops_in
 from .kernel_device import DeviceFunction
 from .kernel_shared import SharedOp
+from .loop import IndexOp, RegistersOp, TestOp
+from .loop_access import LoadOp, StoreOp
 from .mbarriers import MbarriersOp
 from .scalars import verify_bits
 from .tensor_map import TensorMapType
@@ -89,6 +85,9 @@ class FuncOp(DeviceFunction):
             if not isinstance(argument.type, MemRefType | TensorMapType):
                 raise VerifyException(f"arguments are memrefs or tensor maps, got {argument.type}")
         self._verify_memory()
+        if missing := without_form(self):
+            listed = ", ".join(dict.fromkeys(describe(op) for op in missing))
+            raise VerifyException(f"C++ has no form for {listed}")
         places = sorted(op.place for op in self.parts if op.place is not None)
         for (first, end), (begin, _) in pairwise(places):
             if begin < end:
@@ -97,30 +96,29 @@ class FuncOp(DeviceFunction):
                 )
 
     def _verify_memory(self) -> None:
-        """Raise unless memory is rows of elements."""
+        """Raise unless memory is rows of elements, and scalars are what memory may hold."""
         results = [result for op in ops_in(self) for result in op.results]
         for value in (*self.body.block.args, *results):
             if isinstance(value.type, MemRefType):
                 verify_bits(value.type.element_type)
                 if value.type.get_num_dims() != 1:
                     raise VerifyException(f"memory is one row of elements, got {value.type}")
+            elif isinstance(value.type, IntegerType | AnyFloat):
+                verify_bits(value.type)
 
 
-Cuda = Dialect(
-    "cuda",
-    [
-        FuncOp,
-        LiteralOp,
-        UnaryOp,
-        BinaryOp,
-        SelectOp,
-        CallOp,
-        PtxOp,
-        CastOp,
-        VariableOp,
-        AssignOp,
-        ForOp,
-        IfOp,
-        TrapOp,
-    ],
-)
+def without_form(function: FuncOp) -> list[Operation]:
+    """The operations of a function that C++ cannot say."""
+    return [
+        op
+        for op in ops_in(function)
+        if op.dialect_name() not in ("cuda", "kernel")
+        and not isinstance(op, _OF_LOOP)
+        and not is_number(op)
+        and form_of(op) is None
+    ]
+
+
+_OF_LOOP = (LoadOp, StoreOp, RegistersOp, IndexOp, TestOp)
+
+Cuda = Dialect("cuda", [FuncOp, VariableOp, AssignOp, ForOp, IfOp])

@@ -1,9 +1,8 @@
-"""The `cuda` dialect's control flow: counted loops, conditions, and the end of a program that failed.
+"""The `cuda` dialect's control flow: counted loops and conditions.
 
 cuda.for %k = 0 to 2048 { ... }              // for (int k = 0; k < 2048; ++k) { ... }
 cuda.for %k = 0 to %end of 32 { ... }        // for (int k = 0; k < end; ++k) { ... }
 cuda.if %c { ... } else { ... }              // if (c) { ... } else { ... }
-cuda.trap                                    // __trap();
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryWriteEffect, NoTerminator, RecursiveMemoryEffect
+from xdsl.traits import NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
@@ -160,13 +159,3 @@ class IfOp(IRDLOperation):
         if attributes is not None:
             op.attributes |= attributes.data
         return op
-
-
-@irdl_op_definition
-class TrapOp(IRDLOperation):
-    """`__trap();`, which stops the program with an error: `cuda.trap`."""
-
-    name = "cuda.trap"
-
-    traits = traits_def(MemoryWriteEffect())
-    assembly_format = "attr-dict"

@@ -1,11 +1,10 @@
-"""Values of the `cuda` dialect that others are made of, literals and variables, and its names."""
+"""Variables of the `cuda` dialect, and its names."""
 
 from __future__ import annotations
 
 import re
 from typing import ClassVar
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -14,17 +13,11 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
-    prop_def,
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
-from xdsl.traits import MemoryAllocEffect, MemoryWriteEffect, Pure
+from xdsl.traits import MemoryAllocEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
-
-from .scalars import verify_bits
-from .syntax import parse_scalar, print_scalar, resolve_scalar, scalar_attr
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 """Symbols that may reach C++ text."""
@@ -39,45 +32,6 @@ RESERVED = frozenset(
     main TensorMap atomicAdd threadIdx blockIdx blockDim gridDim warpSize""".split()
 )
 """Words that are not free for a name in CUDA C++."""
-
-
-@irdl_op_definition
-class LiteralOp(IRDLOperation):
-    """A literal, written where it is used: `%c = cuda.literal 0.5 : f32`."""
-
-    name = "cuda.literal"
-
-    value = prop_def(IntegerAttr | FloatAttr)
-    result = result_def()
-
-    traits = traits_def(Pure())
-
-    def __init__(self, value: float | bool, type: Attribute):
-        super().__init__(properties={"value": scalar_attr(value, type)}, result_types=[type])
-
-    def verify_(self) -> None:
-        verify_bits(self.result.type)
-        if self.value.type != self.result.type:
-            raise VerifyException(f"value is {self.value.type}, result {self.result.type}")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        print_scalar(printer, self.value)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> LiteralOp:
-        value, pos = parse_scalar(parser)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type = parser.parse_type()
-        return cls.create(
-            properties={"value": resolve_scalar(parser, value, pos, type)},
-            result_types=[type],
-            attributes=attributes,
-        )
 
 
 @irdl_op_definition

@@ -1,4 +1,4 @@
-"""`lower-to-cuda`: kernels in C++ constructs.
+"""`lower-to-cuda`: kernels with the memory, the variables and the control flow of C++.
 
     kernel.func @k(%x: memref<4x8xf32>, %y: memref<4xf32>) blocks(4) threads(1) {
       %i = kernel.block_id
@@ -12,17 +12,20 @@
 becomes
     cuda.func @k(%x: memref<32xf32>, %y: memref<4xf32>) blocks(4) threads(1) index(i32) {
       %i = kernel.block_id
+      %zero = arith.constant 0.0 : f32
       %s = cuda.variable %zero : f32
       cuda.for %k = 0 to 8 {
         %v = loop.load %x[%i * 8 + %k] : memref<32xf32>
-        %n = cuda.binary "+" %s, %v : (f32, f32) -> f32
+        %n = arith.addf %s, %v : f32
         cuda.assign %s, %n : f32
       }
       loop.store %s, %y[%i] : memref<4xf32>
     }
 
-Memory becomes rows of elements and an index the offset in one, in `int` where `choose-index-width` says that
-all of them fit, else in `long long`. Symbols become C++ identifiers. The host function stays as it is.
+Loops and branches become those of C++, with variables for what they hand on. Operations on scalars stay;
+one without a C++ form is an error. Memory becomes rows of elements and an index the offset in one, in `int`
+where `choose-index-width` says that all of them fit, else in `long long`. Symbols become C++ identifiers.
+The host function stays as it is.
 """
 
 from __future__ import annotations
@@ -50,22 +53,22 @@ from xdsl.traits import is_side_effect_free
 from ...analysis.index import known_extent, operand_ranges, value_range
 from ...analysis.sizes import symbols_used
 from ...dialects import cuda, kernel, loop
-from ...dialects.cuda_arithmetic import CALLS
+from ...dialects.cuda_scalars import describe
 from ...dialects.cuda_values import IDENTIFIER, RESERVED
 from ...dialects.inside import ops_in
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
 from ...index.ranges import is_bounded, numbers
+from ...machine.cuda_scalars import FUNCTIONS
 from ..decisions import record
 from .cuda_indices import nonnegative
 from .cuda_instructions import flat, lower_instruction, lower_product, lower_wait
-from .cuda_scalars import emit_scalar
 
 
 def mangle(symbol: str) -> str:
     """A C++ identifier for a symbol: itself if it is one, else a name made from its hash."""
-    free = symbol not in RESERVED and symbol not in CALLS and "__" not in symbol
+    free = symbol not in RESERVED and symbol not in FUNCTIONS and "__" not in symbol
     if IDENTIFIER.fullmatch(symbol) and free:
         return symbol
     return f"k_{hashlib.blake2s(symbol.encode(), digest_size=8).hexdigest()}"
@@ -112,43 +115,16 @@ class _Lowering:
         """Translate one operation."""
         block = self.builder.insertion_point.block
         last = block.last_op
-        handler = _HANDLERS.get(type(op))
-        if handler is not None:
+        if (handler := _HANDLERS.get(type(op))) is not None:
             handler(self, op)
         elif isinstance(op, _AS_THEY_ARE) or op.dialect_name() == kernel.Kernel.name:
             lower_instruction(self, op)
         else:
-            result = None
-            if op.results and not isinstance(op.results[0].type, IndexType | MemRefType):
-                result = emit_scalar(self.builder, op, [self.values[v] for v in op.operands])
-            if result is None:
-                result = self._index_value(op)
-            self.values[op.results[0]] = result
-            result.name_hint = result.name_hint or op.results[0].name_hint
+            self.builder.insert(op.clone(self.values))
         new = block.first_op if last is None else last.next_op
         while new is not None:
             new.location = op.location
             new = new.next_op
-
-    def _index_value(self, op: Operation) -> SSAValue:
-        match op:
-            case arith.MinSIOp(lhs=index, rhs=extent) if (most := known_extent(extent)) is not None:
-                # what ends a loop
-                less = loop.TestOp(
-                    [extent_expr(most) + AffineExpr.dimension(0) * -1], [self.values[index]]
-                )
-                end = self.builder.insert(loop.IndexOp(extent_expr(most), []))
-                self.builder.insert(less)
-                least = cuda.SelectOp(less.result, self.values[index], end.result)
-                return self.builder.insert(least).result
-            case arith.IndexCastOp():
-                cast = cuda.CastOp(self.values[op.input], op.result.type)
-                return self.builder.insert(cast).result
-            case _:
-                raise DeploError(
-                    f"lower-to-cuda: '{op.name}' at {op.location} has no C++ form; "
-                    "lower it before this pass"
-                )
 
     def simple(self, op: Operation, new: Operation) -> None:
         """Insert `new` in place of `op`, with its names."""
@@ -210,14 +186,20 @@ def _lower_if(state: _Lowering, op: scf.IfOp) -> None:
         state.block(op.false_region.block, otherwise, variables)
 
 
-def _lower_assert(state: _Lowering, op: kernel.AssertOp) -> None:
-    failed = state.builder.insert(cuda.UnaryOp("!", state.values[op.condition]))
-    state.builder.insert(cuda.IfOp(failed.result, Region(Block([cuda.TrapOp()]))))
+def _lower_least(state: _Lowering, op: arith.MinSIOp) -> None:
+    """A computed end of a loop, at most an extent."""
+    most = known_extent(op.rhs)
+    if most is None or not isinstance(op.result.type, IndexType):
+        state.builder.insert(op.clone(state.values))
+        return
+    index = state.values[op.lhs]
+    end = state.builder.insert(loop.IndexOp(extent_expr(most), []))
+    expr = extent_expr(most) + AffineExpr.dimension(0) * -1
+    less = state.builder.insert(loop.TestOp([expr], [index]))
+    state.simple(op, arith.SelectOp(less.result, index, end.result))
 
 
 def _lower_index(state: _Lowering, op: loop.IndexOp) -> None:
-    if not op.operands_ and all(isinstance(use.operation, scf.ForOp) for use in op.result.uses):
-        return  # read by the loops it bounds
     expr = nonnegative(op.map.data.results[0], operand_ranges(op.operands_))
     state.simple(op, loop.IndexOp(expr, [state.values[v] for v in op.operands_]))
 
@@ -233,24 +215,14 @@ def _lower_shared(state: _Lowering, op: kernel.SharedOp) -> None:
     state.simple(op, kernel.SharedOp(memref, align, state.places.get(op)))
 
 
-def _lower_constant(state: _Lowering, op: arith.ConstantOp) -> None:
-    if isinstance(op.result.type, IndexType):
-        return  # read by the loops it bounds
-    value = emit_scalar(state.builder, op, ())
-    assert value is not None
-    value.name_hint = op.result.name_hint
-    state.values[op.result] = value
-
-
 _AS_THEY_ARE = (loop.LoadOp, loop.StoreOp, loop.RegistersOp)
 
 _HANDLERS: dict[type[Operation], Callable[..., None]] = {
-    arith.ConstantOp: _lower_constant,
+    arith.MinSIOp: _lower_least,
     scf.ForOp: _lower_for,
     scf.IfOp: _lower_if,
     loop.IndexOp: _lower_index,
     loop.TestOp: _lower_test,
-    kernel.AssertOp: _lower_assert,
     kernel.SharedOp: _lower_shared,
     kernel.WgmmaOp: lower_product,
     kernel.WgmmaWaitOp: lower_wait,
@@ -303,6 +275,9 @@ def lower_kernel(function: kernel.FuncOp, name: str) -> cuda.FuncOp:
     )
     result.location = function.location
     result.resident, result.cluster = function.resident, function.cluster
+    if missing := cuda.without_form(result):
+        listed = ", ".join(dict.fromkeys(f"{describe(op)} at {op.location}" for op in missing))
+        raise DeploError(f"lower-to-cuda: C++ has no form for {listed}; lower it before this pass")
     return result
 
 

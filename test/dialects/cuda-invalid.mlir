@@ -47,122 +47,47 @@ cuda.func @k(%x: memref<64xui8>) blocks(1) threads(1) index(i32) {
 
 // -----
 
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
+// What C++ has no form for is listed: other predicates and types than it compares, functions that expand-math
+// has for it, loops of other dialects.
+// expected-error@+1 {{C++ has no form for arith.cmpf one of f32 to i1, arith.addf of f16, math.asin of f32, scf.for}}
+cuda.func @k(%x: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
   %v = loop.load %x[0] : memref<64xf32>
   %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{value is f32, result f64}}
-  %l = "cuda.literal"() <{value = 1.0 : f32}> : () -> f64
+  %p = arith.cmpf one, %v, %v : f32
+  %q = arith.cmpf one, %v, %v : f32
+  %s = arith.addf %g, %g : f16
+  %a = math.asin %v : f32
+  %c0 = arith.constant 0 : index
+  scf.for %k = %c0 to %c0 step %c0 {
+  }
 }
 
 // -----
 
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
+// expected-error@+1 {{C++ has no form for arith.addi of i1, arith.cmpi slt of i1, arith.extsi of i1 to i32, arith.fptosi of f32 to i8}}
+cuda.func @k(%x: memref<64xf32>, %h: memref<64xi1>) blocks(4) threads(32) index(i32) {
   %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{element type ui8 is i8 in a kernel}}
-  %l = "cuda.literal"() <{value = 1 : ui8}> : () -> ui8
+  %g = loop.load %h[0] : memref<64xi1>
+  %s = arith.addi %g, %g : i1
+  %p = arith.cmpi slt, %g, %g : i1
+  %i = arith.extsi %g : i1 to i32
+  %n = arith.fptosi %v : f32 to i8
 }
 
 // -----
 
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{'++' is not a prefix operator of C++}}
-  %l = cuda.unary "++" %v : f32
+// expected-error@+1 {{C++ has no form for arith.truncf of f64 to bf16, arith.constant of vector<2xf32>}}
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  %v = arith.constant 1.0 : f64
+  %b = arith.truncf %v : f64 to bf16
+  %c = arith.constant dense<1.0> : vector<2xf32>
 }
 
 // -----
 
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{'**' is not an infix operator of C++}}
-  %l = cuda.binary "**" %v, %v : (f32, f32) -> f32
-}
-
-// -----
-
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{'<' gives i1, not f32}}
-  %l = cuda.binary "<" %v, %v : (f32, f32) -> f32
-}
-
-// -----
-
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{'system' is not a C++ math function deplo calls}}
-  %l = cuda.call "system"(%v) : (f32) -> f32
-}
-
-// -----
-
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{powf takes 2 arguments}}
-  %l = cuda.call "powf"(%v) : (f32) -> f32
-}
-
-// -----
-
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{exp takes and gives f64}}
-  %l = cuda.call "exp"(%v) : (f32) -> f32
-}
-
-// -----
-
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{erf takes and gives f64}}
-  %l = cuda.call "erf"(%v) : (f32) -> f32
-}
-
-// -----
-
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{'trap' is not a PTX instruction deplo uses}}
-  %l = cuda.ptx "trap" %v : (f32) -> f32
-}
-
-// -----
-
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{cvt.rn.f16.f32 takes (f32) and gives f16}}
-  %l = cuda.ptx "cvt.rn.f16.f32" %v : (f32) -> f32
-}
-
-// -----
-
-cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(4) threads(32) index(i32) {
-  %t = kernel.thread_id
-  %v = loop.load %x[0] : memref<64xf32>
-  %g = loop.load %h[0] : memref<64xf16>
-  // expected-error@+1 {{f16, bf16 and tf32 are converted by PTX instructions}}
-  %l = cuda.cast %g : f16 to f32
+// expected-error@+1 {{element type i7 is not supported}}
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  %v = cuda.variable : i7
 }
 
 // -----
@@ -234,7 +159,7 @@ cuda.func @k(%x: memref<64xf32>, %y: memref<64xf32>, %h: memref<64xf16>) blocks(
   %t = kernel.thread_id
   %v = loop.load %x[0] : memref<64xf32>
   %g = loop.load %h[0] : memref<64xf16>
-  %b = cuda.binary "<" %v, %v : (f32, f32) -> i1
+  %b = arith.cmpf olt, %v, %v : f32
   // expected-error@+1 {{the blocks of an if take no arguments}}
   "cuda.if"(%b) ({
   ^bb0(%a: index):
@@ -276,7 +201,7 @@ cuda.func @k(%y: memref<64xf32>) blocks(4) threads(32) index(i32) {
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %xs = kernel.shared align 1024 : memref<8192xbf16, "shared">
   %ws = kernel.shared align 1024 : memref<512xf16, "shared">
-  %z = cuda.literal 0.000000e+00 : f32
+  %z = arith.constant 0.000000e+00 : f32
   // expected-error@+1 {{multiplies bf16 by f16}}
   %a, %b, %c, %d = kernel.wgmma %xs[0] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 : memref<8192xbf16, "shared"> by memref<512xf16, "shared">
 }
@@ -285,7 +210,7 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
 
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %xs = kernel.shared align 1024 : memref<8192xbf16, "shared">
-  %z = cuda.literal 0.000000e+00 : f32
+  %z = arith.constant 0.000000e+00 : f32
   // expected-error@+1 {{says of how many rows and columns}}
   %a, %b, %c, %d = kernel.wgmma %xs[0] by %xs[0] plus (%z, %z, %z, %z) : memref<8192xbf16, "shared"> by memref<8192xbf16, "shared">
 }
@@ -294,8 +219,8 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
 
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %ws = kernel.shared align 1024 : memref<8192xbf16, "shared">
-  %z = cuda.literal 0.000000e+00 : f32
-  %h = cuda.ptx "cvt.rn.bf16.f32" %z : (f32) -> bf16
+  %z = arith.constant 0.000000e+00 : f32
+  %h = arith.truncf %z : f32 to bf16
   // expected-error@+1 {{threads hold 64 rows of a warpgroup, not 128}}
   %a:4 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] plus (%z, %z, %z, %z) of 128 by 8 : bf16 by memref<8192xbf16, "shared">
 }
@@ -304,8 +229,8 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
 
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %ws = kernel.shared align 1024 : memref<8192xbf16, "shared">
-  %z = cuda.literal 0.000000e+00 : f32
-  %h = cuda.ptx "cvt.rn.bf16.f32" %z : (f32) -> bf16
+  %z = arith.constant 0.000000e+00 : f32
+  %h = arith.truncf %z : f32 to bf16
   // expected-error@+1 {{multiplies panels of 64 columns, got 8}}
   %a:4 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] transposed plus (%z, %z, %z, %z) of 64 by 8 : bf16 by memref<8192xbf16, "shared">
 }
@@ -323,7 +248,7 @@ cuda.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) index(i32)
 
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %xs = kernel.shared align 1024 : memref<8192xbf16, "shared">
-  %z = cuda.literal 0.000000e+00 : f32
+  %z = arith.constant 0.000000e+00 : f32
   // expected-error@+1 {{multiplies panels of 64 columns, got 96}}
   %a:48 = kernel.wgmma %xs[0] by %xs[0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 96 : memref<8192xbf16, "shared"> by memref<8192xbf16, "shared">
 }
@@ -332,8 +257,8 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
 
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %ws = kernel.shared align 1024 : memref<8192xbf16, "shared">
-  %z = cuda.literal 0.000000e+00 : f32
-  %h = cuda.ptx "cvt.rn.bf16.f32" %z : (f32) -> bf16
+  %z = arith.constant 0.000000e+00 : f32
+  %h = arith.truncf %z : f32 to bf16
   // expected-error@+1 {{multiplies 16 positions at once, and 24 are not that often}}
   %a:32 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 64 : bf16 by memref<8192xbf16, "shared">
 }
@@ -342,7 +267,7 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
 
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %xs = kernel.shared align 1024 : memref<8192xbf16, "shared">
-  %z = cuda.literal 0.0 : f32
+  %z = arith.constant 0.0 : f32
   // expected-error@+1 {{only what a cuda.variable is can be added onto}}
   kernel.wgmma %xs[0] by %xs[0] onto (%z, %z, %z, %z) of 64 by 8 : memref<8192xbf16, "shared"> by memref<8192xbf16, "shared">
 }
@@ -350,7 +275,7 @@ cuda.func @k() blocks(1) threads(128) index(i32) {
 // -----
 
 cuda.func @k() blocks(1) threads(128) index(i32) {
-  %z = cuda.literal 0.0 : f32
+  %z = arith.constant 0.0 : f32
   // expected-error@+1 {{only what a cuda.variable is can be added onto}}
   kernel.wgmma_wait onto (%z)
 }

@@ -11,12 +11,12 @@ builtin.module {
     %kept = loop.registers : memref<8xf32, "registers">
     %row = kernel.block_id
     %lane = kernel.thread_id
-    %zero = cuda.literal 0.0 : f32
+    %zero = arith.constant 0.000000e+00 : f32
     %acc = cuda.variable %zero : f32
     %later = cuda.variable : f32
     cuda.for %k = 0 to 2048 unroll {
       %v = loop.load %x[%row * 2048 + %k] : memref<65536xf32>
-      %s = cuda.binary "+" %acc, %v : (f32, f32) -> f32
+      %s = arith.addf %acc, %v : f32
       cuda.assign %acc, %s : f32
     }
     %i = loop.index[%row floordiv 4]
@@ -28,20 +28,21 @@ builtin.module {
     cuda.if %c {
       loop.store %acc, %y[%row] : memref<65536xf32>
     } else {
-      cuda.trap
+      loop.store %later, %y[%row] : memref<65536xf32>
     }
+    kernel.assert %c, "few rows"
     cuda.if %c {
       loop.store %acc, %shared[%lane] : memref<256xf32, "shared">
     }
     kernel.barrier
-    %e = cuda.call "expf"(%acc) : (f32) -> f32
-    %half = cuda.ptx "cvt.rn.f16.f32" %e : (f32) -> f16
+    %e = math.exp %acc : f32
+    %half = arith.truncf %e : f32 to f16
     loop.store %half, %h[0] : memref<65536xf16>
-    %integer = cuda.cast %e : f32 to i32
-    %unsigned = cuda.cast %integer : i32 to ui32
-    %negative = cuda.unary "-" %e : f32
-    %less = cuda.binary "<" %e, %negative : (f32, f32) -> i1
-    %chosen = cuda.select %less, %e, %negative : f32
+    %integer = arith.fptosi %e : f32 to i32
+    %double = arith.uitofp %integer : i32 to f64
+    %negative = arith.negf %e : f32
+    %less = arith.cmpf olt, %e, %negative : f32
+    %chosen = arith.select %less, %e, %negative : f32
     %other = kernel.shuffle %chosen xor 16 : f32
     %d0, %d1, %d2, %d3 = kernel.mma (%half, %half, %half, %half, %half, %half, %half, %half) by (%half, %half, %half, %half) : f16
     %e0, %e1, %e2, %e3 = kernel.mma (%half, %half, %half, %half, %half, %half, %half, %half) by (%half, %half, %half, %half) plus (%d0, %d1, %d2, %d3) : f16
@@ -50,7 +51,7 @@ builtin.module {
     %xs = kernel.shared align 1024 : memref<8192xbf16, "shared">
     %ws = kernel.shared align 1024 : memref<512xbf16, "shared">
     %block = kernel.block_id
-    %z = cuda.literal 0.0 : f32
+    %z = arith.constant 0.000000e+00 : f32
     %d0, %d1, %d2, %d3 = kernel.wgmma %xs[%block * 4096] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
     %p0, %p1, %p2, %p3 = kernel.wgmma %xs[%block * 4096] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 leaving 1 : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
     %w0, %w1, %w2, %w3 = kernel.wgmma_wait (%p0, %p1, %p2, %p3)
@@ -58,7 +59,7 @@ builtin.module {
     kernel.wgmma %xs[0] by %ws[0] onto (%v, %v, %v, %v) of 64 by 8 leaving 2 joined : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
     kernel.wgmma %xs[0] by %ws[0] onto (%v, %v, %v, %v) of 64 by 8 leaving 2 : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
     kernel.wgmma_wait onto (%v, %v, %v, %v)
-    %h = cuda.ptx "cvt.rn.bf16.f32" %d0 : (f32) -> bf16
+    %h = arith.truncf %d0 : f32 to bf16
     %e0, %e1, %e2, %e3 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] plus (%d0, %d1, %d2, %d3) of 64 by 8 : bf16 by memref<512xbf16, "shared">
     %f, %f_1, %f_2, %f_3, %f_4, %f_5, %f_6, %f_7, %f_8, %f_9, %f_10, %f_11, %f_12, %f_13, %f_14, %f_15, %f_16, %f_17, %f_18, %f_19, %f_20, %f_21, %f_22, %f_23, %f_24, %f_25, %f_26, %f_27, %f_28, %f_29, %f_30, %f_31 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %xs[%block * 4096] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 64 : bf16 by memref<8192xbf16, "shared">
     %o, %o_1, %o_2, %o_3, %o_4, %o_5, %o_6, %o_7, %o_8, %o_9, %o_10, %o_11, %o_12, %o_13, %o_14, %o_15, %o_16, %o_17, %o_18, %o_19, %o_20, %o_21, %o_22, %o_23, %o_24, %o_25, %o_26, %o_27, %o_28, %o_29, %o_30, %o_31, %o_32, %o_33, %o_34, %o_35, %o_36, %o_37, %o_38, %o_39, %o_40, %o_41, %o_42, %o_43, %o_44, %o_45, %o_46, %o_47, %o_48, %o_49, %o_50, %o_51, %o_52, %o_53, %o_54, %o_55, %o_56, %o_57, %o_58, %o_59, %o_60, %o_61, %o_62, %o_63 = kernel.wgmma %xs[%block * 4096] by %xs[0] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 128 : memref<8192xbf16, "shared"> by memref<8192xbf16, "shared">

@@ -68,7 +68,7 @@ cuda.func @k_double(%x: memref<64xf32>, %y: memref<64xf32>) blocks(2) threads(32
   %b = kernel.block_id
   %t = kernel.thread_id
   %v = loop.load %x[%b * 32 + %t] : memref<64xf32>
-  %w = cuda.binary "+" %v, %v : (f32, f32) -> f32
+  %w = arith.addf %v, %v : f32
   loop.store %w, %y[%b * 32 + %t] : memref<64xf32>
 }
 """

@@ -194,7 +194,7 @@ def test_the_kernel_has_no_loads_from_memory_in_its_inner_loop() -> None:
     module, _ = lowered(product(64, 64, 64, transposed=True), "sm_90a", SCHEDULES["wide"])
     (function,) = [op for op in module.ops if isinstance(op, cuda.FuncOp)]
     loops = [op for op in function.walk() if isinstance(op, cuda.ForOp)]
-    products = [op for op in loops if any(o.name == "cuda.binary" for o in op.body.block.ops)]
+    products = [op for op in loops if any(o.name == "arith.mulf" for o in op.body.block.ops)]
     (inner,) = [op for op in products if not any(isinstance(o, cuda.ForOp) for o in op.body.walk())]
     loads = [op for op in inner.body.walk() if isinstance(op, loop.LoadOp)]
     assert len(loads) == 2 + 8

@@ -129,7 +129,6 @@ FOLDS = ("materialize-tile", "kernel.thread_folds")
 LOOPS = ("materialize-tile", "lower_loops")
 CUDA = ("lower-to-cuda", "kernel.cuda_indices")
 WIDTH = ("choose-index-width", "kernel.choose_index_width")
-SCALARS = ("lower-to-cuda", "kernel.cuda_scalars")
 LIFT = ("lift-to-loops", "loop.lift_to_loops")
 SCALAR_CODE = ("lift-to-loops", "loop.scalar_code")
 MERGE = ("fuse-loops", "loop.merging")
@@ -233,22 +232,6 @@ MUTANTS = {
     ),
     "32-bit indices where they do not fit": Mutant(
         *WIDTH, "if most >= LIMIT)", "if most >= LIMIT * LIMIT)", ("huge_index",)
-    ),
-    "sums of integers are not computed unsigned": Mutant(
-        *SCALARS, "a.type.width.data < 32", "a.type.width.data <= 64", ("int32_wraps",)
-    ),
-    "a comparison loses its equality": Mutant(
-        *SCALARS, '5: "<="', '5: "<"', ("comparisons_of_special_values",)
-    ),
-    "NaN loses a maximum of doubles": Mutant(
-        *SCALARS, 'binary(builder, "|", wins, is_nan)', "wins", ("nan_extremes_double",)
-    ),
-    "true becomes -1": Mutant(
-        *SCALARS,
-        "if not signed and not is_bool(value.type):",
-        "if is_bool(value.type):\n"
-        '        value = _insert(builder, UnaryOp("-", cast(builder, value, target)))\n    if False:',
-        ("sum_of_bools",),
     ),
     "a reduction one contribution short": Mutant(
         *LIFT,

@@ -237,9 +237,8 @@ def test_a_correct_kernel_runs(name: str, level: str) -> None:
     np.testing.assert_array_equal(run(body, level), expected(x).reshape(-1))
 
 
-def test_a_failed_check_of_the_program_is_its_message() -> None:
+@pytest.mark.parametrize("level", ["kernel", "cuda"])
+def test_a_failed_check_of_the_program_is_its_message(level: str) -> None:
     body = "%ok = loop.test[%t < 9]\n" + 'kernel.assert %ok, "index out of range: nine"'
     with pytest.raises(ProgramError, match="index out of range: nine"):
-        run(body, "kernel")
-    with pytest.raises(ProgramError, match="trapped"):
-        run(body, "cuda")
+        run(body, level)

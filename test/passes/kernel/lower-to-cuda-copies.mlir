@@ -7,7 +7,7 @@
 // CHECK-LABEL: cuda.func @pipeline(%x: memref<2048xf32>, %y: memref<128xf32>) blocks(2) threads(64) index(i32) {
 // CHECK-NEXT:  %b = kernel.block_id
 // CHECK-NEXT:  %t = kernel.thread_id
-// CHECK-NEXT:  %zero = cuda.literal 0.0 : f32
+// CHECK-NEXT:  %zero = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:  %s = kernel.shared align 16 : memref<512xf32, "shared">
 // CHECK-NEXT:  kernel.async_copy %x[%b * 1024 + %t * 4] to %s[%t * 4] vector 4 : memref<2048xf32> to memref<512xf32, "shared">
 // CHECK-NEXT:  kernel.async_commit
@@ -19,7 +19,7 @@
 // CHECK-NEXT:  kernel.async_wait 1
 // CHECK-NEXT:  kernel.barrier
 // CHECK-NEXT:  %v = loop.load %s[%k mod 2 * 256 - %t + 255] : memref<512xf32, "shared">
-// CHECK-NEXT:  %n = cuda.binary "+" %sum, %v : (f32, f32) -> f32
+// CHECK-NEXT:  %n = arith.addf %sum, %v : f32
 // CHECK-NEXT:  kernel.barrier
 // CHECK-NEXT:  cuda.assign %sum, %n : f32
 // CHECK-NEXT:  }
@@ -35,7 +35,7 @@
 kernel.func @pipeline(%x: memref<8x256xf32>, %y: memref<128xf32>) blocks(2) threads(64) {
   %b = kernel.block_id
   %t = kernel.thread_id
-  %zero = arith.constant 0.0 : f32
+  %zero = arith.constant 0.000000e+00 : f32
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index

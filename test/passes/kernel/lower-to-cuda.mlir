@@ -6,11 +6,11 @@
 // A loop-carried sum is a variable; the address is one flat offset; what is only read is const.
 // CHECK-LABEL: cuda.func @rows(%in: memref<32xf32>, %out: memref<4xf32>) blocks(4) threads(1) index(i32) {
 // CHECK-NEXT:    %i = kernel.block_id
-// CHECK-NEXT:    %zero = cuda.literal 0.0 : f32
+// CHECK-NEXT:    %zero = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %s = cuda.variable %zero : f32
 // CHECK-NEXT:    cuda.for %k = 0 to 8 {
 // CHECK-NEXT:      %v = loop.load %in[%i * 8 + %k] : memref<32xf32>
-// CHECK-NEXT:      %n = cuda.binary "+" %s, %v : (f32, f32) -> f32
+// CHECK-NEXT:      %n = arith.addf %s, %v : f32
 // CHECK-NEXT:      cuda.assign %s, %n : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    loop.store %s, %out[%i] : memref<4xf32>

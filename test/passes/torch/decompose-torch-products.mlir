@@ -11,7 +11,7 @@
 // CHECK: tensor_ir.index_map (i, j, k) -> [[X]][i, k]
 // CHECK: tensor_ir.index_map (i, j, k) -> [[W]][j, k]
 // CHECK-NOT: to tensor<64x64xtf32>
-// CUDA: cuda.ptx "cvt.rna.tf32.f32" %{{.*}} : (f32) -> tf32
+// CUDA: arith.truncf %{{.*}} : f32 to tf32
 // CUDA: kernel.mma ({{.*}}) by ({{.*}}) : tf32
 builtin.module attributes {deplo.products = {matmul = tf32}} {
   func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<64x64xf32> {
