@@ -19,7 +19,6 @@ from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation
 
-from ..dialects import cuda
 from ..dialects.allowed_sizes import DEFAULT_HINT
 from ..dialects.inside import ops_in
 from ..dialects.loop import ForOp, KernelOp
@@ -129,7 +128,7 @@ def operations(block: Block) -> int:
 
 def _trips(op: Operation) -> int:
     """How often the body of a loop runs at most; once if that is not known, or if it is no loop."""
-    if not isinstance(op, scf.ForOp | cuda.ForOp):
+    if not isinstance(op, scf.ForOp):
         return 1
     low, high = numbers(value_range(op.body.block.args[0]))
     return high - low + 1 if is_bounded(low, high) else 1

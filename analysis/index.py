@@ -50,7 +50,7 @@ def value_range(value: SSAValue) -> Range:
     """The range of an SSA `index`, from the operation that makes it."""
     if isinstance(value, BlockArgument):
         parent = value.block.parent_op()
-        if isinstance(parent, ForOp | cuda.ForOp):
+        if isinstance(parent, ForOp):
             return extent_range(parent.extent.data)
         if isinstance(parent, scf.ForOp) and value is parent.body.block.args[0]:
             return _scf_range(parent)

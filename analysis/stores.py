@@ -15,12 +15,7 @@ from ..dialects.stored import accumulated_in, stores_of
 
 KernelFunc: TypeAlias = kernel.FuncOp | cuda.FuncOp
 
-_DATA = (
-    loop.LoadOp,
-    kernel.VectorLoadOp,
-    kernel.ShuffleOp,
-    cuda.VariableOp,
-)
+_DATA = (loop.LoadOp, kernel.VectorLoadOp, kernel.ShuffleOp)
 
 
 def storing_operations(function: KernelFunc) -> set[Operation] | None:
@@ -54,10 +49,7 @@ def storing_operations(function: KernelFunc) -> set[Operation] | None:
 
 
 def addresses_depend_on_data(function: KernelFunc) -> bool:
-    """Whether what a kernel reads may decide which elements it accesses, or which way its threads go.
-
-    A C++ variable counts as read: what it holds is not followed.
-    """
+    """Whether what a kernel reads may decide which elements it accesses, or which way its threads go."""
     seen: set[SSAValue] = set()
     values = [
         value

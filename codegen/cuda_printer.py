@@ -15,7 +15,7 @@ from io import StringIO
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     FloatAttr,
@@ -30,8 +30,8 @@ from xdsl.utils.base_printer import BasePrinter
 from xdsl.utils.target import Target
 
 from ..dialects import cuda, kernel, loop
+from ..dialects.cuda_names import RESERVED
 from ..dialects.cuda_scalars import form_of
-from ..dialects.cuda_values import RESERVED
 from ..dialects.inside import ops_in
 from ..dialects.instructions import instruction_of
 from ..dialects.sizes import Extent, print_extent, static_shape
@@ -58,6 +58,8 @@ class CudaPrinter(BasePrinter):
     """Prints `cuda` operations as C++."""
 
     names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str], init=False)
+    variables: set[SSAValue] = field(default_factory=set[SSAValue], init=False)
+    """The values that are mutable locals."""
     taken: set[str] = field(default_factory=set[str], init=False)
     index_type: str = field(default="int", init=False)
     shared: str = field(default="", init=False)
@@ -106,11 +108,26 @@ class CudaPrinter(BasePrinter):
         """`const T name = expression;`."""
         self.line(f"const {self.type(value.type)} {self.name(value)} = {expression};")
 
-    def body(self, block: Block) -> None:
-        """The statements of a block, indented."""
+    def body(self, block: Block, variables: Sequence[SSAValue] = ()) -> None:
+        """The statements of a block, indented; its yield assigns to variables."""
         with self.indented(2):
             for op in block.ops:
                 self.print(op)
+            if variables and block.last_op is not None:
+                self._assign(variables, block.last_op.operands)
+
+    def _assign(self, variables: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+        """Assign in parallel: a value that is itself one of the variables is copied first."""
+        names = [self.name(v) for v in variables]
+        changed = [(n, v) for n, v in zip(names, values, strict=True) if self.name(v) != n]
+        copies: dict[str, str] = {}
+        for _, value in changed:
+            name = self.name(value)
+            if name in names and len(names) > 1:
+                copies[name] = self.fresh("v")
+                self.line(f"{self.type(value.type)} {copies[name]} = {name};")
+        for target, value in changed:
+            self.line(f"{target} = {copies.get(self.name(value), self.name(value))};")
 
     def indices(self, map: AffineMapAttr, operands: Sequence[SSAValue]) -> list[str]:
         """The C++ text of index expressions."""
@@ -156,7 +173,7 @@ class CudaPrinter(BasePrinter):
         called = {name for form in forms if form is not None for name in form.functions}
         sizes = [f"s{i}" for i in op.size_arguments]
         self.shared = f"{op.sym_name.data}_shared"
-        self.names, self.taken = {}, {op.sym_name.data, self.shared, *called, *sizes}
+        self.names, self.variables, self.taken = {}, set(), {op.sym_name.data, self.shared, *called, *sizes}
         assert op.index_type is not None
         self.index_type = self.type(op.index_type)
         stored = stored_in(op.body)
@@ -199,7 +216,11 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: loop.IndexOp) -> None:
-        self.let(op.result, self.index(op.map, op.operands_))
+        text = self.index(op.map, op.operands_)
+        if not op.operands_ and all(isinstance(u.operation, scf.ForOp) for u in op.result.uses):
+            self.names[op.result] = text  # an extent, in the head of its loop
+        else:
+            self.let(op.result, text)
 
     @print.register
     def _(self, op: loop.TestOp) -> None:
@@ -257,34 +278,39 @@ class CudaPrinter(BasePrinter):
         self.let(op.result, f"__shfl_xor_sync({arguments})")
 
     @print.register
-    def _(self, op: cuda.VariableOp) -> None:
-        initial = "" if op.initial is None else f" = {self.name(op.initial)}"
-        self.line(f"{self.type(op.result.type)} {self.name(op.result)}{initial};")
-
-    @print.register
-    def _(self, op: cuda.AssignOp) -> None:
-        self.line(f"{self.name(op.variable)} = {self.name(op.value)};")
-
-    @print.register
-    def _(self, op: cuda.ForOp) -> None:
-        k = self.name(op.induction_var)
-        if op.unroll is not None:
+    def _(self, op: scf.ForOp) -> None:
+        counter, *arguments = op.body.block.args
+        for initial, argument, result in zip(op.iter_args, arguments, op.res, strict=True):
+            first = self.name(initial)
+            self.line(f"{self.type(result.type)} {self.name(result)} = {first};")
+            self.names[argument] = self.name(result)
+        self.variables |= {*arguments, *op.res}
+        if "unroll" in op.attributes:
             self.line("#pragma unroll")
-        if op.rolled is not None:
+        if "rolled" in op.attributes:
             self.line("#pragma unroll 1")
-        end = self.extent(op.extent.data) if op.end is None else self.name(op.end)
-        self.line(f"for ({self.index_type} {k} = 0; {k} < {end}; ++{k}) {{")
-        self.body(op.body.block)
+        k, low, end, step = map(self.name, (counter, op.lb, op.ub, op.step))
+        advance = f"++{k}" if step == "1" else f"{k} += {step}"
+        self.line(f"for ({self.type(counter.type)} {k} = {low}; {k} < {end}; {advance}) {{")
+        self.body(op.body.block, op.res)
         self.line("}")
 
     @print.register
-    def _(self, op: cuda.IfOp) -> None:
-        self.line(f"if ({self.name(op.condition)}) {{")
-        self.body(op.then.block)
-        if op.otherwise.blocks:
+    def _(self, op: scf.IfOp) -> None:
+        for result in op.output:
+            self.line(f"{self.type(result.type)} {self.name(result)};")
+        self.variables |= {*op.output}
+        self.line(f"if ({self.name(op.cond)}) {{")
+        self.body(op.true_region.block, op.output)
+        otherwise = op.false_region.blocks.first
+        if otherwise is not None and (op.output or len(list(otherwise.ops)) > 1):
             self.line("} else {")
-            self.body(op.otherwise.block)
+            self.body(otherwise, op.output)
         self.line("}")
+
+    @print.register
+    def _(self, op: scf.YieldOp) -> None:
+        pass  # `body` assigns its values
 
 
 def _goes_to_a_vector(op: loop.LoadOp) -> bool:

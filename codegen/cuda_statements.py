@@ -7,8 +7,9 @@ from itertools import accumulate
 from string import Template
 from typing import Any, Protocol
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr, MemRefType, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..dialects import cuda, kernel
 from ..dialects.fragments import COLUMNS, ROWS, SUMS, elements_of_registers
@@ -25,6 +26,7 @@ class Names(Protocol):
 
     index_type: str
     names: dict[SSAValue, str]
+    variables: set[SSAValue]
 
     def fresh(self, hint: str) -> str:
         """A C++ name that nothing has yet."""
@@ -274,8 +276,8 @@ def _wgmma(names: Names, op: kernel.WgmmaOp) -> str:
         function = function.parent_op()
     groups = function.threads.value.data // WARPGROUP
     height, width = op.shape
-    results = [names.name(v) for v in op.totals]
-    lines = [] if op.onto else [_copies(names, op.products, op.sums)]
+    lines = _begin(names, op, op.products, op.sums)
+    results = [names.name(v) for v in op.products]
     *row_slab, column_slab = op.slabs
     rows, columns = names.fresh("rows") if row_slab else "", names.fresh("columns")
     if row_slab:
@@ -314,18 +316,39 @@ def _wgmma(names: Names, op: kernel.WgmmaOp) -> str:
 
 
 def _wgmma_wait(names: Names, op: kernel.WgmmaWaitOp) -> str:
-    lines = [] if op.onto else [_copies(names, op.results_, op.sums)]
-    totals = ", ".join(f'"+f"({names.name(v)})' for v in op.totals)
+    lines = _begin(names, op, op.results_, op.sums)
+    totals = ", ".join(f'"+f"({names.name(v)})' for v in op.results_)
     lines.append(f'asm volatile("wgmma.wait_group.sync.aligned 0;" : {totals} :: "memory");')
     # without it ptxas puts what reads the sums in front of the wait, and has products wait for each other
     lines.append("__threadfence_block();")
     return "\n".join(lines)
 
 
-def _copies(names: Names, results: Sequence[SSAValue], values: Sequence[SSAValue]) -> str:
-    """Declare results that begin as some values."""
-    pairs = zip(map(names.name, results), map(names.name, values), strict=True)
-    return f"float {', '.join(f'{result} = {value}' for result, value in pairs)};"
+def _begin(
+    names: Names, op: Operation, results: Sequence[SSAValue], sums: Sequence[SSAValue]
+) -> list[str]:
+    """Declare results that begin as some sums, or let them be the variables that the sums are.
+
+    A copy of a sum whose product is on its way would have the tensor cores wait for each other.
+    """
+    if all(_is_free(names, value, op) for value in sums):
+        names.names.update(zip(results, map(names.name, sums), strict=True))
+        names.variables.update(results)
+        return []
+    pairs = zip(map(names.name, results), map(names.name, sums), strict=True)
+    return [f"float {', '.join(f'{result} = {value}' for result, value in pairs)};"]
+
+
+def _is_free(names: Names, value: SSAValue, user: Operation) -> bool:
+    """Whether a value is a variable that `user` alone reads, once for each time that it is assigned."""
+    made_in = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    block = user.parent
+    while block is not None and block is not made_in:
+        parent = block.parent_op()
+        if parent is None or isinstance(parent, scf.ForOp):
+            return False
+        block = parent.parent
+    return value in names.variables and value.has_one_use()
 
 
 def _further(slab: str, units: int) -> str:

@@ -1,37 +1,38 @@
-"""The `cuda` dialect: one operation per C++ construct, so that printing decides nothing.
+"""The `cuda` dialect: kernels as they are printed in CUDA C++.
 
     cuda.func @k_sum(%x: memref<65536xf32>, %y: memref<32xf32>) blocks(32) threads(256) index(i32) {
-      %row = kernel.block_id
       %zero = arith.constant 0.0 : f32
-      %acc = cuda.variable %zero : f32
-      cuda.for %k = 0 to 2048 {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2048 = arith.constant 2048 : index
+      %row = kernel.block_id
+      %sum = scf.for %k = %c0 to %c2048 step %c1 iter_args(%acc = %zero) -> (f32) {
         %v = loop.load %x[%row * 2048 + %k] : memref<65536xf32>
         %s = arith.addf %acc, %v : f32
-        cuda.assign %acc, %s : f32
+        scf.yield %s : f32
       }
-      loop.store %acc, %y[%row] : memref<32xf32>
+      loop.store %sum, %y[%row] : memref<32xf32>
     }
 
-What C++ adds is here: functions, variables, control flow. Scalars are computed by operations of `arith` and
-`math`; what a thread does with memory and with others, it does by those of `loop` and `kernel`. Each is an
-expression, an instruction or a declaration; one without a C++ form is refused. Memory is one row of elements,
-so that an index is the offset in it. Types are C++'s: i32 is `int`, i64 `long long`, i1 `bool`, `index`
-whichever of the first two the function says; f16 and bf16 values are their bits, which only loads, stores,
-selects and conversions touch. A `cuda.variable` is a mutable local: using it reads its value at that moment.
+What C++ adds is the function and what its memory is: one row of elements, so that an index is the offset in
+it. Inside are operations of `arith`, `math`, `scf`, `loop` and `kernel`, each an expression, a declaration or
+a statement of C++; one without a C++ form is refused. What a loop or a branch hands on is a variable. Types
+are C++'s: i32 is `int`, i64 `long long`, i1 `bool`, `index` whichever of the first two the function says; f16
+and bf16 values are their bits, which only loads, stores, selects and conversions touch.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, IntegerType, MemRefType
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
-from .cuda_control import ForOp, IfOp
+from .cuda_names import IDENTIFIER
 from .cuda_scalars import describe, form_of, is_number
-from .cuda_values import IDENTIFIER, AssignOp, VariableOp
 from .inside import ops_in
 from .kernel_device import DeviceFunction
 from .kernel_shared import SharedOp
@@ -85,6 +86,8 @@ class FuncOp(DeviceFunction):
             if not isinstance(argument.type, MemRefType | TensorMapType):
                 raise VerifyException(f"arguments are memrefs or tensor maps, got {argument.type}")
         self._verify_memory()
+        if any({"unroll", "rolled"} <= op.attributes.keys() for op in ops_in(self)):
+            raise VerifyException("a loop is to be unrolled, or it is not")
         if missing := without_form(self):
             listed = ", ".join(dict.fromkeys(describe(op) for op in missing))
             raise VerifyException(f"C++ has no form for {listed}")
@@ -113,12 +116,12 @@ def without_form(function: FuncOp) -> list[Operation]:
         op
         for op in ops_in(function)
         if op.dialect_name() not in ("cuda", "kernel")
-        and not isinstance(op, _OF_LOOP)
+        and not isinstance(op, _STATEMENTS)
         and not is_number(op)
         and form_of(op) is None
     ]
 
 
-_OF_LOOP = (LoadOp, StoreOp, RegistersOp, IndexOp, TestOp)
+_STATEMENTS = (LoadOp, StoreOp, RegistersOp, IndexOp, TestOp, scf.ForOp, scf.IfOp, scf.YieldOp)
 
-Cuda = Dialect("cuda", [FuncOp, VariableOp, AssignOp, ForOp, IfOp])
+Cuda = Dialect("cuda", [FuncOp])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..machine.cuda_scalars import FORMS, ScalarForm
-from .cuda_values import AssignOp, VariableOp
 from .loop_access import LoadOp, StoreOp, in_registers
 
 
@@ -76,8 +75,10 @@ def _may_be_product(value: SSAValue, seen: set[SSAValue]) -> bool:
             return True
         case arith.SelectOp() as op:
             sources = op.operands[1:]
-        case VariableOp(initial=None):  # the result of an if
-            sources = [u.operation.value for u in value.uses if isinstance(u.operation, AssignOp)]
+        case scf.IfOp() as op:
+            position = op.results.index(value)
+            ends = (region.block.last_op for region in op.regions)
+            sources = [end.operands[position] for end in ends if end is not None]
         case LoadOp(memref=array) if in_registers(array):
             sources = [u.operation.value for u in array.uses if isinstance(u.operation, StoreOp)]
         case _:

@@ -18,11 +18,9 @@ waited for:
 
 One that is `joined` to the next begins with it: the threads wait for neither of them alone.
 
-In a `cuda.func` a slab is a part of one row of elements, so that `of 64 by 64` says how large it is, and sums
-may be variables, which then hold the products (`onto`):
+In a `cuda.func` a slab is a part of one row of elements, so that `of 64 by 64` says how large it is:
 
-    kernel.wgmma %xs[%buffer * 4096] by %ws[%buffer * 2048] onto (%c0, ..., %c31) of 64 by 64 leaving 1 : ...
-    kernel.wgmma_wait onto (%c0, ..., %c31)
+    %g:32 = kernel.wgmma %xs[%buffer * 4096] by %ws[%buffer * 2048] plus (...) of 64 by 64 leaving 1 : ...
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..index.affine import ZERO
 from .index import verify_access
 from .inside import has_flat_addresses
-from .kernel_mma import WgmmaWaitOp, verify_variables
+from .kernel_mma import WgmmaWaitOp
 from .kernel_shared import verify_shared_alignment
 from .sizes import static_shape
 from .wgmma import (
@@ -124,9 +122,8 @@ class WgmmaOp(WgmmaBase):
         elif self.held:
             raise VerifyException("multiplies a slab of rows or what the threads hold")
         verify_extents(*self.shape)
-        verify_variables(self, self.onto, self.sums)
         self._verify_joined()
-        if self.pending and not has_flat_addresses(self):
+        if self.pending:
             for product in self.products:
                 verify_waited(product)
         self._verify_sums()

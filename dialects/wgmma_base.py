@@ -73,8 +73,6 @@ class WgmmaBase(IRDLOperation):
     """Products that may be on their way when the operation ends, the last ones; without it none."""
     joined = opt_prop_def(UnitAttr)
     """Whether the next product is begun with it, at one time."""
-    onto = opt_prop_def(UnitAttr)
-    """Whether the sums are variables, which become the products; there are no results."""
     products = var_result_def(f32)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -90,7 +88,6 @@ class WgmmaBase(IRDLOperation):
         transposed: bool = False,
         leaving: int | None = None,
         joined: bool = False,
-        onto: bool = False,
     ):
         slab, held = (rows, []) if isinstance(rows, SlabAt) else (None, list(rows))
         row_map, row_operands = index_properties(slab.index) if slab else (None, [])
@@ -111,9 +108,8 @@ class WgmmaBase(IRDLOperation):
                 "extents": None if extents is None else DenseArrayBase.from_list(i64, extents),
                 "leaving": None if leaving is None else IntegerAttr(leaving, i64),
                 "joined": UnitAttr() if joined else None,
-                "onto": UnitAttr() if onto else None,
             },
-            result_types=[[] if onto else [f32] * len(sums)],
+            result_types=[[f32] * len(sums)],
         )
 
     @property
@@ -129,11 +125,6 @@ class WgmmaBase(IRDLOperation):
                 break
             before = before.prev_op
         return count
-
-    @property
-    def totals(self) -> Sequence[SSAValue]:
-        """What holds the products afterwards."""
-        return self.sums if self.onto else self.products
 
     @property
     def pending(self) -> int:
@@ -184,7 +175,7 @@ class WgmmaBase(IRDLOperation):
         self._print_slab(printer, *columns)
         if self.transposed is not None:
             printer.print_string(" transposed")
-        printer.print_string(" onto " if self.onto else " plus ")
+        printer.print_string(" plus ")
         with printer.in_parens():
             printer.print_list(self.sums, printer.print_ssa_value)
         if self.extents is not None:
@@ -208,9 +199,7 @@ class WgmmaBase(IRDLOperation):
         parser.parse_keyword("by")
         column_slab = _parse_slab(parser)
         transposed = parser.parse_optional_keyword("transposed") is not None
-        onto = parser.parse_optional_keyword("onto") is not None
-        if not onto:
-            parser.parse_keyword("plus")
+        parser.parse_keyword("plus")
         sums = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, parser.parse_unresolved_operand
         )
@@ -244,7 +233,6 @@ class WgmmaBase(IRDLOperation):
             transposed=transposed,
             leaving=leaving,
             joined=joined,
-            onto=onto,
         )
         op.attributes |= attributes
         return op

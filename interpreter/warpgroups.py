@@ -82,7 +82,7 @@ class Warpgroups:
         height, width = op.shape
         if op.rows is None:
             height = threads // WARPGROUP * GROUP_ROWS
-        check_warpgroups(op, len(op.totals), height, width, threads)
+        check_warpgroups(op, len(op.products), height, width, threads)
         panels = width // PANEL if op.transposed else 1
         heights = [
             *([height] if op.rows else []),
@@ -100,7 +100,7 @@ class Warpgroups:
             columns = np.concatenate(np.split(slabs[-1], panels, axis=-2), axis=-1)
         with np.errstate(all="ignore"):
             products = sums_of_threads(multiply_slabs(rows, columns), threads)
-        for result, value, total in zip(op.totals, products, op.sums, strict=True):
+        for result, value, total in zip(op.products, products, op.sums, strict=True):
             before = self.machine.values[total]
             new = value + before
             self.machine.values[result] = np.where(self.machine.mask, new, before)
@@ -108,7 +108,7 @@ class Warpgroups:
         self._complete(active, op.pending)
 
     def _wait(self, op: kernel.WgmmaWaitOp) -> None:
-        for result, total in zip(op.totals, op.sums, strict=True):
+        for result, total in zip(op.results_, op.sums, strict=True):
             self.machine.values[result] = self.machine.values[total]
         self._complete(self._blocks(op), 0)
 

@@ -1,30 +1,24 @@
-"""Operations of `kernel` and accesses in a `cuda.func`: what they are, on rows of elements and C++'s values.
+"""Operations on memory in a `cuda.func`: rows of elements, and indices as C++ computes them.
 
 A part of `lower-to-cuda`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
-from xdsl.builder import Builder
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, UnitAttr, i64
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, MemRefType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 
-from ...analysis.index import operand_ranges, simplify
-from ...dialects import cuda, kernel
+from ...analysis.index import known_extent, operand_ranges, simplify
+from ...dialects import kernel, loop
 from ...dialects.index import Indexed, index_properties
-from ...dialects.sizes import memref_of, shape_of
+from ...dialects.sizes import extent_expr, memref_of, shape_of
 from .cuda_indices import flat_offset, nonnegative
-
-
-class Lowering(Protocol):
-    """What the lowering of an operation is made of; `lower_to_cuda.py` has it."""
-
-    values: dict[SSAValue, SSAValue]
-    builder: Builder
 
 
 def flat(type: Attribute) -> Attribute:
@@ -37,53 +31,66 @@ def flat(type: Attribute) -> Attribute:
     return memref_of(type.element_type, [count])
 
 
-def lower_instruction(state: Lowering, op: Operation) -> None:
-    """Insert an operation as it is."""
-    new = _rebuilt(state, op)
-    state.builder.insert(new)
-    for old, result in zip(op.results, new.results, strict=True):
-        result.name_hint = old.name_hint
-        state.values[old] = result
+def flat_form(op: Operation, place: int | None) -> Sequence[Operation]:
+    """What stands for an operation in a `cuda.func`, the last for its results; nothing if it stays.
+
+    Shared memory lies at `place` in what the launch asks for.
+    """
+    match op:
+        case loop.IndexOp():
+            expr = nonnegative(op.map.data.results[0], operand_ranges(op.operands_))
+            return [loop.IndexOp(expr, op.operands_)]
+        case loop.TestOp():
+            ranges = operand_ranges(op.operands_)
+            return [loop.TestOp([nonnegative(e, ranges) for e in op.exprs], op.operands_)]
+        case arith.MinSIOp() if isinstance(op.result.type, IndexType):
+            return _least(op)
+        case kernel.SharedOp():
+            memref = flat(op.result.type)
+            assert isinstance(memref, MemRefType)
+            return [kernel.SharedOp(memref, None if op.align is None else op.alignment, place)]
+        case loop.RegistersOp():
+            return [_rebuilt(op)]
+        case kernel.WgmmaOp():
+            return [_rebuilt(op, extents=DenseArrayBase.from_list(i64, op.shape))]
+        case _:
+            return [_rebuilt(op)] if hasattr(op, "INDEXED") else []
 
 
-def lower_product(state: Lowering, op: kernel.WgmmaOp) -> None:
-    """Insert a product of slabs, onto variables if its sums are some."""
-    onto = _onto_variables(state, op.sums)
-    new = _rebuilt(state, op, onto=onto, extents=DenseArrayBase.from_list(i64, op.shape))
-    _put_totals(state, op.products, new)
+def _least(op: arith.MinSIOp) -> Sequence[Operation]:
+    """A computed end of a loop, at most an extent."""
+    if (most := known_extent(op.rhs)) is None:
+        return []
+    end = loop.IndexOp(extent_expr(most), [])
+    less = loop.TestOp([extent_expr(most) + AffineExpr.dimension(0) * -1], [op.lhs])
+    return [end, less, arith.SelectOp(less.result, op.lhs, end.result)]
 
 
-def lower_wait(state: Lowering, op: kernel.WgmmaWaitOp) -> None:
-    """Insert a wait for products, onto variables if their sums are some."""
-    _put_totals(state, op.results_, _rebuilt(state, op, onto=_onto_variables(state, op.sums)))
-
-
-def _rebuilt(state: Lowering, op: Operation, **properties: Attribute | None) -> Any:
-    """An operation on the values of C++, with offsets in rows of elements, and some other properties."""
+def _rebuilt(op: Operation, **properties: Attribute) -> Operation:
+    """An operation with offsets in rows of elements, and some other properties."""
     definition: Any = type(op)
-    groups = definition.get_irdl_definition()
-    operands = {
-        name: _each(getattr(op, name), state.values.__getitem__) for name, _ in groups.operands
-    }
+    operands = {n: getattr(op, n) for n, _ in definition.get_irdl_definition().operands}
     said: dict[str, Attribute | None] = {**op.properties, **properties}
     said.pop("operandSegmentSizes", None)
     for index in getattr(op, "INDEXED", ()):
         if index.map in op.properties:
-            said[index.map], operands[index.operands] = _offset(state, op, index)
-    results = [_each(getattr(op, name), lambda v: flat(v.type)) for name, _ in groups.results]
-    if properties.get("onto") is not None:
-        results = [[]]
-    return definition.build(operands=[*operands.values()], properties=said, result_types=results)
+            said[index.map], operands[index.operands] = _offset(op, index)
+    return definition.build(
+        operands=[*operands.values()],
+        properties=said,
+        attributes=op.attributes,
+        result_types=_result_types(op),
+    )
 
 
-def _each(held: SSAValue | Sequence[SSAValue] | None, get: Callable[[SSAValue], Any]) -> Any:
-    """What stands for one value, for none or for each of several."""
-    if held is None or isinstance(held, SSAValue):
-        return None if held is None else get(held)
-    return [get(value) for value in held]
+def _result_types(op: Operation) -> list[Any]:
+    """The types of the results of an operation, as one, or those of a group."""
+    definition: Any = type(op)
+    groups = [getattr(op, name) for name, _ in definition.get_irdl_definition().results]
+    return [flat(g.type) if isinstance(g, SSAValue) else [flat(v.type) for v in g] for g in groups]
 
 
-def _offset(state: Lowering, op: Any, index: Indexed) -> tuple[Attribute, list[SSAValue]]:
+def _offset(op: Any, index: Indexed) -> tuple[Attribute, Sequence[SSAValue]]:
     """An index of an operation as C++ computes it: an offset if it is one of elements."""
     indices, exprs = getattr(op, index.operands), op.properties[index.map].data.results
     memory = None if index.memory is None else getattr(op, index.memory)
@@ -92,25 +99,4 @@ def _offset(state: Lowering, op: Any, index: Indexed) -> tuple[Attribute, list[S
         exprs = [flat_offset(memory, exprs, ranges)]
     else:
         exprs = [nonnegative(simplify(expr, ranges), ranges) for expr in exprs]
-    return index_properties((exprs, [state.values[value] for value in indices]))
-
-
-def _onto_variables(state: Lowering, sums: Sequence[SSAValue]) -> UnitAttr | None:
-    """Whether sums are variables that nothing else reads: a product may be added onto them.
-
-    A copy of one whose product is on its way would have the tensor cores wait for each other.
-    """
-    variables = all(isinstance(state.values[v].owner, cuda.VariableOp) for v in sums)
-    return UnitAttr() if variables and all(v.has_one_use() for v in sums) else None
-
-
-def _put_totals(
-    state: Lowering,
-    results: Sequence[SSAValue],
-    new: kernel.WgmmaOp | kernel.WgmmaWaitOp,
-) -> None:
-    """Insert an operation whose totals stand for some results."""
-    state.builder.insert(new)
-    for old, total in zip(results, new.totals, strict=True):
-        total.name_hint = total.name_hint or old.name_hint
-        state.values[old] = total
+    return index_properties((exprs, indices))

@@ -12,27 +12,26 @@ builtin.module {
     %row = kernel.block_id
     %lane = kernel.thread_id
     %zero = arith.constant 0.000000e+00 : f32
-    %acc = cuda.variable %zero : f32
-    %later = cuda.variable : f32
-    cuda.for %k = 0 to 2048 unroll {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2048 = arith.constant 2048 : index
+    %acc = scf.for %k = %c0 to %c2048 step %c1 iter_args(%so_far = %zero) -> (f32) {
       %v = loop.load %x[%row * 2048 + %k] : memref<65536xf32>
-      %s = arith.addf %acc, %v : f32
-      cuda.assign %acc, %s : f32
-    }
+      %s = arith.addf %so_far, %v : f32
+      scf.yield %s : f32
+    } {unroll}
     %i = loop.index[%row floordiv 4]
-    cuda.for %n = 0 to %i of 8 {
-    }
-    cuda.for %m = 0 to 8 rolled {
-    }
+    scf.for %n = %c0 to %i step %c1 {
+    } {rolled}
     %c = loop.test[%i < 4, %row >= 2]
-    cuda.if %c {
-      loop.store %acc, %y[%row] : memref<65536xf32>
+    %either = scf.if %c -> (f32) {
+      scf.yield %acc : f32
     } else {
-      loop.store %later, %y[%row] : memref<65536xf32>
+      scf.yield %zero : f32
     }
     kernel.assert %c, "few rows"
-    cuda.if %c {
-      loop.store %acc, %shared[%lane] : memref<256xf32, "shared">
+    scf.if %c {
+      loop.store %either, %shared[%lane] : memref<256xf32, "shared">
     }
     kernel.barrier
     %e = math.exp %acc : f32
@@ -55,10 +54,9 @@ builtin.module {
     %d0, %d1, %d2, %d3 = kernel.wgmma %xs[%block * 4096] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
     %p0, %p1, %p2, %p3 = kernel.wgmma %xs[%block * 4096] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 leaving 1 : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
     %w0, %w1, %w2, %w3 = kernel.wgmma_wait (%p0, %p1, %p2, %p3)
-    %v = cuda.variable %z : f32
-    kernel.wgmma %xs[0] by %ws[0] onto (%v, %v, %v, %v) of 64 by 8 leaving 2 joined : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
-    kernel.wgmma %xs[0] by %ws[0] onto (%v, %v, %v, %v) of 64 by 8 leaving 2 : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
-    kernel.wgmma_wait onto (%v, %v, %v, %v)
+    %q0, %q1, %q2, %q3 = kernel.wgmma %xs[0] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 leaving 2 joined : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
+    %r0, %r1, %r2, %r3 = kernel.wgmma %xs[0] by %ws[0] plus (%q0, %q1, %q2, %q3) of 64 by 8 leaving 2 : memref<8192xbf16, "shared"> by memref<512xbf16, "shared">
+    %s0, %s1, %s2, %s3 = kernel.wgmma_wait (%r0, %r1, %r2, %r3)
     %h = arith.truncf %d0 : f32 to bf16
     %e0, %e1, %e2, %e3 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws[0] plus (%d0, %d1, %d2, %d3) of 64 by 8 : bf16 by memref<512xbf16, "shared">
     %f, %f_1, %f_2, %f_3, %f_4, %f_5, %f_6, %f_7, %f_8, %f_9, %f_10, %f_11, %f_12, %f_13, %f_14, %f_15, %f_16, %f_17, %f_18, %f_19, %f_20, %f_21, %f_22, %f_23, %f_24, %f_25, %f_26, %f_27, %f_28, %f_29, %f_30, %f_31 = kernel.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %xs[%block * 4096] transposed plus (%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z) of 64 by 64 : bf16 by memref<8192xbf16, "shared">

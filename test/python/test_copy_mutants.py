@@ -15,13 +15,13 @@ BULK = ("bulk pipeline",)
 MUTANTS = {
     "an operation forgets its condition": Mutant(
         *LOWERING,
-        "name: _each(getattr(op, name)",
-        'name: _each(None if name == "condition" else getattr(op, name)',
+        "n: getattr(op, n)",
+        'n: None if n == "condition" else getattr(op, n)',
         ("pipeline",),
     ),
     "every index is the first one of an operation": Mutant(
         *LOWERING,
-        "_offset(state, op, index)\n",
+        "_offset(op, index)\n",
         'op.properties[index.map], operands["indices"]\n',
         ("pipeline",),
     ),
@@ -37,24 +37,19 @@ MUTANTS = {
         "[flat_offset(memory, exprs, ranges) * 0]",
         BULK,
     ),
-    "groups, barriers and bytes are one more": Mutant(
+    "barriers and bytes are one more": Mutant(
         *LOWERING,
         "    said.pop(",
-        "    for key in {'pending', 'number'} & said.keys():\n"
+        "    for key in {'number'} & said.keys():\n"
         "        said[key] = type(said[key])(said[key].value.data + 1, i64)\n"
         "    said.pop(",
-        ("pipeline", *BULK),
-    ),
-    "waits, commits, fences and barriers are left out": Mutant(
-        *LOWERING,
-        "    state.builder.insert(new)\n    for old, result",
-        "    if op.results or op.operands:\n        state.builder.insert(new)\n    for old, result",
-        ("pipeline", "zeros", *BULK),
+        BULK,
     ),
     "waits for barriers are left out": Mutant(
-        *LOWERING,
-        "    state.builder.insert(new)\n    for old, result",
-        "    if 'wait' not in op.name:\n        state.builder.insert(new)\n    for old, result",
+        "lower-to-cuda",
+        "kernel.lower_to_cuda",
+        "        Rewriter.insert_op(new,",
+        "        if 'wait' not in op.name:\n            Rewriter.insert_op(new,",
         ("zeros", *BULK),
     ),
     "barriers and parities are one on": Mutant(
@@ -70,7 +65,10 @@ MUTANTS = {
         BULK,
     ),
     "a vector is stored in reverse": Mutant(
-        *LOWERING, "for value in held]", "for value in held[::-1]]", ("vectors",)
+        *LOWERING,
+        "n: getattr(op, n)",
+        'n: getattr(op, n)[::-1] if n == "values" else getattr(op, n)',
+        ("vectors",),
     ),
 }
 

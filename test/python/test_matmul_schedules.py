@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from ir_programs import parse
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32
 from xdsl.passes import get_pass_option_infos
 
@@ -193,9 +194,9 @@ def test_nan_past_the_end_of_a_sliced_operand_stays_out() -> None:
 def test_the_kernel_has_no_loads_from_memory_in_its_inner_loop() -> None:
     module, _ = lowered(product(64, 64, 64, transposed=True), "sm_90a", SCHEDULES["wide"])
     (function,) = [op for op in module.ops if isinstance(op, cuda.FuncOp)]
-    loops = [op for op in function.walk() if isinstance(op, cuda.ForOp)]
+    loops = [op for op in function.walk() if isinstance(op, scf.ForOp)]
     products = [op for op in loops if any(o.name == "arith.mulf" for o in op.body.block.ops)]
-    (inner,) = [op for op in products if not any(isinstance(o, cuda.ForOp) for o in op.body.walk())]
+    (inner,) = [op for op in products if not any(isinstance(o, scf.ForOp) for o in op.body.walk())]
     loads = [op for op in inner.body.walk() if isinstance(op, loop.LoadOp)]
     assert len(loads) == 2 + 8
     assert all(isinstance(load.memref.owner, kernel.SharedOp) for load in loads)

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from ir_programs import parse
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
 
 import deplo
 from deplo import interpreter
@@ -289,8 +290,7 @@ def test_a_kernel_does_not_end_before_its_products() -> None:
     inputs = linear(64, 32, 512, torch.bfloat16)
     module = compiled(inputs, ONE).stage("cuda")
     (wait,) = [op for op in ops_in(module) if isinstance(op, kernel.WgmmaWaitOp)]
-    wait.detach()
-    wait.erase()
+    Rewriter.replace_op(wait, [], wait.sums)
     with pytest.raises(MachineFault, match="is on its way when the kernel ends"):
         interpreter.execute(module, list(map(bits, inputs)))
 

@@ -5,23 +5,22 @@
 
 // Two slots: a row is on its way while the last one is added up. What is beyond the last row is zeros.
 // CHECK-LABEL: cuda.func @pipeline(%x: memref<2048xf32>, %y: memref<128xf32>) blocks(2) threads(64) index(i32) {
-// CHECK-NEXT:  %b = kernel.block_id
+// CHECK:       %b = kernel.block_id
 // CHECK-NEXT:  %t = kernel.thread_id
 // CHECK-NEXT:  %zero = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:  %s = kernel.shared align 16 : memref<512xf32, "shared">
+// CHECK:       %s = kernel.shared align 16 : memref<512xf32, "shared">
 // CHECK-NEXT:  kernel.async_copy %x[%b * 1024 + %t * 4] to %s[%t * 4] vector 4 : memref<2048xf32> to memref<512xf32, "shared">
 // CHECK-NEXT:  kernel.async_commit
-// CHECK-NEXT:  %sum = cuda.variable %zero : f32
-// CHECK-NEXT:  cuda.for %k = 0 to 4 {
+// CHECK-NEXT:  %sum = scf.for %k = %c0 to %c4 step %c1 iter_args(%acc = %zero) -> (f32) {
 // CHECK-NEXT:  %more = loop.test[%k < 3]
 // CHECK-NEXT:  kernel.async_copy %x[%b * 1024 + %k * 256 + %t * 4 + 256] to %s[(%k + 1) mod 2 * 256 + %t * 4] vector 4 if %more : memref<2048xf32> to memref<512xf32, "shared">
 // CHECK-NEXT:  kernel.async_commit
 // CHECK-NEXT:  kernel.async_wait 1
 // CHECK-NEXT:  kernel.barrier
 // CHECK-NEXT:  %v = loop.load %s[%k mod 2 * 256 - %t + 255] : memref<512xf32, "shared">
-// CHECK-NEXT:  %n = arith.addf %sum, %v : f32
+// CHECK-NEXT:  %n = arith.addf %acc, %v : f32
 // CHECK-NEXT:  kernel.barrier
-// CHECK-NEXT:  cuda.assign %sum, %n : f32
+// CHECK-NEXT:  scf.yield %n : f32
 // CHECK-NEXT:  }
 // CHECK-NEXT:  kernel.async_wait 0
 // CHECK-NEXT:  loop.store %sum, %y[%b * 64 + %t] : memref<128xf32>
@@ -104,12 +103,12 @@ func.func @main(%h: memref<8x64xf16>) -> memref<64xf16> {
 // CHECK-NEXT:  %s = kernel.shared align 128 : memref<2048xf32, "shared">
 // CHECK-NEXT:  %full = kernel.mbarriers 2
 // CHECK-NEXT:  %one = loop.test[%t < 1]
-// CHECK-NEXT:  cuda.if %one {
+// CHECK-NEXT:  scf.if %one {
 // CHECK-NEXT:  kernel.mbarrier_init %full[1], 1
 // CHECK-NEXT:  kernel.fence
 // CHECK-NEXT:  }
 // CHECK-NEXT:  kernel.barrier
-// CHECK-NEXT:  cuda.if %one {
+// CHECK-NEXT:  scf.if %one {
 // CHECK-NEXT:  kernel.mbarrier_expect_bytes %full[1], 4096
 // CHECK-NEXT:  kernel.bulk_copy %x[%b, %b * 16 - 8, 0] to %s[1024] barrier %full[1] : !kernel.tensor_map<1x16x64xf32> to memref<2048xf32, "shared">
 // CHECK-NEXT:  }

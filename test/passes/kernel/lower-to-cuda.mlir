@@ -5,13 +5,12 @@
 
 // A loop-carried sum is a variable; the address is one flat offset; what is only read is const.
 // CHECK-LABEL: cuda.func @rows(%in: memref<32xf32>, %out: memref<4xf32>) blocks(4) threads(1) index(i32) {
-// CHECK-NEXT:    %i = kernel.block_id
+// CHECK:         %i = kernel.block_id
 // CHECK-NEXT:    %zero = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:    %s = cuda.variable %zero : f32
-// CHECK-NEXT:    cuda.for %k = 0 to 8 {
+// CHECK-NEXT:    %s = scf.for %k = %c0 to %c8 step %c1 iter_args(%a = %zero) -> (f32) {
 // CHECK-NEXT:      %v = loop.load %in[%i * 8 + %k] : memref<32xf32>
-// CHECK-NEXT:      %n = arith.addf %s, %v : f32
-// CHECK-NEXT:      cuda.assign %s, %n : f32
+// CHECK-NEXT:      %n = arith.addf %a, %v : f32
+// CHECK-NEXT:      scf.yield %n : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    loop.store %s, %out[%i] : memref<4xf32>
 // CPP:      // <<<4, 1>>>
@@ -51,12 +50,15 @@ func.func @main(%x: memref<4x8xf32>) -> memref<4xf32> {
 // -----
 
 // Two values that a loop exchanges are copied before either is assigned.
-// CHECK-LABEL: cuda.func @swap
-// CHECK:         cuda.for
-// CHECK-NEXT:      %[[b:.+]] = cuda.variable %b : f32
-// CHECK-NEXT:      %[[a:.+]] = cuda.variable %a : f32
-// CHECK-NEXT:      cuda.assign %a, %[[b]] : f32
-// CHECK-NEXT:      cuda.assign %b, %[[a]] : f32
+// CPP-LABEL: swap(
+// CPP:           float a = x;
+// CPP-NEXT:      float b = y;
+// CPP-NEXT:      for (int k = 0; k < 3; ++k) {
+// CPP-NEXT:          float [[b:.+]] = b;
+// CPP-NEXT:          float [[a:.+]] = a;
+// CPP-NEXT:          a = [[b]];
+// CPP-NEXT:          b = [[a]];
+// CPP-NEXT:      }
 kernel.func @swap(%in: memref<2xf32>, %out: memref<2xf32>) blocks(1) threads(1) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -219,7 +221,7 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 // The sizes that a kernel uses are its last arguments.
 // CHECK-LABEL: cuda.func @rows(
 // CHECK-SAME:    blocks((s0 - 1) floordiv 8 + 1) threads(8) index(i64) sizes(s0, s1) {
-// CHECK:         cuda.for %k = 0 to s1 {
+// CHECK:         scf.for %k = %c0 to %s1 step %c1
 // CHECK-NEXT:      loop.load %in[%i_block * s1 * 8 + %i_thread * s1 + %k]
 // CPP-LABEL: // <<<(s0 - 1) / 8 + 1, 8>>>
 // CPP:           float* __restrict__ out,
