@@ -15,6 +15,14 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -43,6 +51,19 @@ def parse_tensor_type(parser: Parser) -> TensorType:
     if not isinstance(parsed, TensorType):
         parser.raise_error(f"expected a tensor type, got {parsed}", pos, parser.pos)
     return parsed  # pyright: ignore[reportUnknownVariableType]
+
+
+@irdl_custom_directive
+class TensorTypeText(CustomDirective):
+    """`tensor<4xf32>`: the type of a result; any other is an error at the type."""
+
+    result: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.result.set(state, (parse_tensor_type(parser),))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.result.print(printer, state, op)
 
 
 def print_signature(printer: Printer, operands: Sequence[SSAValue], result: Attribute) -> None:

@@ -33,6 +33,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .calls import OperandAttr, TensorCallOp
+from .index import ExtentText
 from .index_map import IndexMapOp
 from .scalars import (
     Combiner,
@@ -45,8 +46,9 @@ from .scalars import (
     verify_combiner,
     verify_element,
 )
-from .sizes import Extent, ExtentAttr, parse_extent, print_extent, shape_of, tensor_of
+from .sizes import Extent, ExtentAttr, shape_of, tensor_of
 from .syntax import (
+    TensorTypeText,
     parse_scalar,
     parse_signature,
     parse_tensor_type,
@@ -257,6 +259,10 @@ class SizeOp(IRDLOperation):
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
+    custom_directives = (ExtentText, TensorTypeText)
+    assembly_format = (
+        "custom<ExtentText>($extent) attr-dict `:` custom<TensorTypeText>(type($result))"
+    )
 
     def __init__(self, extent: Extent, type: TensorType):
         super().__init__(properties={"extent": ExtentAttr(extent)}, result_types=[type])
@@ -266,24 +272,6 @@ class SizeOp(IRDLOperation):
         shape_of(result)
         if not is_integer(result.element_type):
             raise VerifyException(f"counts in integers, not {result.element_type}")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        print_extent(printer, self.extent.data)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> SizeOp:
-        extent = ExtentAttr(parse_extent(parser))
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        return cls.create(
-            properties={"extent": extent},
-            result_types=[parse_tensor_type(parser)],
-            attributes=attributes,
-        )
 
 
 @irdl_op_definition
@@ -296,6 +284,8 @@ class IotaOp(IRDLOperation):
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
+    custom_directives = (TensorTypeText,)
+    assembly_format = "$axis attr-dict `:` custom<TensorTypeText>(type($result))"
 
     def __init__(self, axis: int, type: TensorType):
         super().__init__(properties={"axis": IntegerAttr(axis, i64)}, result_types=[type])
@@ -307,23 +297,6 @@ class IotaOp(IRDLOperation):
             raise VerifyException(f"counts in integers, not {result.element_type}")
         if not 0 <= self.axis.value.data < result.get_num_dims():
             raise VerifyException(f"axis {self.axis.value.data} is not an axis of {result}")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.axis.value.data}")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> IotaOp:
-        axis = parser.parse_integer(allow_boolean=False)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        return cls.create(
-            properties={"axis": IntegerAttr(axis, i64)},
-            result_types=[parse_tensor_type(parser)],
-            attributes=attributes,
-        )
 
 
 @irdl_op_definition
