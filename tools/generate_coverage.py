@@ -9,14 +9,14 @@ of `make test-ops`.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..dialects.torch import ALL_OPS
+from .generated_file import write_or_check
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
@@ -98,19 +98,9 @@ def generate() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Write the page, or compare it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only compare with the page")
-    options = parser.parse_args(argv)
-    text = generate()
-    if not options.check:
-        PAGE.write_text(text)
-        return 0
-    if PAGE.exists() and PAGE.read_text() == text:
-        return 0
-    print(f"{PAGE} is out of date: run python -m deplo.tools.generate_coverage", file=sys.stderr)
-    return 1
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page or, with `--check`, compare it."""
+    return write_or_check(PAGE, generate, "generate_coverage", arguments)
 
 
 if __name__ == "__main__":

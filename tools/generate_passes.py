@@ -8,7 +8,6 @@ The page is made from the passes themselves, as is `deplo-opt --help-pass`.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from ..passes import PASSES
 from ..passes.levels import LEVELS, levels_of
 from ..passes.pipelines import PIPELINES, order_of
+from .generated_file import write_or_check
 from .pass_help import markdown
 
 PAGE = Path(__file__).parent.parent / "docs" / "passes.md"
@@ -88,16 +88,7 @@ def _order() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page or, with `--check`, compare it."""
-    parser = argparse.ArgumentParser(description="Write docs/passes.md.")
-    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
-    page = generate()
-    if parser.parse_args(arguments).check:
-        if PAGE.read_text(encoding="utf-8") == page:
-            return 0
-        sys.stderr.write(f"{PAGE} is out of date: python -m deplo.tools.generate_passes\n")
-        return 1
-    PAGE.write_text(page, encoding="utf-8")
-    return 0
+    return write_or_check(PAGE, generate, "generate_passes", arguments)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ this, and give the operation a lowering in `passes/torch`.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ..dialects.torch_contract import CONTRACT
+from .generated_file import write_or_check
 
 _ENTRY = re.compile(r"(\w+ [\w/]+) aten::(\w+)(?:\.(\w+))?(?:\(.*)?")
 
@@ -50,21 +51,9 @@ def _updated_line(line: str) -> str:
         raise SystemExit(f"{CONTRACT}: PyTorch has no overload {operator}.{overload}") from error
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Write the file, or compare it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only compare with the file")
-    options = parser.parse_args(argv)
-    before = CONTRACT.read_text()
-    after = updated(before)
-    if not options.check:
-        CONTRACT.write_text(after)
-        return 0
-    if before == after:
-        return 0
-    remedy = "run python -m deplo.tools.update_torch_contract"
-    print(f"{CONTRACT} is out of date: {remedy}", file=sys.stderr)
-    return 1
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the file or, with `--check`, compare it."""
+    return write_or_check(CONTRACT, lambda: updated(CONTRACT.read_text()), "update_torch_contract", arguments)
 
 
 if __name__ == "__main__":
