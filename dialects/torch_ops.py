@@ -69,18 +69,18 @@ from .torch_base import (
 from .torch_contract import CONTRACT, Item, Schema, read_contract
 from .torch_elements import RULES
 
-CHECKED = {
-    "layout": "strided only",
-    "device": "the inputs' device only",
-    "pin_memory": "not pinned only",
-    "memory_format": "row-major only",
-    "non_blocking": "has no effect on values",
-    "cudnn_enable": "has no effect on values",
-    "implicit": "has no effect on values",
-    "sparse": "has no effect on values",
-    "scale_grad_by_freq": "has no effect on values",
-    "sparse_grad": "has no effect on values",
-}
+WITHOUT_EFFECT = (
+    "memory_format",
+    "non_blocking",
+    "cudnn_enable",
+    "implicit",
+    "sparse",
+    "scale_grad_by_freq",
+    "sparse_grad",
+)
+"""Arguments with no effect on the values of a result, dropped by the front end."""
+
+CHECKED = ("layout", "device", "pin_memory", *WITHOUT_EFFECT)
 """Arguments with no place in the IR: the front end checks them and drops them."""
 
 _KINDS: dict[str, Kind[Any]] = {

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.sizes import Size
 from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
+from ..dialects.torch_ops import WITHOUT_EFFECT
 from .dtypes import ELEMENTS
 from .sizes import Ratio, Refused, Sizes, is_symbolic
 
@@ -197,12 +198,6 @@ CHECKS: dict[str, Check] = {
     "layout": _one_of(None, torch.strided),
     "device": _device_with_memory,
     "pin_memory": _one_of(None, False),
-    "memory_format": _any_value,
-    "non_blocking": _any_value,
-    "cudnn_enable": _any_value,
-    "implicit": _any_value,
-    "sparse": _any_value,
-    "scale_grad_by_freq": _any_value,
-    "sparse_grad": _any_value,
+    **dict.fromkeys(WITHOUT_EFFECT, _any_value),
 }
 """For each argument with no place in the IR, what raises Refused if its value matters."""
