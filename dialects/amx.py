@@ -46,8 +46,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..index.affine import affine_map
-from .index import AffineIndex, normalize_operands, verify_access
+from .index import AffineIndex, index_properties, verify_access
 
 REGISTERS = 8
 """Tile registers."""
@@ -159,12 +158,12 @@ class TileAccess(IRDLOperation):
         operands: Sequence[SSAValue],
         pitch: int,
     ):
-        exprs, operands = normalize_operands(exprs, operands)
+        map_attr, operands = index_properties((exprs, operands))
         super().__init__(
             operands=[memref, operands],
             properties={
                 "tile": IntegerAttr(tile, i64),
-                "map": AffineMapAttr(affine_map(len(operands), exprs)),
+                "map": map_attr,
                 "pitch": IntegerAttr(pitch, i64),
             },
         )

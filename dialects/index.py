@@ -153,6 +153,25 @@ class OperandNames:
         return self._dims[key]
 
 
+def parse_index(parser: Parser) -> tuple[list[UnresolvedOperand], list[AffineExpr]]:
+    """Parse `[%i, %j + 1]`: the operands in order of first use, and the expressions over them."""
+    names = OperandNames(parser)
+    exprs = parser.parse_comma_separated_list(
+        parser.Delimiter.SQUARE, lambda: parse_index_expr(parser, names.parse_dim)
+    )
+    return names.operands, exprs
+
+
+def print_index(printer: Printer, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
+    """Print `[%i, %j + 1]`."""
+
+    def dim(position: int) -> None:
+        printer.print_ssa_value(operands[position])
+
+    with printer.in_square_brackets():
+        printer.print_list(exprs, lambda expr: print_index_expr(printer, expr, dim))
+
+
 # --------------------------------------------------------------------------- directives
 
 
@@ -164,24 +183,14 @@ class AffineIndex(CustomDirective):
     map: AttributeVariable
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        names = OperandNames(parser)
-        exprs = parser.parse_comma_separated_list(
-            parser.Delimiter.SQUARE, lambda: parse_index_expr(parser, names.parse_dim)
-        )
-        self.operands.set(state, names.operands)
-        self.map.set(state, AffineMapAttr(affine_map(len(names.operands), exprs)))
+        names, exprs = parse_index(parser)
+        self.operands.set(state, names)
+        self.map.set(state, AffineMapAttr(affine_map(len(names), exprs)))
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         map_attr = self.map.get(op)
         assert isinstance(map_attr, AffineMapAttr)
-        operands = self.operands.get(op)
-        with printer.in_square_brackets():
-            printer.print_list(
-                map_attr.data.results,
-                lambda expr: print_index_expr(
-                    printer, expr, lambda i: printer.print_ssa_value(operands[i])
-                ),
-            )
+        print_index(printer, map_attr.data.results, self.operands.get(op))
         state.last_was_punctuation = False
         state.should_emit_space = True
 

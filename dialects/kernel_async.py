@@ -14,12 +14,10 @@ may be touched nor the source overwritten.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, MemRefType, i1, i64
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -35,9 +33,8 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..index.affine import affine_map
 from .alignment import verify_aligned
-from .index import AffineIndex, Indexed, normalize_operands, verify_access
+from .index import AffineIndex, Index, Indexed, index_properties, verify_access
 from .inside import has_flat_addresses
 from .kernel_shared import verify_shared_alignment
 from .scalars import storage_bytes
@@ -89,19 +86,19 @@ class AsyncCopyOp(IRDLOperation):
     def __init__(
         self,
         source: SSAValue,
-        source_index: tuple[Sequence[AffineExpr], Sequence[SSAValue]],
+        source_index: Index,
         destination: SSAValue,
-        index: tuple[Sequence[AffineExpr], Sequence[SSAValue]],
+        index: Index,
         vector: int,
         condition: SSAValue | None = None,
     ):
-        source_exprs, source_operands = normalize_operands(*source_index)
-        exprs, operands = normalize_operands(*index)
+        source_map, source_operands = index_properties(source_index)
+        map_attr, operands = index_properties(index)
         super().__init__(
             operands=[source, source_operands, destination, operands, condition],
             properties={
-                "source_map": AffineMapAttr(affine_map(len(source_operands), source_exprs)),
-                "map": AffineMapAttr(affine_map(len(operands), exprs)),
+                "source_map": source_map,
+                "map": map_attr,
                 "vector": IntegerAttr(vector, i64),
             },
         )

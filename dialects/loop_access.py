@@ -52,9 +52,9 @@ from .index import (
     Conditions,
     ExtentText,
     Indexed,
-    affine_map,
     condition,
     condition_exprs,
+    index_properties,
     normalize_operands,
     verify_access,
     verify_operand_count,
@@ -74,13 +74,6 @@ MAX_REGISTERS = 128
 def in_registers(array: SSAValue) -> bool:
     """Whether a memref is an array of the thread's own."""
     return isinstance(array.type, MemRefType) and array.type.memory_space == REGISTERS
-
-
-def _access(
-    exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
-) -> tuple[AffineMapAttr, list[SSAValue]]:
-    exprs, operands = normalize_operands(exprs, operands)
-    return AffineMapAttr(affine_map(len(operands), exprs)), operands
 
 
 def _build(
@@ -113,7 +106,7 @@ class LoadOp(IRDLOperation):
 
     def __init__(self, memref: SSAValue, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]):
         assert isinstance(memref.type, MemRefType)
-        map_attr, operands = _access(exprs, operands)
+        map_attr, operands = index_properties((exprs, operands))
         _build(self, [memref, *operands], {"map": map_attr}, memref.type.element_type)
 
     def verify_(self) -> None:
@@ -147,7 +140,7 @@ class StoreOp(IRDLOperation):
         exprs: Sequence[AffineExpr],
         operands: Sequence[SSAValue],
     ):
-        map_attr, operands = _access(exprs, operands)
+        map_attr, operands = index_properties((exprs, operands))
         _build(self, [value, memref, *operands], {"map": map_attr})
 
     def verify_(self) -> None:
@@ -182,7 +175,7 @@ class PrefetchOp(IRDLOperation):
         operands: Sequence[SSAValue],
         ahead: int,
     ):
-        map_attr, operands = _access(exprs, operands)
+        map_attr, operands = index_properties((exprs, operands))
         super().__init__(
             operands=[memref, operands],
             properties={"map": map_attr, "ahead": IntegerAttr(ahead, i64)},
@@ -229,7 +222,7 @@ class AccumulateOp(IRDLOperation):
         operands: Sequence[SSAValue],
         start: SSAValue,
     ):
-        map_attr, operands = _access(exprs, operands)
+        map_attr, operands = index_properties((exprs, operands))
         super().__init__(operands=[value, memref, operands, start], properties={"map": map_attr})
 
     def verify_(self) -> None:
@@ -255,7 +248,7 @@ class IndexOp(IRDLOperation):
     assembly_format = "custom<AffineIndex>($operands_, $map) attr-dict"
 
     def __init__(self, expr: AffineExpr, operands: Sequence[SSAValue]):
-        map_attr, operands = _access([expr], operands)
+        map_attr, operands = index_properties(([expr], operands))
         _build(self, operands, {"map": map_attr}, INDEX)
 
     def verify_(self) -> None:

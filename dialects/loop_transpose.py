@@ -22,8 +22,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryReadEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..index.affine import affine_map
-from .index import AffineIndex, normalize_operands, verify_access
+from .index import AffineIndex, index_properties, verify_access
 from .sizes import static_shape
 
 SQUARE = 16
@@ -67,11 +66,11 @@ class TransposeOp(IRDLOperation):
         shape: tuple[int, int],
     ):
         assert isinstance(source.type, MemRefType)
-        exprs, operands = normalize_operands(exprs, operands)
+        map_attr, operands = index_properties((exprs, operands))
         super().__init__(
             operands=[source, operands],
             properties={
-                "map": AffineMapAttr(affine_map(len(operands), exprs)),
+                "map": map_attr,
                 "along": IntegerAttr(along, i64),
             },
             result_types=[MemRefType(source.type.element_type, shape)],

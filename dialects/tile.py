@@ -53,7 +53,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from .index import AffineIndex, affine_map, normalize_operands, verify_access
+from .index import AffineIndex, index_properties, verify_access
 from .loop import ForOp
 from .schedule import SWIZZLE_BYTES, ScheduleAttr, Transport, TransportAttr
 from .sizes import static_shape
@@ -120,11 +120,11 @@ class StageOp(IRDLOperation):
         shape: Sequence[int],
     ):
         assert isinstance(source.type, MemRefType)
-        exprs, operands = normalize_operands(exprs, operands)
+        map_attr, operands = index_properties((exprs, operands))
         slab = MemRefType(source.type.element_type, shape, memory_space=SHARED)
         super().__init__(
             operands=[source, operands],
-            properties={"map": AffineMapAttr(affine_map(len(operands), exprs))},
+            properties={"map": map_attr},
             result_types=[slab],
         )
 

@@ -33,8 +33,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, is_side_effect_free
 
-from ..index.text import parse_index_expr, print_index_expr
-from .index import Index, Indexed, OperandNames, index_properties
+from .index import Index, Indexed, index_properties, parse_index, print_index
 from .wgmma import ROW_BYTES
 
 
@@ -155,13 +154,7 @@ class WgmmaBase(IRDLOperation):
         self, printer: Printer, slab: SSAValue, map: AffineMapAttr, indices: Sequence[SSAValue]
     ) -> None:
         printer.print_ssa_value(slab)
-        with printer.in_square_brackets():
-            printer.print_list(
-                map.data.results,
-                lambda expr: print_index_expr(
-                    printer, expr, lambda i: printer.print_ssa_value(indices[i])
-                ),
-            )
+        print_index(printer, map.data.results, indices)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -220,7 +213,7 @@ class WgmmaBase(IRDLOperation):
 
         def slab(parsed: _ParsedSlab, type: Attribute) -> SlabAt:
             memory, (names, exprs) = parsed
-            indices = [parser.resolve_operand(o, IndexType()) for o in names.operands]
+            indices = [parser.resolve_operand(name, IndexType()) for name in names]
             return SlabAt(parser.resolve_operand(memory, type), (exprs, indices))
 
         op = cls(
@@ -238,12 +231,8 @@ class WgmmaBase(IRDLOperation):
         return op
 
 
-_ParsedSlab = tuple[UnresolvedOperand, tuple[OperandNames, list[AffineExpr]]]
+_ParsedSlab = tuple[UnresolvedOperand, tuple[list[UnresolvedOperand], list[AffineExpr]]]
 
 
 def _parse_slab(parser: Parser) -> _ParsedSlab:
-    slab, names = parser.parse_unresolved_operand(), OperandNames(parser)
-    exprs = parser.parse_comma_separated_list(
-        parser.Delimiter.SQUARE, lambda: parse_index_expr(parser, names.parse_dim)
-    )
-    return slab, (names, exprs)
+    return parser.parse_unresolved_operand(), parse_index(parser)
