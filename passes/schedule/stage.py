@@ -30,7 +30,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.vectors import VECTOR
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, RegistersOp, StoreOp, TestOp
-from ...dialects.loop_access import in_registers
+from ...dialects.loop_access import MAX_REGISTERS, in_registers
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import shape_of, static_extent
 from ...dialects.tile import LaunchOp, Level, StageOp
@@ -124,7 +124,9 @@ def find_rows(launch: LaunchOp) -> list[list[Site]]:
     loads = [op for op in ops_in(launch) if isinstance(op, LoadOp)]
     for load in [op for op in loads if not in_registers(op.memref)]:
         site = _site(load, launch)
-        if site is not None and (site.trips == 1 or any(v in load.indices for v in site.counters)):
+        if site is None or not site.trips:
+            continue
+        if site.trips == 1 or any(v in load.indices for v in site.counters):
             groups.setdefault(_key(site), []).append(site)
     return [g for g in groups.values() if len({site.nest[0] for site in g}) > 1]
 
@@ -288,6 +290,8 @@ class StagePass(Primitive):
             others = f"; elements of {' and '.join(names)} are" if rows else ""
             return f"no element {wanted}is read by more than one sweep{others}"
         if self.to == "registers":
+            if (longest := max(sites[0].trips for sites in named)) > MAX_REGISTERS:
+                return f"a thread would keep {longest} elements of a row, {MAX_REGISTERS} at most"
             keep(named)
             return None
         return copy_rows(named, launch)
