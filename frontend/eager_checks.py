@@ -32,7 +32,7 @@ from .devices import CPU
 from .unsupported import OpOverload
 
 FEW = 8
-"""The largest extent of a tensor, and the largest number passed beside it: as large as most windows."""
+"""The largest extent of a tensor, and the largest size passed beside it: as large as most windows."""
 
 FILLS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
     torch.Tensor.zero_,
@@ -46,6 +46,9 @@ NO_LIMIT = 2**63 - 1
 
 LEFT_ALONE = {torch.ops.aten.from_file.default}
 """Operators with effects outside of PyTorch."""
+
+SIZED_BY_NUMBERS = {torch.ops.aten.arange, torch.ops.aten.range}
+"""Operators with numbers that say how many elements a result has."""
 
 OF_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 """What fake tensors raise for lack of values."""
@@ -125,7 +128,7 @@ def _is_refused(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     if target in LEFT_ALONE:
         return False
     try:
-        key = target, _few(args), tuple((name, _few(value)) for name, value in kwargs.items())
+        key = target, *_few_arguments(target, args, kwargs)
         if key not in _known:
             with _as_in_eager(target):
                 _known[key] = _cause(*key)
@@ -135,6 +138,23 @@ def _is_refused(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
         return whole == (key[1], *(value for _, value in key[2]))
     except _Elsewhere:
         return False
+
+
+def _few_arguments(
+    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
+    """The arguments of a call with few elements. A number that elements are computed from stays as it is."""
+    schema = target._schema.arguments
+    numbers = {argument.name for argument in schema if "number" in str(argument.type)}
+    if target.overloadpacket in SIZED_BY_NUMBERS:
+        numbers = set[str]()
+
+    def few(name: str, value: Any) -> Any:
+        return _few(value, NO_LIMIT if name in numbers and isinstance(value, int) else FEW)
+
+    names = [argument.name for argument in schema]
+    positional = tuple([few(name, value) for name, value in zip(names, args, strict=False)])
+    return positional, tuple([(name, few(name, value)) for name, value in kwargs.items()])
 
 
 def _few(value: Any, most: int = FEW) -> Any:

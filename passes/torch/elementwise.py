@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Function, is_bool, is_float
-from ...dialects.torch_base import ScalarValue, TorchOp
+from ...dialects.torch_base import ScalarValue, TorchOp, value_of
 from ...dialects.torch_promotion import common_element
 from .lowering import Lowering, Refusal, Rule, compute_element, element_of
 
@@ -209,7 +209,11 @@ def _clamp(e: Lowering, op: Any) -> SSAValue:
     value = e.argument(op.input)
     for function, bound in ((Function.MAX, op.min), (Function.MIN, op.max)):
         if bound is not None:
-            rounded = e.cast(e.argument(bound, e.result_element), e.element)
+            if isinstance(bound, SSAValue):
+                limit = e.argument(bound, e.result_element)
+            else:
+                limit = e.constant(value_of(bound), e.result_element, e.shape)
+            rounded = e.cast(limit, e.element)
             value = e.apply(function, value, rounded)
     return value
 

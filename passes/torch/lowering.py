@@ -12,7 +12,18 @@ from math import inf, isfinite, prod
 from typing import Any
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, f16, f32, i1, i32, i64
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    bf16,
+    f16,
+    f32,
+    i1,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineSet
 from xdsl.rewriter import InsertPoint
@@ -21,7 +32,7 @@ from ...analysis.index import extent_range, simplify
 from ...dialects import sizes
 from ...dialects.index import affine_map, condition, delinearize, linearize
 from ...dialects.products import Product
-from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float, ui8
+from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, ui8
 from ...dialects.sizes import Extent, ExtentAttr, Size, tensor_of
 from ...dialects.syntax import scalar_attr, tensor_type
 from ...dialects.tensor_ir import (
@@ -133,7 +144,7 @@ class Lowering:
             size = self._insert(SizeOp(value, tensor_of(i64, shape)), "size")
             return self.cast(size, element)
         return self._insert(
-            ConstantOp(_wrapped(value, element), tensor_of(element, shape)), "const"
+            ConstantOp(_converted(value, element), tensor_of(element, shape)), "const"
         )
 
     def iota(self, axis: int, element: Attribute, shape: Shape) -> SSAValue:
@@ -146,15 +157,21 @@ class Lowering:
         element: Attribute | None = None,
         shape: Shape | None = None,
     ) -> SSAValue:
-        """A tensor or number argument, cast and broadcast; by default as the result is computed."""
+        """A tensor or number argument, cast and broadcast; by default as the result is computed.
+
+        An integer wraps to the width of the element type, as the number of PyTorch's binary operators does.
+        """
         is_byte = (self.result_element if element is None else element) == ui8
         element = self.element if element is None else element
         shape = self.shape if shape is None else shape
         if isinstance(argument, SSAValue):
             stored = self.cast(argument, ui8) if is_byte else argument
             return self.broadcast(self.cast(stored, element), shape)
-        number = self.constant(value_of(argument), ui8 if is_byte else element, shape)
-        return self.cast(number, element)
+        stored = ui8 if is_byte else element
+        value = value_of(argument)
+        if isinstance(value, int) and isinstance(stored, IntegerType) and stored != i1:
+            value = _wrapped(value, stored)
+        return self.cast(self.constant(value, stored, shape), element)
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` with elements of `element`. A half type is reached, and left, through f32."""
@@ -277,7 +294,7 @@ class Lowering:
         if conditions is not None:
             guards = [condition(rank, [simplify(e, ranges) for e in c]) for c in conditions]
         element = element_of(sources[0])
-        fill_attr = None if fill is None else scalar_attr(_wrapped(fill, element), element)
+        fill_attr = None if fill is None else scalar_attr(_converted(fill, element), element)
         return self._insert(
             IndexMapOp(sources, maps, shape, conditions=guards, fill=fill_attr), suffix
         )
@@ -346,17 +363,25 @@ def _groups(source: Shape, shape: Shape) -> list[tuple[range, range]]:
     return found
 
 
-def _wrapped(value: ScalarValue, element: Attribute) -> ScalarValue:
+def _converted(value: ScalarValue, element: Attribute) -> ScalarValue:
     """A Python number as PyTorch stores it: truth for bool, truncated for integers.
 
     Raises Refusal for one that is too large: there PyTorch fails for some operators, others make it infinite.
     """
     if is_bool(element):
         return bool(value)
-    if element == ui8 and not 0 <= value < 256:
-        raise Refusal(f"{value}, which is no uint8")
-    if not is_float(element):
+    if isinstance(element, IntegerType):
+        if not isfinite(value) or _wrapped(int(value), element) != int(value):
+            sign = "u" if element == ui8 else ""
+            raise Refusal(f"{value}, which is no {sign}int{element.width.data}")
         return int(value)
     if isfinite(value) and abs(value) > LARGEST.get(element, inf):
         raise Refusal(f"{value}, which is more than {element} holds")
     return float(value)
+
+
+def _wrapped(value: int, element: IntegerType) -> int:
+    """An integer modulo 2 to the power of the width of an element type, within its range."""
+    size = 1 << element.width.data
+    least = 0 if element.signedness.data is Signedness.UNSIGNED else -size // 2
+    return (value - least) % size + least

@@ -171,6 +171,41 @@ def test_probabilities_that_eager_takes_are_taken(shape, run):
         torch.testing.assert_close(ours, eager, equal_nan=True)
 
 
+BEYOND = {
+    torch.uint8: (-1,),
+    torch.int8: (200, 300),
+    torch.int32: (2**32 + 5,),
+}
+"""Integers beyond the range of a dtype."""
+
+
+@ENTRIES
+@pytest.mark.sample(20)
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(torch.add, torch.mul, torch.rsub, torch.gt, torch.eq, torch.remainder, torch.bitwise_and),
+        *(torch.full_like, torch.clamp_min, torch.clamp_max, torch.pow),
+        lambda x, n: x.add(x, alpha=n),
+        lambda x, n: torch.where(x > 0, n, x),
+        lambda x, n: x.masked_fill(x > 0, n),
+        lambda x, n: x.scatter(0, torch.tensor([1]), n),
+        lambda x, n: torch.full((2,), n, dtype=x.dtype) + x[:2],
+        lambda x, n: F.pad(x, (1, 1), value=n),
+    ],
+)
+def test_numbers_beyond_the_range_of_integers_wrap_or_are_refused_as_in_eager(program, run):
+    for dtype, numbers in BEYOND.items():
+        x = torch.tensor([-3, 0, 5]).to(dtype)
+        for number in numbers:
+            check_refused(run, program, (x, number), {})
+            try:
+                expected = program(x, number)
+            except RuntimeError:
+                continue
+            assert torch.equal(run(program, (x, number), {}), expected), (dtype, number)
+
+
 @ENTRIES
 def test_nothing_is_asked_where_sizes_are_only_smaller(run):
     """Of a depthwise convolution there are fewer channels when PyTorch is asked, but as many groups."""

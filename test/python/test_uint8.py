@@ -164,27 +164,19 @@ def test_another_dtype_is_refused():
         program(S)
 
 
-@pytest.mark.parametrize(
-    ("program", "reason"),
-    [
-        (lambda x: x > 300, "300, which is no uint8"),
-        (lambda x: x + (-1), "-1, which is no uint8"),
-        (lambda x: x.clamp(-5, 5), "-5, which is no uint8"),
-        (lambda x: x.index_reduce(0, torch.arange(13), x, "mean"), "a mean of uint8"),
-        (lambda x: torch.where(x > 3, x, 256), "256, which is no uint8"),
-    ],
-)
-def test_what_eager_wraps_or_refuses_is_refused(program, reason):
-    with pytest.raises(deplo.UnsupportedOpError, match=reason):
-        deplo.compile(program, (X,), target="cpu")
+def mean_at_rows(x):
+    return x.index_reduce(0, torch.arange(13), x, "mean")
+
+
+def test_a_mean_at_indices_is_refused():
+    with pytest.raises(deplo.UnsupportedOpError, match="a mean of uint8"):
+        deplo.compile(mean_at_rows, (X,), target="cpu")
 
 
 def test_what_is_refused_runs_in_pytorch():
-    with pytest.warns(deplo.FallbackWarning, match="300, which is no uint8"):
-        program = deplo.compile(
-            lambda x: (x > 300) & (x < 250), (X,), target="cpu", fallback="eager"
-        )
-    assert torch.equal(program(X), (X > 300) & (X < 250))
+    with pytest.warns(deplo.FallbackWarning, match="a mean of uint8"):
+        program = deplo.compile(mean_at_rows, (X,), target="cpu", fallback="eager")
+    assert torch.equal(program(X), mean_at_rows(X))
 
 
 def halved(image):

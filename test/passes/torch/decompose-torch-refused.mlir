@@ -19,10 +19,12 @@ func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.
   %6 = torch.scaled_dot_product_attention %q, %q, %q, none {dropout_p = 0.5 : f64} : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   // CHECK-NEXT: torch.amax: the largest or smallest of no elements
   %7 = torch.amax %e : (tensor<0xf32>) -> tensor<f32>
-  // CHECK-NEXT: torch.gt_scalar: 300, which is no uint8
-  %9 = torch.gt_scalar %u {other = 300} : (tensor<4xui8>) -> tensor<4xi1>
-  // CHECK-NEXT: torch.add_scalar: -1, which is no uint8
-  %10 = torch.add_scalar %u {other = -1, alpha = 1} : (tensor<4xui8>) -> tensor<4xui8>
+  // CHECK-NEXT: torch.clamp: 300, which is no uint8
+  %9 = torch.clamp %u {max = 300} : (tensor<4xui8>) -> tensor<4xui8>
+  // CHECK-NEXT: torch.full: -2147483649, which is no int32
+  %10 = torch.full {size = [4], fill_value = -2147483649, dtype = i32} : () -> tensor<4xi32>
+  // CHECK-NEXT: torch.full: inf, which is no int64
+  %11 = torch.full {size = [4], fill_value = 0x7ff0000000000000 : f64, dtype = i64} : () -> tensor<4xi64>
   // CHECK-NOT: torch.
   %8 = torch.relu %f : (tensor<4xf32>) -> tensor<4xf32>
   func.return
