@@ -211,8 +211,8 @@ def compile(
     environment variable DEPLO_SCHEDULE. `tune` is a time such as "60s": for so long at most, schedules of the
     program's kernels are measured on this CPU or GPU first (docs/tuning.md).
 
-    Raises UnsupportedOpError, which lists everything the program uses that deplo does not model;
-    UsageError for an argument that is wrong; DeploError if the program cannot be captured.
+    Raises UnsupportedOpError, which lists everything the program uses that deplo does not model, or says why
+    the program cannot be captured; UsageError for an argument that is wrong.
     """
     if fallback not in ("error", "eager"):
         raise UsageError(f"fallback is 'error' or 'eager', not {fallback!r}")

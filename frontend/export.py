@@ -26,7 +26,7 @@ from .decompose import decompose
 from .dynamic_shapes import AskedAxis, traceable
 from .eager_checks import is_refused_by_eager
 from .effects import Effects
-from .export_errors import sizes_do_not_fit
+from .export_errors import reason_of, sizes_do_not_fit
 from .importer import Fallback
 from .python_values import Inputs, distinct
 from .random_numbers import check_all_kept, number_of_draws
@@ -52,8 +52,8 @@ def export(
     """The program as it runs on `inputs`, but for the extents that are asked to be dynamic.
 
     With `assertions`, what the program needs of its sizes beyond the ranges asked for is asserted in it.
-    Raises UsageError for a program that fails, DeploError for one that cannot be captured: SizesDoNotFit
-    if that is because it needs more of its sizes, without `assertions`.
+    Raises UsageError for a program that fails, UnsupportedOpError for one that cannot be captured, and
+    SizesDoNotFit for one that needs more of its sizes, without `assertions`.
     """
     traced = traceable(inputs, asked)
     shown = distinct(traced, module)
@@ -83,7 +83,8 @@ def export(
         if asked and (told := sizes_do_not_fit(error)) is not None:
             raise SizesDoNotFit(told) from error
         longer = "" if traced is inputs else ", with 2 positions for each dynamic axis of 1"
-        raise DeploError(_failure(f"this program cannot be captured{longer}", error)) from error
+        told = _failure(f"this program cannot be captured{longer}", error)
+        raise UnsupportedOpError(told) from error
 
 
 def _traced(
@@ -170,13 +171,9 @@ def _quiet() -> Generator[None]:
 
 def _failure(what: str, error: Exception) -> str:
     """What was raised in one line, and the user's lines that led there."""
-    first = str(error).strip().partition("\n")[0]
     frames = [
         SourceLine(frame.filename, frame.lineno)
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.lineno is not None and not is_internal(frame.filename) and frame.line
     ]
-    lines = [f"{what}: {type(error).__name__}: {first}"]
-    lines += [f"  {line}" for line in frames[-3:]]
-    lines.append("Shapes and control flow must not depend on the values in tensors.")
-    return "\n".join(lines if "DataDependent" in type(error).__name__ else lines[:-1])
+    return "\n".join([f"{what}: {reason_of(error)}", *(f"  {line}" for line in frames[-3:])])

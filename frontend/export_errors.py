@@ -1,4 +1,4 @@
-"""What torch.export says against dynamic shapes, in the user's words and a line each.
+"""What torch.export says against a program or its dynamic shapes, in the user's words and a line each.
 
     - You marked b as dynamic but your code specialized it to be a constant (4). If you're using …
     - Not all values of b = L['x'].size()[0] in the specified range satisfy the generated guard 4 <= …
@@ -13,6 +13,13 @@ from __future__ import annotations
 
 import re
 
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedOperatorException,
+)
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
 _EXTENT = re.compile(r"L\['([^']+)'\]((?:\[[^\]]+\])*)\.size\(\)\[(\d+)\]")
 _FIXED = re.compile(r"You marked (.+?) as dynamic but your code specialized it .*?\((\d+)\)")
 _GUARD = re.compile(
@@ -24,6 +31,22 @@ _EQUAL = re.compile(r"The values of (.+) must always be equal")
 
 MOST_REASONS = 6
 """How many reasons are told; the first are the cause of the others."""
+
+
+def reason_of(error: Exception) -> str:
+    """Why torch.export, or a program in PyTorch, fails: a line that is never empty."""
+    match error:
+        case GuardOnDataDependentSymNode():
+            return "its shapes or its control flow depend on the values in tensors"
+        case DataDependentOutputException():
+            return f"{error.func} gives Python what depends on the values in tensors"
+        case DynamicOutputShapeException():
+            return f"the shape that {error.func} gives depends on the values in tensors"
+        case UnsupportedOperatorException():
+            return f"PyTorch cannot trace {error.func}"
+        case _:
+            first = str(error).strip().partition("\n")[0]
+            return f"{type(error).__name__}: {first or 'PyTorch gives no reason'}"
 
 
 def sizes_do_not_fit(error: Exception) -> str | None:

@@ -22,14 +22,20 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _INTERNAL = tuple(
     os.path.dirname(os.path.realpath(file)) + os.sep for file in (torch.__file__, __file__)
 )
+_STANDARD = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
+"""The directory of Python's own modules, and in some installations of site-packages."""
 _GENERATED = "<eval_with_key>"
 """What PyTorch calls the files of code that it makes."""
 
 
 @functools.cache
 def is_internal(file: str) -> bool:
-    """Whether a source file belongs to PyTorch or to this package, and so not to the user."""
-    return file.startswith(_GENERATED) or os.path.realpath(file).startswith(_INTERNAL)
+    """Whether a source file is one of PyTorch, of this package or of Python, and so not of the user."""
+    if file.startswith(_GENERATED):
+        return True
+    path = os.path.realpath(file)
+    standard = path.startswith(_STANDARD) and "site-packages" not in path
+    return standard or path.startswith(_INTERNAL)
 
 
 @dataclass(frozen=True)

@@ -91,16 +91,32 @@ def test_training_mode_is_not_changed_silently():
     assert ".eval()" in message
 
 
-def test_control_flow_on_values_is_one_clear_error():
-    def program(x):
-        return x + 1 if x.sum() > 0 else x
+def branch(x):
+    return x + 1 if x.sum() > 0 else x
 
-    with pytest.raises(DeploError) as raised:
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (branch, "its shapes or its control flow depend on the values in tensors"),
+        (lambda x: sum(x for _ in range(int(x[0, 0]))), "its shapes or its control flow depend"),
+        (lambda x: x if torch.equal(x, x + 1) else -x, "aten.equal.default gives Python what"),
+        (
+            lambda x: F.ctc_loss(x[:, None], *(torch.tensor([[1]]) for _ in range(3))),
+            "the shape that aten._ctc_loss.Tensor gives depends on the values in tensors",
+        ),
+        (lambda x: torch.nested.nested_tensor([x]), "PyTorch cannot trace aten._nested_tensor"),
+        (lambda x: x.set_(torch.ones(4)), "Encountered a set_ on a graph input"),
+    ],
+)
+def test_what_export_cannot_follow_is_one_clear_error(program, reason):
+    with pytest.raises(UnsupportedOpError) as raised:
         capture(program, (X,))
-    lines = str(raised.value).splitlines()
-    assert len(lines) < 6
-    assert any("test_unsupported.py:" in line for line in lines)
-    assert lines[-1] == "Shapes and control flow must not depend on the values in tensors."
+    first, *lines = str(raised.value).splitlines()
+    assert reason in first
+    assert "Exception" not in first
+    assert len(lines) < 4
+    assert all("test_unsupported.py:" in line for line in lines)
 
 
 def test_an_error_in_the_program_itself_keeps_its_text():
