@@ -19,18 +19,37 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatTF32Type,
     IndexType,
-    IntegerType,
-    Signedness,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
 )
 from xdsl.ir import Attribute
 
+from ..dialects.scalars import ui8
+
 Array = NDArray[Any]
 
-_INTEGERS = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+_INTEGERS: dict[Attribute, type[np.generic]] = {
+    i1: np.bool_,
+    i8: np.int8,
+    i16: np.int16,
+    i32: np.int32,
+    i64: np.int64,
+    ui8: np.uint8,
+}
+
+
+class NotExecutable(Exception):
+    """An operation or a type has no meaning in this interpreter; says which and why."""
 
 
 def numpy_dtype(element: Attribute) -> np.dtype[Any]:
-    """The numpy dtype that holds values of `element`; float32 for bf16 and tf32."""
+    """The numpy dtype that holds values of `element`; float32 for bf16 and tf32.
+
+    Raises NotExecutable for a type that has none.
+    """
     match element:
         case Float16Type():
             return np.dtype(np.float16)
@@ -40,14 +59,12 @@ def numpy_dtype(element: Attribute) -> np.dtype[Any]:
             return np.dtype(np.float64)
         case IndexType():
             return np.dtype(np.int64)
-        case IntegerType(signedness=signedness) if signedness.data is Signedness.UNSIGNED:
-            return np.dtype(np.uint8)
-        case IntegerType():
-            return np.dtype(_INTEGERS[element.width.data])
+        case _ if element in _INTEGERS:
+            return np.dtype(_INTEGERS[element])
         case ComplexType(element_type=part):
             return np.result_type(numpy_dtype(part), np.complex64)
         case _:
-            raise TypeError(f"no numpy dtype for {element}")
+            raise NotExecutable(f"there are no arrays of {element} here")
 
 
 def round_to_bfloat16(values: Array) -> Array:

@@ -14,12 +14,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Operation
 
 from ..dialects.scalars import Combiner, Function
-from .numpy_types import Array, convert, numpy_dtype
-
-
-class NotExecutable(Exception):
-    """An operation has no meaning in this interpreter; says which and why."""
-
+from .numpy_types import Array, NotExecutable, convert, numpy_dtype
 
 _erf = np.vectorize(pymath.erf, otypes=[np.float64])
 

@@ -60,7 +60,10 @@ def load_file(path: str) -> FileSource:
         message = render(describe(error), {path: text}).rstrip()
         raise DeploError(message.replace("error: ", "", 1)) from error
     main = _main_of(module, path)
-    inputs = interpreter.random_inputs(module, SEED)[0]
+    try:
+        inputs = interpreter.random_inputs(module, SEED)[0]
+    except interpreter.NotExecutable as error:
+        raise DeploError(f"{path}: the arguments cannot be made: {error}") from error
     types = main.function_type.inputs.data
     tensors = tuple(tensor_of(value, type) for value, type in zip(inputs, types, strict=True))
     captured = _captured(module, main, len(tensors))

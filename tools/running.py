@@ -12,6 +12,7 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
+from typing_extensions import TypeIs
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ContainerType, MemRefType, ModuleOp, StringAttr, TensorType
@@ -22,6 +23,7 @@ from ..analysis.sizes import SizeError, size_hints, solve_sizes, types_at
 from ..dialects.sizes import static_shape
 from ..errors import DeploError, MismatchError, UsageError
 from ..interpreter.execute import main_function
+from ..interpreter.views import MAX_ELEMENTS, require
 from ..passes.levels import furthest, levels_in
 from .check_each_pass import Array, decomposed
 from .native import lower_for_cpu, run_native
@@ -150,19 +152,30 @@ def make_inputs(main: func.FuncOp, said: str) -> list[Array]:
     assert isinstance(module, ModuleOp)
     kind, _, rest = said.partition(":")
     types = main.function_type.inputs.data
-    if wrong := [t for t in types if not isinstance(t, TensorType | MemRefType)]:
+    if wrong := [t for t in types if not is_memory(t)]:
         raise DeploError(f"--run: arguments are tensors or memrefs, not {wrong[0]}")
-    if kind == "random" and (not rest or (rest.isascii() and rest.isdigit())):
-        return interpreter.random_inputs(module, int(rest or 0))[0]
-    if said == "ones":
-        return [
-            np.ones(static_shape(t), interpreter.numpy_dtype(t.element_type))
-            for t in types_at(types, size_hints(module))
-            if isinstance(t, TensorType | MemRefType)
-        ]
+    try:
+        if kind == "random" and (not rest or (rest.isascii() and rest.isdigit())):
+            return interpreter.random_inputs(module, int(rest or 0))[0]
+        if said == "ones":
+            tensors = [t for t in types_at(types, size_hints(module)) if is_memory(t)]
+            return [_ones(tensor) for tensor in tensors]
+    except interpreter.NotExecutable as error:
+        raise DeploError(f"--run: the arguments cannot be made: {error}") from error
     if said.endswith(".npz"):
         return _from_file(main, Path(said))
     raise UsageError(f"--inputs: random:SEED, ones or FILE.npz, not {said!r}")
+
+
+def is_memory(type: Attribute) -> TypeIs[TensorType | MemRefType]:
+    """Whether values of a type are arrays."""
+    return isinstance(type, TensorType | MemRefType)
+
+
+def _ones(type: TensorType | MemRefType) -> Array:
+    shape = static_shape(type)
+    require(shape, MAX_ELEMENTS)
+    return np.ones(shape, interpreter.numpy_dtype(type.element_type))
 
 
 def _from_file(main: func.FuncOp, path: Path) -> list[Array]:

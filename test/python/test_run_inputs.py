@@ -83,3 +83,21 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     assert "@main branches from block to block" in capfd.readouterr().err
     assert run([str(path), "-p", "outline-repeats"]) == 0
     assert "cf.br" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("inputs", ["random:1", "ones"])
+@pytest.mark.parametrize(
+    ("type", "reason"),
+    [
+        ("tensor<4xf8E5M2>", "there are no arrays of f8E5M2"),
+        ("memref<4xi7>", "there are no arrays of i7"),
+        ("tensor<4xui16>", "there are no arrays of ui16"),
+        ("tensor<9999999999xf32>", "it needs an array of 9999999999 elements"),
+        ("complex<f32>", "arguments are tensors or memrefs, not complex<f32>"),
+    ],
+)
+def test_arguments_that_are_no_arrays_are_refused(type, reason, inputs, tmp_path: Path, capfd):
+    path = tmp_path / "program.mlir"
+    path.write_text(f"func.func @main(%x: {type}) -> {type} {{\n  return %x : {type}\n}}")
+    assert run([str(path), "--run", "--inputs", inputs]) == 1
+    assert reason in capfd.readouterr().err
