@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.passes import ModulePass, PassOptionInfo, get_pass_option_infos
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
@@ -84,13 +84,42 @@ def _make_pass(spec: ArgSpec, available: Available) -> ModulePass:
     except DeploError as error:
         raise UsageError(f"pass '{spec.name}': {error}") from error
     except (ValueError, TypeError) as error:
-        raise UsageError(f"pass '{spec.name}': {error}; {_options(pass_class)}") from error
+        reason = _wrong_option(spec, pass_class, str(error))
+        raise UsageError(f"pass '{spec.name}': {reason}; {_options(pass_class)}") from error
+
+
+_KINDS = {
+    "str": "a name",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "tuple[str, ...]": "names with commas between them",
+    "tuple[int, ...]": "whole numbers with commas between them",
+}
+"""What the values of an option of a type are."""
+
+
+def _wrong_option(spec: ArgSpec, pass_class: type[ModulePass], said: str) -> str:
+    """Which option is wrong, and why; what xDSL says of it names none."""
+    types = {option.name: _type_of(option) for option in get_pass_option_infos(pass_class)}
+    for given, value in spec.parameters.items():
+        if (kind := types.get(given.replace("-", "_"))) is None:
+            return f"it has no option '{given}'"
+        if said.startswith(f"Incompatible types: given {value}, expected"):
+            shown = ",".join(map(str, value)) or "nothing"
+            return f"option '{given}' is {_KINDS.get(kind, f'of type {kind}')}, not {shown}"
+    return said
+
+
+def _type_of(option: PassOptionInfo) -> str:
+    return option.expected_type.strip("'").replace(" | None", "")
 
 
 def _options(pass_class: type[ModulePass]) -> str:
     options = ", ".join(
-        f"{option.name.replace('_', '-')}: {option.expected_type}"
-        + ("" if option.default_value is None else f" = {option.default_value}")
+        f"{option.name.replace('_', '-')}: {_type_of(option)}"
+        + ("" if default is None else f" = {default}" if default else ' = ""')
         for option in get_pass_option_infos(pass_class)
+        for default in (option.default_value,)
     )
     return f"its options are {options}" if options else "it has no options"
