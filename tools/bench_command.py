@@ -14,7 +14,6 @@ import torch
 from ..analysis.roundings import roundings
 from ..errors import MismatchError, UsageError, counted
 from ..frontend.sources import Program as Source
-from ..machine.targets import TARGETS
 from ..program import Program
 from ..runtime.calls import is_random
 from ..runtime.threads import thread_count
@@ -32,6 +31,7 @@ from .measuring import (
     summary,
     work_of,
 )
+from .target_option import add_machine_option
 
 NAME = "bench"
 HELP = "time a program against eager PyTorch and torch.compile"
@@ -41,9 +41,7 @@ ROUNDS = 15
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's own options."""
-    parser.add_argument(
-        "--target", default="auto", choices=["auto", *TARGETS], help="machine to run on (auto)"
-    )
+    add_machine_option(parser, "run on")
     parser.add_argument(
         "--rounds",
         type=int,

@@ -15,7 +15,6 @@ import torch
 from ..analysis.roundings import roundings
 from ..errors import MismatchError, counted
 from ..frontend.sources import Program as Source
-from ..machine.targets import TARGETS
 from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.calls import is_random
@@ -26,6 +25,7 @@ from .console import write_output
 from .executors import make_checker
 from .instrumentation import timing_table
 from .judge import Verdict, float64_reference, judge, same_random_numbers
+from .target_option import add_machine_option
 
 NAME = "run"
 HELP = "run a program and compare it with eager PyTorch"
@@ -36,9 +36,7 @@ TIMING_SECONDS = 0.3
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's own options."""
-    parser.add_argument(
-        "--target", default="auto", choices=["auto", *TARGETS], help="machine to run on (auto)"
-    )
+    add_machine_option(parser, "run on")
     parser.add_argument(
         "--check-each-pass",
         action="store_true",

@@ -1,4 +1,4 @@
-"""`--target` of commands that print code: any target, a CPU that is not this one included."""
+"""`--target`: of commands that print code any target, of those that run it a machine that may be at hand."""
 
 from __future__ import annotations
 
@@ -42,3 +42,24 @@ def add_target_option(parser: argparse.ArgumentParser) -> None:
         help=f"machine to compile for ({DEFAULT_CUDA_TARGET}); cpu is this one, cpu:znver4 or "
         "cpu:neoverse-v2 one with that core",
     )
+
+
+def add_machine_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add `--target` of a command that runs code, on a machine to do `what` on or for."""
+    parser.add_argument(
+        "--target",
+        default="auto",
+        choices=["auto", *TARGETS],
+        type=_machine,
+        help=f"machine to {what} (auto)",
+    )
+
+
+def _machine(name: str) -> str:
+    """The name of a machine; a core of a CPU is an error that says how to run what is made for it."""
+    kind, _, core = _target(name).partition(":")
+    if kind == "cpu" and core:
+        raise argparse.ArgumentTypeError(
+            f"{name} is another machine; DEPLO_CPU_MODEL={core} has --target cpu run what is made for it"
+        )
+    return name

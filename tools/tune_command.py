@@ -20,6 +20,7 @@ from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION
 from .fallback_option import FALLBACK_OPTION
 from .precision_option import PRECISION_OPTION
+from .target_option import add_machine_option
 
 NAME = "tune"
 HELP = "measure schedules of a program's kernels on this machine, and keep the best for later compilations"
@@ -49,9 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{what} ({default})",
         )
-    parser.add_argument(
-        "--target", default="auto", choices=["auto", *TARGETS], help="machine to tune for (auto)"
-    )
+    add_machine_option(parser, "tune for")
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
     parser.add_argument("--precision", **PRECISION_OPTION)

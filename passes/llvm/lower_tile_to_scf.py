@@ -17,7 +17,7 @@ becomes a function, and in `main` a buffer and a launch (see `passes/host.py`):
       }
     }
 
-Several block axes share one counter, row-major; thread axes become loops inside. The arguments
+Axes of blocks and of clusters share one counter, row-major; thread axes become loops inside. The arguments
 after the buffers are the same for every kernel: the blocks to run, never negative, and a word that
 a failed `kernel.assert` writes.
 
@@ -42,11 +42,11 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.index import extent_range, simplify
 from ...dialects.index import delinearize
 from ...dialects.inside import ops_in
-from ...dialects.loop import ForOp, IndexOp, KernelOp
+from ...dialects.loop import ForOp, IndexOp, KernelOp, RegistersOp
 from ...dialects.scalars import is_weighted
 from ...dialects.schedule import KERNEL_ATTRIBUTE, SCHEDULE_ATTRIBUTE, ScheduleAttr
 from ...dialects.tensor_ir_indexed import NthElementOp, ScatterOp, SortOp
-from ...dialects.tile import CombineOp, LaunchOp, Level, StageOp
+from ...dialects.tile import CombineOp, LaunchOp, Level, MmaOp, PrefixOp, StageOp, WgmmaOp
 from ...errors import DeploError
 from ..decisions import record
 from ..host import Device, Whole, Wholes, lower_host
@@ -69,6 +69,9 @@ WHOLES: Wholes = {
     NthElementOp: Whole(nth_element_kernel),
 }
 """Operations on tensors that are kernels as they are."""
+
+FOR_GPUS = (MmaOp, PrefixOp, RegistersOp, WgmmaOp)
+"""Operations on the registers of threads."""
 
 LATER = ("prefetch", "width", "interleave", "rows", "divide")
 """Choices of a schedule that passes after this one carry out."""
@@ -162,6 +165,10 @@ def _drop_trivial_combines(launch: LaunchOp) -> None:
             raise DeploError(
                 "a scratchpad is not lowered for the CPU yet; schedule the kernel without stages"
             )
+        if isinstance(op, FOR_GPUS):
+            raise DeploError(
+                f"{op.name} is lowered for GPUs only; write the kernel without it, as passes for a CPU do"
+            )
         if not isinstance(op, CombineOp):
             continue
         for value in op.axes:
@@ -177,8 +184,8 @@ def _drop_trivial_combines(launch: LaunchOp) -> None:
 
 
 def _block_indices(launch: LaunchOp, body: Block, constants: IndexConstants) -> dict[int, SSAValue]:
-    """The value of each block axis, by its position among the axes, from the one counter."""
-    positions = [i for i, a in enumerate(launch.axes) if a.level.data is Level.BLOCK]
+    """The value of each axis of blocks, by its position among the axes, from the one counter."""
+    positions = [i for i, a in enumerate(launch.axes) if a.level.data is not Level.THREAD]
     extents = [launch.axes.data[i].extent.data for i in positions]
     counter = body.args[0]
     builder = Builder(InsertPoint.at_end(body))

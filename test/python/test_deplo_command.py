@@ -417,6 +417,13 @@ def test_a_mistake_of_the_user_is_2_and_one_clear_message(run, case):
     assert len([line for line in err.splitlines() if "error: " in line]) == 1
 
 
+@pytest.mark.parametrize("command", ["run", "bench", "tune"])
+def test_a_core_that_is_not_at_hand_is_told_how_to_run_its_code(run, command):
+    code, _, err = run(command, "-c", EXP, "--target", "cpu:znver4")
+    assert code == 2
+    assert "DEPLO_CPU_MODEL=znver4 has --target cpu run" in err
+
+
 def test_an_unknown_command_and_no_command_are_2(run):
     assert run("compiel", "-c", EXP)[0] == 2
     assert run()[0] == 2

@@ -190,3 +190,22 @@ func.func @main(%x: tensor<4x12x8xf32>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+// The blocks of clusters are blocks like others: they are counted with them.
+// CHECK-LABEL: func.func @k_clusters(
+// CHECK:         scf.for %block = %block_begin to %block_end
+// CHECK-NEXT:      loop.index[%block floordiv 4]
+// CHECK-NEXT:      loop.index[%block mod 4]
+// CHECK:         kernel.launch @k_clusters({{.*}}) blocks(8) threads(1)
+func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %y = loop.kernel @k_clusters(%x) : (tensor<8x16xf32>) -> tensor<8x16xf32> {
+  ^bb0(%x: memref<8x16xf32>, %y: memref<8x16xf32>):
+    tile.launch (%i = 2 : block, %c = 4 : cluster, %j = 16 : thread) {
+      %v = loop.load %x[%i * 4 + %c, %j] : memref<8x16xf32>
+      loop.store %v, %y[%i * 4 + %c, %j] : memref<8x16xf32>
+    }
+  }
+  func.return %y : tensor<8x16xf32>
+}

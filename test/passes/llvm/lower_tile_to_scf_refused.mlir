@@ -48,6 +48,23 @@ func.func @main(%x: tensor<4x32xf32>) -> tensor<4x32xf32> {
 
 // -----
 
+func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
+  %y = loop.kernel @k(%x) : (tensor<16xf32>) -> tensor<16xf32> {
+  ^bb0(%x: memref<16xf32>, %y: memref<16xf32>):
+    tile.launch (%i = 16 : thread) {
+      // expected-error@+1 {{loop.registers is lowered for GPUs only}}
+      %r = loop.registers : memref<4xf32, "registers">
+      %v = loop.load %x[%i] : memref<16xf32>
+      loop.store %v, %r[0] : memref<4xf32, "registers">
+      %w = loop.load %r[0] : memref<4xf32, "registers">
+      loop.store %w, %y[%i] : memref<16xf32>
+    }
+  }
+  func.return %y : tensor<16xf32>
+}
+
+// -----
+
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{no tile.launch in @main: run tensor-to-loop,tileify first}}
   %y = tensor_ir.elementwise exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
