@@ -40,7 +40,14 @@ class Scope:
 
 def declaration(name: str, result: str, arguments: Sequence[str]) -> str:
     """A function of such types, defined elsewhere."""
-    return f'declare {result} @"{name}"({", ".join(arguments)})'
+    return f"declare {result} {symbol(name)}({', '.join(arguments)})"
+
+
+def symbol(name: str) -> str:
+    """The name of a function as LLVM's text has it: bytes that its quotes cannot hold are hexadecimal."""
+    plain = (byte in range(0x20, 0x7F) and byte not in b'"\\' for byte in name.encode())
+    text = (chr(b) if held else f"\\{b:02X}" for b, held in zip(name.encode(), plain, strict=True))
+    return f'@"{"".join(text)}"'
 
 
 @lru_cache(1024)
@@ -104,7 +111,7 @@ def _called(
 ) -> str:
     result = type_text(op.results[0].type) if op.results else "void"
     to.declare(name, result, [type_text(value.type) for value in arguments])
-    return f'call {flags}{result} @"{name}"({_listed(to, arguments)})'
+    return f"call {flags}{result} {symbol(name)}({_listed(to, arguments)})"
 
 
 def _integer(word: str) -> Callable[[Scope, Any], str]:

@@ -31,7 +31,7 @@ from xdsl.dialects import llvm
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..errors import DeploError
-from .llvm_operations import PRINTED, Scope, declaration, number_text, type_text
+from .llvm_operations import PRINTED, Scope, declaration, number_text, symbol, type_text
 from .math_library import is_in_library, link
 
 GROUP = "!0"
@@ -140,7 +140,7 @@ class _Function:
     def _head(self, arguments: str) -> str:
         result = type_text(self.function.function_type.output)
         attributes = "".join(f"{each} " for each in self.notes.attributes)
-        return f'define {result} @"{self.function.sym_name.data}"({arguments}) {attributes}{{'
+        return f"define {result} {symbol(self.function.sym_name.data)}({arguments}) {attributes}{{"
 
     def _argument(self, number: int) -> str:
         value = self.function.body.blocks[0].args[number]

@@ -80,6 +80,9 @@ class MmaBase(IRDLOperation):
         return found
 
     def verify_(self) -> None:
+        if not self.rows or not self.columns:
+            held = f"{len(self.rows)} elements of rows and {len(self.columns)} of a column"
+            raise VerifyException(f"multiplies at least one element of each, got {held}")
         types = {value.type for value in (*self.rows, *self.columns)}
         if len(types) != 1:
             raise VerifyException(f"multiplies elements of one type, got {', '.join(map(str, types))}")

@@ -92,6 +92,8 @@ class LaunchOp(IRDLOperation):
         args = self.body.block.args
         if len(args) != len(self.axes) or any(not isinstance(a.type, IndexType) for a in args):
             raise VerifyException(f"body must take one index per axis, {len(self.axes)} in all")
+        if _launch_around(self) is not None:
+            raise VerifyException("a launch cannot stand in another one")
         self._verify_clusters()
         schedule = self.schedule
         if schedule is not None and schedule.settles_threads:
@@ -160,8 +162,13 @@ class LaunchOp(IRDLOperation):
 
 def enclosing_launch(op: Operation) -> LaunchOp:
     """The launch that `op` stands in; its traits guarantee there is one."""
+    launch = _launch_around(op)
+    assert launch is not None
+    return launch
+
+
+def _launch_around(op: Operation) -> LaunchOp | None:
     parent = op.parent_op()
-    while not isinstance(parent, LaunchOp):
-        assert parent is not None
+    while parent is not None and not isinstance(parent, LaunchOp):
         parent = parent.parent_op()
     return parent

@@ -906,3 +906,11 @@ kernel.func @k() blocks(1) threads(128) {
   // expected-error@+1 {{leaves 1 of products that begin 2 at a time}}
   %b:4 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) leaving 1 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
 }
+
+// -----
+
+kernel.func @k(%x: memref<16xf32>) blocks(1) threads(32) {
+  %v = loop.load %x[0] : memref<16xf32>
+  // expected-error@+1 {{multiplies at least one element of each, got 0 elements of rows and 1 of a column}}
+  kernel.mma () by (%v) : f32
+}

@@ -897,3 +897,19 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   }
   func.return %y : tensor<64x8xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
+    tile.launch (%i = 4 : block) {
+      // expected-error@+1 {{a launch cannot stand in another one}}
+      tile.launch (%j = 2 : thread) {
+      }
+      %v = loop.load %x[%i] : memref<4xf32>
+      loop.store %v, %y[%i] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}

@@ -101,3 +101,24 @@ def test_arguments_that_are_no_arrays_are_refused(type, reason, inputs, tmp_path
     path.write_text(f"func.func @main(%x: {type}) -> {type} {{\n  return %x : {type}\n}}")
     assert run([str(path), "--run", "--inputs", inputs]) == 1
     assert reason in capfd.readouterr().err
+
+
+COPY = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %y = loop.kernel @{0}(%x) : (tensor<4xf32>) -> tensor<4xf32> {{
+  ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
+    loop.for %i = 0 to 4 {{
+      %v = loop.load %x[%i] : memref<4xf32>
+      loop.store %v, %y[%i] : memref<4xf32>
+    }}
+  }}
+  func.return %y : tensor<4xf32>
+}}"""
+
+
+@pytest.mark.parametrize("name", [r'"k k\22;"', r'"a\5Cb"', '"größe"', "int"])
+def test_a_kernel_of_any_name_runs_on_the_cpu(name, tmp_path: Path, capfd):
+    path = tmp_path / "program.mlir"
+    path.write_text(COPY.format(name), encoding="utf-8")
+    assert run([str(path), "--run", "--target", "cpu", "--compare", str(path)]) == 0
+    assert "computes the same" in capfd.readouterr().out
