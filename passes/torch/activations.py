@@ -12,10 +12,10 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ...dialects import torch_ops as t
-from ...dialects.scalars import Function
+from ...dialects.scalars import Function, is_bool
 from ...dialects.torch_base import TorchOp
 from .elementwise import reciprocal
-from .lowering import Lowering, Refusal, Rule
+from .lowering import Lowering, Refusal, Rule, element_of
 
 SQRT_HALF = math.sqrt(0.5)
 GELU_SCALE = math.sqrt(2 / math.pi)
@@ -39,6 +39,8 @@ def _silu(e: Lowering, op: t.SiluOp) -> SSAValue:
 def _relu(e: Lowering, op: t.ReluOp) -> SSAValue:
     """Zero where negative: keeps NaN and -0.0, as PyTorch does."""
     value = e.argument(op.input)
+    if is_bool(element_of(value)):
+        raise Refusal("bools are neither negative nor positive")
     zero = e.fill_like(value, 0)
     return e.select(e.apply(Function.LT, value, zero), zero, value)
 

@@ -32,7 +32,7 @@ from ...analysis.index import extent_range, simplify
 from ...dialects import sizes
 from ...dialects.index import affine_map, condition, delinearize, linearize
 from ...dialects.products import Product
-from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, ui8
+from ...dialects.scalars import STORAGE_FLOATS, Combiner, Function, Update, is_bool, is_float, ui8
 from ...dialects.sizes import Extent, ExtentAttr, Size, tensor_of
 from ...dialects.syntax import scalar_attr, tensor_type
 from ...dialects.tensor_ir import (
@@ -205,7 +205,10 @@ class Lowering:
         return self._insert(ElementwiseOp(function, values), function.value)
 
     def fill_like(self, value: SSAValue, number: ScalarValue | Size) -> SSAValue:
-        """`number` in the shape and element type of `value`."""
+        """`number` in the shape and element type of `value`. A fraction among integers is refused."""
+        element = element_of(value)
+        if isinstance(number, float) and not is_float(element) and number % 1:
+            raise Refusal(f"the fraction {number} among elements of {element}")
         return self.constant(number, element_of(value), shape_of(value))
 
     def with_number(

@@ -2,7 +2,7 @@
 // RUN: not deplo-opt %s --pass-pipeline=decompose-torch 2>&1 | FileCheck %s
 
 // CHECK: error: {{.*}}these operations cannot be lowered to Tensor IR:
-func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.extents<s0>>, %q: tensor<2x4xf32>, %e: tensor<0xf32>, %w: tensor<4xf64>, %p: tensor<1x4x4xi64>, %u: tensor<4xui8>) {
+func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.extents<s0>>, %q: tensor<2x4xf32>, %e: tensor<0xf32>, %w: tensor<4xf64>, %p: tensor<1x4x4xi64>, %u: tensor<4xui8>, %b: tensor<4xi1>) {
   // CHECK-NEXT: torch.div_scalar_mode: the remainder of f64 values, which deplo cannot give exactly
   %0 = torch.div_scalar_mode %w {other = 2.0 : f64, rounding_mode = "floor"} : (tensor<4xf64>) -> tensor<4xf64>
   // CHECK-NEXT: torch.div_scalar_mode: rounding_mode = 'ceil'
@@ -25,6 +25,12 @@ func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.
   %10 = torch.full {size = [4], fill_value = -2147483649, dtype = i32} : () -> tensor<4xi32>
   // CHECK-NEXT: torch.full: inf, which is no int64
   %11 = torch.full {size = [4], fill_value = 0x7ff0000000000000 : f64, dtype = i64} : () -> tensor<4xi64>
+  // CHECK-NEXT: torch.add: the fraction 0.5 among elements of i64
+  %12 = torch.add %x, %x {alpha = 0.5} : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  // CHECK-NEXT: torch.leaky_relu: the fraction 0.01 among elements of i64
+  %13 = torch.leaky_relu %x {negative_slope = 0.01} : (tensor<4xi64>) -> tensor<4xi64>
+  // CHECK-NEXT: torch.relu: bools are neither negative nor positive
+  %14 = torch.relu %b : (tensor<4xi1>) -> tensor<4xi1>
   // CHECK-NOT: torch.
   %8 = torch.relu %f : (tensor<4xf32>) -> tensor<4xf32>
   func.return
