@@ -21,11 +21,11 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from ..analysis.dominance import check_dominance
 from ..errors import UsageError
 from ..passes.decisions import Decision, recording
+from ..passes.pipeline_text import unanchored
 from ..passes.pipelines import expand
 from .deplo_opt import EXIT_ERROR, EXIT_FINE, DeploOptMain
 from .hex_floats import HexFloatParser
 from .instrumentation import Instrument
-from .pipeline_text import unanchored
 
 _REFUSED = ("crash_reproducer", "run_reproducer")
 """Options that would change what xDSL's driver reads or does when a pass fails."""

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Region
+from xdsl.ir import Attribute, Block, Region
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
+from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.launches import kernels_of, launches_of
 from ...analysis.verify import verify_module
@@ -32,6 +31,7 @@ from ...dialects.tile import LaunchOp
 from ...errors import UsageError
 from .. import get_all_passes
 from ..decisions import record, recording
+from ..pipeline_text import read_pipeline
 from ..pipelines import order_of
 from ..replacing import rename
 from ..symbol_names import insert_kernel
@@ -41,23 +41,13 @@ ATTRIBUTE = "schedule"
 """The attribute of a kernel that says how it is scheduled."""
 
 
-def read_steps(text: str) -> list[ModulePass]:
+def read_steps(text: str) -> tuple[ModulePass, ...]:
     """The passes of a schedule. Raises UsageError for a text that is none."""
-    available = get_all_passes()
-    try:
-        specs: Sequence[ArgSpec] = tuple(parse_pipeline(text))
-    except ArgSpecParseError as error:
-        raise UsageError(f"it is no pipeline: {error}") from None
-    steps: list[ModulePass] = []
     allowed = {name for names in order_of("loop-to-tile").values() for name in names}
-    for spec in specs:
-        kind = available[spec.name]() if spec.name in available else None
-        if kind is None or not (issubclass(kind, Primitive) or spec.name in allowed):
-            raise UsageError(f"'{spec.name}' is no step of a schedule")
-        try:
-            steps.append(kind.from_spec(spec))
-        except (UsageError, ValueError) as error:
-            raise UsageError(f"{spec.name}: {error}") from None
+    steps = read_pipeline(text, get_all_passes())
+    for step in steps:
+        if not isinstance(step, Primitive) and step.name not in allowed:
+            raise UsageError(f"'{step.name}' is no step of a schedule")
     return steps
 
 
@@ -77,19 +67,24 @@ class ApplySchedulesPass(ModulePass):
             listed = f"there are {', '.join(kernels)}" if kernels else "there is none"
             raise UsageError(f"schedule: no kernel is named {unknown[0]}; {listed}")
         for name, kernel in kernels.items():
-            attribute = kernel.attributes.pop(ATTRIBUTE, None)
-            said = attribute.data if isinstance(attribute, StringAttr) else None
-            if (text := given.get(name, said)) is None:
-                record(self.name, name, False, "no schedule is given for it", kernel)
+            attribute, location = kernel.attributes.pop(ATTRIBUTE, None), kernel.location
+            if name not in given and attribute is None:
+                record(self.name, name, False, "no schedule is given for it", location)
                 continue
-            location = kernel.location
             try:
-                steps = read_steps(text)
+                steps = read_steps(given[name] if name in given else _text(attribute))
                 made = schedule_kernel(ctx, kernel, steps)
             except UsageError as error:
                 raise UsageError(f"schedule of {name}: {error}") from None
             names = tuple(each for each in made if each != name)
             record(self.name, name, True, "as its schedule says", location, names, steps)
+
+
+def _text(attribute: Attribute | None) -> str:
+    """The text of an attribute. Raises UsageError if it is none."""
+    if not isinstance(attribute, StringAttr):
+        raise UsageError(f"the attribute is a text of steps, not {attribute}")
+    return attribute.data
 
 
 def schedule_kernel(ctx: Context, kernel: KernelOp, steps: Sequence[ModulePass]) -> list[str]:

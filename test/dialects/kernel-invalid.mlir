@@ -892,16 +892,6 @@ kernel.func @k() blocks(1) threads(128) {
   %z = arith.constant 0.0 : f32
   %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
   %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
-  // expected-error@+1 {{adds to values, which do not change}}
-  kernel.wgmma %xs[0, 0] by %ws[0, 0] onto (%z, %z, %z, %z) : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
-}
-
-// -----
-
-kernel.func @k() blocks(1) threads(128) {
-  %z = arith.constant 0.0 : f32
-  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
-  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
   %a:4 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) joined : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
   // expected-error@+1 {{leaves 1 of products that begin 2 at a time}}
   %b:4 = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) leaving 1 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">

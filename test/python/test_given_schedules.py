@@ -143,10 +143,10 @@ WRONG = {
     "tripel: tileify": "no kernel is named tripel; there are double, sum",
     "double: bind{axis=i to=block}": "schedule of double: bind: there is no launch",
     "double: tileify,bind{axis=q to=block}": "bind: no axis of the launch is named q; its axes are i, j",
-    "double: tileify,split{axis=j by=0}": "split: by is a number of points",
-    "double: tileify,flip{axis=j}": "'flip' is no step of a schedule",
-    "double: tileify,tile-to-cuda": "'tile-to-cuda' is no step of a schedule",
-    "double: tileify,split{axis=j": "it is no pipeline",
+    "double: tileify,split{axis=j by=0}": "pass 'split': by is a number of points",
+    "double: tileify,flip{axis=j}": "unknown pass 'flip'",
+    "double: tileify,dedup-loads": "'dedup-loads' is no step of a schedule",
+    "double: tileify,split{axis=j": "malformed pass pipeline",
     "double: drop-unit-axes": "schedule of double: drop-unit-axes:",
     "sum: tileify,partial{across=thread parts=1024}": "6144 threads exceed the 1024 a block can hold",
     "double: tileify; double: tileify": "double has two",
@@ -157,6 +157,11 @@ WRONG = {
 def test_a_step_that_is_not_legal_is_an_error_that_names_it(schedule):
     with pytest.raises(UsageError, match=re.escape(WRONG[schedule])):
         scheduled(schedule)
+
+
+def test_an_attribute_that_is_no_text_is_refused():
+    with pytest.raises(UsageError, match="the attribute is a text of steps, not 4"):
+        scheduled("", "attributes {schedule = 4 : i64}")
 
 
 def test_choices_stand_beside_schedules():
