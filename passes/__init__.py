@@ -39,6 +39,7 @@ PASSES = {
     "deepen": ".schedule.deepen:DeepenPass",
     "hint": ".schedule.hint:HintPass",
     "partial": ".schedule.partial:PartialPass",
+    "scan": ".schedule.scan:ScanPass",
     "stage": ".schedule.stage:StagePass",
     "fuse": ".schedule.fuse:FusePass",
     "reorder": ".schedule.reorder:ReorderPass",

@@ -10,7 +10,8 @@ becomes, by `stage{of=x to=registers}`,
 
 Registers have no addresses, so the loops around such a load are to be unrolled. With `to=shared` the block
 copies the row to its shared memory (`tile.stage`) instead; it must have one row. Without `of`, all elements
-are kept that several sweeps read. The pass declines launches in which no element is one of those.
+are kept that several sweeps read. Where nothing is reduced, `to=shared` copies what a block reads of the
+arrays (`stage_tiles.py`). The pass declines launches in which there are no such elements.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from ..replacing import replace
 from ..tile.mark_unroll import UNROLL
 from .axes import INDEX
 from .primitive import Primitive, check_word
+from .stage_tiles import array_names, copy_tiles, loads_of
 
 REGISTER_BYTES = 4
 
@@ -129,6 +131,11 @@ def find_rows(launch: LaunchOp) -> list[list[Site]]:
         if site.trips == 1 or any(v in load.indices for v in site.counters):
             groups.setdefault(_key(site), []).append(site)
     return [g for g in groups.values() if len({site.nest[0] for site in g}) > 1]
+
+
+def has_sweeps(launch: LaunchOp) -> bool:
+    """Whether a launch reduces something."""
+    return any(isinstance(op, ForOp) and op.res for op in ops_in(launch))
 
 
 def _subscript(loops: Sequence[ForOp]) -> AffineExpr:
@@ -282,13 +289,16 @@ class StagePass(Primitive):
 
     def change(self, launch: LaunchOp) -> str | None:
         """Keep the elements; gives why not."""
-        rows = find_rows(launch)
-        named = [sites for sites in rows if not self.of or sites[0].load.memref.name_hint in self.of]
+        rows, names = find_rows(launch), array_names(launch)
+        named = [s for s in rows if not self.of or names.get(s[0].load.memref) in self.of]
+        tiles = [load for load in loads_of(launch) if names.get(load.memref) in self.of]
+        if not named and tiles and self.to == "shared" and not has_sweeps(launch):
+            return copy_tiles(tiles, launch)
         if not named:
             wanted = f"of {' or '.join(self.of)} " if self.of else ""
-            names = dict.fromkeys(sites[0].load.memref.name_hint or "" for sites in rows)
-            others = f"; elements of {' and '.join(names)} are" if rows else ""
-            return f"no element {wanted}is read by more than one sweep{others}"
+            others = dict.fromkeys(names.get(sites[0].load.memref, "") for sites in rows)
+            there = f"; elements of {' and '.join(others)} are" if rows else ""
+            return f"no element {wanted}is read by more than one sweep{there}"
         if self.to == "registers":
             if (longest := max(sites[0].trips for sites in named)) > MAX_REGISTERS:
                 return f"a thread would keep {longest} elements of a row, {MAX_REGISTERS} at most"

@@ -30,28 +30,30 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of
 from ...analysis.launches import launches_of
-from ...analysis.slabs import Slab, slab_of
 from ...analysis.transposes import Tile, find_tile
 from ...dialects.inside import ops_in
-from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div, static_extent
 from ...dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
+from ..schedule.primitive import Primitive
+from ..schedule.stage import StagePass
+from ..schedule.stage_tiles import array_names, copy_tiles, loads_of
 from .axis_splits import Split
 from .blockify_launch import blockify
-from .stage_inputs import copy_first
 
 
-def stage(launch: LaunchOp, tile: Tile) -> None:
-    """Give each block a tile of a launch, and let it copy what it reads down columns first."""
-    staged = [load in tile.staged for load in _loads(launch)]
+def stage(launch: LaunchOp, tile: Tile) -> list[Primitive] | None:
+    """Give each block a tile of a launch, and let it copy what it reads down columns first.
+
+    Gives the steps; None if an array that is staged is read in place as well, which no step says.
+    """
+    staged = [load in tile.staged for load in loads_of(launch)]
     extents = launch.extents(Level.THREAD)
     splits = [
         Split(extent, ceil_div(extent, size), threads, ceil_div(size, threads))
@@ -59,30 +61,15 @@ def stage(launch: LaunchOp, tile: Tile) -> None:
     ]
     serial = prod(static_extent(split.serial) for split in splits)
     schedule = ScheduleAttr(threads=prod(tile.threads), serial=serial)
-    blockify(launch, splits, schedule)
-    local, first = _local(launch), launch.body.block.first_op
-    reads: list[tuple[LoadOp, Slab]] = []
-    for load in compress(_loads(launch), staged):
-        slab = slab_of(load, local)
-        assert slab is not None
-        reads.append((load, slab.inside(load)))
-    assert first is not None
-    copy_first(reads, first)
-
-
-def _loads(launch: LaunchOp) -> list[LoadOp]:
-    return [op for op in ops_in(launch) if isinstance(op, LoadOp)]
-
-
-def _local(launch: LaunchOp) -> dict[SSAValue, int]:
-    """The counters that run inside a block, with their extents."""
-    local: dict[SSAValue, int] = {
-        counter: static_extent(axis.extent.data)
-        for counter, axis in zip(launch.body.block.args, launch.axes, strict=True)
-        if axis.level.data is Level.THREAD
-    }
-    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
-    return local | {loop.induction_var: static_extent(loop.extent.data) for loop in loops}
+    steps = blockify(launch, splits, schedule)
+    loads = loads_of(launch)
+    chosen = list(compress(loads, staged))
+    arrays = {load.memref for load in chosen}
+    same = [load for load in loads if load.memref in arrays]
+    names = tuple(name for array, name in array_names(launch).items() if array in arrays)
+    reason = copy_tiles(chosen, launch)
+    assert reason is None, reason
+    return [*steps, StagePass(of=names, to="shared")] if same == chosen else None
 
 
 def decline_reason(launch: LaunchOp) -> str | None:
@@ -116,7 +103,7 @@ class StageTransposesPass(ModulePass):
         if isinstance(found, str):
             record(self.name, name, False, found, location)
             return
-        stage(launch, found)
+        steps = stage(launch, found)
         shape = " by ".join(str(size) for size in found.sizes if size > 1)
         saved = f"{found.before:.0f} sectors for a warp's points become {found.after:.0f}"
-        record(self.name, name, True, f"tiles of {shape}: {saved}", location)
+        record(self.name, name, True, f"tiles of {shape}: {saved}", location, steps=steps)

@@ -35,6 +35,11 @@ class Strips(nn.Module):
         return torch.cat([x, F.pad(y, (1, 2))], 1)
 
 
+class Running(nn.Module):
+    def forward(self, x):
+        return x.cumsum(1)
+
+
 class Turned(nn.Module):
     def forward(self, x, y):
         return x.T + y
@@ -51,6 +56,8 @@ PROGRAMS = {
     "max pooling, 2 x 2, of 2 x 3 x 8 x 8": (nn.MaxPool2d(2), [(2, 3, 8, 8)]),
     "concatenation with a padded 6 x 7": (Strips(), [(6, 10), (6, 7)]),
     "batch norm of 2 x 6 x 14 x 14": (nn.BatchNorm2d(6).eval(), [(2, 6, 14, 14)]),
+    "running sum of 16 x 4096": (Running(), [(16, 4096)]),
+    "transpose of 1000 x 600 and add": (Turned(), [(1000, 600), (600, 1000)]),
     "transpose of 60 x 100 and add": (Turned(), [(60, 100), (100, 60)]),
 }
 ROW = re.compile(r"\| ([^|]+) \| ((?:sm_|cpu:)[^|]+) \| (`[^|]+`) \|")
