@@ -21,6 +21,23 @@ def kernels_of(module: Operation) -> Iterator[KernelOp]:
             yield from kernels_of(op)
 
 
+def open_kernels(module: Operation) -> list[KernelOp]:
+    """The kernels whose schedule no person gave: those that passes may decide about."""
+    return [
+        kernel
+        for kernel in ops_in(module)
+        if isinstance(kernel, KernelOp)
+        and not any(isinstance(op, LaunchOp) and op.is_given for op in kernel.body.ops)
+    ]
+
+
+def open_launches(module: Operation) -> Iterator[tuple[KernelOp, LaunchOp]]:
+    """Each launch that passes may decide about, with its kernel; see `launches_of`."""
+    for kernel in open_kernels(module):
+        for launch in [op for op in ops_in(kernel) if isinstance(op, LaunchOp)]:
+            yield kernel, launch
+
+
 def launches_of(module: Operation) -> Iterator[tuple[KernelOp, LaunchOp]]:
     """Each launch, with its kernel. Launches may change meanwhile; new kernels are not among them."""
     for kernel in [op for op in ops_in(module) if isinstance(op, KernelOp)]:

@@ -104,6 +104,7 @@ POWERS = tuple(1 << n for n in range(11))
 CHOICES = {
     c.name: c
     for c in (
+        Choice("given", "1 if all is decided: no pass adds anything", numbers=(1,), derived=True),
         Choice("threads", "threads of one block; 1 on a CPU", derived=True),
         Choice("serial", "elements that one thread computes in a loop of its own", derived=True),
         Choice("m", "axis of the rows of a contraction, counted from 0", least=0, derived=True),
@@ -165,7 +166,7 @@ SWITCHES = {
 class ScheduleAttr(ParametrizedAttribute):
     """What was decided for a launch: `#tile.schedule<threads = 256>`.
 
-    A launch without a schedule has nothing decided yet; `#tile.schedule<>` was decided to be empty.
+    A launch without a schedule has nothing decided yet, one of `#tile.schedule<given = 1>` all.
     """
 
     name = "tile.schedule"
@@ -201,7 +202,7 @@ class ScheduleAttr(ParametrizedAttribute):
     @property
     def settles_threads(self) -> bool:
         """Whether all is decided, or the threads of a block are: no pass is to make anything of the axes."""
-        return "threads" in self.choices.data or not self.choices.data
+        return "threads" in self.choices.data or "given" in self.choices.data
 
     def with_choices(self, **choices: int | str) -> ScheduleAttr:
         """This schedule with some choices made or made otherwise."""

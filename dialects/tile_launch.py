@@ -77,9 +77,14 @@ class LaunchOp(IRDLOperation):
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether its axes are shared out between blocks and threads, or all is decided: `<>`."""
+        """Whether its axes are shared out between blocks and threads, or all is decided."""
         decided = self.schedule is not None and self.schedule.settles_threads
         return decided or any(axis.level.data is not Level.THREAD for axis in self.axes)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a person said how it is scheduled, all of it."""
+        return self.schedule is not None and self.schedule.get("given") is not None
 
     @property
     def settled(self) -> str | None:

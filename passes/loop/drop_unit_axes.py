@@ -21,8 +21,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from ...analysis.launches import open_kernels
 from ...dialects.index import index_properties
-from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of
 from ...errors import counted
@@ -68,7 +68,7 @@ class DropUnitAxesPass(ModulePass):
     name = "drop-unit-axes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             dropped = sum(drop(kernel, position) for position in range(len(kernel.outputs)))
             reason = f"{counted(dropped, 'result')} without its innermost axes of one element"
             if not dropped:

@@ -48,6 +48,7 @@ from ...analysis.conditions import linear
 from ...analysis.cost import size_bytes, trips
 from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
+from ...analysis.launches import open_kernels
 from ...analysis.tilings import MIN_PRODUCT
 from ...analysis.window_orders import WIDEST_COPY, FlatOrder, Innermost, WindowSums
 from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS
@@ -328,7 +329,7 @@ class FlattenWindowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             found = find_windows(kernel, target)
             name = kernel.sym_name.data
             if isinstance(found, str):

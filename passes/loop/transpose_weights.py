@@ -33,6 +33,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.cost import trips
+from ...analysis.launches import open_kernels
 from ...analysis.products import goes_straight
 from ...analysis.windows import MOST_STEPS, stride_along
 from ...dialects.inside import ops_in
@@ -216,6 +217,6 @@ class TransposeWeightsPass(ModulePass):
     name = "transpose-weights"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             done, said = _apply(kernel)
             record(self.name, kernel.sym_name.data, done, said, kernel)

@@ -8,7 +8,7 @@ or, as `deplo explain --schedule-only` prints it and `--schedule` takes it, a li
 
 A schedule is a pipeline of primitives and of passes of `loop-to-tile`, and makes a launch. It is carried out
 on its kernel alone, and on those that this one becomes. A step that is not legal is an error, which names it.
-The launch has `schedule(#tile.schedule<>)` then: all is decided, and no other pass decides anything.
+The launch has `schedule(#tile.schedule<given = 1>)` then: no pass of `loop-to-tile` adds anything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from ...analysis.launches import kernels_of, launches_of
 from ...analysis.verify import verify_module
 from ...dialects.loop import KernelOp
 from ...dialects.schedule import ScheduleAttr, split_schedules
-from ...dialects.tile import LaunchOp
 from ...errors import UsageError
 from .. import get_all_passes
 from ..decisions import record, recording
@@ -101,20 +100,11 @@ def schedule_kernel(ctx: Context, kernel: KernelOp, steps: Sequence[ModulePass])
         raise UsageError("it makes no launch; it begins with tileify")
     try:
         for launch in launches:
-            _settle(launch)
+            launch.schedule = (launch.schedule or ScheduleAttr()).with_choices(given=1)
         verify_module(module)
     except VerifyException as error:
         raise UsageError(str(error)) from None
     return _put_back(module, kernel)
-
-
-def _settle(launch: LaunchOp) -> None:
-    """Say of a launch that all is decided."""
-    hints = launch.schedule or ScheduleAttr()
-    threads = launch.num_threads
-    if hints.choices.data and isinstance(threads, int):
-        hints = hints.with_choices(threads=threads)
-    launch.schedule = hints
 
 
 def _alone(kernel: KernelOp) -> ModuleOp:

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.copies import copy_elements
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport, TransportAttr
@@ -43,7 +43,7 @@ class AsyncCopyPass(ModulePass):
     name = "async-copy"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import executions, hints_of, trips
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import LoadOp, StoreOp
@@ -156,7 +156,7 @@ class BlockifyLaunchPass(ModulePass):
         if self.vector not in (None, 1, *WIDTHS):
             raise UsageError(f"vector is 1, 2, 4 or 8, got {self.vector}")
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel.sym_name.data, launch, target)
 
     def _vector(self, launch: LaunchOp, threads: int) -> int | str:

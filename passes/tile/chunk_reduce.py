@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 from ...analysis.coalescing import SECTOR
 from ...analysis.cost import hints_of, trips
 from ...analysis.gpu_choices import RowShape
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp
@@ -123,7 +123,7 @@ class ChunkReducePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:

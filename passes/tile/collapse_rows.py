@@ -28,7 +28,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.products import LONG, Product, axes_of, find_product, walk_along_k
 from ...dialects.index import dims_in_order, linearize
 from ...dialects.inside import ops_in
@@ -147,7 +147,7 @@ class CollapseRowsPass(ModulePass):
     name = "collapse-rows"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             found, steps = find_axis(launch), list[FusePass]()
             while isinstance(found, int):
                 steps.append(collapse(launch, found))

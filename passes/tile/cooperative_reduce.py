@@ -39,7 +39,7 @@ from xdsl.passes import ModulePass
 from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
 from ...analysis.gpu_choices import RowShape
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.row_neighbours import misfit
 from ...analysis.vectors import accesses_along, is_unit_stride
 from ...dialects.inside import ops_in
@@ -232,7 +232,7 @@ class CooperativeReducePass(ModulePass):
         if self.keep not in (None, *Kept):
             raise UsageError(f"keep is one of {', '.join(CHOICES['keep'].values)}, got {self.keep}")
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel, launch, target)
 
     def _shape(self, kernel: KernelOp, launch: LaunchOp, target: Target) -> tuple[RowShape, str]:

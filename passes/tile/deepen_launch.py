@@ -28,7 +28,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.products import find_product
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp
 from ...dialects.tile import LaunchOp
@@ -56,7 +56,7 @@ class DeepenLaunchPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         make_deeper = spread if get_target(self.target).is_gpu else _make_contraction
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             made, name = make_deeper(launch), kernel.sym_name.data
             if isinstance(made, str):
                 record(self.name, name, False, made, kernel)

@@ -47,6 +47,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...analysis.launches import open_kernels
 from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
@@ -295,7 +296,7 @@ class DistributeSweepsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             launches = [o for o in kernel.body.ops if isinstance(o, LaunchOp)]
             if len(launches) != 1:
                 continue

@@ -22,7 +22,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.tilings import ASYNC_BUFFERS, BUFFERED_BLOCKS, SYNC_BUFFERS
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
@@ -82,7 +82,7 @@ class DoubleBufferPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:

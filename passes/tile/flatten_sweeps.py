@@ -44,7 +44,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.windows import window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, StoreOp, YieldOp
@@ -190,7 +190,7 @@ class FlattenSweepsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:

@@ -25,7 +25,7 @@ from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
 from ...analysis.copies import bulk_refusal
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.schedule import Transport
@@ -103,7 +103,7 @@ class FormClustersPass(ModulePass):
     name = "form-clusters"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             name = kernel.sym_name.data
             choice = next((c for c in CHOICES if launch.schedule and launch.schedule.get(c)), None)
             if choice is None or launch.schedule is None:

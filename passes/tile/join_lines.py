@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 from ...analysis.borders import loads_through_borders
 from ...analysis.contraction import Contraction, axes_of, find_contraction
 from ...analysis.factors import find_factors
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.tiling_choice import MOST_LINES
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp
@@ -87,7 +87,7 @@ class JoinLinesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             name, reason = kernel.sym_name.data, decline_reason(launch, target)
             if reason is not None:
                 record(self.name, name, False, reason, launch)

@@ -15,7 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.schedule import Kept
 from ...dialects.sizes import static_extent
 from ...dialects.tile import LaunchOp
@@ -46,7 +46,7 @@ class KeepRowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             name = kernel.sym_name.data
             keep = None if launch.schedule is None else launch.schedule.word("keep")
             shared = self.stage or keep == Kept.SHARED

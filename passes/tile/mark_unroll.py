@@ -16,8 +16,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
+from ...analysis.launches import open_kernels
 from ...dialects.inside import ops_in
-from ...dialects.loop import ForOp, KernelOp
+from ...dialects.loop import ForOp
 from ...dialects.tile import StageOp
 from ...errors import counted
 from ..decisions import record
@@ -43,7 +44,7 @@ class MarkUnrollPass(ModulePass):
     """Iterations of a loop that is unrolled, at most."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             name = kernel.sym_name.data
             short = [o for o in ops_in(kernel) if isinstance(o, ForOp) and is_short(o, self.trips)]
             loops = [loop for loop in short if UNROLL not in loop.attributes]

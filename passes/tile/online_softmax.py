@@ -41,10 +41,10 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_softmax, misfit
+from ...analysis.launches import open_kernels
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.softmax_factors import find_factors
 from ...analysis.tilings import ASYNC_BUFFERS, HALF_BYTES
-from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -131,7 +131,7 @@ class OnlineSoftmaxPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
         with hints_of(op):
-            for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+            for kernel in open_kernels(op):
                 if kernel.parent is None:
                     continue
                 name = kernel.sym_name.data

@@ -31,7 +31,7 @@ from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import size_bytes
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ...machine.targets import Target, get_gpu
@@ -109,7 +109,7 @@ class OrderBlocksPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             name = kernel.sym_name.data
             grid = find_grid(launch, target)
             if isinstance(grid, str):

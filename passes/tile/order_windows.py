@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.conditions import Term, terms
 from ...analysis.cost import trips
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
@@ -120,7 +120,7 @@ class OrderWindowsPass(ModulePass):
     name = "order-windows"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             steps, name = _arrange(launch), kernel.sym_name.data
             if isinstance(steps, str):
                 record(self.name, name, False, steps, launch)

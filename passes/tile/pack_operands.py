@@ -46,7 +46,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.products import Product, find_product, may_stay, slice_of, walk_along_k
 from ...analysis.vectors import lies_along
 from ...dialects.inside import ops_in
@@ -335,7 +335,7 @@ class PackOperandsPass(ModulePass):
     name = "pack-operands"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:

@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape, vectors_of
 from ...analysis.copies import copy_elements
 from ...analysis.cost import trips
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import Transport
@@ -86,7 +86,7 @@ class PadSmemPass(ModulePass):
     name = "pad-smem"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:

@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.bank_conflicts import Access, Warp, places_in, sectors, turns, warp_of
 from ...analysis.cost import hints_of, trips
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import AccumulateOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
@@ -193,7 +193,7 @@ class PermuteRegisterTilePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:

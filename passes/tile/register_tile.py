@@ -34,7 +34,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.windows import window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
@@ -250,7 +250,7 @@ class RegisterTilePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             name = kernel.sym_name.data
             tiles = scheduled_tiles(launch)
             reason = decline_reason(launch, target) if tiles is None else None

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.vectors import is_unit_stride
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
@@ -113,7 +113,7 @@ class ScanRowsPass(ModulePass):
         """Share every running fold."""
         target = get_gpu(self.target)
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 name, location = kernel.sym_name.data, launch.location
                 step = _change(launch, target)
                 if isinstance(step, str):

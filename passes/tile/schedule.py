@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 from ...analysis.contraction import Contraction, find_contraction, operands_are_boxes
 from ...analysis.cost import hints_of
 from ...analysis.gpu_choices import TilingChoices
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.tiling_choice import choose, misfit
 from ...analysis.tiling_cost import cycles as cycles_of
 from ...analysis.tiling_problem import problem_of
@@ -149,7 +149,7 @@ class SchedulePass(ModulePass):
         """
         found: dict[SchedulePass, None] = {}
         target = get_gpu(self.target)
-        for kernel, launch in launches_of(module):
+        for kernel, launch in open_launches(module):
             if (chosen := self.choose(kernel, launch)) is None:
                 continue
             contraction, problem, best = chosen.contraction, chosen.problem, chosen.tiling
@@ -166,7 +166,7 @@ class SchedulePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 name = kernel.sym_name.data
                 if (chosen := self.choose(kernel, launch)) is None:
                     self._ask(name, launch)

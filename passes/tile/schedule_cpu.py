@@ -28,7 +28,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_neighbours import misfit, neighbours
 from ...analysis.cpu_tiles import CpuProblem
 from ...analysis.cpu_tilings import choose_cpu_tiling, whole_lines
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.products import (
     LONG,
     Product,
@@ -204,7 +204,7 @@ class ScheduleCpuPass(ModulePass):
     def schedule_space(cls, ctx: Context, module_op: ModuleOp) -> tuple[ScheduleCpuPass, ...]:
         """Passes that each ask for a legal neighbour of what the model chooses for a kernel."""
         found: dict[ScheduleCpuPass, None] = {}
-        for _, launch in launches_of(module_op):
+        for _, launch in open_launches(module_op):
             if isinstance(problem := find_problem(launch), tuple):
                 cpu = get_cpu(cls.target)
                 best = choose_cpu_tiling(problem[1], cpu)
@@ -215,7 +215,7 @@ class ScheduleCpuPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         cpu = get_cpu(self.target)
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel, launch, find_problem(launch), cpu)
 
     def _apply(

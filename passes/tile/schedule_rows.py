@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import FUNCTION_WORK, hints_of, scalar_work, trips
 from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.windows import rows_overlap, window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp
@@ -127,7 +127,7 @@ class ScheduleRowsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         cpu = get_cpu(self.target)
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel, launch, find_problem(kernel, launch), cpu)
 
     def _apply(

@@ -45,7 +45,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.scalars import Combiner
@@ -204,6 +204,6 @@ class SharePrefixesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Share the prefixes of every launch that has running folds."""
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             done, reason = _change(launch)
             record(self.name, kernel.sym_name.data, done, reason, launch, steps=[self])

@@ -50,7 +50,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
 from ...analysis.cost import hints_of, trips
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.products import axes_of_factors, find_product
 from ...analysis.transposes import find_tile
 from ...dialects.inside import ops_in
@@ -173,7 +173,7 @@ class SplitAxesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 done = self._split(launch)
                 reason, steps = (done, None) if isinstance(done, str) else done
                 fired, name = not isinstance(done, str), kernel.sym_name.data

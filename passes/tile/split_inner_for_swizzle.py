@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
 from ...analysis.copies import bulk_refusal
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.schedule import SWIZZLE_BYTES, Transport
 from ...dialects.tile import LaunchOp, StageOp
@@ -40,7 +40,7 @@ class SplitInnerForSwizzlePass(ModulePass):
     name = "split-inner-for-swizzle"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:

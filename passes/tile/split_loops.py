@@ -30,6 +30,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.conditions import Condition, condition
 from ...analysis.index import always_holds, never_holds, operand_ranges
+from ...analysis.launches import open_kernels
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.sizes import ExtentAttr
@@ -144,7 +145,7 @@ class SplitLoopsPass(ModulePass):
     name = "split-loops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             fired, reason = _split_kernel(kernel)
             record(self.name, kernel.sym_name.data, fired, reason, kernel, steps=[self])
 

@@ -43,7 +43,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.contraction import Contraction, operands_are_boxes
 from ...analysis.cost import hints_of
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import INDEX, ForOp, KernelOp, StoreOp
 from ...dialects.schedule import ScheduleAttr
@@ -156,7 +156,7 @@ class SplitMatmulKPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel, launch)
 
     def _apply(self, kernel: KernelOp, launch: LaunchOp) -> None:

@@ -37,7 +37,7 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp
@@ -132,7 +132,7 @@ class SplitReducePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             step = find_step(launch, target)
             name, location = kernel.sym_name.data, launch.location
             if isinstance(step, str):

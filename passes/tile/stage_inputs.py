@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.borders import border_tests, bordered_load
 from ...analysis.index import operand_ranges, simplify
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.slabs import Slab, slab_of
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
@@ -260,7 +260,7 @@ class StageInputsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         limit = get_gpu(self.target).block_shared_bytes
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             self._apply(kernel.sym_name.data, launch, limit)
 
     def _apply(self, name: str, launch: LaunchOp, limit: int) -> None:

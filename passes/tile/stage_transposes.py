@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.transposes import Tile, find_tile
 from ...dialects.inside import ops_in
 from ...dialects.schedule import ScheduleAttr
@@ -94,7 +94,7 @@ class StageTransposesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
         with hints_of(op):
-            for kernel, launch in launches_of(op):
+            for kernel, launch in open_launches(op):
                 self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:

@@ -38,6 +38,7 @@ from xdsl.rewriter import Rewriter
 
 from ...analysis.conditions import terms
 from ...analysis.index import always_holds, operand_ranges, simplify
+from ...analysis.launches import open_kernels
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
@@ -359,7 +360,7 @@ class StageWindowsPass(ModulePass):
     name = "stage-windows"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             count, why = _stage_all(kernel)
             said = f"{counted(count, 'operand')} of windows" if count else why
             record(self.name, kernel.sym_name.data, count > 0, said, kernel)

@@ -20,9 +20,10 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import UNKNOWN, Range, operand_ranges, simplify
+from ...analysis.launches import open_kernels
 from ...dialects.index import delinearize, linearize
 from ...dialects.inside import ops_in
-from ...dialects.loop import KernelOp, LoadOp, StoreOp
+from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.sizes import shape_of
 from ...index.affine import divisions
 from ..decisions import record
@@ -55,7 +56,7 @@ class StraightenIndicesPass(ModulePass):
     name = "straighten-indices"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             count = 0
             for access in ops_in(kernel.body):
                 if not isinstance(access, LoadOp | StoreOp):

@@ -23,7 +23,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.windows import stride_along
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
@@ -97,7 +97,7 @@ class StripChannelsPass(ModulePass):
     name = "strip-channels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             steps, name = _arrange(launch), kernel.sym_name.data
             if isinstance(steps, str):
                 record(self.name, name, False, steps, launch)

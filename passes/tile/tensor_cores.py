@@ -39,7 +39,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
@@ -320,7 +320,7 @@ class TensorCoresPass(ModulePass):
     name = "tensor-cores"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             name = kernel.sym_name.data
             found = find_product(launch)
             if isinstance(found, str):

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.copies import bulk_refusal
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.schedule import Transport, TransportAttr
@@ -51,7 +51,7 @@ class TmaCopyPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_gpu(self.target)
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:

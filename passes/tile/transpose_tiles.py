@@ -35,6 +35,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import slope_along
 from ...analysis.index import operand_ranges, simplify
+from ...analysis.launches import open_kernels
 from ...analysis.vectors import dimension_along
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, TransposeOp
@@ -323,7 +324,7 @@ class TransposeTilesPass(ModulePass):
     name = "transpose-tiles"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in open_kernels(op):
             fired, reason = _tile_kernel(kernel)
             record(self.name, kernel.sym_name.data, fired, reason, kernel, steps=[self])
 

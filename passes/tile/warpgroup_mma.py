@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.copies import bulk_refusal
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...analysis.tilings import WARPGROUPS
 from ...dialects.loop import LoadOp
 from ...dialects.mma import LANES
@@ -141,7 +141,7 @@ class WarpgroupMmaPass(ModulePass):
     name = "warpgroup-mma"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             name = kernel.sym_name.data
             schedule = launch.schedule
             if schedule is None or schedule.get("mma") != WARPGROUPS:

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.copies import copy_elements, widest_copy
-from ...analysis.launches import launches_of
+from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
@@ -49,7 +49,7 @@ class WidenSlabsPass(ModulePass):
     name = "widen-slabs"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in launches_of(op):
+        for kernel, launch in open_launches(op):
             self._apply(kernel.sym_name.data, launch, _obstacle(launch))
 
     def _apply(self, name: str, launch: LaunchOp, obstacle: str | None) -> None:

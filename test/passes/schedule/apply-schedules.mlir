@@ -10,12 +10,12 @@
 // REMARK: remark: apply-schedules: copy: declined: no schedule is given for it
 
 // CHECK-LABEL: loop.kernel @negate
-// CHECK:         tile.launch (%j_outer = 32 : block, %i = 64 : thread, %j_inner = 16 : thread) schedule(#tile.schedule<>) {
+// CHECK:         tile.launch (%j_outer = 32 : block, %i = 64 : thread, %j_inner = 16 : thread) schedule(#tile.schedule<given = 1>) {
 // CHECK-LABEL: loop.kernel @copy
 // CHECK:         loop.for %i = 0 to 64 {
-// GIVEN:         tile.launch (%j = 512 : block, %i = 64 : thread) schedule(#tile.schedule<>) {
+// GIVEN:         tile.launch (%j = 512 : block, %i = 64 : thread) schedule(#tile.schedule<given = 1>) {
 // ROAD-LABEL:  loop.kernel @negate
-// ROAD:          tile.launch (%j_outer = 32 : block, %i = 64 : thread, %j_inner = 16 : thread) schedule(#tile.schedule<>) {
+// ROAD:          tile.launch (%j_outer = 32 : block, %i = 64 : thread, %j_inner = 16 : thread) schedule(#tile.schedule<given = 1>) {
 // ROAD-LABEL:  loop.kernel @copy
 // ROAD:          tile.launch (%i = 64 : block, {{.*}} schedule(#tile.schedule<threads = 
 func.func @main(%x: tensor<64x512xf32>) -> (tensor<64x512xf32>, tensor<64x512xf32>) {
