@@ -260,11 +260,6 @@ def at_least(work: float, loads: int, cpu: Cpu) -> float:
     return max(work / cpu.fmas, loads / cpu.loads, 4.0)
 
 
-def choose_register_tile(problem: CpuProblem, cpu: Cpu) -> tuple[int, int]:
-    """Rows and columns of the register tile that covers the result in the fewest cycles."""
-    return good_register_tiles(problem, cpu)[0]
-
-
 def good_register_tiles(problem: CpuProblem, cpu: Cpu, in_place: int = 0) -> list[tuple[int, int]]:
     """Rows and columns of the register tiles that cover the result in few cycles, the best one first.
 

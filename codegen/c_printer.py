@@ -4,9 +4,7 @@
       scf.parallel (%i) = (%c0) to (%c2) step (%c1) {
         scf.for %j = %c0 to %c8 step %c1 {
           %v = memref.load %x[%i, %j]   %w = arith.negf %v   memref.store %w, %y[%i, %j]
-
 prints as
-
     static void k_neg(const float x[restrict 2][8], float y[restrict 2][8])
     {
         #pragma omp parallel for
