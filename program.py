@@ -208,8 +208,9 @@ def compile(
     and results are where they are in PyTorch. With `fallback="eager"`, what deplo does not model runs in
     PyTorch, between the kernels; a FallbackWarning says which operators do. `schedule` has schedules of
     kernels, a line each, "k: tileify,bind{axis=i to=block}", and choices that contractions are to make on a
-    GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those of DEPLO_SCHEDULE. `tune` is a time such as "60s": for so long at most, schedules of the
-    program's kernels are measured on this CPU or GPU first (docs/tuning.md).
+    GPU, such as "BM=16,BN=16" (docs/schedules.md); None stands for those of DEPLO_SCHEDULE. `tune` is a time
+    such as "60s": for so long at most, schedules of the program's kernels are measured on this CPU or GPU
+    first (docs/tuning.md).
 
     Raises UnsupportedOpError, which lists everything the program uses that deplo does not model, or says why
     the program cannot be captured; UsageError for an argument that is wrong.
