@@ -188,7 +188,7 @@ def test_vv_shows_each_pass_as_a_diff_or_a_reason(run):
     opened = re.findall(r"^>>> ([dolftkcn]:\d{3}_\w+)$", err, re.MULTILINE)
     closed = re.findall(r"^<<< ([dolftkcn]:\d{3}_\w+)$", err, re.MULTILINE)
     assert opened == closed
-    assert "t:003_tileify" in opened
+    assert any(re.fullmatch(r"t:\d{3}_tileify", label) for label in opened)
     skipped = re.findall(r"^--- ([dolftkcn]:\d{3}_\w+) skipped at [\w$]+: .+$", err, re.MULTILINE)
     assert skipped
     passes = {label.partition("_")[2] for label in opened + skipped}
@@ -353,8 +353,9 @@ def test_what_is_unsupported_does_not_hide_what_uses_its_result(run):
 def test_control_flow_on_values_is_1(run):
     code, _, err = run("compile", "programs.py:branches")
     assert code == 1
-    assert "programs.py:" in err
-    assert err.splitlines()[-1].startswith("Shapes and control flow")
+    why, where = err.splitlines()[-2:]
+    assert why.endswith("its shapes or its control flow depend on the values in tensors")
+    assert "programs.py:" in where
 
 
 USAGE = {
