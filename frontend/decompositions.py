@@ -54,9 +54,17 @@ def _shift(function: Any) -> Callable[..., torch.Tensor]:
 
 def _shift_by_number(function: Any) -> Callable[..., torch.Tensor]:
     def by_number(value: torch.Tensor, amount: int) -> torch.Tensor:
-        return function(value, aten.scalar_tensor(amount, dtype=value.dtype))
+        return function(value, aten.scalar_tensor(_wrapped(amount, value), dtype=value.dtype))
 
     return by_number
+
+
+def _wrapped(number: int, like: torch.Tensor) -> int:
+    """A number as the integers of a tensor hold it, as PyTorch's shifts take theirs."""
+    if like.is_floating_point() or like.dtype == torch.bool:
+        return number
+    held = torch.iinfo(like.dtype)
+    return (number - held.min) % (held.max - held.min + 1) + held.min
 
 
 def _addbmm(

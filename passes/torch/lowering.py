@@ -373,6 +373,8 @@ def _converted(value: ScalarValue, element: Attribute) -> ScalarValue:
     """
     if is_bool(element):
         return bool(value)
+    if element == ui8 and isinstance(value, int) and -256 < value < 0:
+        return value + 256  # so does PyTorch
     if isinstance(element, IntegerType):
         if not isfinite(value) or _wrapped(int(value), element) != int(value):
             sign = "u" if element == ui8 else ""

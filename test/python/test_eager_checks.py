@@ -5,6 +5,7 @@ every operator with tensors of each dtype that its table leaves out. What `torch
 accepts, too, is accepted by PyTorch's own tracing, before a backend sees it.
 """
 
+import operator
 import pickle
 import random
 
@@ -172,7 +173,7 @@ def test_probabilities_that_eager_takes_are_taken(shape, run):
 
 
 BEYOND = {
-    torch.uint8: (-1,),
+    torch.uint8: (-1, -255),
     torch.int8: (200, 300),
     torch.int32: (2**32 + 5,),
 }
@@ -186,6 +187,7 @@ BEYOND = {
     [
         *(torch.add, torch.mul, torch.rsub, torch.gt, torch.eq, torch.remainder, torch.bitwise_and),
         *(torch.full_like, torch.clamp_min, torch.clamp_max, torch.pow),
+        *(operator.lshift, operator.rshift),
         lambda x, n: x.add(x, alpha=n),
         lambda x, n: torch.where(x > 0, n, x),
         lambda x, n: x.masked_fill(x > 0, n),
