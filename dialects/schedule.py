@@ -104,7 +104,6 @@ POWERS = tuple(1 << n for n in range(11))
 CHOICES = {
     c.name: c
     for c in (
-        Choice("given", "1 if all is decided: no pass adds anything", numbers=(1,), derived=True),
         Choice("threads", "threads of one block; 1 on a CPU", derived=True),
         Choice("serial", "elements that one thread computes in a loop of its own", derived=True),
         Choice("m", "axis of the rows of a contraction, counted from 0", least=0, derived=True),
@@ -151,6 +150,7 @@ CHOICES = {
         Choice("divide", "1 if a CPU divides rows by numbers, not by their inverses", derived=True),
         Choice("strip", "columns of a CPU block that reduces columns", derived=True),
         Choice("keep", "where threads keep what several sweeps read", values=tuple(Kept)),
+        Choice("given", "1 if all is decided: no pass adds anything", numbers=(1,), derived=True),
     )
 }
 """Every key a schedule may hold."""
@@ -166,7 +166,8 @@ SWITCHES = {
 class ScheduleAttr(ParametrizedAttribute):
     """What was decided for a launch: `#tile.schedule<threads = 256>`.
 
-    A launch without a schedule has nothing decided yet, one of `#tile.schedule<given = 1>` all.
+    A launch without a schedule has nothing decided yet, one of `#tile.schedule<given = 1>` all;
+    `#tile.schedule<>` was decided to be empty.
     """
 
     name = "tile.schedule"

@@ -101,7 +101,7 @@ class LaunchOp(IRDLOperation):
             raise VerifyException("a launch cannot stand in another one")
         self._verify_clusters()
         schedule = self.schedule
-        if schedule is not None and schedule.settles_threads:
+        if schedule is not None and (schedule.settles_threads or not schedule.choices.data):
             self._verify_threads(schedule)
 
     def _verify_clusters(self) -> None:
