@@ -33,9 +33,7 @@ def open_kernels(module: Operation) -> list[KernelOp]:
 
 def open_launches(module: Operation) -> Iterator[tuple[KernelOp, LaunchOp]]:
     """Each launch that passes may decide about, with its kernel; see `launches_of`."""
-    for kernel in open_kernels(module):
-        for launch in [op for op in ops_in(kernel) if isinstance(op, LaunchOp)]:
-            yield kernel, launch
+    return ((kernel, launch) for kernel, launch in launches_of(module) if not launch.is_given)
 
 
 def launches_of(module: Operation) -> Iterator[tuple[KernelOp, LaunchOp]]:

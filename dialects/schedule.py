@@ -257,6 +257,7 @@ def _to_attribute(value: int | str) -> Attribute:
 
 
 _SCHEDULE = re.compile(r"\s*([\w.$-]+)\s*:\s*(.*?)\s*")
+"""A kernel, and the steps of its schedule."""
 
 
 def split_schedules(text: str) -> tuple[dict[str, str], str]:

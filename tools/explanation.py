@@ -163,8 +163,9 @@ def _schedule_line(name: str, decisions: list[Decision], roots: dict[str, str]) 
         for d in own
         for step in make_passes(parse_pipeline(d.steps or ""))
     ]
-    once = dict.fromkeys(reversed(steps))  # what is said of no kernel is done to all
-    return f"{name}: {steps_text([*reversed(once)])}"
+    # Passes that are no primitives are about all kernels: the last time is enough.
+    once = [s for n, s in enumerate(steps) if isinstance(s, Primitive) or s not in steps[n + 1 :]]
+    return f"{name}: {steps_text(once)}"
 
 
 def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:

@@ -56,6 +56,10 @@ class PartialPass(Primitive):
             raise UsageError(
                 f"parts is a power of two, at most {MAX_THREADS}, across threads, not {self.parts}"
             )
+        if self.across == "thread" and self.grain != 1:
+            raise UsageError("grain is about the parts of blocks; threads take every so many elements")
+        if self.across == "block" and (self.vector != 1 or self.columns or self.into != "lane"):
+            raise UsageError("vector, columns and into are about threads that share a sweep, not blocks")
         if self.vector not in (1, *WIDTHS):
             raise UsageError(f"vector is 1, 2, 4 or 8, not {self.vector}")
         check_names([self.into])

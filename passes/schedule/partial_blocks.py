@@ -123,6 +123,7 @@ def make_partial(kernel: KernelOp, parts: Parts, check: Check | None = None) -> 
             op.erase()
     shape = [parts.count, *(axis.extent.data for axis in launch.axes)]
     if (reason := split_sweep(launch, parts, check)) is not None:
+        partial.erase()
         return reason
     outputs = [tensor_of(value.type, shape) for value in sweep.res]
     made = _with_outputs(partial, f"{kernel.sym_name.data}_partial", outputs)
@@ -175,6 +176,8 @@ def fold_in_parts(kernel: KernelOp, count: int, grain: int) -> list[KernelOp] | 
     if isinstance(sweep, str):
         return sweep
     parts = parts_of(sweep.extent.data, count, grain)
+    if parts.count != count:
+        return f"{parts.extent} elements are {parts.count} parts of {parts.size}, not {count}"
     partial = make_partial(kernel, parts)
     if isinstance(partial, str):
         return partial

@@ -33,7 +33,7 @@ from ...analysis.products import find_product
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp
 from ...dialects.tile import LaunchOp
 from ...machine.targets import get_target
-from ..decisions import record
+from ..decisions import record_steps
 from ..schedule.deepen import DeepenPass, deepen, find_loop
 from .tileify import is_scalar
 
@@ -57,12 +57,10 @@ class DeepenLaunchPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         make_deeper = spread if get_target(self.target).is_gpu else _make_contraction
         for kernel, launch in open_launches(op):
-            made, name = make_deeper(launch), kernel.sym_name.data
-            if isinstance(made, str):
-                record(self.name, name, False, made, kernel)
-                continue
-            steps = [DeepenPass(loops=made)]
-            record(self.name, name, True, "its columns are an axis", kernel, steps=steps)
+            made = make_deeper(launch)
+            steps = made if isinstance(made, str) else [DeepenPass(loops=made)]
+            told = "its columns are an axis"
+            record_steps(self.name, kernel.sym_name.data, steps, told, kernel)
 
 
 def _make_contraction(launch: LaunchOp) -> int | str:

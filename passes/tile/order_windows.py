@@ -31,7 +31,7 @@ from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
-from ..decisions import record
+from ..decisions import record_steps
 from ..schedule.axes import name_axes
 from ..schedule.primitive import Primitive
 from ..schedule.reorder import ReorderPass
@@ -121,9 +121,5 @@ class OrderWindowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, launch in open_launches(op):
-            steps, name = _arrange(launch), kernel.sym_name.data
-            if isinstance(steps, str):
-                record(self.name, name, False, steps, launch)
-                continue
             told = "its windows slide along the innermost axes now"
-            record(self.name, name, True, told, launch, steps=steps)
+            record_steps(self.name, kernel.sym_name.data, _arrange(launch), told, launch)

@@ -128,6 +128,7 @@ def make_atomic(kernel: KernelOp, zeros: list[KernelOp], parts: Parts) -> Kernel
     sweep = _sweep_of(launch)
     reason = refusal(sweep) or split_sweep(launch, parts, _check)
     if reason is not None:
+        atomic.erase()
         return reason
     tensors: list[SSAValue] = [each.outputs[0] for each in zeros]
     starts: dict[SSAValue, SSAValue] = dict(zip(atomic.output_args, tensors, strict=True))

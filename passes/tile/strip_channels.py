@@ -29,7 +29,7 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
-from ..decisions import record
+from ..decisions import record_steps
 from ..schedule.primitive import Primitive
 from .order_windows import has_windows, index_sums, move_last, sliding_axes
 from .split_axes import quotients, split, trial
@@ -98,9 +98,5 @@ class StripChannelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, launch in open_launches(op):
-            steps, name = _arrange(launch), kernel.sym_name.data
-            if isinstance(steps, str):
-                record(self.name, name, False, steps, launch)
-                continue
             told = "its windows slide over an image for a strip of channels at a time"
-            record(self.name, name, True, told, launch, steps=steps)
+            record_steps(self.name, kernel.sym_name.data, _arrange(launch), told, launch)

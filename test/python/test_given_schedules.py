@@ -10,11 +10,14 @@ from torch import nn
 from xdsl.parser import Parser
 
 from deplo import interpreter
+from deplo.analysis.launches import kernels_of
 from deplo.dialects.schedule import split_schedules
 from deplo.errors import UsageError
 from deplo.frontend.capture import capture
 from deplo.machine.host_cpu import find_target
 from deplo.passes.pipelines import expand, make_pipeline
+from deplo.passes.schedule.partial_blocks import make_partial, parts_of
+from deplo.passes.tile.tileify import TileifyPass
 from deplo.program import Program
 from deplo.program_stages import make_context
 from deplo.tools.explanation import schedule_lines
@@ -172,6 +175,15 @@ WRONG = {
 def test_a_step_that_is_not_legal_is_an_error_that_names_it(schedule):
     with pytest.raises(UsageError, match=re.escape(WRONG[schedule])):
         scheduled(schedule)
+
+
+def test_parts_that_are_declined_leave_no_reader_behind():
+    module = Parser(make_context(), LOOPS.replace("ATTRIBUTES", "")).parse_module()
+    TileifyPass().apply(make_context(), module)
+    _, kernel = kernels_of(module)
+    before = list(kernel.inputs[0].uses)
+    assert make_partial(kernel, parts_of(40, 2), lambda launch, sweep: "no") == "no"
+    assert list(kernel.inputs[0].uses) == before
 
 
 def test_an_attribute_that_is_no_text_is_refused():

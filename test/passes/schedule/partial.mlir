@@ -8,6 +8,13 @@
 // RUN: not deplo-opt %s -p 'partial{across=thread parts=3}' 2>&1 | FileCheck %s --check-prefix=THREE
 // RUN: not deplo-opt %s -p 'partial{parts=4}' 2>&1 | FileCheck %s --check-prefix=NOWHERE
 
+// RUN: not deplo-opt %s -p 'partial{across=block parts=4 vector=2}' 2>&1 | FileCheck %s --check-prefix=BLOCK-VECTOR
+// RUN: not deplo-opt %s -p 'partial{across=thread parts=4 grain=2}' 2>&1 | FileCheck %s --check-prefix=GRAIN
+// RUN: deplo-opt %s -p 'tileify,partial{across=block parts=4 grain=16 kernel=mean}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=FEWER
+
+// BLOCK-VECTOR: pass 'partial': vector, columns and into are about threads that share a sweep, not blocks
+// GRAIN: pass 'partial': grain is about the parts of blocks; threads take every so many elements
+// FEWER: remark: partial: mean: declined: 36 elements are 3 parts of 16, not 4
 // THREE: pass 'partial': parts is a power of two, at most 1024, across threads, not 3
 // NOWHERE: pass 'partial': across is one of thread, block, not nothing
 // REMARK: remark: partial: norm: 8 threads share each sweep
