@@ -196,11 +196,6 @@ class ScheduleAttr(ParametrizedAttribute):
         return None if value is None else value.data
 
     @property
-    def sums(self) -> int:
-        """Elements of a contraction's result that one thread computes."""
-        return (self.get("thread_m") or 1) * (self.get("thread_n") or 1)
-
-    @property
     def settles_threads(self) -> bool:
         """Whether all is decided, or the threads of a block are: no pass is to make anything of the axes."""
         return "threads" in self.choices.data or "given" in self.choices.data

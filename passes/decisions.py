@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from .schedule.text import steps_text
+from .pipeline_text import steps_text
 
 
 @dataclass(frozen=True)

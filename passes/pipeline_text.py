@@ -1,4 +1,4 @@
-"""From the text of a pipeline to passes; a mistake is a `UsageError` that says the remedy.
+"""From the text of a pipeline to passes and back; a mistake is a `UsageError` that says the remedy.
 
 a,b{x=1}                         xDSL's spelling
 builtin.module(a,b{x=1})         MLIR's spelling: deplo's passes all work on the module
@@ -7,7 +7,8 @@ builtin.module(a,b{x=1})         MLIR's spelling: deplo's passes all work on the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 
 from xdsl.passes import ModulePass, PassOptionInfo, get_pass_option_infos
@@ -110,3 +111,24 @@ def _options(pass_class: type[ModulePass]) -> str:
         for default in (option.default_value,)
     )
     return f"its options are {options}" if options else "it has no options"
+
+
+def steps_text(steps: Sequence[ModulePass]) -> str:
+    """The steps as a pipeline: `split{axis=j by=256 into=j_block,j_thread}`; what is as usual is left out."""
+    return ",".join(map(_text, steps))
+
+
+def _text(step: ModulePass) -> str:
+    given = {field.name: getattr(step, field.name) for field in fields(step)}
+    options = [
+        f"{field.name}={_value(given[field.name])}"
+        for field in fields(step)
+        if given[field.name] != field.default
+    ]
+    return f"{step.name}{{{' '.join(sorted(options))}}}" if options else step.name
+
+
+def _value(value: bool | int | str | tuple[str, ...] | tuple[int, ...]) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -18,9 +18,10 @@ from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
 from ..passes.decisions import Decision
+from ..passes.pipeline_text import steps_text
 from ..passes.pipelines import make_passes
+from ..passes.schedule.fill import FillPass
 from ..passes.schedule.primitive import Primitive
-from ..passes.schedule.text import steps_text
 from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.cuda import CudaProgram
@@ -165,7 +166,24 @@ def _schedule_line(name: str, decisions: list[Decision], roots: dict[str, str]) 
     ]
     # Passes that are no primitives are about all kernels: the last time is enough.
     once = [s for n, s in enumerate(steps) if isinstance(s, Primitive) or s not in steps[n + 1 :]]
-    return f"{name}: {steps_text(once)}"
+    return f"{name}: {steps_text(_merged(once))}"
+
+
+def _merged(steps: Sequence[ModulePass]) -> list[ModulePass]:
+    """Steps that do what these do; what neighbours say of slabs, one says."""
+    merged: list[ModulePass] = []
+    for step in steps:
+        last = merged[-1] if merged else None
+        if (
+            isinstance(step, FillPass)
+            and isinstance(last, FillPass)
+            and step.kernel == last.kernel
+            and not step.given.keys() & last.given.keys()
+        ):
+            merged[-1] = replace(last, **step.given)
+        else:
+            merged.append(step)
+    return merged
 
 
 def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:

@@ -50,6 +50,7 @@ from ...machine.targets import TARGETS
 from ..decisions import record
 from ..host import Device, lower_host
 from ..lower_loops import lower_loops
+from ..schedule.pipeline import filling_loops
 from .lower_mma import lower_mma
 from .machine import Machine
 from .stage_copies import lower_stages
@@ -58,7 +59,7 @@ from .thread_folds import lower_fold
 D0 = AffineExpr.dimension(0)
 
 MANY_SUMS = 16
-"""Sums of a thread from which on ptxas is told not to spill some of them for the sake of another block."""
+"""Sums that a loop over slabs carries from which on ptxas is told not to spill some for another block."""
 
 
 # --------------------------------------------------------------------------- launch
@@ -99,7 +100,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         raise DeploError(f"@{name}: {blocks} blocks exceed the {limit} a grid can have")
     entry = Block(arg_types=kernel.body.block.arg_types)
     function = FuncOp(name, Region(entry), blocks, threads)
-    if launch.schedule is not None and launch.schedule.sums >= MANY_SUMS:
+    if max((len(loop.res) for loop in filling_loops(launch)), default=0) >= MANY_SUMS:
         function.resident = IntegerAttr(1, i64)
     for old, new in zip(kernel.body.block.args, entry.args, strict=True):
         new.name_hint = old.name_hint

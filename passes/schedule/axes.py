@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.inside import ops_in
-from ...dialects.loop import TestOp
+from ...dialects.loop import ForOp, TestOp
 from ...dialects.tile import AxisAttr, LaunchOp
 from ...errors import UsageError
 from ...index.affine import replace_dims
@@ -39,10 +39,20 @@ def name_axes(launch: LaunchOp) -> list[str]:
     return names
 
 
-def _letters() -> Iterator[str]:
+def name_sweeps(launch: LaunchOp, sweeps: Sequence[ForOp]) -> list[str]:
+    """Give each sweep of a launch a name that is legal and that no axis has; gives the names."""
+    axes = axis_names(launch)
+    for sweep in sweeps:
+        counter = sweep.induction_var
+        if counter.name_hint is None or not is_name(counter.name_hint) or counter.name_hint in axes:
+            counter.name_hint = next(each for each in _letters("k") if each not in axes)
+    return [sweep.induction_var.name_hint or "" for sweep in sweeps]
+
+
+def _letters(first: str = "i") -> Iterator[str]:
     """i, j, ..., z, ii, jj, ..."""
     for count in itertools.count(1):
-        yield from (letter * count for letter in ascii_lowercase[8:])
+        yield from (letter * count for letter in ascii_lowercase[ascii_lowercase.index(first) :])
 
 
 def is_name(text: str) -> bool:

@@ -9,6 +9,7 @@ becomes, by `bind{axis=i to=block},bind{axis=j to=serial}`,
 | to | the points of the axis are |
 |---|---|
 | `block` | blocks; it becomes the last axis of those |
+| `cluster` | neighbouring blocks, which run at the same time and may share slabs |
 | `thread` | threads of a block, as those of each axis are at first |
 | `serial` | iterations of a loop around all that a thread does |
 | `vector` | neighbours that a thread accesses at once: iterations of the innermost loop, which is marked |
@@ -39,7 +40,7 @@ from ...dialects.inside import ops_in
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.sizes import static_extent
-from ...dialects.tile import AxisAttr, LaunchOp, Level
+from ...dialects.tile import MAX_CLUSTER, AxisAttr, LaunchOp, Level
 from ...index.affine import ZERO, replace_dims
 from ..loop.hoist_invariants import hoist_from
 from ..tile.masks import mask_contributions
@@ -53,9 +54,9 @@ from .axes import (
     replace_counter,
     take_off_condition,
 )
-from .primitive import Primitive, check_word
+from .primitive import Primitive, check_word, of_blocks
 
-PLACES = ("block", "thread", "serial", "vector")
+PLACES = ("block", "cluster", "thread", "serial", "vector")
 """Where an axis may run."""
 
 
@@ -173,6 +174,18 @@ def may_be_vector(launch: LaunchOp, position: int) -> str | None:
     return "a condition may hold for a neighbour and not for one before it"
 
 
+def may_be_cluster(launch: LaunchOp, position: int) -> str | None:
+    """Why the points of an axis are not the blocks of clusters, or None."""
+    axis = launch.axes.data[position]
+    if axis.level.data is not Level.BLOCK:
+        return "it does not count blocks, which a cluster is made of"
+    if launch.extents(Level.CLUSTER):
+        return "its blocks form clusters already"
+    if not isinstance(axis.extent.data, int) or not 1 <= axis.extent.data <= MAX_CLUSTER:
+        return f"a cluster has 1 to {MAX_CLUSTER} blocks, not {axis.extent.data}"
+    return None
+
+
 def _falls(test: TestOp, expr: AffineExpr, n: int, extent: int) -> bool:
     """Whether an expression of a condition never grows with its operand `n`, from 0 to `extent`."""
     ranges = operand_ranges(test.operands_)
@@ -187,14 +200,14 @@ def _falls(test: TestOp, expr: AffineExpr, n: int, extent: int) -> bool:
 
 @dataclass(frozen=True)
 class BindPass(Primitive):
-    """Bind an axis to blocks, threads, a loop or a vector. Raises UsageError for another place."""
+    """Bind an axis to blocks, clusters, threads, a loop or a vector. Raises UsageError for another place."""
 
     name = "bind"
 
     axis: str = ""
     """The axis, by the name of its counter."""
     to: str = ""
-    """Where its points run: block, thread, serial or vector."""
+    """Where its points run: block, cluster, thread, serial or vector."""
 
     def __post_init__(self):
         check_word("to", self.to, PLACES)
@@ -204,11 +217,18 @@ class BindPass(Primitive):
         """Where the axis runs."""
         return f"{self.axis} runs as {self.to}"
 
+    def settled(self, launch: LaunchOp) -> str | None:
+        """Why the axis is to stay where it is, or None: blocks may form clusters at any time."""
+        forms_cluster = self.to == "cluster" and of_blocks(launch, [self.axis])
+        return None if forms_cluster else super().settled(launch)
+
     def change(self, launch: LaunchOp) -> str | None:
         """Bind the axis; gives why not."""
         position = find_axis(launch, self.axis)
         if isinstance(position, str):
             return position
+        if self.to == "cluster" and (reason := may_be_cluster(launch, position)) is not None:
+            return f"{self.axis}: {reason}"
         if self.to == "vector" and (reason := may_be_vector(launch, position)) is not None:
             return f"{self.axis}: {reason}"
         bind_axis(launch, position, self.to)

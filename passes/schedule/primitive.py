@@ -25,6 +25,7 @@ from ...dialects.tile_mma import MmaOp, WgmmaOp
 from ...dialects.tile_pack import PackOp
 from ...errors import UsageError
 from ..decisions import record
+from .axes import axis_names
 
 SHARED = CombineOp | PrefixOp | StageOp | MmaOp | WgmmaOp
 """What the threads of a block do together."""
@@ -47,6 +48,10 @@ class Primitive(ModulePass):
     def done(self) -> str:
         """What it did, for people."""
 
+    def settled(self, launch: LaunchOp) -> str | None:
+        """Why what it would rewrite is to stay as it is, or None."""
+        return settled_axes(launch) if self.rewrites_axes else None
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Carry the step out and record the result. Raises UsageError for a kernel that is not there."""
         names: list[str] = []
@@ -54,17 +59,23 @@ class Primitive(ModulePass):
             name, location = kernel.sym_name.data, launch.location
             names.append(name)
             if self.kernel in ("", name):
-                settled = settled_axes(launch) if self.rewrites_axes else None
-                reason = settled or self.change(launch)
+                reason = self.settled(launch) or self.change(launch)
                 record(self.name, name, reason is None, reason or self.done, location)
         if self.kernel and self.kernel not in names:
             listed = f"there are {', '.join(names)}" if names else "there is none"
             raise UsageError(f"no kernel with a launch is named {self.kernel}; {listed}")
 
 
+def carry_out(steps: Sequence[Primitive], launch: LaunchOp) -> None:
+    """Take steps that are known to be legal."""
+    for step in steps:
+        reason = step.change(launch)
+        assert reason is None, reason
+
+
 def settled_axes(launch: LaunchOp) -> str | None:
     """Why the axes of a launch are to stay as they are, or None."""
-    if any(isinstance(op, SHARED) for op in ops_in(launch)):
+    if works_together(launch):
         return "its threads already work together"
     if any(isinstance(op, PackOp) for op in ops_in(launch)):
         return "its blocks read packed copies, which are made for its axes"
@@ -73,6 +84,20 @@ def settled_axes(launch: LaunchOp) -> str | None:
     if launch.schedule is not None and launch.schedule.get("m") is not None:
         return "its schedule numbers its axes"
     return None
+
+
+def works_together(launch: LaunchOp) -> bool:
+    """Whether the threads of a block do something together."""
+    return any(isinstance(op, SHARED) for op in ops_in(launch))
+
+
+def of_blocks(launch: LaunchOp, names: Sequence[str]) -> bool:
+    """Whether axes count blocks in whose order nothing is laid out yet: they may change at any time."""
+    levels = dict(zip(axis_names(launch), launch.axes, strict=True))
+    packs = any(isinstance(op, PackOp) for op in ops_in(launch))
+    return not packs and all(
+        name in levels and levels[name].level.data is Level.BLOCK for name in names
+    )
 
 
 def check_word(option: str, word: str, words: Sequence[str]) -> None:

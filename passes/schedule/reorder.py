@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
 from .axes import find_axis
-from .primitive import Primitive
+from .primitive import Primitive, of_blocks
 
 
 def reorder_axes(launch: LaunchOp, order: Sequence[int]) -> None:
@@ -51,6 +51,10 @@ class ReorderPass(Primitive):
     def done(self) -> str:
         """The order."""
         return f"{', '.join(self.axes)} come in this order"
+
+    def settled(self, launch: LaunchOp) -> str | None:
+        """Why the order is to stay as it is, or None: blocks may be ordered at any time."""
+        return None if of_blocks(launch, self.axes) else super().settled(launch)
 
     def change(self, launch: LaunchOp) -> str | None:
         """Order the axes; gives why not."""

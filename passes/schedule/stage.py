@@ -10,8 +10,9 @@ becomes, by `stage{of=x to=registers}`,
 
 Registers have no addresses, so the loops around such a load are to be unrolled. With `to=shared` the block
 copies the row to its shared memory (`tile.stage`) instead; it must have one row. Without `of`, all elements
-are kept that several sweeps read. Where nothing is reduced, `to=shared` copies what a block reads of the
-arrays (`stage_tiles.py`). The pass declines launches in which there are no such elements.
+are kept that several sweeps read; of a contraction in chunks (`split`), the operands of each chunk. Where
+nothing is reduced, `to=shared` copies what a block reads of the arrays (`stage_tiles.py` shows both). The
+pass declines launches in which there are no such elements.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from ..replacing import replace
 from ..tile.mark_unroll import UNROLL
 from .axes import INDEX
 from .primitive import Primitive, check_word
-from .stage_tiles import array_names, copy_tiles, loads_of
+from .stage_tiles import array_names, copy_chunks, copy_tiles, find_staging, has_chunks, loads_of
 
 REGISTER_BYTES = 4
 
@@ -289,6 +290,11 @@ class StagePass(Primitive):
 
     def change(self, launch: LaunchOp) -> str | None:
         """Keep the elements; gives why not."""
+        if self.to == "shared" and not self.of and has_chunks(launch):
+            if isinstance(found := find_staging(launch), str):
+                return found
+            copy_chunks(found)
+            return None
         rows, names = find_rows(launch), array_names(launch)
         named = [s for s in rows if not self.of or names.get(s[0].load.memref) in self.of]
         tiles = [load for load in loads_of(launch) if names.get(load.memref) in self.of]

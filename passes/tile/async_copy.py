@@ -13,27 +13,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.copies import copy_elements
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
-from ...dialects.scalars import storage_bytes
-from ...dialects.schedule import Transport, TransportAttr
+from ...dialects.schedule import Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
+from ..schedule.fill import record_filled, slabs_of, why_not
 
 
 def decline_reason(stage: StageOp) -> str | None:
     """Why a slab is filled by its threads as it is, or None if asynchronous copies can fill it."""
     if stage.via is not None:
         return f"goes by {stage.via.data} already"
-    if copy_elements(stage, stage.padding) is None:
-        assert isinstance(stage.slab.type, MemRefType)
-        size = storage_bytes(stage.slab.type.element_type)
-        return f"rows are not proven to be whole numbers of 4 bytes, in elements of {size}"
-    return None
+    return why_not(stage, via=Transport.CP_ASYNC)
 
 
 @dataclass(frozen=True)
@@ -47,22 +42,19 @@ class AsyncCopyPass(ModulePass):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
-        stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
+        stages = slabs_of(launch)
         asked = None if launch.schedule is None else launch.schedule.word("transport")
         if not stages or asked == Transport.SYNC:
             reason = "the schedule says that threads copy" if stages else "nothing is staged"
             record(self.name, name, False, reason, launch)
             return
-        for stage in stages:
-            hint = stage.slab.name_hint or "a slab"
-            reason = decline_reason(stage)
-            if reason is not None:
-                record(self.name, name, False, f"{hint}: {reason}", stage)
-                continue
-            stage.via = TransportAttr(Transport.CP_ASYNC)
-            elements = copy_elements(stage, stage.padding)
-            told = f"{hint}: copies of up to {elements} elements"
-            record(self.name, name, True, told, stage, steps=[self])
+        refused = {stage: decline_reason(stage) for stage in stages}
+        said = {
+            stage: why or f"copies of up to {copy_elements(stage, stage.padding)} elements"
+            for stage, why in refused.items()
+        }
+        filled = {stage: Transport.CP_ASYNC.value for stage, why in refused.items() if why is None}
+        record_filled(self.name, name, launch, "via", filled, said)
         if launch.schedule is not None:
             used = max((stage.transport for stage in stages), key=list(Transport).index)
             launch.schedule = launch.schedule.with_choices(transport=used.value)

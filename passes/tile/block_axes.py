@@ -1,4 +1,4 @@
-"""Axes of blocks in two: `order-blocks` and `form-clusters` split a counter and move one part of it."""
+"""Axes of blocks in two, where the threads of a block already work together."""
 
 from __future__ import annotations
 
@@ -14,35 +14,27 @@ from ...analysis.index import operand_ranges, simplify
 from ...dialects.index import index_properties
 from ...dialects.inside import ops_in
 from ...dialects.loop import IndexOp
-from ...dialects.sizes import static_extent
 from ...dialects.tile import AxisAttr, LaunchOp, Level, StageOp
 from ...index.affine import replace_dims
 
 
-def split_counter(
-    launch: LaunchOp, counter: BlockArgument, part: int, position: int, level: Level
-) -> BlockArgument:
-    """Let parts of an axis of blocks, so many of them, count as an axis of `level` at a later position.
-
-    Gives the counter within a part. A part that is the whole axis takes its place, and the axis goes.
-    """
+def split_blocks(launch: LaunchOp, position: int, part: int, names: tuple[str, str]) -> str | None:
+    """Let parts of an axis of blocks, so many of them, count as an axis behind it; gives why not."""
     body, axes = launch.body.block, list(launch.axes)
-    count = static_extent(axes[counter.index].extent.data)
-    new = body.insert_arg(IndexType(), position)
-    axes.insert(position, AxisAttr(part, level))
-    name = counter.name_hint or "i"
-    if part == count:
-        new.name_hint = name
-        counter.replace_all_uses_with(new)
-        del axes[counter.index]
-        body.erase_arg(counter)
-    else:
-        axes[counter.index] = AxisAttr(count // part, Level.BLOCK)
-        _count_in_parts(launch, counter, new, part)
-        counter.name_hint, new.name_hint = f"{name}_part", f"{name}_in"
-        _move_numbers(launch)
+    counter, count = body.args[position], axes[position].extent.data
+    if not isinstance(count, int) or count % part:
+        return f"{count} blocks are no whole parts of {part}"
+    new = body.insert_arg(IndexType(), position + 1)
+    axes[position] = AxisAttr(count // part, Level.BLOCK)
+    axes.insert(position + 1, AxisAttr(part, Level.BLOCK))
+    _count_in_parts(launch, counter, new, part)
+    counter.name_hint, new.name_hint = names
     launch.axes = ArrayAttr(axes)
-    return new
+    if launch.schedule is not None:  # there is one more axis in front of those of threads
+        numbers = {axis: launch.schedule.get(axis) for axis in ("m", "n")}
+        moved = {axis: number + 1 for axis, number in numbers.items() if number is not None}
+        launch.schedule = launch.schedule.with_choices(**moved)
+    return None
 
 
 def _count_in_parts(
@@ -61,15 +53,6 @@ def _count_in_parts(
         return
     Builder(InsertPoint.at_start(launch.body.block)).insert(index)
     index.result.name_hint = counter.name_hint
-
-
-def _move_numbers(launch: LaunchOp) -> None:
-    """There is one more axis in front of those that the schedule numbers, which are of threads."""
-    if launch.schedule is not None:
-        moved = {axis: launch.schedule.get(axis) for axis in ("m", "n")}
-        launch.schedule = launch.schedule.with_choices(
-            **{axis: number + 1 for axis, number in moved.items() if number is not None}
-        )
 
 
 def _begin_at(

@@ -19,7 +19,6 @@ rectangles instead of rows, one that reduces columns gets strips of columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -40,7 +39,7 @@ from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..schedule.axes import name_axes
 from ..schedule.bind import BindPass
-from ..schedule.primitive import SHARED, Primitive
+from ..schedule.primitive import SHARED, Primitive, carry_out
 from ..schedule.split import SplitPass
 from .axis_splits import (
     Split,
@@ -54,10 +53,12 @@ from .axis_splits import (
 from .column_strips import find_strips
 
 
-def blockify_contraction(launch: LaunchOp, schedule: ScheduleAttr) -> Extent:
+def blockify_contraction(
+    launch: LaunchOp, schedule: ScheduleAttr
+) -> tuple[Extent, list[Primitive]]:
     """Give each block the rows and columns that a schedule says; a thread for each, as yet.
 
-    Gives the number of blocks. The schedule's axes become those that count within a block.
+    Gives the number of blocks and the steps. The schedule's axes become those that count within a block.
     """
     sizes = {schedule.get("m"): schedule.get("block_m"), schedule.get("n"): schedule.get("block_n")}
     splits: list[Split] = []
@@ -69,23 +70,16 @@ def blockify_contraction(launch: LaunchOp, schedule: ScheduleAttr) -> Extent:
             splits.append(Split(extent, blocks=ceil_div(extent, size), threads=size))
     first = sum(split.blocks != 1 for split in splits)
     rows = schedule.get("block_m") != 1
-    blockify(launch, splits, schedule.with_choices(m=first, n=first + rows))
-    return prod(split.blocks for split in splits)
+    steps = blockify(launch, splits, schedule.with_choices(m=first, n=first + rows))
+    return prod(split.blocks for split in splits), steps
 
 
 def blockify(launch: LaunchOp, splits: list[Split], schedule: ScheduleAttr) -> list[Primitive]:
     """Share the axes of a launch out to blocks, threads and serial loops; gives the steps."""
     steps = steps_of(launch, splits)
-    carry_out(steps, launch, schedule)
-    return steps
-
-
-def carry_out(steps: Sequence[Primitive], launch: LaunchOp, schedule: ScheduleAttr) -> None:
-    """Take steps that are known to be legal, and write down what they come to."""
-    for step in steps:
-        reason = step.change(launch)
-        assert reason is None, reason
+    carry_out(steps, launch)
     launch.schedule = schedule
+    return steps
 
 
 def steps_of(launch: LaunchOp, splits: list[Split]) -> list[Primitive]:
@@ -176,8 +170,10 @@ class BlockifyLaunchPass(ModulePass):
             record(self.name, name, False, "its threads already work together", launch)
             return
         if launch.schedule is not None and launch.schedule.get("block_m") is not None:
-            blocks = blockify_contraction(launch, launch.schedule)
-            record(self.name, name, True, f"{blocks} blocks as the schedule says", launch)
+            location = launch.location
+            blocks, steps = blockify_contraction(launch, launch.schedule)
+            reason = f"{blocks} blocks as the schedule says"
+            record(self.name, name, True, reason, location, steps=steps)
             return
         extents, note = launch.extents(Level.THREAD), ""
         decided = launch.schedule or ScheduleAttr()

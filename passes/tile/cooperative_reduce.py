@@ -58,9 +58,9 @@ from ..decisions import record
 from ..schedule import partial_threads
 from ..schedule.partial import PartialPass
 from ..schedule.partial_threads import sweeps_of, widest_vector
-from ..schedule.primitive import Primitive
+from ..schedule.primitive import Primitive, carry_out
 from ..tuned import tuned_choices
-from .blockify_launch import carry_out, steps_of
+from .blockify_launch import steps_of
 from .row_shape import (
     choose_shape,
     limits_of,
@@ -199,7 +199,8 @@ def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> li
     steps = steps_of(launch, split_rows(launch.extents(Level.THREAD), shape.rows))
     lanes, vector = shape.lanes, shape.vector
     steps.append(PartialPass(across="thread", parts=lanes, vector=vector, columns=columns))
-    carry_out(steps, launch, schedule)
+    carry_out(steps, launch)
+    launch.schedule = schedule
     return steps
 
 

@@ -19,13 +19,11 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.launches import open_launches
 from ...analysis.tilings import ASYNC_BUFFERS, BUFFERED_BLOCKS, SYNC_BUFFERS
-from ...dialects.inside import ops_in
-from ...dialects.loop import ForOp
 from ...dialects.mbarriers import BARRIER_BYTES
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport
@@ -33,6 +31,8 @@ from ...dialects.sizes import static_shape
 from ...dialects.tile import MAX_BUFFERS, LaunchOp, StageOp
 from ...machine.targets import BLOCK_RESERVE, Target, get_gpu
 from ..decisions import record
+from ..schedule.fill import fill_slabs
+from ..schedule.pipeline import filling_loops
 
 
 def slab_bytes(stage: StageOp) -> int:
@@ -88,8 +88,7 @@ class DoubleBufferPass(ModulePass):
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
         loops = {
             loop: [o for o in loop.body.ops if isinstance(o, StageOp)]
-            for loop in ops_in(launch)
-            if isinstance(loop, ForOp)
+            for loop in filling_loops(launch)
         }
         filled = {
             loop: stages
@@ -107,11 +106,10 @@ class DoubleBufferPass(ModulePass):
             if isinstance(buffers, str):
                 record(self.name, name, False, buffers, loop)
                 continue
-            for stage in stages:
-                stage.buffers = IntegerAttr(buffers, i64)
+            step = fill_slabs(launch, "buffers", dict.fromkeys(stages, buffers))
             size = buffers * sum(map(slab_bytes, stages))
             reason = f"{buffers} buffers of each slab, {size} bytes in all"
-            record(self.name, name, True, reason, loop)
+            record(self.name, name, True, reason, loop, steps=[step])
         if schedule is not None and filled:
             realised = max(stage.num_buffers for stages in filled.values() for stage in stages)
             launch.schedule = schedule.with_choices(stages=realised)

@@ -32,7 +32,10 @@ from ...dialects.schedule import Transport
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ...dialects.tile_mma import WgmmaOp
 from ..decisions import record
-from .block_axes import split_counter
+from ..schedule.bind import BindPass
+from ..schedule.fill import fill_slabs
+from ..schedule.primitive import carry_out
+from ..schedule.split import in_parts
 
 CHOICES = ("cluster_m", "cluster_n")
 
@@ -114,9 +117,10 @@ class FormClustersPass(ModulePass):
                 launch.schedule = launch.schedule.without(choice)
                 record(self.name, name, False, found, launch)
                 continue
-            blocks = [a for a in launch.axes if a.level.data is Level.BLOCK]
-            split_counter(launch, found.counter, found.count, len(blocks), Level.CLUSTER)
-            for stage in found.shared:
-                stage.multicast = IntegerAttr(found.count, i64)
+            steps, within = in_parts(launch, found.counter, found.count)
+            steps.append(BindPass(axis=within, to="cluster"))
+            carry_out(steps, launch)
+            steps.append(fill_slabs(launch, "multicast", dict.fromkeys(found.shared, found.count)))
             hints = ", ".join(stage.slab.name_hint or "a slab" for stage in found.shared)
-            record(self.name, name, True, f"clusters of {found.count} blocks share {hints}", launch)
+            told = f"clusters of {found.count} blocks share {hints}"
+            record(self.name, name, True, told, launch, steps=steps)

@@ -36,7 +36,9 @@ from ...dialects.inside import ops_in
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
-from .block_axes import split_counter
+from ..schedule.primitive import carry_out
+from ..schedule.reorder import ReorderPass
+from ..schedule.split import in_parts
 
 GAIN = 1 / 8
 """The part of what blocks read together that another order must save."""
@@ -121,6 +123,9 @@ class OrderBlocksPass(ModulePass):
             if sizes[best] > (1 - GAIN) * sizes[1]:
                 record(self.name, name, False, "another order saves too little", launch)
                 continue
-            split_counter(launch, grid.outer, best, grid.inner.index + 1, Level.BLOCK)
+            steps, within = in_parts(launch, grid.outer, best)
+            steps.append(ReorderPass(axes=(grid.inner.name_hint or "", within)))
+            carry_out(steps, launch)
             said = f"{target.processors} blocks read slabs of {sizes[best]} bytes, not {sizes[1]}"
-            record(self.name, name, True, f"{said}: {best} rows of them count fastest", launch)
+            told = f"{said}: {best} rows of them count fastest"
+            record(self.name, name, True, told, launch, steps=steps)

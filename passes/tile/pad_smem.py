@@ -17,19 +17,19 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape, vectors_of
 from ...analysis.copies import copy_elements
 from ...analysis.cost import trips
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_extent, static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
+from ..schedule.fill import record_filled, slabs_of
 
 PADS = (0, 1, 2, 4, 8, 16)
 """Elements that a row may be longer, up to `PADDING` of the model."""
@@ -90,25 +90,23 @@ class PadSmemPass(ModulePass):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
-        stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
+        stages = slabs_of(launch)
+        pads: dict[StageOp, int] = {}
+        said: dict[StageOp, str] = {}
         if not stages:
             record(self.name, name, False, "nothing is staged", launch)
         for stage in stages:
-            hint = stage.slab.name_hint or "a slab"
             if stage.pad is not None or stage.transport is Transport.TMA:
-                reason = "is padded already"
-                if stage.transport is Transport.TMA:
-                    reason = "is filled by the copy engine, which leaves no room between rows"
-                record(self.name, name, False, f"{hint} {reason}", stage)
+                engine = "the copy engine fills it, which leaves no room between rows"
+                said[stage] = engine if stage.pad is None else "it is padded already"
                 continue
             costs = {pad: turns_of_a_chunk(stage, launch, pad) for pad in PADS}
             possible = {pad: cost for pad, cost in costs.items() if cost is not None}
             loads = {pad: len(_turns_of_loads(stage, launch, pad)) for pad in possible}
             best = min(possible, key=lambda pad: (possible[pad], loads[pad], pad))
             counts = {pad: turns(stage, launch, pad) for pad in (0, best)}
-            if best == 0:
-                record(self.name, name, False, f"{hint}: no padding saves a turn", stage)
-                continue
-            stage.pad = IntegerAttr(best, i64)
-            reason = f"{hint}: {best} more, {counts[0]} turns of a warp become {counts[best]}"
-            record(self.name, name, True, reason, stage, steps=[self])
+            said[stage] = "no padding saves a turn"
+            if best:
+                pads[stage] = best
+                said[stage] = f"{best} more, {counts[0]} turns of a warp become {counts[best]}"
+        record_filled(self.name, name, launch, "pad", pads, said)

@@ -208,4 +208,4 @@ class PermuteRegisterTilePass(ModulePass):
             return
         launch.schedule = schedule.with_choices(**strips)
         listed = ", ".join(f"strips of {size} along {key[-1]}" for key, size in strips.items())
-        record(self.name, name, True, listed, launch)
+        record(self.name, name, True, listed, launch, steps=[])

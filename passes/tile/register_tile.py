@@ -1,24 +1,13 @@
 """`register-tile`: one thread computes a small block of a matrix product, so that operands are reused.
 
-    tile.launch (%i = 8 : thread, %j = 64 : thread) {
-      %s = loop.for %k = 0 to 256 reduce(add) -> f32 { ... %a[%i, %k] * %b[%j, %k] ... }
-      loop.store %s, %c[%i, %j]
-    }
-becomes, with a tile of 2 by 2,
-    tile.launch (%i = 4 : thread, %j = 32 : thread) {
-      %s00, %s01, %s10, %s11 = loop.for %k = 0 to 256 reduce(add, add, add, add) -> f32, f32, f32, f32 {
-        ...                                  // 2 elements of %a and 2 of %b for 4 products
-      }
-      loop.store %s00, %c[%i * 2, %j * 2]
-      ...
-    }
+It takes the step `tensorize{axes=i,j by=2,2}` (`thread_tiles.py` shows what becomes of it), on a GPU where
+the schedule of a staged contraction says so.
 
 A reduction over columns is tiled along its columns in the same way, so that whole vectors are loaded, unless
 a block gets a strip of columns (`column_strips.py`), with all rows if these are few. Windows of few elements
 get no tile: they are unrolled.
 
-The body is copied for each element of the tile, the copies' reductions join one sweep, and what they load
-in common is loaded once. Tiled are the axes that one operand depends on and the other does not. The tile
+Tiled are the axes that one operand depends on and the other does not. The tile
 is the largest that divides the extents, up to `MAX_TILE` each way: with 16 sums, vectors along the reduced
 axis fit the registers of AVX-512 and AVX2 machines. Along an axis whose neighbours are neighbours in memory
 the tile is whole vectors instead. Declined on GPUs, whose operands must be staged first.
@@ -29,9 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.launches import open_launches
@@ -39,15 +26,15 @@ from ...analysis.windows import window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import static_extent
-from ...dialects.tile import AxisAttr, CombineOp, LaunchOp, PrefixOp, StageOp
+from ...dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
 from ...errors import counted
 from ...machine.targets import Target, get_target
 from ..decisions import record
-from ..loop.dedup_loads import dedup_kernel
-from ..loop.share_sweeps import share_in_block
+from ..schedule.axes import name_axes
+from ..schedule.primitive import carry_out
+from ..schedule.tensorize import TensorizePass, scheduled_tile
 from .column_strips import find_strips
 from .cooperative_reduce import axes_read
-from .rewrite_indices import rewrite_index
 
 MAX_TILE = 4
 """Elements of a tile along one axis."""
@@ -106,21 +93,6 @@ def choose_tiles(launch: LaunchOp) -> dict[int, int]:
     return {axis: size for axis, size in tiles.items() if size > 1}
 
 
-def scheduled_tiles(launch: LaunchOp) -> dict[int, int] | None:
-    """The tile along each axis that the schedule of a staged launch says; None if it says nothing."""
-    schedule = launch.schedule
-    if schedule is None or not any(isinstance(op, StageOp) for op in ops_in(launch)):
-        return None
-    if schedule.get("threads") is not None:
-        return None
-    sizes = {
-        schedule.get("m"): schedule.get("thread_m"),
-        schedule.get("n"): schedule.get("thread_n"),
-    }
-    known = ((axis, size) for axis, size in sizes.items() if axis is not None and size is not None)
-    return {axis: size for axis, size in known if size > 1}
-
-
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     """Why a launch is not tiled, or None if it is."""
     if target.is_gpu:
@@ -148,98 +120,6 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     return None
 
 
-def scheduled_strips(launch: LaunchOp) -> dict[int, int]:
-    """How many neighbours a thread's tile has along an axis, where the schedule says it."""
-    schedule = launch.schedule
-    if schedule is None:
-        return {}
-    strips = {schedule.get(key): schedule.get(f"strip_{key}") for key in ("m", "n")}
-    return {a: size for a, size in strips.items() if a is not None and size is not None}
-
-
-def register_tile(launch: LaunchOp, tiles: dict[int, int]) -> None:
-    """Make each point of a launch compute a block of `tiles[axis]` elements along each axis.
-
-    They are neighbours, or strips of neighbours that are as far apart as all threads' strips are long; or
-    pairs with other threads' in between.
-    """
-    axes = list(launch.axes.data)
-    strips = scheduled_strips(launch)
-    pair = None if launch.schedule is None else launch.schedule.get("pair_m")
-    paired = {} if pair is None or launch.schedule is None else {launch.schedule.get("m"): pair}
-    for axis, size in tiles.items():
-        axes[axis] = AxisAttr(axes[axis].extent.data // size, axes[axis].level.data)
-    launch.axes = ArrayAttr(axes)
-    block = launch.body.block
-    original = list(block.ops)
-    arguments: list[SSAValue] = list(block.args)
-    elements = [
-        {
-            arguments[axis]: (
-                _paired(axis, offsets[axis], axes[axis], paired[axis])
-                if axis in paired
-                else _element(axis, offsets[axis], axes[axis], strips.get(axis, size))
-            )
-            for axis, size in tiles.items()
-        }
-        for offsets in _offsets(tiles)
-    ]
-    copied: list[dict[SSAValue, SSAValue]] = [{} for _ in elements]
-    # All copies of an operation come before the next one, what sweeps need before the first sweep.
-    for op in original:
-        for old, values in zip(elements, copied, strict=True):
-            copy = op.clone(value_mapper=values)
-            block.add_op(copy)
-            for inner in ops_in(copy):
-                _retarget(inner, old, arguments, values)
-    for op in reversed(original):
-        op.detach()
-        op.erase()
-
-
-def _retarget(
-    op: Operation,
-    old: dict[SSAValue, AffineExpr],
-    counters: list[SSAValue],
-    values: dict[SSAValue, SSAValue],
-) -> None:
-    """Move the index of a copied operation to its element of the tile."""
-    before = op.prev_op, op.parent
-    results = list(op.results)
-    rewrite_index(op, old, counters)
-    if op.parent is None and results:  # replaced: later copies must read the new results
-        previous, block = before
-        assert block is not None
-        new = block.first_op if previous is None else previous.next_op
-        assert new is not None
-        replaced: dict[SSAValue, SSAValue] = dict(zip(results, new.results, strict=True))
-        for key, value in values.items():
-            values[key] = replaced.get(value, value)
-
-
-def _element(axis: int, number: int, threads: AxisAttr, strip: int) -> AffineExpr:
-    """Where an element of a thread's tile stands along an axis of that many threads."""
-    start = number % strip
-    if number >= strip:
-        start += number // strip * static_extent(threads.extent.data) * strip
-    return AffineExpr.dimension(axis) * strip + start
-
-
-def _paired(axis: int, number: int, threads: AxisAttr, pair: int) -> AffineExpr:
-    """Where an element of a thread's tile stands whose elements come in pairs that are so far apart."""
-    thread = AffineExpr.dimension(axis)
-    start = number % 2 * pair + number // 2 * 2 * static_extent(threads.extent.data)
-    return thread // pair * (2 * pair) + thread % pair + start
-
-
-def _offsets(tiles: dict[int, int]) -> list[dict[int, int]]:
-    """Every position within the tile, row by row."""
-    positions: list[dict[int, int]] = [{}]
-    for axis, size in tiles.items():
-        positions = [{**position, axis: i} for position in positions for i in range(size)]
-    return positions
-
-
 @dataclass(frozen=True)
 class RegisterTilePass(ModulePass):
     """Give each thread of a matrix product a block of the result."""
@@ -252,19 +132,27 @@ class RegisterTilePass(ModulePass):
         target = get_target(self.target)
         for kernel, launch in open_launches(op):
             name = kernel.sym_name.data
-            tiles = scheduled_tiles(launch)
-            reason = decline_reason(launch, target) if tiles is None else None
-            if reason is not None:
-                record(self.name, name, False, reason, launch)
+            step = find_step(launch, target)
+            if isinstance(step, str):
+                record(self.name, name, False, step, launch)
                 continue
-            if tiles is None:
-                tiles = choose_tiles(launch)
-            if tiles:
-                register_tile(launch, tiles)
-            while share_in_block(launch.body.block):
-                dedup_kernel(kernel)
+            carry_out([step], launch)
             if launch.schedule is not None:
                 threads = static_extent(launch.num_threads)
                 launch.schedule = launch.schedule.with_choices(threads=threads)
-            listed = " by ".join(str(size) for size in tiles.values()) or "single"
-            record(self.name, name, True, f"each thread computes {listed} elements", launch)
+            listed = " by ".join(str(size) for size in step.by if size > 1) or "single"
+            told = f"each thread computes {listed} elements"
+            record(self.name, name, True, told, launch, steps=[step])
+
+
+def find_step(launch: LaunchOp, target: Target) -> TensorizePass | str:
+    """The step that gives threads tiles, as the schedule says or the largest; or why there is none."""
+    staged = any(isinstance(op, StageOp) for op in ops_in(launch))
+    if staged and not isinstance(step := scheduled_tile(launch, "fma"), str):
+        return step
+    if (reason := decline_reason(launch, target)) is not None:
+        return reason
+    names, tiles = name_axes(launch), choose_tiles(launch)
+    if not tiles:
+        return "a block could get a strip of its columns"
+    return TensorizePass(axes=tuple(names[axis] for axis in tiles), by=tuple(tiles.values()))

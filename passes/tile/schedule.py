@@ -176,7 +176,7 @@ class SchedulePass(ModulePass):
                 schedule = ScheduleAttr(m=contraction.m, n=contraction.n, **choices)
                 launch.schedule = schedule if best.split_k > 1 else schedule.without("split_k")
                 reason = _reason(chosen.problem, best, target)
-                record(self.name, name, True, f"{reason}{chosen.why}", launch)
+                record(self.name, name, True, f"{reason}{chosen.why}", launch, steps=[])
 
     def _ask(self, name: str, launch: LaunchOp) -> None:
         """Write what is asked of rows and single elements on a launch that is no contraction."""
@@ -184,7 +184,7 @@ class SchedulePass(ModulePass):
         if self.rows and open_:
             launch.schedule = ScheduleAttr(**self.rows)
             asked = ", ".join(f"{choice} = {value}" for choice, value in self.rows.items())
-            record(self.name, name, True, f"{asked}, as asked", launch)
+            record(self.name, name, True, f"{asked}, as asked", launch, steps=[])
 
     def _attempts(self, kernel: KernelOp) -> list[tuple[dict[str, Any], dict[str, int | str], str]]:
         """Tiles and copies to ask for, in turn, and whether they were tuned, for people.

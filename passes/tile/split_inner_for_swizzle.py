@@ -15,16 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
 from ...analysis.copies import bulk_refusal
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
 from ...dialects.schedule import SWIZZLE_BYTES, Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
+from ..schedule.fill import record_filled, slabs_of
 
 
 def turns(stage: StageOp, launch: LaunchOp, swizzle: int) -> int:
@@ -44,25 +44,25 @@ class SplitInnerForSwizzlePass(ModulePass):
             self._apply(kernel.sym_name.data, launch)
 
     def _apply(self, name: str, launch: LaunchOp) -> None:
-        stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
-        stages = [stage for stage in stages if stage.transport is Transport.TMA]
+        stages = [stage for stage in slabs_of(launch) if stage.transport is Transport.TMA]
+        widths: dict[StageOp, int] = {}
+        said: dict[StageOp, str] = {}
         if not stages:
             record(self.name, name, False, "the copy engine fills no slab", launch)
         for stage in stages:
-            hint = stage.slab.name_hint or "a slab"
             if stage.swizzle is not None:
-                record(self.name, name, False, f"{hint} is swizzled already", stage)
+                said[stage] = "it is swizzled already"
                 continue
             refused = {width: bulk_refusal(stage, width) for width in SWIZZLE_BYTES}
             possible = [width for width, reason in refused.items() if reason is None]
             if not possible:
-                record(self.name, name, False, f"{hint}: {refused[SWIZZLE_BYTES[0]]}", stage)
+                said[stage] = refused[SWIZZLE_BYTES[0]] or ""
                 continue
             counts = {width: turns(stage, launch, width) for width in (0, *possible)}
             best = min(counts, key=lambda width: (counts[width], width != 0, -width))
-            if best == 0:
-                record(self.name, name, False, f"{hint}: no swizzle saves a turn", stage)
-                continue
-            stage.swizzle = IntegerAttr(best, i64)
-            reason = f"{hint}: {best} bytes wide, {counts[0]} turns of a warp become {counts[best]}"
-            record(self.name, name, True, reason, stage)
+            said[stage] = "no swizzle saves a turn"
+            if best:
+                widths[stage] = best
+                turned = f"{counts[0]} turns of a warp become {counts[best]}"
+                said[stage] = f"{best} bytes wide, {turned}"
+        record_filled(self.name, name, launch, "swizzle", widths, said)

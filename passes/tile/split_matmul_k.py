@@ -53,6 +53,7 @@ from ...machine.targets import get_gpu
 from ..decisions import record
 from ..loop.merging import drop_unused_inputs
 from ..loop.scalar_code import emit_constant
+from ..schedule.partial import PartialPass
 from ..schedule.partial_blocks import (
     Parts,
     make_fold,
@@ -61,19 +62,17 @@ from ..schedule.partial_blocks import (
     put_in_place,
     split_sweep,
 )
+from ..schedule.primitive import Primitive
 from .atomic_epilogue import accumulate, refusal
 from .axis_splits import split_for_gpu
 from .blockify_launch import blockify
 
 
-def make_fold_of_sums(kernel: KernelOp, partial: KernelOp, parts: Parts, threads: int) -> KernelOp:
-    """The kernel that folds the parts, in order, and does what follows; a thread has an element."""
-    fold = make_fold(kernel, partial, parts)
-    launch = _launch_of(fold)
+def share_out(launch: LaunchOp, threads: int, **choices: int) -> list[Primitive]:
+    """Give each thread of a launch an element, so many threads to a block; gives the steps."""
     splits = split_for_gpu(launch.extents(Level.THREAD), threads)
     block = prod(split.threads for split in splits)
-    blockify(launch, splits, ScheduleAttr(split_k=parts.count, threads=block))
-    return fold
+    return blockify(launch, splits, ScheduleAttr(**choices, threads=block))
 
 
 def _launch_of(kernel: KernelOp) -> LaunchOp:
@@ -113,9 +112,7 @@ def make_zeros(kernel: KernelOp, threads: int) -> list[KernelOp]:
         launch = LaunchOp([AxisAttr(extent, Level.THREAD) for extent in shape], Region(body))
         launch.location = kernel.location
         zeros.body.block.add_op(launch)
-        splits = split_for_gpu(shape, threads)
-        block = prod(split.threads for split in splits)
-        blockify(launch, splits, ScheduleAttr(threads=block))
+        share_out(launch, threads)
         made.append(zeros)
     return made
 
@@ -175,21 +172,29 @@ class SplitMatmulKPass(ModulePass):
             return
         sweep = _sweep_of(launch)
         parts = parts_of(sweep.extent.data, count, schedule.get("block_k") or 1)
-        reason = f"K of {parts.extent} is one part" if parts.count == 1 else None
-        made = reason or self._make(kernel, parts)
+        threads = get_gpu(self.target).threads
+        made: list[KernelOp] | str = f"K of {parts.extent} is one part"
+        if parts.count > 1:
+            made = self._make(kernel, parts, threads)
         if isinstance(made, str):
             launch.schedule = schedule.without("split_k")
             record(self.name, name, False, made, launch)
             return
         put_in_place(made, kernel)
         reason = f"{parts.count} parts of {parts.size} of K"
-        reason += ", added atomically" if self.atomics else ""
         names = tuple(new.sym_name.data for new in made)
-        record(self.name, name, True, reason, made[-1], names)
+        if self.atomics:
+            record(self.name, name, True, f"{reason}, added atomically", made[-1], names)
+            return
+        grain = schedule.get("block_k") or 1
+        step = PartialPass(across="block", parts=parts.count, grain=grain)
+        record(self.name, name, True, reason, made[-1], names, [step])
+        steps = share_out(_launch_of(made[-1]), threads, split_k=parts.count)
+        told = f"{threads} threads of a block fold an element each"
+        record(self.name, names[-1], True, told, made[-1], steps=steps)
 
-    def _make(self, kernel: KernelOp, parts: Parts) -> list[KernelOp] | str:
+    def _make(self, kernel: KernelOp, parts: Parts, threads: int) -> list[KernelOp] | str:
         """The kernels in place of one, in order; or why it is not split."""
-        threads = get_gpu(self.target).threads
         if self.atomics:
             zeros = make_zeros(kernel, threads)
             atomic = make_atomic(kernel, zeros, parts)
@@ -197,4 +202,4 @@ class SplitMatmulKPass(ModulePass):
         partial = make_partial(kernel, parts, _check)
         if isinstance(partial, str):
             return partial
-        return [partial, make_fold_of_sums(kernel, partial, parts, threads)]
+        return [partial, make_fold(kernel, partial, parts)]

@@ -17,14 +17,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...analysis.copies import bulk_refusal
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
-from ...dialects.loop import ForOp
-from ...dialects.schedule import Transport, TransportAttr
+from ...dialects.schedule import Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
+from ..schedule.fill import record_filled, slabs_of, why_not
 
 
 def decline_reason(stage: StageOp) -> str | None:
@@ -33,12 +31,7 @@ def decline_reason(stage: StageOp) -> str | None:
         return f"goes by {stage.via.data} already"
     if stage.pad is not None:
         return "its rows are padded, the engine leaves no room between them"
-    loop = stage.parent_op()
-    if isinstance(loop, ForOp):
-        loop = loop.parent_op()
-    if not isinstance(loop, LaunchOp):
-        return "it is filled in a loop inside another or under a condition"
-    return bulk_refusal(stage)
+    return why_not(stage, via=Transport.TMA)
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,7 @@ class TmaCopyPass(ModulePass):
             self._apply(kernel.sym_name.data, launch, target)
 
     def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
-        stages = [o for o in ops_in(launch) if isinstance(o, StageOp)]
+        stages = slabs_of(launch)
         asked = None if launch.schedule is None else launch.schedule.word("transport")
         if not stages or asked != Transport.TMA or not target.has_copy_engine:
             reason = f"{target.name} has no copy engine"
@@ -65,11 +58,7 @@ class TmaCopyPass(ModulePass):
                 reason = "the schedule does not ask for it"
             record(self.name, name, False, reason, launch)
             return
-        for stage in stages:
-            hint = stage.slab.name_hint or "a slab"
-            reason = decline_reason(stage)
-            if reason is not None:
-                record(self.name, name, False, f"{hint}: {reason}", stage)
-                continue
-            stage.via = TransportAttr(Transport.TMA)
-            record(self.name, name, True, f"{hint}: one copy for the block", stage)
+        refused = {stage: decline_reason(stage) for stage in stages}
+        said = {stage: why or "one copy for the block" for stage, why in refused.items()}
+        filled = {stage: Transport.TMA.value for stage, why in refused.items() if why is None}
+        record_filled(self.name, name, launch, "via", filled, said)

@@ -22,24 +22,23 @@ from xdsl.passes import ModulePass
 
 from ...analysis.copies import copy_elements, widest_copy
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
-from ..replacing import replace
+from ..schedule.fill import record_filled, slabs_of
 
 
-def widened(stage: StageOp) -> list[int] | str:
-    """The shape of a slab whose rows are whole numbers of the widest copies, or why it stays as it is."""
+def widened(stage: StageOp) -> int | str:
+    """The elements of rows that are whole numbers of the widest copies, or why a slab stays as it is."""
     assert isinstance(stage.slab.type, MemRefType)
-    *outer, row = static_shape(stage.slab.type)
+    row = static_shape(stage.slab.type)[-1]
     if stage.via is not None or stage.pad is not None:
         return "it is decided how it is filled"
     elements = widest_copy(stage)
     if elements <= (copy_elements(stage, 0) or 1):
         return "no copies are wider where it begins and rows of its source do"
-    return [*outer, -(-row // elements) * elements]
+    return -(-row // elements) * elements
 
 
 @dataclass(frozen=True)
@@ -56,24 +55,23 @@ class WidenSlabsPass(ModulePass):
         if obstacle is not None:
             record(self.name, name, False, obstacle, launch)
             return
-        for stage in [o for o in ops_in(launch) if isinstance(o, StageOp)]:
-            shape, hint = widened(stage), stage.slab.name_hint or "a slab"
-            if isinstance(shape, str):
-                record(self.name, name, False, f"{hint}: {shape}", stage)
+        rows: dict[StageOp, int] = {}
+        said: dict[StageOp, str] = {}
+        for stage in slabs_of(launch):
+            if isinstance(row := widened(stage), str):
+                said[stage] = row
                 continue
             assert isinstance(stage.slab.type, MemRefType)
-            reason = f"{hint}: rows of {static_shape(stage.slab.type)[-1]} become {shape[-1]}"
-            record(self.name, name, True, f"{reason}, for copies of {widest_copy(stage)}", stage)
-            replace(
-                stage,
-                StageOp(stage.source, list(stage.map.data.results), list(stage.origin), shape),
-            )
+            rows[stage] = row
+            become = f"rows of {static_shape(stage.slab.type)[-1]} become {row}"
+            said[stage] = f"{become}, for copies of {widest_copy(stage)}"
+        record_filled(self.name, name, launch, "row", rows, said)
 
 
 def _obstacle(launch: LaunchOp) -> str | None:
     """Why no slab of a launch is filled by asynchronous copies, or None."""
     asked = None if launch.schedule is None else launch.schedule.word("transport")
-    if not any(isinstance(op, StageOp) for op in ops_in(launch)):
+    if not slabs_of(launch):
         return "nothing is staged"
     if asked == Transport.SYNC:
         return "the schedule says that threads copy through registers"

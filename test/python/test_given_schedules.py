@@ -62,6 +62,12 @@ PROGRAMS = {
     "running sum of 16 x 4096": (Running(), [(16, 4096)]),
     "transpose of 1000 x 600 and add": (Turned(), [(1000, 600), (600, 1000)]),
     "transpose of 60 x 100 and add": (Turned(), [(60, 100), (100, 60)]),
+    "linear layer of 2048 x 512 to 2048 in f32": (nn.Linear(512, 2048), [(2048, 512)]),
+    "linear layer of 512 x 1024 to 1024 in bf16": (
+        nn.Linear(1024, 1024, dtype=torch.bfloat16),
+        [(512, 1024)],
+    ),
+    "linear layer of 32 x 4096 to 256": (nn.Linear(4096, 256), [(32, 4096)]),
 }
 ROW = re.compile(r"\| ([^|]+) \| ((?:sm_|cpu:)[^|]+) \| (`[^|]+`) \|")
 
@@ -77,7 +83,8 @@ def rows() -> list[tuple[str, str, list[str]]]:
 
 def given_back(program, shapes, target: str) -> tuple[list[str], Program, Program]:
     """A program's lines, the program, and the one that these lines give."""
-    captured = capture(program, tuple(torch.randn(shape) for shape in shapes))
+    dtype = next((each.dtype for each in program.parameters()), torch.float32)
+    captured = capture(program, tuple(torch.randn(shape, dtype=dtype) for shape in shapes))
     first = Program(captured, find_target(target))
     lines = schedule_lines(first)
     return lines, first, Program(captured, find_target(target), "\n".join(lines))

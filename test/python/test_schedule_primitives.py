@@ -13,13 +13,16 @@ from deplo.analysis.verify import verify_module
 from deplo.passes.pipelines import expand, make_passes
 from deplo.passes.schedule.axes import axis_names
 from deplo.passes.schedule.bind import PLACES, BindPass
+from deplo.passes.schedule.fill import FillPass
 from deplo.passes.schedule.fuse import FusePass
 from deplo.passes.schedule.partial import PartialPass
+from deplo.passes.schedule.pipeline import PipelinePass
 from deplo.passes.schedule.primitive import Primitive
 from deplo.passes.schedule.reorder import ReorderPass
 from deplo.passes.schedule.split import SplitPass
 from deplo.passes.schedule.stage import PLACES as KEPT_IN
 from deplo.passes.schedule.stage import StagePass
+from deplo.passes.schedule.tensorize import TensorizePass
 from deplo.program_stages import make_context
 
 EXTENTS = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 8, 12, 17])
@@ -55,8 +58,25 @@ SWEEPS = """
         }}
         loop.store %t, %y[{axes}] : memref<{shape}xf32>"""
 
-BODIES = {"pointwise": POINTWISE, "transposed": TRANSPOSED, "rows": ROWS, "sweeps": SWEEPS}
-LENGTHS = {ROWS: 5, SWEEPS: 12}
+PRODUCT = """
+        %s = loop.for %r = 0 to 12 reduce(add) -> f32 {{
+          %v = loop.load %x[{axes}, %r] : memref<{shape}x12xf32>
+          %u = loop.load %x[{origin}, %r] : memref<{shape}x12xf32>
+          %p = arith.mulf %v, %u : f32
+          loop.yield %p : f32
+        }}
+        loop.store %s, %y[{axes}] : memref<{shape}xf32>"""
+
+BODIES = {
+    "pointwise": POINTWISE,
+    "transposed": TRANSPOSED,
+    "rows": ROWS,
+    "sweeps": SWEEPS,
+    "product": PRODUCT,
+}
+LENGTHS = {ROWS: 5, SWEEPS: 12, PRODUCT: 12}
+BEGINNINGS = ["tileify", "tileify,split{axis=r by=4 into=r_block,r},stage{to=shared}"]
+"""Chunks of a sweep in slabs are what few random sequences come to."""
 
 
 def program(body: str, extents: list[int]) -> str:
@@ -66,7 +86,10 @@ def program(body: str, extents: list[int]) -> str:
     shape, turned_shape = ("x".join(map(str, order)) for order in (extents, extents[::-1]))
     given = f"{shape}x{LENGTHS[body]}xf32" if body in LENGTHS else f"{shape}xf32"
     made = f"{turned_shape}xf32" if body is TRANSPOSED else f"{shape}xf32"
-    text = body.format(axes=axes, turned=turned, shape=shape, turned_shape=turned_shape)
+    origin = ", ".join("0" for _ in names)
+    text = body.format(
+        axes=axes, turned=turned, shape=shape, turned_shape=turned_shape, origin=origin
+    )
     for name, extent in reversed([*zip(names, extents, strict=True)]):
         text = f"loop.for %{name} = 0 to {extent} {{ {text}\n }}"
     return f"""
@@ -81,9 +104,18 @@ func.func @main(%x: tensor<{given}>) -> tensor<{made}> {{
 
 def steps(names: list[str]) -> st.SearchStrategy[Primitive]:
     """Primitives about axes of these names; some of them decline."""
-    axis = st.sampled_from(names)
+    axis, sweep = st.sampled_from(names), st.sampled_from(["r", "r_block"])
     made = [
-        st.builds(SplitPass, axis=axis, by=st.integers(1, 9)),
+        st.builds(SplitPass, axis=axis | sweep, by=st.integers(1, 9)),
+        st.builds(TensorizePass, axes=st.tuples(axis), by=st.tuples(st.integers(1, 4))),
+        st.builds(
+            FillPass,
+            via=st.sampled_from([(), ("sync",), ("cp_async",), ("tma",)]),
+            pad=st.sampled_from([(), (1,), (4,), (0, 2)]),
+            buffers=st.sampled_from([(), (2,), (3,)]),
+            row=st.sampled_from([(), (8,)]),
+        ),
+        st.builds(PipelinePass, axis=sweep),
         st.builds(BindPass, axis=axis, to=st.sampled_from(PLACES)),
         st.builds(
             PartialPass,
@@ -125,7 +157,7 @@ def test_primitives_leave_the_meaning_as_it_is(body, data, extents):
     module = Parser(make_context(), program(body, extents)).parse_module()
     inputs = [np.round(8 * x) for x in interpreter.random_inputs(module)[-1]]  # any order of a sum
     (expected,) = interpreter.execute(module, inputs)
-    apply(module, make_passes(parse_pipeline("tileify")))
+    apply(module, make_passes(parse_pipeline(data.draw(st.sampled_from(BEGINNINGS)))))
     for _ in range(data.draw(st.integers(1, 5))):
         names = sorted({name for _, each in launches_of(module) for name in axis_names(each)})
         apply(module, [data.draw(steps(names or ["i"]))])

@@ -244,22 +244,30 @@ func.func @main(%x: tensor<?x?xf32, #sym.extents<s0, s1>>) -> tensor<?x1xf32, #s
 
 // -----
 
-// A thread with 16 sums is to keep them in registers, whatever the number of blocks.
+// A thread with 16 sums of what lies in slabs is to keep them in registers, whatever the number of blocks.
 // CHECK: kernel.func @k_tiled(%x: memref<4xf32>, %y: memref<4xf32>) blocks(1) threads(4) resident(1) {
 // CHECK: kernel.func @k_small(%x: memref<4xf32>, %z: memref<4xf32>) blocks(1) threads(4) {
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %y = loop.kernel @k_tiled(%x) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
-    tile.launch (%i = 4 : thread) schedule(#tile.schedule<thread_m = 8, thread_n = 2, threads = 4>) {
-      %v = loop.load %x[%i] : memref<4xf32>
-      loop.store %v, %y[%i] : memref<4xf32>
+    tile.launch (%i = 4 : thread) {
+      %s:16 = loop.for %k = 0 to 2 reduce(add, add, add, add, add, add, add, add, add, add, add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32 {
+        %xs = tile.stage %x[%k * 2] : memref<4xf32> -> memref<2xf32, "shared">
+        %v = loop.load %xs[0] : memref<2xf32, "shared">
+        loop.yield %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v : f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32
+      }
+      loop.store %s#0, %y[%i] : memref<4xf32>
     }
   }
   %z = loop.kernel @k_small(%x) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4xf32>, %z: memref<4xf32>):
-    tile.launch (%i = 4 : thread) schedule(#tile.schedule<thread_m = 4, thread_n = 2, threads = 4>) {
-      %v = loop.load %x[%i] : memref<4xf32>
-      loop.store %v, %z[%i] : memref<4xf32>
+    tile.launch (%i = 4 : thread) {
+      %s:15 = loop.for %k = 0 to 2 reduce(add, add, add, add, add, add, add, add, add, add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32 {
+        %xs = tile.stage %x[%k * 2] : memref<4xf32> -> memref<2xf32, "shared">
+        %v = loop.load %xs[0] : memref<2xf32, "shared">
+        loop.yield %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v : f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32
+      }
+      loop.store %s#0, %z[%i] : memref<4xf32>
     }
   }
   func.return %y, %z : tensor<4xf32>, tensor<4xf32>

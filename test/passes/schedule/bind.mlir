@@ -7,7 +7,7 @@
 // A schedule by hand is a kernel like another: every point is stored once, and CUDA is made of it.
 // RUN: deplo-opt %s -p 'tileify,split{axis=j by=256},bind{axis=j_outer to=block},bind{axis=i to=serial},tile-to-cuda' -t cuda | FileCheck %s --check-prefix=CUDA
 
-// PLACE: pass 'bind': to is one of block, thread, serial, vector, not warp
+// PLACE: pass 'bind': to is one of block, cluster, thread, serial, vector, not warp
 
 // CHECK-LABEL: loop.kernel @negate
 // CHECK:         tile.launch (%j_outer = 4 : block, %j_inner = 256 : thread) {

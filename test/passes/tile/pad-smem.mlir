@@ -7,7 +7,7 @@
 // SHARED:     kernel.shared : memref<32x33xf32, "shared">
 // SHARED-DAG: loop.load %{{.+}}[%t, 3] : memref<32x33xf32, "shared">
 // REMARK: remark: pad-smem: rows: s_smem: 1 more, 32 turns of a warp become 1
-// REMARK: remark: pad-smem: rows: declined: s_smem is padded already
+// REMARK: remark: pad-smem: rows: declined: s_smem: it is padded already
 func.func @main(%x: tensor<32x32xf32>) -> tensor<32xf32> {
   %y = loop.kernel @rows(%x) : (tensor<32x32xf32>) -> tensor<32xf32> {
   ^bb0(%in: memref<32x32xf32>, %out: memref<32xf32>):

@@ -9,8 +9,8 @@
 // KERNEL: %s_smem = kernel.shared align 512 : memref<32x16xf32, "shared">
 // KERNEL: loop.load %s_smem[%t, (%t floordiv 4 + %e floordiv 8) mod 2 * 8 + (%t floordiv 2 + %e floordiv 4) mod 2 * 4 + %e mod 4]
 // REMARK: remark: split-inner-for-swizzle: rows: s_smem: 64 bytes wide, 16 turns of a warp become 4
-// REMARK: remark: split-inner-for-swizzle: rows: declined: s_smem is swizzled already
-// PAD:    remark: pad-smem: rows: declined: s_smem is filled by the copy engine, which leaves no room between rows
+// REMARK: remark: split-inner-for-swizzle: rows: declined: s_smem: it is swizzled already
+// PAD:    remark: pad-smem: rows: declined: s_smem: the copy engine fills it, which leaves no room between rows
 func.func @main(%x: tensor<64x64xf32>) -> tensor<2x32xf32> {
   %y = loop.kernel @rows(%x) : (tensor<64x64xf32>) -> tensor<2x32xf32> {
   ^bb0(%in: memref<64x64xf32>, %out: memref<2x32xf32>):

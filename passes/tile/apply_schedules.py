@@ -33,8 +33,8 @@ from ..decisions import record, recording
 from ..pipeline_text import read_pipeline
 from ..pipelines import order_of
 from ..replacing import rename
+from ..schedule.primitive import Primitive
 from ..symbol_names import insert_kernel
-from .primitive import Primitive
 
 ATTRIBUTE = "schedule"
 """The attribute of a kernel that says how it is scheduled."""
