@@ -6,6 +6,8 @@ CODE   ?= nn.RMSNorm(2048)(torch.randn(1, 32, 2048))
 override export CODE := $(value CODE)
 export DEPLO_CACHE_DIR ?= $(abspath $(VENV))/cache
 JOBS   ?= 2
+# Each process would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed

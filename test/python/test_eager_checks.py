@@ -5,6 +5,7 @@ every operator with tensors of each dtype that its table leaves out. What `torch
 accepts, too, is accepted by PyTorch's own tracing, before a backend sees it.
 """
 
+import logging
 import operator
 import pickle
 import random
@@ -251,9 +252,11 @@ def test_an_error_of_two_classes(raised, caught):
     assert (type(error).__name__, error.exit_code) == ("UsageError", 2)
 
 
-def test_asking_writes_no_log(caplog):
+def test_asking_writes_no_log(monkeypatch):
     """The parts of the split add up to more than the few elements that PyTorch is asked about."""
+    records = []
+    monkeypatch.setattr(logging.Logger, "handle", lambda _, record: records.append(record))
     torch._dynamo.reset()
     compiled = torch.compile(lambda x: [part * 2 for part in x.split([7, 9, 8])], backend="deplo")
     torch.testing.assert_close(compiled(torch.ones(24)), [torch.full((n,), 2.0) for n in (7, 9, 8)])
-    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+    assert not [record for record in records if record.levelname == "ERROR"]
