@@ -83,7 +83,7 @@ def _attention_is_undetermined(captured: Captured, source: Source, inputs: Seque
     """Whether PyTorch's own kernels for attention disagree about where these inputs give NaN."""
     if not any(isinstance(op, ScaledDotProductAttentionOp) for op in captured.module.walk()):
         return False
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=()):
         fused = _run_eager(captured, source.program, inputs)
         with sdpa_kernel(SDPBackend.MATH):
             plain = _run_eager(captured, source.program, inputs)
@@ -112,9 +112,9 @@ def make_executor(
     def execute(
         module: ModuleOp, inputs: Sequence[Array], history: interpreter.History
     ) -> Sequence[Array]:
-        # Random numbers come from PyTorch's generator: every stage starts with the same ones.
-        with torch.random.fork_rng():
-            torch.manual_seed(SEED)
+        # Random numbers come from PyTorch's generator for the CPU: every stage starts with the same ones.
+        with torch.random.fork_rng(devices=()):
+            torch.default_generator.manual_seed(SEED)
             if equivalent(module, captured.module):
                 return _run_eager(captured, program, inputs)
             if any(isinstance(op, llvm.FuncOp) for op in module.walk()):
