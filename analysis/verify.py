@@ -5,9 +5,11 @@ by op, inner ops first, so that the op is known. A `Verifier` is for a module th
 the other: most of them leave most modules as they are, and to see that takes a small part of the time.
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from operator import is_
+from operator import attrgetter, is_
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
@@ -17,6 +19,8 @@ from xdsl.utils.exceptions import VerifyException
 from .attached_messages import message_of
 from .dominance import check_dominance
 from .launches import kernels_of
+
+_type_of = attrgetter("type")
 
 
 class InvalidOpError(VerifyException):
@@ -65,24 +69,27 @@ class Verifier:
 def _list_parts(op: Operation, found: list[object]) -> None:
     """List all that a verifier may look at: objects that only are the same if nothing was changed.
 
-    None ends what an op has itself, and each of its regions: so equal lists have the same structure.
+    None ends what an op has itself, and each of its regions: so equal lists have the same structure. Reads
+    xDSL's own fields: its views of them take three times as long, and this runs after every pass.
     """
     found.append(op)
-    found.extend(op.operands)
-    found.extend(op.result_types)
+    found += op._operands
+    found += map(_type_of, op.results)
     for named in (op.properties, op.attributes):
         if named:
-            found.extend(named)
-            found.extend(named.values())
-    found.extend(op.successors)
+            found += named
+            found += named.values()
+    found += op._successors
     found.append(None)
     for region in op.regions:
         found.append(region)
         for block in region.blocks:
             found.append(block)
-            found.extend(block.arg_types)
-            for inner in block.ops:
+            found += map(_type_of, block.args)
+            inner = block.first_op
+            while inner is not None:
                 _list_parts(inner, found)
+                inner = inner._next_op
         found.append(None)
 
 

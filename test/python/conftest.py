@@ -60,7 +60,7 @@ def pytest_collection_finish() -> None:
     """Look for garbage rarely, and not among all that was imported: that takes a twentieth of the time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50000, 20, 50)
+    gc.set_threshold(500_000, 10, 5)
 
 
 @dataclass(frozen=True)
