@@ -13,7 +13,8 @@ import resource
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +95,22 @@ def guards_without_latencies(monkeypatch: pytest.MonkeyPatch) -> None:
     guards = sys.modules.get("torch._dynamo.guards")
     if guards is not None:
         monkeypatch.setattr(guards, "profile_guard_manager", lambda *_: 0.0, raising=False)
+
+
+@contextmanager
+def kernel_threads(count: int) -> Generator[None]:
+    """Kernels run on `count` threads, as many as PyTorch's operators."""
+    import torch
+
+    from deplo.runtime.threads import thread_count
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        assert thread_count() == count
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """Softmax between two contractions, whose scores stay in the cache: what PyTorch computes in float64."""
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from c_programs import run_in_c
+from conftest import kernel_threads
 from cpu_programs import cpu_program, lower
 from xdsl.parser import Parser
 
@@ -291,31 +289,13 @@ def test_c_computes_the_same(program, tmp_path) -> None:
     check(run_in_c(compiled(program, args), tmp_path, args), exact(program, args))
 
 
-THREADS = """
-import hashlib, sys, torch, deplo
-import torch.nn.functional as F
-torch.manual_seed(0)
-args = tuple(torch.randn(1, 8, 600, 32) for _ in range(3))
-def causal(q, k, v):
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-program = deplo.compile(causal, args, target="cpu")
-for _ in range(6):
-    result = program(*args)
-print(hashlib.sha256(result.numpy().tobytes()).hexdigest())
-"""
-
-
 def test_bits_do_not_depend_on_the_number_of_threads() -> None:
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", THREADS],
-            env={**os.environ, "DEPLO_NUM_THREADS": str(threads)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for threads in (1, 2, 5)
-    }
+    args = tuple(torch.randn(1, 8, 600, 32) for _ in range(3))
+    program = deplo.compile(causal, args, target="cpu")
+    found = set()
+    for count in (1, 2, 5):
+        with kernel_threads(count):
+            found |= {program(*args).numpy().tobytes() for _ in range(3)}
     assert len(found) == 1
 
 
