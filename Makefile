@@ -30,7 +30,7 @@ pytest: $(STAMP)
 
 # All cases of tests of which `make test` runs a sample.
 test-all: $(STAMP)
-	DEPLO_RANDOM_CASES=400 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --all-cases
+	DEPLO_RANDOM_CASES=400 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --all-cases --hypothesis-profile=whole
 
 # What runs on a GPU, where there is one; a second time under NVIDIA's checker, where that is there.
 test-gpu: $(STAMP)

@@ -1,9 +1,9 @@
 """What the Python tests share: running the console scripts as a user would, and how many cases are tried.
 
 Hypothesis tries the same examples each time, so that a commit passes or fails for good;
-`pytest --hypothesis-profile=explore` tries new ones, `=many` more of the same. Of a test that is marked
-`sample(n)`, `n` of its cases are run, always the same; `pytest --all-cases` (`make test-all`) runs all, as do
-those who name a test.
+`pytest --hypothesis-profile=explore` tries new ones, `=whole` and `=many` more of the same. Of a test that is
+marked `sample(n)`, `n` of its cases are run, always the same; `pytest --all-cases` (`make test-all`) runs
+all, as do those who name a test.
 """
 
 import gc
@@ -25,12 +25,18 @@ os.environ["DEPLO_CACHE"] = "0"  # what is tested is compiled now
 os.environ["TORCH_DYNAMO_RUN_GC_AFTER_COMPILE"] = "0"  # see pytest_collection_finish
 
 settings.register_profile("repeat", derandomize=True, deadline=None)
+settings.register_profile("whole", derandomize=True, deadline=None, max_examples=400)
 settings.register_profile("many", derandomize=True, deadline=None, max_examples=5000)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("repeat")
 
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout, which is also the package."""
+
+
+def examples(count: int) -> settings:
+    """Hypothesis tries `count` examples, and as many times more as the profile tries more than usual."""
+    return settings(max_examples=count * settings.default.max_examples // 100)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -122,6 +122,7 @@ def inputs() -> tuple[Tensor, Tensor]:
     )
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("program", [*BY_POSITIONS, *AS_THEY_ARE], ids=lambda each: each.__name__)
 def test_inputs_have_the_values_of_eager(program: Assignment) -> None:
     torch._dynamo.reset()

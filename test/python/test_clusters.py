@@ -26,6 +26,7 @@ COLUMNS = "mma=2,BM=128,BN=16,FM=2,FN=4,stages=2,transport=tma,SK=1,CN=2"
 PARTS = "mma=2,BM=64,BN=64,stages=2,transport=tma,SK=2,CM=2"
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("schedule", [ROWS, COLUMNS, PARTS])
 @pytest.mark.parametrize("sizes", [(256, 64, 192), (70, 72, 136), (128, 25, 64), (200, 30, 648)])
 def test_every_stage_computes_the_product(sizes: tuple[int, int, int], schedule: str) -> None:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ir_programs import parse
 from stages import assert_stages_agree
@@ -106,7 +107,7 @@ func.func @main(%x: {x}, %ids: {keys}, %mask: {mask}) -> {out} {{
     return text, inputs, count < 2 ** (width - 1)
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(selections())
 def test_what_is_selected_is_what_the_loop_gives(case):
     text, inputs, fits = case
@@ -116,7 +117,7 @@ def test_what_is_selected_is_what_the_loop_gives(case):
     assert same_bits(before, after)
 
 
-@settings(max_examples=100)
+@examples(60)
 @given(
     st.integers(1, 300),
     st.sampled_from(["f32", "f64", "i8", "i32", "i64"]),

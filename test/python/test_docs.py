@@ -212,7 +212,7 @@ def scratch_copy(page: Path, parent: Path) -> Path:
 @pytest.mark.parametrize("page", dict.fromkeys(each.page for each in of_kind("scratch")), ids=str)
 def test_the_steps_of_a_page_work_in_a_copy_of_the_checkout(page, tmp_path):
     copy = scratch_copy(page, tmp_path)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     for listing in LISTINGS:
         if listing.page != page or listing.kind != "scratch":
             continue

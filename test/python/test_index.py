@@ -3,7 +3,8 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.ir.affine import AffineExpr
 
@@ -34,7 +35,7 @@ RANGES = st.tuples(*[st.tuples(st.integers(-9, 9), st.integers(0, 9)) for _ in D
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(400)
 @given(expressions(), RANGES, st.data())
 def test_simplify_keeps_the_value_and_bounds_hold(expr, ranges, data):
     simple = simplify(expr, ranges)
@@ -47,7 +48,7 @@ def test_simplify_keeps_the_value_and_bounds_hold(expr, ranges, data):
         assert low <= value <= high
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(expressions(), RANGES)
 def test_simplify_is_idempotent(expr, ranges):
     simple = simplify(expr, ranges)

@@ -2,7 +2,8 @@
 
 from io import StringIO
 
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.ir.affine import (
@@ -81,7 +82,7 @@ def test_constants_of_a_sum_are_added_up():
     assert index_text(outer) == "d0 + 1"
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(expressions(), POINTS)
 def test_expression_is_printed_as_it_is_read(expr, point):
     text = index_text(expr)
@@ -90,7 +91,7 @@ def test_expression_is_printed_as_it_is_read(expr, point):
     assert again.eval(*point) == expr.eval(*point)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(expressions(), POINTS)
 def test_condition_is_printed_as_it_is_read(expr, point):
     text = condition_text(expr)

@@ -146,6 +146,7 @@ PARTS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("dynamic", [None, True], ids=["", "dynamic"])
 @pytest.mark.parametrize("name", PARTS)
 def test_a_size_may_be_what_conditions_leave(name: str, dynamic: bool | None) -> None:

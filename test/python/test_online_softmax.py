@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -259,12 +260,22 @@ MASKS = {
 """Conditions on the row %j and the column %m, and what they mean."""
 
 
+def q_k_v() -> list[torch.Tensor]:
+    return tensors((1, 2, 300, 20), (1, 2, 1100, 20), (1, 2, 1100, 9))
+
+
+@cache
+def causal_loops() -> str:
+    """Loop IR of attention with a mask."""
+    return deplo.compile(causal, tuple(q_k_v()), target="cpu").ir("loop")
+
+
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("condition", list(MASKS), ids=lambda text: text)
 def test_masks_by_counters(condition) -> None:
-    q, k, v = tensors((1, 2, 300, 20), (1, 2, 1100, 20), (1, 2, 1100, 9))
+    q, k, v = q_k_v()
     v[0, 0, 1050, 3] = float("nan")
-    text = deplo.compile(causal, (q, k, v), target="cpu").ir("loop")
+    text = causal_loops()
     wanted = ", ".join(each.strip() for each in condition.split(","))
     row = "%k"
     changed, count = re.subn(

@@ -119,7 +119,7 @@ def test_rows_of_any_length():
 # --------------------------------------------------------------------------- places of the order
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize(("shape", "dim"), [((100, 40), 1), ((2, 1029, 3), 1), ((1000, 2), 0)])
 def test_places(shape, dim, dtype):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import deplo
@@ -68,7 +69,7 @@ def one_by_one(inputs, update, axis):
     return result
 
 
-@settings(max_examples=150, deadline=None)
+@examples(100)
 @given(scatters())
 def test_it_is_one_update_after_the_other_and_so_is_its_expansion(case):
     text, inputs, how = case

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from conftest import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from ir_programs import parse
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType, f32
@@ -77,7 +78,7 @@ def points(data, ranges, count=12):
         yield [data.draw(st.integers(*end)) for end in ends], symbols
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(400)
 @given(expressions(), RANGES, st.data())
 def test_simplify_keeps_the_value_and_bounds_hold(expr, ranges, data):
     simple = simplify(expr, ranges)
@@ -88,14 +89,14 @@ def test_simplify_keeps_the_value_and_bounds_hold(expr, ranges, data):
         assert low <= expected <= high
 
 
-@settings(max_examples=500, deadline=None)
+@examples(200)
 @given(expressions(), RANGES)
 def test_simplify_is_idempotent(expr, ranges):
     simple = simplify(expr, ranges)
     assert simplify(simple, ranges) == simple
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(400)
 @given(expressions(), RANGES, st.data())
 def test_what_is_proven_holds(expr, ranges, data):
     always, never = always_holds(expr, ranges), never_holds(expr, ranges)
@@ -151,7 +152,7 @@ def test_a_reshape_and_its_inverse_cancel(source, target):
 # --------------------------------------------------------------------------- sizes as extents
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(expressions(), expressions(), SYMBOLS)
 def test_arithmetic_of_sizes_is_that_of_their_values(left, right, symbols):
     ones = [AffineExpr.constant(i + 1) for i in range(3)]

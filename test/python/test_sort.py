@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.export import Dim
 
@@ -62,7 +63,7 @@ def sorts(draw):
     return text, x, (axis, count, descending)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(100)
 @given(sorts())
 def test_it_is_pytorchs_stable_sort_and_so_is_its_expansion(case):
     text, x, (axis, count, descending) = case
@@ -79,7 +80,7 @@ def test_it_is_pytorchs_stable_sort_and_so_is_its_expansion(case):
         module.verify()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(sorts(), st.lists(st.integers(-1, 6), min_size=1, max_size=3))
 def test_the_nth_element_is_that_of_a_stable_sort_and_so_is_its_expansion(case, places):
     text, x, (axis, _, _) = case

@@ -20,6 +20,7 @@ def image(width: int, dtype: torch.dtype) -> torch.Tensor:
     return around[1:3]
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("stride", [2, 3, 4])
 @pytest.mark.parametrize("width", WIDTHS)

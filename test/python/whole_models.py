@@ -1,4 +1,4 @@
-"""Small whole models of transformers: two layers, random weights, a batch of two."""
+"""Small whole models of transformers: one or two layers, random weights, a batch of two."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ _TEXT = {
 _GROUPED = _TEXT | {"num_key_value_heads": 2}
 _SMALL_HEADS = _GROUPED | {"head_dim": 8}
 _IMAGE = {"num_labels": 5}
+COUNTS = ("num_hidden_layers", "n_layer", "num_layers")
+"""What configurations call the number of layers."""
 
 CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("AutoModelForCausalLM", _GROUPED),
@@ -126,10 +128,11 @@ def tokens(batch: int, length: int) -> torch.Tensor:
     return torch.randint(1, VOCABULARY, (batch, length), generator=generator)
 
 
-def build(architecture: str) -> WholeModel:
-    """The model of an architecture with seeded random weights."""
+def build(architecture: str, layers: int = 2) -> WholeModel:
+    """The model of an architecture with seeded random weights; convolutional networks keep their depths."""
     torch.manual_seed(0)
     kind, settings = CONFIGS[architecture]
+    settings = settings | {key: layers for key in COUNTS if key in settings}
     config = transformers.AutoConfig.for_model(architecture, **settings)
     config.use_cache = False
     loader = getattr(transformers, kind)
